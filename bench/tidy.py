@@ -90,14 +90,14 @@ def write_day(memory: Path, day: dt.date, chance: random.Random) -> int:
         lines.append(
             f"## {hour:02}:{chance.randrange(60):02} session:{chance.getrandbits(32):08x} | 12 messages{place}"
         )
-        told = [_said(chance) for _ in range(chance.randrange(3, 6))]
+        told = [said(chance) for _ in range(chance.randrange(3, 6))]
         bullets += len(told)
         lines += [*(f"- {one}" for one in told), ""]
     memory.joinpath(f"{day.isoformat()}.md").write_text("\n".join(lines), encoding="utf8")
     return bullets
 
 
-def _said(chance: random.Random) -> str:
+def said(chance: random.Random) -> str:
     form = chance.choice(_SAID)
     a, b, c = (words(chance, chance.randrange(1, 3), chinese=not form.isascii()) for _ in "abc")
     return form.format(a=a, b=b, c=c, n=chance.randrange(2, 400))

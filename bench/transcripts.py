@@ -44,6 +44,11 @@ def pile(home: Path, megabytes: int, seed: int = 20260214) -> int:
     return sessions
 
 
+def write_session(home: Path, begin: dt.datetime, chance: random.Random) -> int:
+    """One session of a coding agent, begun at that time; its size in bytes."""
+    return _write(home, begin, _claude, chance)
+
+
 def _write(
     home: Path, begin: dt.datetime, maker: Callable[..., tuple[Path, Iterator[Entry]]], chance: random.Random
 ) -> int:

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from nacre.cli.main import cli
-from nacre.config.loading import Setting, known_settings
-from nacre.config.settings import FlushSettings
+from nacre.config.settings import FlushSettings, Setting, known_settings
 from nacre.hooks.openclaw import FORCED_AT
 from nacre.i18n import language, use_language
 from nacre.layers.flush_prompts import flush_prompts

@@ -124,8 +124,8 @@ def test_what_is_no_length_of_time_is_refused(text: str) -> None:
         duration(text)
 
 
-def test_a_length_beyond_all_calendars_is_the_longest_there_is() -> None:
-    assert duration("9" * 30 + "d") == dt.timedelta.max
+def test_a_length_beyond_all_calendars_is_a_century() -> None:
+    assert duration("9" * 30 + "d") == dt.timedelta(days=36_500)
 
 
 def test_time_zones_are_known_by_name() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import pytest
 
-from nacre.config.loading import known_settings
+from nacre.config.settings import known_settings
 from nacre.search import rank
 
 ROOT = Path(__file__).resolve().parents[1]

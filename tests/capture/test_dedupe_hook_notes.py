@@ -42,8 +42,6 @@ def note(root: Path, name: str, title: str, session: str = SESSION) -> Path:
         ("2026-11-15 23:41:40 America/Argentina/Buenos_Aires", "2026-11-16T02:41:40+00:00"),
         ("2026-03-02 14:34:45 UTC", "2026-03-02T14:34:45+00:00"),
         ("2026-03-02 14:34:45 GMT", "2026-03-02T14:34:45+00:00"),
-        ("2026-03-02 14:34:45 GMT-3", "2026-03-02T17:34:45+00:00"),
-        ("2026-03-02 14:34:45 UTC+05:30", "2026-03-02T09:04:45+00:00"),
         ("2026-03-02T14:34:45+01:00", "2026-03-02T13:34:45+00:00"),
         ("2026-03-02 14:34", "2026-03-02T14:34:00+00:00"),
     ],
@@ -60,7 +58,7 @@ def test_the_time_in_the_title_is_taken_in_its_zone(tmp_path: Path, title: str, 
         "2026-11-15 23:41:40 ../../etc/passwd",
         "soon",
         "2026-11-15 23:41:40 Europe",
-        "2026-11-15 23:41:40 GMT+99",
+        "2026-11-15 23:41:40 GMT-3",
     ],
 )
 def test_where_the_title_tells_no_time_the_files_own_is_taken(tmp_path: Path, title: str) -> None:

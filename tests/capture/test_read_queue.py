@@ -8,7 +8,7 @@ import pytest
 from tests.capture.talks import SESSION, Desk, Said, add, claude
 
 from nacre.capture.read import Queue
-from nacre.config.loading import load
+from nacre.config.settings import load
 from nacre.memory import Memory
 from nacre.sources.transcript import Transcript
 from nacre.vault import spool

@@ -1,4 +1,4 @@
-"""Checkpoints: what waits for its layer, what fades in the next days, copies, counts of what is gone."""
+"""Checkpoints: what waits for its layer, what fades in the next days."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 from tests.checks.conftest import Patient
 
-from nacre.checks.memory_checks import COPY, UNCOUNTED, UNREADABLE, UNSORTED
+from nacre.checks.memory_checks import UNREADABLE, UNSORTED
 
 HOT = "memory_fs/hot/2026-03-10-1200-prices.md"
 
@@ -58,43 +58,6 @@ def test_reading_a_checkpoint_keeps_it_from_fading(patient: Patient) -> None:
     patient.run(fade.keep)
     assert fade.what == "gets a summary in gist"
     assert "gets a summary in gist" not in [one.what for one in patient.health().fading]
-
-
-def test_checkpoints_with_the_same_content_are_found_until_one_is_deleted(patient: Patient) -> None:
-    lay(patient, "hot/2026-03-20-0900-a.md")
-    lay(patient, "warm/2026-03-19-1200-b.md")
-    lay(patient, "warm/2026-03-19-1300-c.md", "# B talk\n\nAbout prices.\n")
-    (found,) = patient.found(COPY)
-    assert found.remedy == "delete memory_fs/warm/2026-03-19-1200-b.md"
-    (patient.root / found.path).unlink()
-    assert patient.found(COPY) == []
-
-
-def test_summaries_that_say_the_same_are_no_copies(patient: Patient) -> None:
-    for name, text in (("a", "One talk about rain.\n"), ("b", "Another talk, about snow.\n")):
-        lay(patient, f"warm/2026-03-13-1200-{name}.md", text)
-        lay(patient, f"gist/2026-03-13-1200-{name}.md", "# Talk\n\nAbout weather.\n")
-    assert patient.found(COPY) == []
-
-
-def test_the_count_of_a_forgotten_checkpoint_goes_by_itself(patient: Patient) -> None:
-    lay(patient, "hot/2026-03-20-0900-a.md")
-    for days, found in ((3, 0), (40, 1)):
-        entry = {"total": 0, "timestamps": [], "forgotten": 1774000800 - days * 86400}
-        patient.lay("refcount.json", json.dumps({"forgotten/gone.md": entry}))
-        assert [one.remedy for one in patient.found(UNCOUNTED)] == ["nacre organise"] * found
-    patient.run("nacre organise")
-    assert patient.found(UNCOUNTED) == []
-
-
-def test_a_count_without_its_checkpoint_is_found_and_one_that_only_moved_is_not(patient: Patient) -> None:
-    lay(patient, "warm/2026-03-19-1200-b.md")
-    counts = {"hot/2026-03-19-1200-b.md": {"total": 2}, "warm/gone.md": {"total": 5}}
-    patient.lay("refcount.json", json.dumps(counts))
-    (found,) = patient.found(UNCOUNTED)
-    assert "warm/gone.md" in found.message
-    patient.lay("refcount.json", json.dumps({"hot/2026-03-19-1200-b.md": {"total": 2}}))
-    assert patient.found(UNCOUNTED) == []
 
 
 def test_counts_that_cannot_be_read_are_a_finding(patient: Patient) -> None:

@@ -1,4 +1,4 @@
-"""doctor proves the whole way for each agent, and knows jobs, the daemon, the clock and who may write; status shows them in a line."""
+"""doctor reads the newest session of each agent, and knows jobs, the daemon, the clock and who may write; status shows them in a line."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ from pathlib import Path
 import pytest
 from tests.talks import ClaudeTalk
 
-from nacre.checks import doctor, proof
+from nacre.checks import doctor
 from nacre.checks.doctor import examine, repair
-from nacre.checks.proof import try_capture, write_sample
 from nacre.checks.status import status_facts
 from nacre.clock import Clock
 from nacre.config.settings import JobsSettings, SourceSettings, SourcesSettings
 from nacre.daemon import client
 from nacre.jobs import installer, journal
 from nacre.memory import Memory
-from nacre.sources.registry import MODULES, sources
-from nacre.sources.transcript import Mark, Reading, Source
 
 UTC = dt.UTC
 
@@ -40,47 +37,22 @@ def home() -> Path:
     return Path.home()  # of the test, not of whoever runs it
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_talk_with_every_agent_is_captured_written_and_found_again(memory: Memory, name: str) -> None:
-    source = dict(zip(MODULES, sources(), strict=True))[name]
-    assert try_capture(source, name, memory) is None
-
-
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        (Source("claude-code", lambda _: iter(()), sources()[2].read), "was not found"),
-        (Source("claude-code", sources()[2].find, lambda *_: Reading(None, Mark())), "could be read"),
-    ],
-)
-def test_a_reader_that_no_longer_fits_its_agent_is_told(memory: Memory, source: Source, words: str) -> None:
-    where = try_capture(source, "claude", memory)
-    assert where
-    assert words in where
-
-
-def test_only_agents_that_are_here_and_switched_on_are_proven(memory: Memory, home: Path) -> None:
-    assert proof.agents_here(memory) == []
-    write_sample("claude", home)
-    assert [name for name, _, _ in proof.agents_here(memory)] == ["claude"]
-    assert list(proof.agent_problems(memory)) == []
+def test_only_agents_that_are_here_and_switched_on_are_looked_at(memory: Memory, home: Path) -> None:
+    assert doctor.newest_sessions(memory) == []
+    ClaudeTalk(home, "s1").say("hello").answer("hello")
+    sessions = doctor.newest_sessions(memory)
+    assert [source.agent for source, _ in sessions] == ["claude-code"]
+    assert list(doctor.agent_problems(memory, sessions)) == []
     config = dataclasses.replace(memory.config, sources=SourcesSettings(claude_code=SourceSettings(enabled=False)))
     memory.opened = dataclasses.replace(memory.opened, config=config)
-    assert proof.agents_here(memory) == []
-
-
-def test_the_proof_leaves_the_users_files_alone(memory: Memory, home: Path) -> None:
-    write_sample("claude", home)
-    before = {path: path.stat().st_mtime_ns for path in memory.workspace.root.rglob("*") if path.is_file()}
-    list(proof.agent_problems(memory))
-    assert {path: path.stat().st_mtime_ns for path in memory.workspace.root.rglob("*") if path.is_file()} == before
+    assert doctor.newest_sessions(memory) == []
 
 
 def test_a_newest_talk_of_unknown_form_is_told(memory: Memory, home: Path) -> None:
     talk = ClaudeTalk(home, "s1").say("hello").answer("hello")
     with talk.path.open("a", encoding="utf8") as file:
-        file.writelines(json.dumps({"type": f"novelty-{number}", "payload": {}}) + "\n" for number in range(50))
-    (problem,) = proof.agent_problems(memory)
+        file.writelines(json.dumps({"type": "user", "number": number}) + "\n" for number in range(50))
+    (problem,) = doctor.agent_problems(memory, doctor.newest_sessions(memory))
     assert problem.kind == "transcript of unknown form"
     assert problem.remedy
 
@@ -205,11 +177,11 @@ def test_a_log_of_the_future_is_told_unless_the_moment_was_chosen(memory: Memory
 
 
 def test_every_problem_names_what_mends_it(memory: Memory, home: Path) -> None:
-    write_sample("claude", home)
+    ClaudeTalk(home, "s1").say("hello").answer("hello")
     memory.workspace.machine.chmod(0o777)
     (memory.workspace.memory / "2999-01-01.md").write_text("# 2999-01-01\n", "utf8")
     fail(memory, "memory-sync", dt.datetime.now(UTC) - dt.timedelta(hours=1))
-    found = examine(memory)
+    found = examine(memory, doctor.newest_sessions(memory))
     assert {"open to others", "clock", "job fails"} <= {problem.kind for problem in found}
     assert all(problem.remedy for problem in found)
 
@@ -219,11 +191,11 @@ def run(memory: Memory, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, encoding="utf8", check=False)
 
 
-def test_doctor_says_for_which_agents_the_way_is_proven(memory: Memory, home: Path) -> None:
-    write_sample("claude", home)
+def test_doctor_says_of_which_agents_the_newest_session_can_be_read(memory: Memory, home: Path) -> None:
+    ClaudeTalk(home, "s1").say("hello").answer("hello")
     done = run(memory, "doctor")
     assert done.returncode == 0
-    assert "a session with claude-code is captured, written and found again" in done.stderr
+    assert "The newest session with claude-code can be read." in done.stderr
 
 
 def test_status_shows_the_jobs_and_the_daemon_in_a_line_each(memory: Memory) -> None:

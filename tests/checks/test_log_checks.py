@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.checks.conftest import Patient
 from tests.tidy.nights import RULE
 
-from nacre.checks.memory_checks import EMPTY, UNPRESSED, UNTYPED
+from nacre.checks.memory_checks import UNPRESSED, UNTYPED
 
 
 def test_notes_without_a_type_are_found_until_they_are_given_one(patient: Patient) -> None:
@@ -27,10 +27,9 @@ def test_a_log_that_a_night_should_have_taken_is_found_until_it_is_tidied(patien
     patient.log("2026-03-11", "User asked for the figures of May")
     patient.lay("memory/2026-03-10.md", "# 2026-03-10\n\n<!-- nothing -->\n")
     patient.log("2026-03-13", "User asked for the figures of June")
-    assert [one.path for one in patient.found(UNPRESSED)] == ["memory/2026-03-11.md"]
-    assert [one.path for one in patient.found(EMPTY)] == ["memory/2026-03-10.md"]
+    assert [one.path for one in patient.found(UNPRESSED)] == ["memory/2026-03-10.md", "memory/2026-03-11.md"]
     patient.run(patient.found(UNPRESSED)[0].remedy)
-    assert patient.found(UNPRESSED) == patient.found(EMPTY) == []
+    assert patient.found(UNPRESSED) == []
 
 
 def test_what_the_next_night_takes_is_told_and_is_no_finding(patient: Patient) -> None:

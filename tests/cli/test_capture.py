@@ -108,8 +108,8 @@ def test_a_pause_of_no_length_is_refused(nacre: Nacre, desk: Desk, length: str) 
     assert not desk.workspace.pauses.exists()
 
 
-def test_a_pause_longer_than_the_calendar_lasts_until_it_is_ended(nacre: Nacre) -> None:
-    assert nacre("pause", "99999999999d").stderr == 'Capture is paused until "nacre resume".\n'
+def test_a_pause_longer_than_the_calendar_lasts_for_a_century(nacre: Nacre) -> None:
+    assert nacre("pause", "99999999999d").stderr == "Capture is paused until 2126-02-06 12:00.\n"
     assert nacre("resume").stderr == "Capture goes on.\n"
 
 

@@ -56,7 +56,7 @@ def test_where_nobody_can_be_asked_nothing_is_written_without_yes(nacre: Nacre, 
     before = settings(home)
     done = nacre("connect")
     assert done.returncode == 2
-    assert "Nobody can be asked here, so nothing was written; --yes" in done.stderr
+    assert "Nobody can be asked here, so nothing was done; --yes" in done.stderr
     assert settings(home) == before
 
 

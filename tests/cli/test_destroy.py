@@ -104,7 +104,7 @@ def test_what_was_installed_to_run_its_jobs_is_taken_back_and_it_is_said(
     assert nacre(root, "jobs", "install", "--with", kind, "--heartbeat", **env).returncode == 0
     installed = here.everything()
     shown = nacre(root, "destroy", "--dry-run", **env)
-    assert f"nacre-memory-sync@{here.setup.mark}.timer" in shown.stdout or "\ncrontab\t" in shown.stdout
+    assert f"nacre@{here.setup.mark}.timer" in shown.stdout or "\ncrontab\t" in shown.stdout
     assert "\nHEARTBEAT.md\t" in shown.stdout
     assert here.everything() == installed
     done = nacre(root, "destroy", "--yes", **env)

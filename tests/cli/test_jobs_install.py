@@ -47,8 +47,8 @@ def test_files_and_commands_are_shown_then_written_then_taken_back(here: World, 
     assert here.everything() == before
     folder = here.home / ".config/systemd/user"
     mark = here.setup.mark
-    assert f"+++ {folder}/nacre-memory-sync@{mark}.timer\n" in shown.stdout
-    assert "+OnCalendar=*-*-* 10,14,18,22:00:00\n" in shown.stdout
+    assert f"+++ {folder}/nacre@{mark}.timer\n" in shown.stdout
+    assert "+OnCalendar=*:0/5\n" in shown.stdout
     assert "\n$ systemctl --user daemon-reload\n" in shown.stdout
     assert shown.stderr.splitlines()[-1].startswith("systemd would run the jobs of ")
 
@@ -56,8 +56,8 @@ def test_files_and_commands_are_shown_then_written_then_taken_back(here: World, 
     assert done.returncode == 0
     assert done.stdout == shown.stdout
     assert done.stderr.splitlines()[-1].startswith("systemd now runs the jobs of ")
-    assert len(list(folder.glob("nacre-*"))) == 8
-    assert f"systemctl --user restart nacre-memory-sync@{mark}.timer" in " ".join(here.calls())
+    assert len(list(folder.glob("nacre*"))) == 2
+    assert f"systemctl --user enable --now nacre@{mark}.timer" in " ".join(here.calls())
     again = nacre("install")
     assert (again.stdout, again.returncode) == ("", 0)
     assert "already" in again.stderr
@@ -110,7 +110,7 @@ def test_the_command_in_the_crontab_really_runs_the_job(here: World, nacre: Nacr
     assert nacre("install").returncode == 0
     (here.home / "nacre.py").write_text("raise SystemExit('not this one')\n", "utf-8")
     lines = (here.crontab() or b"").decode().splitlines()
-    command = next(line for line in lines if "memory-sync" in line).split(" ", 5)[5].replace("\\%", "%")
+    command = next(line for line in lines if "jobs run" in line).split(" ", 5)[5].replace("\\%", "%")
     env = {**os.environ, "HOME": str(here.home), "NACRE_NOW": NOW.isoformat()}
     done = subprocess.run(["/bin/sh", "-c", command], cwd=here.home, env=env, check=False)
     assert done.returncode == 0

@@ -15,8 +15,6 @@ from pathlib import Path
 import pytest
 from tests.talks import ClaudeTalk, openclaw_talk
 
-from nacre.cli.capture import chosen
-
 Done = subprocess.CompletedProcess[str]
 Up = Callable[..., Done]
 COMMAND = [sys.executable, "-m", "nacre"]
@@ -140,29 +138,6 @@ def test_the_index_is_told_by_what_can_be_searched(up: Up) -> None:
     assert {sum(2 if sign >= "一" else 1 for sign in line[: line.rindex("  ")]) < 12 for line in columns} == {True}
 
 
-@pytest.mark.parametrize(
-    ("answer", "names"),
-    [
-        ("n", []),
-        ("None", []),
-        ("无", []),
-        (" 不 ", []),
-        ("", []),
-        ("shop-api codex", ["shop-api", "codex"]),
-        ("shop-api，my notes", ["shop-api", "my notes"]),
-        ("my notes shop-api", ["my notes", "shop-api"]),
-        ("shop-apo", ["shop-apo"]),
-        ("all", ["all"]),
-    ],
-)
-def test_what_to_leave_out_is_understood_as_people_type_it(answer: str, names: list[str]) -> None:
-    assert chosen(answer, {"shop-api", "codex", "my notes"}) == names
-
-
-def test_a_project_that_is_called_no_can_be_left_out() -> None:
-    assert chosen("no", {"no", "codex"}) == ["no"]
-
-
 def test_running_it_again_changes_no_file(up: Up, home: Path) -> None:
     assert up("up", "--no-models").returncode == 0
     before = tree(home)
@@ -271,18 +246,6 @@ def test_an_interruption_at_the_question_leaves_nothing_and_says_how_to_go_on(ho
     assert 'up" goes on from here' in terminal.screen
     assert not (home / ".nacre").exists()
     assert "Captured   2 sections" in up("up", "--no-models").stderr
-
-
-def test_an_interruption_later_says_what_is_done(home: Path, up: Up) -> None:
-    terminal = Terminal(home, "up", "--no-models")
-    terminal.see("Leave out any?")
-    terminal.type("\n")
-    terminal.see("use this memory by themselves?")
-    terminal.type("n\n")
-    terminal.see("by itself?")
-    assert terminal.end(interrupt=True) == 130
-    assert "Done before: workspace, models, capture, index, proof." in terminal.screen
-    assert "Captured   0 sections" in up("up", "--no-models").stderr
 
 
 def test_a_daemon_is_started_when_it_is_wanted_and_status_shows_it(up: Up, home: Path) -> None:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.config.loading import checked, known_settings, load, parse_value, user_config_file
-from nacre.config.settings import Config
+from nacre.config.settings import Config, checked, known_settings, load, parse_value, user_config_file
 from nacre.errors import BadSetting
 
 

@@ -25,7 +25,7 @@ from tests.forget.conftest import (
 from nacre.cli.main import run
 from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.forget import apply
-from nacre.forget.target import find_targets, memory_lines
+from nacre.forget.target import MemoryLines, find_targets
 from nacre.memory import Memory
 from nacre.vault.entries import bullet_id, entry_id
 from nacre.vault.undo import undo
@@ -184,7 +184,7 @@ def test_a_heading_stays_when_nothing_is_left_under_it(memory: Memory, root: Pat
 
 def test_a_line_that_was_edited_meanwhile_stops_it_before_anything_is_written(memory: Memory, root: Path) -> None:
     room = memory._forgetting()
-    lines = list(memory_lines(memory.workspace, memory.config))
+    lines = MemoryLines(memory.workspace, memory.config)
     made = apply.plan_forget(room, find_targets(room, "MEMORY.md:4", lines)[0], lines)
     (root / "memory" / "tools.md").write_text("# Tools\n\nNothing of the kind.\n", "utf8")
     before = everything(root)
@@ -195,7 +195,7 @@ def test_a_line_that_was_edited_meanwhile_stops_it_before_anything_is_written(me
 
 def test_a_line_that_was_added_below_meanwhile_stays(memory: Memory, root: Path) -> None:
     room = memory._forgetting()
-    lines = list(memory_lines(memory.workspace, memory.config))
+    lines = MemoryLines(memory.workspace, memory.config)
     made = apply.plan_forget(room, find_targets(room, "MEMORY.md:4", lines)[0], lines)
     log = root / "memory" / "2026-03-18.md"
     with log.open("a", encoding="utf8") as file:

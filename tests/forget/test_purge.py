@@ -16,7 +16,6 @@ from nacre.errors import NotFound
 from nacre.forget import purge
 from nacre.forget.purge import Words
 from nacre.memory import Memory
-from nacre.text.tokens import tokens
 from nacre.vault import cache as vault_cache
 from nacre.vault import longterm
 from nacre.vault.entries import entry_id
@@ -248,21 +247,6 @@ def test_names_of_files_that_say_it_are_told(memory: Memory, root: Path) -> None
     assert set(told) <= {f"memory_fs/hot/{name}", ".nacre/history/operations.jsonl", "refcount.json"}
 
 
-def test_full_text_that_keeps_the_tokens_is_told(memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    laid(root, CODE)
-    memory.index()
-
-    def cleaned_badly(*_: object) -> bool:
-        with memory.keeper.store.writing() as db:
-            db.execute("insert into words(rowid, body, heading) values(999999, ?, '')", (" ".join(tokens(CODE)),))
-        return False
-
-    monkeypatch.setattr("nacre.forget.purge._clean_index", cleaned_badly)
-    report = memory.forget(CODE, purge=True)
-    assert report.purged
-    assert ".nacre/index/index.sqlite" in {one.path for one in report.purged.left}
-
-
 def test_what_a_session_keeps_in_its_cache_is_told(
     memory: Memory, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,4 +321,4 @@ def test_an_item_with_nested_lines_is_purged_later_by_its_id(memory: Memory, roo
 
 def traces_of(root: Path) -> list[bytes]:
     """Everything that stands below the workspace, unpacked."""
-    return [content for path in purge.files_below(root) for _, content in purge.contents(path.read_bytes())]
+    return [content for path in purge.files_below(root) for content in purge.contents(path.read_bytes())]

@@ -64,16 +64,6 @@ def test_short_words_count_only_as_a_line_of_their_own(tmp_path: Path) -> None:
     assert [trace.path.name for trace in purge.scan([tmp_path], Words(["milk"]))] == ["b.md"]
 
 
-def test_a_large_file_is_looked_at_in_pieces_and_nothing_falls_between(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(purge, "PIECE", 4096)
-    monkeypatch.setattr(purge, "SHARED", 256)
-    for at in range(3800, 4400, 37):
-        (tmp_path / "large").write_bytes(b"x" * at + b" " + ENGLISH.encode() + b" " + b"y" * 9000)
-        assert len(list(purge.scan([tmp_path], Words([ENGLISH])))) == 1
-
-
 def test_links_are_not_followed_and_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -115,4 +105,3 @@ def test_short_words_that_say_something_are_found_within_a_line_and_not_within_a
         assert Words([words]).found(f"- {text}\n".encode()) == [words]
     assert Words(["PIN is 4711"]).found(b"the spin is 47110") == []
     assert Words(["PIN is 4711"]).found(b"pin is 47110") == []
-    assert not Words(["PIN is 4711"]).hold("the PIN is 4711, yes")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.daemon import conftest as daemons
 
-from nacre.config.loading import user_config_file
+from nacre.config.settings import user_config_file
 from nacre.hooks.events import answer
 from nacre.memory import Memory
 

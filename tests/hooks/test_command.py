@@ -13,7 +13,7 @@ import pytest
 from tests.daemon.conftest import Start
 from tests.hooks.conftest import Fire
 
-from nacre.config.loading import user_config_file
+from nacre.config.settings import user_config_file
 from nacre.memory import Memory
 from nacre.vault import spool
 from nacre.vault.discover import trust_workspace

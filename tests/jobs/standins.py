@@ -48,9 +48,9 @@ shift 2
 folder=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user
 wants=$folder/timers.target.wants
 for unit in "$@"; do
+    [ "$unit" = --now ] && continue
     case $verb in
         enable) [ -e "$folder/$unit" ] && mkdir -p "$wants" && ln -sf "$folder/$unit" "$wants/$unit" || exit 1 ;;
-        restart) [ -e "$folder/$unit" ] || exit 1 ;;
         disable) rm -f "$wants/$unit" ;;
     esac
 done
@@ -60,7 +60,6 @@ exit 0
     "crontab": """\
 tab=$kept/crontab
 case $1 in
-    -V) [ -e "$kept/cronie" ] && echo "cronie 1.7.2" || { echo "crontab: invalid option -- 'V'" >&2; exit 1; } ;;
     -l) [ -e "$tab" ] && cat "$tab" || { echo "no crontab for somebody" >&2; exit 1; } ;;
     -) cat > "$tab" ;;
     -r) rm "$tab" ;;

@@ -62,9 +62,9 @@ def test_a_program_with_a_dollar_in_its_path_is_started_by_env() -> None:
 @given(words)
 def test_cron_and_the_shell_read_back_the_command_that_was_meant(name: str) -> None:
     setup = _somewhere(f"/home/{name}")
-    line = cron_line(setup, "memory-sync")
+    line = cron_line(setup)
     assert not re.search(r"(?<!\\)%", line)
-    assert shlex.split(line.replace("\\%", "%")) == [*setup.command("memory-sync"), ">/dev/null", "2>&1"]
+    assert shlex.split(line.replace("\\%", "%")) == [*setup.command(), ">/dev/null", "2>&1"]
 
 
 @given(words)
@@ -86,7 +86,7 @@ def test_the_shell_itself_hands_an_odd_path_on_unchanged(here: World) -> None:
     program = here.folder / "bin" / "echoes"
     program.write_text("#!/bin/sh\nfor one; do last=$one; done; printf '%s' \"$last\" > out\n", "utf-8")
     program.chmod(0o755)
-    line = cron_line(setup, "memory-sync").replace("\\%", "%").replace(shlex.quote(setup.machine.python), str(program))
+    line = cron_line(setup).replace("\\%", "%").replace(shlex.quote(setup.machine.python), str(program))
     subprocess.run(["/bin/sh", "-c", line], cwd=here.kept, check=True)
     assert (here.kept / "out").read_text("utf-8") == setup.root
 
@@ -94,11 +94,11 @@ def test_the_shell_itself_hands_an_odd_path_on_unchanged(here: World) -> None:
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("name", ["plain", ODD, "ends with backslash \\"])
 def test_systemd_itself_finds_nothing_wrong_with_our_units(here: World, name: str) -> None:
-    setup = at(here.configured(timezone="Asia/Shanghai"), name)
+    setup = at(here, name)
     units = systemd_units(setup)
-    assert len(units) == 8
-    for unit, text in units.items():
-        (here.kept / unit).write_text(text, "utf-8")
+    assert len(units) == 2
+    for unit, data in units.items():
+        (here.kept / unit).write_bytes(data)
     paths = [str(here.kept / unit) for unit in units]
     command = ["systemd-analyze", "verify", "--man=no", "--user", *paths]
     env = {"HOME": str(here.home), "XDG_RUNTIME_DIR": str(here.kept)}
@@ -107,22 +107,15 @@ def test_systemd_itself_finds_nothing_wrong_with_our_units(here: World, name: st
     assert [line for line in done.stderr.splitlines() if setup.mark in line] == []
 
 
-def test_units_run_at_the_times_of_the_settings_and_catch_up(here: World) -> None:
-    setup = here.configured(timezone="Asia/Shanghai", jobs=JobsSettings(jitter="5min")).setup
-    units = systemd_units(setup)
-    timer = units[f"nacre-memory-sync@{setup.mark}.timer"]
-    assert "\nOnCalendar=*-*-* 10,14,18,22:00:00 Asia/Shanghai\n" in timer
-    assert "\nPersistent=true\nRandomizedDelaySec=300s\n" in timer
-    service = units[f"nacre-memory-tidy@{setup.mark}.service"]
-    line = next(one for one in service.splitlines() if one.startswith("ExecStart=")).removeprefix("ExecStart=")
-    assert systemd_words(line) == list(setup.command("memory-tidy"))
+def test_a_timer_looks_every_few_minutes_for_what_is_due(here: World) -> None:
+    setup = here.configured(jobs=JobsSettings(jitter="3min")).setup
+    units = {name: data.decode() for name, data in systemd_units(setup).items()}
+    assert "\nOnCalendar=*:0/5\nRandomizedDelaySec=180s\n" in units[f"nacre@{setup.mark}.timer"]
+    service = units[f"nacre@{setup.mark}.service"]
+    line = next(line for line in service.splitlines() if line.startswith("ExecStart=")).removeprefix("ExecStart=")
+    assert systemd_words(line) == list(setup.command())
+    assert setup.command()[-4:] == ("run", "--due", "--workspace", setup.root)
     assert setup.command("memory-tidy")[-5:] == ("run", "memory-tidy", "--due", "--workspace", setup.root)
-    assert setup.command("heartbeat")[-4:] == ("run", "--due", "--workspace", setup.root)  # also what was missed
-
-
-def test_a_job_that_is_switched_off_has_no_unit(here: World) -> None:
-    setup = here.configured(jobs=JobsSettings(organise="off", heartbeat="")).setup
-    assert {unit.partition("@")[0] for unit in systemd_units(setup)} == {"nacre-memory-sync", "nacre-memory-tidy"}
 
 
 def test_two_workspaces_have_names_of_their_own(here: World) -> None:
@@ -138,7 +131,7 @@ def test_only_places_are_carried_over_from_the_shell_and_never_a_key(here: World
         "NACRE_EMBED_MODEL": "x",
     }
     setup = here.on(env=env).setup
-    text = "".join(systemd_units(setup).values()) + cron_line(setup, "memory-sync")
+    text = b"".join(systemd_units(setup).values()).decode() + cron_line(setup)
     assert 'Environment="NACRE_CONFIG_FILE=/etc/my nacre.toml"\n' in text
     assert "env 'NACRE_CONFIG_FILE=/etc/my nacre.toml' " in text
     assert secret not in text

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.forget.conftest import everything, killed_at, take
 from tests.vault.conftest import run_in_child
 
-from nacre.capture.sections import read_headings
+from nacre.capture.cursors import read_headings
 from nacre.clock import Clock
 from nacre.config.settings import Config, FlushSettings
 from nacre.errors import BadInput, NotFound

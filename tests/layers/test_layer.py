@@ -42,14 +42,6 @@ def test_recalls_are_found_by_the_place_where_the_file_lay_and_for_the_summary_t
     assert layers.counts()["warm/deep/x.md"]["total"] == 4
 
 
-def test_recalls_from_before_it_was_there_were_of_another_by_its_name(layers: Layers) -> None:
-    layers.put("hot/x.md", age="1h")
-    layers.get("hot/x.md", layers.ago("60d"))
-    layers.get("hot/x.md", layers.ago("0.5h"))
-    layers.organise()
-    assert layers.counts()["hot/x.md"]["total"] == 1
-
-
 def test_a_talk_that_went_on_keeps_the_recalls_of_its_beginning(layers: Layers) -> None:
     began, last = layers.ago("5d"), layers.ago("1h")
     about = f"session:abc | codex | {began:%Y-%m-%d %H:%M} – {last:%Y-%m-%d %H:%M}"
@@ -107,8 +99,8 @@ seconds = st.integers(int(NOW.timestamp()) - 50, int(NOW.timestamp()))
 def test_folding_again_adds_nothing(before: list[int], asked: list[tuple[int, str]]) -> None:
     clock, told = Clock(dt.UTC, NOW), [CountedRecall(*one) for one in asked]
     entry = {"total": len(before), "timestamps": before}
-    once, _ = fold_recalls(entry, told, 0, clock)
-    assert fold_recalls(once, told, 0, clock) == (once, False)
+    once, _ = fold_recalls(entry, told, clock)
+    assert fold_recalls(once, told, clock) == (once, False)
     assert once["total"] == len(once["timestamps"])
     assert all(once["timestamps"].count(at) == max(before.count(at), sum(one.at == at for one in told)) for at in range(
         int(NOW.timestamp()) - 50, int(NOW.timestamp()) + 1

@@ -222,14 +222,6 @@ def test_where_only_the_file_time_tells_it_is_noted_once(layers: Layers) -> None
     assert layers.places() == ["gist/x.md", "warm/x.md"]
 
 
-def test_a_day_alone_is_as_exact_as_the_file_time_on_that_day(layers: Layers) -> None:
-    layers.put("hot/2031-03-20-a.md", age="4h")
-    layers.put("hot/2031-03-19-b.md")  # its file time is of another day, so it may have been written at midnight
-    layers.put("hot/2031-03-20-c.md", age="2d")
-    layers.organise()
-    assert layers.places() == ["hot/2031-03-20-c.md", "warm/2031-03-19-b.md", "warm/2031-03-20-a.md"]
-
-
 def test_a_time_that_cannot_be_is_not_believed(layers: Layers) -> None:
     layers.put("hot/2999-01-01-x.md", "---\ndate: 2999-01-01\ncreated: never\n---\n", age="4h")
     layers.put("hot/y.md", age="-50d")
@@ -316,23 +308,6 @@ def test_a_summary_is_used_again_unless_the_original_has_changed(layers: Layers)
 
 
 # Names that are taken.
-
-
-def test_the_same_again_is_dropped_and_counted_together(layers: Layers) -> None:
-    layers.put("hot/x.md", age="4h")
-    layers.put("warm/x.md", age="4h")
-    first, second = (int(layers.ago(age).timestamp()) for age in ("5h", "6h"))
-    layers.count({"hot/x.md": {"total": 1, "timestamps": [first]}, "warm/x.md": {"total": 1, "timestamps": [second]}})
-    before = layers.tree()
-    report = layers.organise()
-    assert [(step.action, step.path, step.detail) for step in report.steps] == [
-        ("drop", "memory_fs/hot/x.md", "memory_fs/warm/x.md")
-    ]
-    assert layers.places() == ["warm/x.md"]
-    entry = layers.counts()["warm/x.md"]
-    assert (entry["total"], sorted(entry["timestamps"])) == (2, [second, first])
-    layers.undo()
-    assert layers.tree() == before
 
 
 def test_another_checkpoint_by_the_same_name_gets_a_number_with_its_summary(layers: Layers) -> None:

@@ -7,13 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.layers.test_organise_meanwhile import others_hold
 
-from nacre.brain.local.judge import Judge
 from nacre.errors import PathEscape
-from nacre.layers import promote
 from nacre.memory import Memory
-from nacre.tidy.collect import TidyContext
 
 NOW = dt.datetime(2026, 11, 16, 15, 0, tzinfo=dt.UTC)
 TALK = """# Deploying the site
@@ -186,39 +182,6 @@ def test_a_link_in_the_place_of_the_report_is_not_written_through(memory: Memory
     with pytest.raises(PathEscape):
         memory.promote()
     assert memory.workspace.longterm.read_bytes() == before
-
-
-def test_nobody_waits_while_it_is_planned(memory: Memory) -> None:
-    checkpoint(memory, "x.md", TALK)
-    counts(memory, warm__x={"total": 3, "timestamps": days_ago(1, 2, 3)})
-    free: list[bool] = []
-
-    def judge() -> Judge:
-        free.append(others_hold(memory.workspace))
-        return memory.brain
-
-    room = TidyContext(memory.workspace, memory.config, memory.clock, judge=judge)
-    made = promote.promote(room, applying=False)
-    assert made.promoted
-    assert free
-    assert all(free)
-
-
-def test_what_changes_while_it_is_planned_is_planned_again(memory: Memory) -> None:
-    checkpoint(memory, "x.md", TALK)
-    counts(memory, warm__x={"total": 3, "timestamps": days_ago(1, 2, 3)})
-    calls = 0
-
-    def judge() -> Judge:
-        nonlocal calls
-        calls += 1
-        if calls == 1:  # somebody marks it as promoted meanwhile
-            counts(memory, warm__x={"total": 3, "timestamps": days_ago(1, 2, 3), "promoted": True})
-        return memory.brain
-
-    room = TidyContext(memory.workspace, memory.config, memory.clock, judge=judge)
-    assert not promote.promote(room, applying=True).promoted
-    assert not memory.workspace.project("shop-api").exists()
 
 
 def test_counts_of_a_checkpoint_and_its_summary_are_added_once(memory: Memory) -> None:

@@ -24,7 +24,7 @@ def head(*headers: tuple[str, str], method: str = "POST", path: str = "/mcp") ->
 
 def status(gate: Gate, host: str | None = "127.0.0.1:6227", **given: Any) -> int | None:
     headers = [("host", host)] if host is not None else []
-    headers += [("authorization", "Bearer word"), *given.pop("more", ())]
+    headers += [("authorization", "Bearer word"), ("content-type", "application/json"), *given.pop("more", ())]
     refusal = gate.refusal(head(*headers, **given))
     return refusal.status if refusal else None
 

@@ -27,7 +27,7 @@ from tests.mcp.every import called, everything, refused
 from nacre.daemon import client as daemon
 from nacre.mcp import http
 from nacre.mcp.http import forget_tokens, token, token_file
-from nacre.mcp.server import Face
+from nacre.mcp.server import Server
 from nacre.memory import Memory
 
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
@@ -213,7 +213,7 @@ def test_the_scope_is_not_for_a_request_to_choose(serve: Serve) -> None:
 
 def test_a_slow_head_holds_no_connection_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "_HEAD_WITHIN", 0.2)
-    listener = http.Listener("127.0.0.1", 0, Face(Memory.open), str, logging.getLogger("test"))
+    listener = http.Listener("127.0.0.1", 0, Server(Memory.open), str, logging.getLogger("test"))
     listener.start()
     try:
         with socket.create_connection(("127.0.0.1", listener.gate.port), timeout=300) as connection:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 import os
@@ -14,18 +13,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mcp import Client
-from mcp.shared.exceptions import MCPError
 from tests.search.test_scope_fuzz import NOW, PRIVATE, Laid, lay_out, must_be_clean, places, queries
 
-from nacre.mcp.server import Face, make_server
-from nacre.mcp.tools import ACTIONS, tools
+from nacre.mcp.server import Server
+from nacre.mcp.tools import ACTIONS, Tool, tools
 from nacre.memory import Memory
 from nacre.model.hit import LAYERS
 
 
-def face(memory: Memory) -> Face:
-    return Face(lambda: copy.copy(memory), group=True)
+def server(memory: Memory) -> Server:
+    return Server(lambda: copy.copy(memory), group=True)
 
 
 def calls(laid: Laid, ids: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -49,37 +46,33 @@ def calls(laid: Laid, ids: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "memory_status", {}
 
 
-async def ask_everything(laid: Laid, memory: Memory, ids: list[str]) -> None:
-    async with Client(make_server(face(memory)), mode="legacy") as client:
-        must_be_clean(f"{client.instructions} {await client.list_tools()}")
-        for name, arguments in calls(laid, ids):
-            asked = json.dumps(arguments, ensure_ascii=False)
-            result = await client.call_tool(name, arguments)
-            must_be_clean(result.model_dump_json(), asked)
-            if name in ("memory_write", "memory_forget", "memory_state"):
-                assert result.is_error
-        for uri in (
-            "nacre://memory",
-            "nacre://today",
-            "nacre://context",
-            "nacre://context/",
-            "file:///etc/passwd",
-            "nacre://MEMORY.md",
-        ):
-            try:
-                told = (await client.read_resource(uri)).model_dump_json()
-            except MCPError as refusal:
-                told = str(refusal)
-            must_be_clean(told)
-        for prompt in ("flush", "distil", "weekly_review"):
-            try:
-                told = (await client.get_prompt(prompt)).model_dump_json()
-            except MCPError as refusal:
-                told = str(refusal)
-            must_be_clean(told)
-        for mark in laid.shared[:5]:  # what is the group's own is found all the same
-            found = await client.call_tool("memory_search", {"query": mark, "minScore": 0})
-            assert mark in found.model_dump_json()
+def ask(memory: Memory, method: str, **params: Any) -> str:
+    """What comes back over the protocol, result or error."""
+    answer = server(memory).answer({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def ask_everything(laid: Laid, memory: Memory, ids: list[str]) -> None:
+    for method in ("initialize", "tools/list", "resources/list", "prompts/list"):
+        must_be_clean(ask(memory, method))
+    for name, arguments in calls(laid, ids):
+        result = ask(memory, "tools/call", name=name, arguments=arguments)
+        must_be_clean(result, json.dumps(arguments, ensure_ascii=False))
+        if name in ("memory_write", "memory_forget", "memory_state"):
+            assert '"isError": true' in result
+    for uri in (
+        "nacre://memory",
+        "nacre://today",
+        "nacre://context",
+        "nacre://context/",
+        "file:///etc/passwd",
+        "nacre://MEMORY.md",
+    ):
+        must_be_clean(ask(memory, "resources/read", uri=uri))
+    for prompt in ("flush", "distil", "weekly_review"):
+        must_be_clean(ask(memory, "prompts/get", name=prompt))
+    for mark in laid.shared[:5]:  # what is the group's own is found all the same
+        assert mark in ask(memory, "tools/call", name="memory_search", arguments={"query": mark, "minScore": 0})
 
 
 def one_life(seed: int) -> None:
@@ -90,7 +83,7 @@ def one_life(seed: int) -> None:
             ids = [hit.id for hit in owner.search("deploy 预算 budget", mode="text", min_score=0)]
         before = {path: path.read_bytes() for path in laid.root.rglob("*.md") if path.is_file()}
         with Memory.open(laid.root, now=NOW, scope="group:ops") as memory:
-            asyncio.run(ask_everything(laid, memory, ids))
+            ask_everything(laid, memory, ids)
         assert {path: path.read_bytes() for path in laid.root.rglob("*.md") if path.is_file()} == before
 
 
@@ -120,24 +113,16 @@ def group_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(tools()), st.data())
 def test_whatever_arguments_a_model_makes_up_nothing_private_comes_out(
-    group_memory: Memory, one: Any, data: st.DataObject
+    group_memory: Memory, one: Tool, data: st.DataObject
 ) -> None:
     names = [*one.takes["properties"], "scope", "group"]
     given_ = data.draw(st.dictionaries(st.sampled_from(names), VALUES))
 
-    async def ask() -> str:
-        async with Client(make_server(face(group_memory)), mode="legacy") as client:
-            return (await client.call_tool(one.name, given_)).model_dump_json()
-
-    must_be_clean(asyncio.run(ask()))
+    must_be_clean(ask(group_memory, "tools/call", name=one.name, arguments=given_))
 
 
 def test_the_owner_gets_through_mcp_what_a_group_must_not(tmp_path: Path) -> None:
     laid = lay_out(tmp_path / "ws", 7)
 
-    async def ask(memory: Memory) -> str:
-        async with Client(make_server(face(memory)), mode="legacy") as client:
-            return (await client.call_tool("memory_get", {"path": "MEMORY.md"})).model_dump_json()
-
     with Memory.open(laid.root, now=NOW) as owner:
-        assert PRIVATE.search(asyncio.run(ask(owner)))
+        assert PRIVATE.search(ask(owner, "tools/call", name="memory_get", arguments={"path": "MEMORY.md"}))

@@ -24,7 +24,7 @@ from tests.mcp.every import called, everything, refused
 
 from nacre.daemon import client as daemon
 from nacre.daemon.requests import call_tool_by_daemon
-from nacre.mcp.stdio import without_half_characters
+from nacre.mcp.server import parse
 from nacre.memory import Memory
 
 INITIALIZE = {
@@ -94,7 +94,12 @@ def test_instructions_and_sentences_follow_the_users_language(root: Path) -> Non
 
 @pytest.fixture
 def process(root: Path) -> Iterator[subprocess.Popen[bytes]]:
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {
+        "bufsize": 0,
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }
     with subprocess.Popen([*nacre(root), "mcp"], **pipes) as started:
         yield started
         if started.poll() is None:
@@ -157,10 +162,10 @@ def test_half_a_character_is_answered_too(process: subprocess.Popen[bytes]) -> N
 @given(st.text() | st.text(st.characters(categories=["Cs"])) | st.just("\\\\ud800"))
 def test_a_message_means_the_same_but_for_halves_of_characters(text: str) -> None:
     meant = json.loads(json.dumps(text)).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    told = json.loads(without_half_characters(json.dumps(text)))
-    told.encode()
+    parsed = parse(json.dumps(text).encode())
+    parsed.encode()
     if "\ufffd" not in meant:
-        assert told == meant
+        assert parsed == meant
 
 
 @contextmanager
@@ -221,21 +226,6 @@ def test_what_is_being_written_when_the_client_goes_is_finished(root: Path, proc
         let_go()
         assert process.wait(300) == 0
     assert any("Ann owns billing" in log.read_text("utf8") for log in (root / "memory").glob("*.md"))
-
-
-def test_only_half_of_the_sdk_is_loaded_for_it(root: Path) -> None:
-    """What is of HTTP stays out; and where the SDK is not the one that we know, it is loaded whole."""
-    program = (
-        "import sys; from nacre.mcp.stdio import load_sdk; load_sdk()\n"
-        "from nacre.mcp.server import Face, make_server\n"
-        "make_server(Face(None))\n"
-        "print(sorted(n for n in sys.modules if n in ('starlette', 'uvicorn', 'httpx2', 'mcp.client')))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-    strange = "import nacre.mcp.stdio as l; l._ABSENT_NAMES = frozenset(); l.load_sdk()\n"
-    strange += "import mcp, mcp.server.lowlevel.server as s; assert mcp.Client and s.Starlette is not l.Absent\n"
-    subprocess.run([sys.executable, "-c", strange], check=True)
 
 
 def test_a_daemon_is_asked_for_what_reads_alone(root: Path, serve: Serve) -> None:

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from tests.embed.conftest import Service, service
 
-from nacre.checks.proof import round_trip_problems
+from nacre.checks.doctor import round_trip_problems
 from nacre.embed import remote
 from nacre.memory import Memory
 from nacre.model.hit import SearchReport

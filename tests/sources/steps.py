@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Message
-from nacre.sources.reading import list_files
-from nacre.sources.transcript import Mark, Reading, Transcript
+from nacre.sources.transcript import Mark, Reading, Transcript, list_files
 
 Read = Callable[[Transcript, Mark | None, dt.datetime | None], Reading]
 NOON = dt.datetime(2026, 3, 2, 12, 0, tzinfo=dt.UTC)

@@ -115,7 +115,7 @@ def test_what_an_editor_puts_around_a_request_is_not_the_users(path: Path, name:
     assert said(read(SOURCE.read, path)) == [("owner", "rename it")]
 
 
-def test_compaction_repeats_nothing_and_new_kinds_are_counted(path: Path) -> None:
+def test_compaction_repeats_nothing_and_new_kinds_are_passed_over(path: Path) -> None:
     history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "old"}]}]
     compacted = wrap("compacted", {"message": "summary", "replacement_history": history})
     strange = [event("never_heard_of"), wrap("never", {}), wrap("response_item", {"type": "never"})]
@@ -123,7 +123,7 @@ def test_compaction_repeats_nothing_and_new_kinds_are_counted(path: Path) -> Non
     write(path, lines(meta(), prompt("mine"), compacted, output, *strange))
     reading = read(SOURCE.read, path)
     assert said(reading) == [("owner", "mine")]
-    assert reading.unknown == 3
+    assert not reading.unknown
 
 
 @pytest.mark.parametrize(

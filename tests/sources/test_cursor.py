@@ -165,22 +165,14 @@ def test_what_cannot_be_understood_is_counted(ide: Ide) -> None:
     ide.composer()
     reading = ide.read()
     assert said(reading) == [("owner", "mine")]
-    assert reading.unknown == 3
+    assert reading.unknown == 4
 
 
-@pytest.mark.parametrize("newer", [True, False])
-def test_the_list_of_talks_tells_when_one_last_went_on(ide: Ide, newer: bool) -> None:
+def test_the_list_of_talks_tells_when_one_last_went_on(ide: Ide) -> None:
     ide.say("a", 1, "one")
     ide.composer()
-    if newer:
-        ide.connection.execute(
-            "CREATE TABLE composerHeaders (composerId TEXT, createdAt INTEGER, lastUpdatedAt INTEGER)"
-        )
-        ide.connection.execute("INSERT INTO composerHeaders VALUES ('c1', ?, ?)", (START, START + 5000))
-    else:
-        told = {"allComposers": [{"composerId": "c1", "lastUpdatedAt": START + 5000}, "x"]}
-        ide.connection.execute("CREATE TABLE ItemTable (key TEXT, value BLOB)")
-        ide.connection.execute("INSERT INTO ItemTable VALUES ('composer.composerHeaders', ?)", (json.dumps(told),))
+    ide.connection.execute("CREATE TABLE composerHeaders (composerId TEXT, createdAt INTEGER, lastUpdatedAt INTEGER)")
+    ide.connection.execute("INSERT INTO composerHeaders VALUES ('c1', ?, ?)", (START, START + 5000))
     ide.connection.commit()
     assert ide.found()[0].changed == NOON.timestamp() + 5
 

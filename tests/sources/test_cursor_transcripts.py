@@ -41,6 +41,7 @@ def test_the_query_alone_is_the_users(path: Path) -> None:
         entry("user", "without a tag"),
         {"type": "turn_ended", "status": "success"},
         {"type": "never_heard_of"},
+        {"role": "user"},
     ]
     write(path, lines(*talk))
     reading = read(SOURCE.read, path)

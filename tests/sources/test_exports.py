@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from pathlib import Path
@@ -189,18 +188,7 @@ JSON = st.recursive(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(JSON, max_size=6), st.integers(1, 40), st.sampled_from([None, 2]), st.booleans())
-def test_every_object_of_an_array_is_found_however_it_is_cut(
-    values: list[Any], size: int, indent: int | None, ascii_only: bool
-) -> None:
-    data = json.dumps(values, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-
-    class Small(io.BytesIO):
-        """Gives a few bytes at a time."""
-
-        def read(self, _amount: int | None = -1, /) -> bytes:
-            return super().read(size)
-
-    raw = exports._objects(Small(data[1:]), b" ")
-    found = [json.loads(one.decode("utf-8", "surrogatepass")) for one in raw]
-    assert found == [value for value in values if isinstance(value, dict | list)]
+@given(st.lists(JSON, max_size=6), st.sampled_from([None, 2]), st.booleans())
+def test_every_element_of_an_array_is_found(values: list[Any], indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(values, indent=indent, ensure_ascii=ascii_only)
+    assert [json.loads(element) for element in exports._elements(text)] == values

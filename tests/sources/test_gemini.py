@@ -208,7 +208,7 @@ def test_a_document_that_is_half_written_is_left_for_the_next_time(whole: Path) 
 
 
 def test_messages_of_a_document_after_the_moment_wait(whole: Path) -> None:
-    write(whole, document(message("1", "user", "early"), message("2", "user", "late", 60), {"id": "3"}))
+    write(whole, document(message("1", "user", "early"), message("2", "user", "late", 60), {"id": "3", "type": "user"}))
     early = read(SOURCE.read, whole, until=NOON + dt.timedelta(seconds=30))
     assert said(early) == [("owner", "early")]
     assert not early.whole

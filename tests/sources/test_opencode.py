@@ -1,4 +1,4 @@
-"""opencode: the database and the folder before it, without tools, summaries and what the program put in."""
+"""opencode: its database, without tools, summaries and what the program put in."""
 
 from __future__ import annotations
 
@@ -36,61 +36,36 @@ def _leave_nothing_open() -> Iterator[None]:
 
 
 class Store:
-    """A store of opencode in one of its two forms, written the way it writes."""
+    """A database of opencode, written the way it writes."""
 
-    def __init__(self, home: Path, form: str) -> None:
+    def __init__(self, home: Path) -> None:
         self.root = home / ".local/share/opencode"
         self.root.mkdir(parents=True)
         self.places = Places(home)
-        self.form = form
         self.count = 0
-        if form == "database":
-            self.connection = sqlite3.connect(self.root / "opencode.db")
-            OPEN.append(self.connection)
-            self.connection.executescript(TABLES)
+        self.connection = sqlite3.connect(self.root / "opencode.db")
+        OPEN.append(self.connection)
+        self.connection.executescript(TABLES)
 
-    def session(self, name: str, **more: Any) -> None:
-        told = {
-            "id": name,
-            "directory": "/work/app",
-            "parentID": None,
-            "time": {"created": START, "updated": START},
-        } | more
-        if self.form == "database":
-            revert = json.dumps(told["revert"]) if "revert" in told else None
-            row = (name, "p", told["parentID"], told["directory"], "t", revert, START, START)
-            self.connection.execute("INSERT OR REPLACE INTO session VALUES (?,?,?,?,?,?,?,?)", row)
-            self.connection.commit()
-        else:
-            write(self.root / "storage/session/p" / f"{name}.json", told)
+    def session(self, name: str, parent: str | None = None, revert: dict[str, Any] | None = None) -> None:
+        row = (name, "p", parent, "/work/app", "t", revert and json.dumps(revert), START, START)
+        self.connection.execute("INSERT OR REPLACE INTO session VALUES (?,?,?,?,?,?,?,?)", row)
+        self.connection.commit()
 
     def say(self, session: str, name: str, role: str, at: int, *parts: object, **more: Any) -> None:
-        told = {"role": role, "time": {"created": START + at * 1000, "completed": START + at * 1000 + 500}} | more
-        whole = [part if isinstance(part, dict) else {"type": "text", "text": part} for part in parts]
-        if self.form == "database":
-            row = (name, session, START + at * 1000, START + at * 1000, json.dumps(told))
-            self.connection.execute("INSERT OR REPLACE INTO message VALUES (?,?,?,?,?)", row)
-        else:
-            write(self.root / "storage/message" / session / f"{name}.json", {"id": name, "sessionID": session, **told})
-        for part in whole:
+        data = {"role": role, "time": {"created": START + at * 1000, "completed": START + at * 1000 + 500}} | more
+        row = (name, session, START + at * 1000, START + at * 1000, json.dumps(data))
+        self.connection.execute("INSERT OR REPLACE INTO message VALUES (?,?,?,?,?)", row)
+        for part in parts:
             self.count += 1
-            key = f"prt_{self.count:04}"
-            if self.form == "database":
-                values = (key, name, session, START, START, json.dumps(part))
-                self.connection.execute("INSERT INTO part VALUES (?,?,?,?,?,?)", values)
-            elif self.form == "folder":
-                write(self.root / "storage/part" / name / f"{key}.json", {"id": key, "messageID": name, **part})
-            else:
-                write(self.root / "storage/part" / f"{key}.json", {"id": key, "messageID": name, **part})
-        if self.form == "database":
-            self.connection.commit()
+            value = json.dumps(part if isinstance(part, dict) else {"type": "text", "text": part})
+            values = (f"prt_{self.count:04}", name, session, START, START, value)
+            self.connection.execute("INSERT INTO part VALUES (?,?,?,?,?,?)", values)
+        self.connection.commit()
 
-    def forget(self, session: str, name: str) -> None:
-        if self.form == "database":
-            self.connection.execute("DELETE FROM message WHERE id = ?", (name,))
-            self.connection.commit()
-        else:
-            (self.root / "storage/message" / session / f"{name}.json").unlink()
+    def forget(self, name: str) -> None:
+        self.connection.execute("DELETE FROM message WHERE id = ?", (name,))
+        self.connection.commit()
 
     def found(self) -> list[Transcript]:
         return list(SOURCE.find(self.places))
@@ -99,9 +74,9 @@ class Store:
         return SOURCE.read(self.found()[0], as_kept(before.mark) if before else None, until)
 
 
-@pytest.fixture(params=["database", "folder", "flat folder"])
-def store(tmp_path: Path, request: pytest.FixtureRequest) -> Store:
-    return Store(tmp_path, request.param)
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
 
 
 def test_a_talk_is_read_in_order_with_its_folder(store: Store) -> None:
@@ -118,7 +93,7 @@ def test_a_talk_is_read_in_order_with_its_folder(store: Store) -> None:
 
 
 def test_child_sessions_are_nobodys_talk(store: Store) -> None:
-    store.session("s1", parentID="s0")
+    store.session("s1", parent="s0")
     store.say("s1", "m1", "user", 1, "search the code")
     reading = store.read()
     assert reading.session
@@ -151,7 +126,7 @@ def test_messages_that_were_deleted_are_noticed(store: Store) -> None:
     store.session("s1")
     store.say("s1", "m1", "user", 1, "wrong")
     before = store.read()
-    store.forget("s1", "m1")
+    store.forget("m1")
     store.say("s1", "m2", "user", 2, "right")
     after = store.read(before)
     assert after.rewritten
@@ -197,20 +172,8 @@ def test_messages_of_no_known_form_are_counted(store: Store) -> None:
     assert reading.unknown == 1
 
 
-def test_sessions_that_were_moved_into_the_database_are_read_there(tmp_path: Path) -> None:
-    store = Store(tmp_path, "database")
-    for form in ("folder", "database"):
-        store.form = form
-        store.session("s1")
-        store.say("s1", "m1", "user", 1, "one")
-    store.form = "folder"
-    store.session("s0")
-    assert [found.facts["session"] for found in store.found()] == ["s1", "s0"]
-    assert store.found()[0].path.name == "opencode.db"
-
-
 def test_a_database_that_is_held_is_asked_again(tmp_path: Path) -> None:
-    store = Store(tmp_path, "database")
+    store = Store(tmp_path)
     store.session("s1")
     store.say("s1", "m1", "user", 1, "one")
     (found,) = store.found()
@@ -231,20 +194,11 @@ def test_a_file_that_is_no_database_does_no_harm(tmp_path: Path, content: bytes)
 
 
 def test_the_folder_of_the_settings_and_of_the_environment_is_looked_at(tmp_path: Path) -> None:
-    store = Store(tmp_path / "here", "database")
+    store = Store(tmp_path / "here")
     store.session("s1")
     share = str(store.root.parent)
     assert len(list(SOURCE.find(Places(tmp_path, {"XDG_DATA_HOME": share})))) == 1
     assert len(list(SOURCE.find(Places(tmp_path, {}, {"opencode": str(store.root)})))) == 1
-
-
-def test_a_time_that_is_no_number_disturbs_no_order(tmp_path: Path) -> None:
-    store = Store(tmp_path, "folder")
-    store.session("s1")
-    for place in (3, 1, 2):
-        store.say("s1", f"m{place}", "user", place, f"text {place}")
-        store.say("s1", f"x{place}", "user", place, "when?", time={"created": float("nan")})
-    assert [text for _, text in said(store.read())] == ["text 1", "text 2", "text 3"]
 
 
 @pytest.mark.parametrize(

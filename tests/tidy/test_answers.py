@@ -129,7 +129,7 @@ def test_a_faded_line_that_goes_is_found_in_a_digest(nights: Nights) -> None:
     asked(nights, "faded")
     nights.answer(ACCEPT, DUE)
     assert nights.kept() == [SAFETY]
-    assert DUE in nights.text("memory/weekly/2026-03-16.md")
+    assert DUE in nights.text("memory/weekly/2026-01-26.md")
 
 
 def test_a_line_that_went_meanwhile_is_no_trouble(nights: Nights) -> None:

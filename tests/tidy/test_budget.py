@@ -1,4 +1,4 @@
-"""A full MEMORY.md makes room by merging, shortening and demoting, in that order, and is never over its limits."""
+"""A full MEMORY.md makes room by letting the least needed entries go, and is never over its limits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.tidy.nights import BACKUP, CHINESE_RULE, CHINESE_SAFETY, CONTACT, RUL
 
 from nacre.config.settings import MemorySettings
 from nacre.model.workspace import Workspace
-from nacre.tidy.budget import DEMOTE, MERGE, SHORTEN, Worth, make_space
-from nacre.tidy.memory_files import Line, LongTermFile
+from nacre.tidy.budget import Worth, make_space
+from nacre.tidy.memory_files import LongTermFile
 from nacre.vault.entries import entry_id
 from nacre.vault.ledger import EntryState, Record, entry_states
 
@@ -117,7 +117,7 @@ def test_a_broken_date_in_the_ledger_does_not_stop_the_night(nights: Nights) -> 
     assert SAFETY in nights.kept()
 
 
-# The order of the steps, on a book in hand
+# What goes first, on a file in hand
 
 
 def book_of(
@@ -128,55 +128,30 @@ def book_of(
     return LongTermFile(Workspace(root_of.root), path, settings), known
 
 
-LONG = (
-    "All services write their logs as JSON lines to standard output, one event a line. "
-    "The collector adds the host name and the region to every event before it sends them on."
-)
-
-
-def test_first_two_of_the_same_are_merged_then_a_long_one_shortened_then_the_least_worth_goes(nights: Nights) -> None:
-    twins, plain = ("use blue paint", "blue paint is used"), ["keep one", "keep two"]
-    book, known = book_of(nights, [*twins, LONG, *plain], MemorySettings(max_lines=10, max_bytes=10_000))
-    worth = {entry_id(one): Worth(0.9 - place / 10) for place, one in enumerate([*twins, LONG, *plain])}
-    sizes: list[int] = []
-
-    def room_left() -> bool:
-        sizes.append(book.size.bytes)
-        return len(book.lines) < 4
-
-    def same(lines: Sequence[Line]) -> tuple[Line, Line] | None:
-        found = [line for line in lines if line.words in twins]
-        return (found[0], found[1]) if len(found) == 2 else None
-
-    cuts = make_space(book, room_left, known, lambda line: worth.get(line.id, Worth(0.9)), same, 0.95)
-    assert cuts is not None
-    assert [(cut.action, cut.line.words) for cut in cuts] == [
-        (MERGE, twins[1]),
-        (SHORTEN, LONG),
-        (DEMOTE, plain[1]),
-    ]
-    assert all(cut.reason for cut in cuts)
-    assert [line.words for line in book.lines] == [
-        twins[0],
-        "All services write their logs as JSON lines to standard output, one event a line",
-        plain[0],
-    ]
-    assert sizes == sorted(sizes, reverse=True)
+def test_the_least_worth_goes_first_and_only_as_much_as_is_needed(nights: Nights) -> None:
+    lines = ["keep one", "keep two", "keep three", "keep four"]
+    book, known = book_of(nights, lines, MemorySettings(max_lines=10, max_bytes=10_000))
+    worth = {entry_id(one): Worth(0.9 - place / 10) for place, one in enumerate(lines)}
+    gone = make_space(book, lambda: len(book.lines) < 3, known, lambda line: worth[line.id], 0.95)
+    assert gone is not None
+    assert [line.words for line, _ in gone] == ["keep four", "keep three"]
+    assert all(reason for _, reason in gone)
+    assert [line.words for line in book.lines] == lines[:2]
 
 
 def test_when_nothing_may_go_the_book_is_as_it_was(nights: Nights) -> None:
     book, known = book_of(nights, ["one", "two"], MemorySettings())
     before = book.doc
-    assert make_space(book, lambda: False, known, lambda _line: Worth(0.9), lambda _lines: None, 0.5) is None
+    assert make_space(book, lambda: False, known, lambda _line: Worth(0.9), 0.5) is None
     assert book.doc == before
 
 
 def test_what_is_over_goes_before_what_is_only_unsure(nights: Nights) -> None:
     book, known = book_of(nights, ["unsure", "over"], MemorySettings())
     worth = {entry_id("unsure"): Worth(0.1), entry_id("over"): Worth(0.9, recalls=5, outdated="its date has passed")}
-    cuts = make_space(book, lambda: len(book.lines) < 2, known, lambda line: worth[line.id], lambda _lines: None, 0.5)
-    assert cuts is not None
-    assert [(cut.line.words, cut.reason) for cut in cuts] == [("over", "its date has passed")]
+    gone = make_space(book, lambda: len(book.lines) < 2, known, lambda line: worth[line.id], 0.5)
+    assert gone is not None
+    assert [(line.words, reason) for line, reason in gone] == [("over", "its date has passed")]
 
 
 def test_recalls_speak_for_a_line_and_age_against_it() -> None:

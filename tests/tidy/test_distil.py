@@ -217,12 +217,6 @@ def test_the_test_alone_writes_nothing(nights: Nights) -> None:
     assert nights.files() == before
 
 
-def test_a_line_that_the_user_wrote_into_a_digest_is_offered_too(nights: Nights) -> None:
-    nights.lay("memory/weekly/2026-03-09.md", f"# 2026-03-09\n### 2026-03-10\n[Decision] {SAFETY} (src: 2026-03-10)\n")
-    nights.tidy()
-    assert nights.kept() == [SAFETY]
-
-
 def test_what_was_said_in_a_project_goes_to_its_file_and_what_is_about_the_user_to_all(nights: Nights) -> None:
     mine = "I prefer tabs over spaces in every project"
     nights.log("2026-03-19", BACKUP, CONTACT, mine, stamp=" | project:shop-api")

@@ -31,7 +31,7 @@ from nacre.config.settings import Config, MemorySettings
 from nacre.errors import ChangedOutside, NacreError
 from nacre.forget import apply
 from nacre.forget.target import ForgetContext as ForgetRoom
-from nacre.forget.target import Target, memory_lines
+from nacre.forget.target import MemoryLines, Target
 from nacre.model.workspace import Workspace
 from nacre.tidy import answers, distil, run
 from nacre.tidy import answers as tidy_answers
@@ -42,6 +42,7 @@ from nacre.vault import daily, ledger, longterm, review, weekly, writing
 from nacre.vault.entries import bullet_id, entry_id
 from nacre.vault.history import last_id
 from nacre.vault.markdown import Item, open_document
+from nacre.vault.storage import Disk
 from nacre.vault.undo import undo
 
 BEGIN = dt.datetime(2026, 3, 20, 3, 0, 0, tzinfo=dt.UTC)
@@ -282,11 +283,12 @@ class Nights(RuleBasedStateMachine):
     @rule(at=places)
     def user_forgets(self, at: int) -> None:
         room = ForgetRoom(self.workspace, self.config, self.clock, keeper=_no_index, search=lambda _query, _limit: ())
-        lines = [line for line in memory_lines(self.workspace, self.config) if line.words]
+        every = MemoryLines(self.workspace, self.config)
+        lines = [line for line in every.every() if line.words]
         if not lines:
             return
         line = lines[at % len(lines)]
-        made = apply.plan_forget(room, [Target(line.id, line.words, line)], lines)
+        made = apply.plan_forget(room, [Target(line.id, line.words, line)], every)
         logged, own = self._all_bullets(), {kept for kept in self.own if kept in self._kept_text()}
         apply.apply_forget(room, made)
         now = self._all_bullets()
@@ -399,9 +401,9 @@ class Nights(RuleBasedStateMachine):
         """What the last operation did to what is owed, so that undoing it can be followed."""
         self.logged.update(added)
         self.own -= taken or set()
-        before, gone = self.done.get(last_id(self.workspace), (Counter(), set()))
+        before, gone = self.done.get(last_id(Disk(self.workspace)), (Counter(), set()))
         before.update(added)
-        self.done[last_id(self.workspace)] = before, gone | (taken or set())
+        self.done[last_id(Disk(self.workspace))] = before, gone | (taken or set())
 
     def _write(self, path: Path, data: bytes) -> None:
         if path == self.workspace.longterm:

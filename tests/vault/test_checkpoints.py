@@ -117,17 +117,6 @@ def test_nothing_is_moved_over_what_came_meanwhile(workspace: Workspace, clock: 
     assert places(workspace) == ["hot/x.md"]
 
 
-def test_a_double_is_taken_away_only_while_its_other_is_there(workspace: Workspace, clock: Clock) -> None:
-    put(workspace, "hot/x.md", "warm/x.md")
-    (family,) = (one for one in families(list_checkpoints(workspace, CONFIG)) if one.layer == "hot")
-    _, (move,) = LayerPlaces(workspace, CONFIG).place(family, "warm")
-    assert move.is_there
-    put(workspace, "warm/x.md", text="# edited\n")
-    with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
-        apply_move(op, move)
-    assert places(workspace) == ["hot/x.md", "warm/x.md"]
-
-
 def test_a_folder_in_the_place_of_a_file_is_in_the_way(workspace: Workspace) -> None:
     put(workspace, "hot/x.md", "warm/x.md/inner.txt")
     (family,) = families(list_checkpoints(workspace, CONFIG))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import os
 import resource
 import stat
@@ -11,7 +10,6 @@ import pytest
 
 from nacre.errors import CannotWrite, PathEscape
 from nacre.vault import disk
-from nacre.vault.disk import host_name
 
 
 def test_mode_is_kept(tmp_path: Path) -> None:
@@ -58,21 +56,16 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
 
 
 def test_temp_files_of_dead_processes_go_and_others_stay(tmp_path: Path, in_child: Callable[..., int]) -> None:
-    here = hashlib.sha256(host_name().encode()).hexdigest()[:8]
     pid = os.fork()
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
-    dead = tmp_path / f".nacre-{here}-{pid}-00ff.tmp"
-    alive = tmp_path / f".nacre-{here}-1-00ff.tmp"
-    elsewhere = tmp_path / f".nacre-00000000-{pid}-00ff.tmp"
-    users = tmp_path / ".nacre-notes.tmp"
-    for path in (dead, alive, elsewhere, users):
+    dead, earlier_version = (tmp_path / f".nacre-{name}-00ff.tmp" for name in (pid, f"0a1b2c3d-{pid}"))
+    alive, users = tmp_path / ".nacre-1-00ff.tmp", tmp_path / ".nacre-notes.tmp"
+    for path in (dead, earlier_version, alive, users):
         path.write_bytes(b"x")
     disk.write(tmp_path / "a.md", b"new")
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        path.name for path in (alive, elsewhere, users, tmp_path / "a.md")
-    )
+    assert {path.name for path in tmp_path.iterdir()} == {alive.name, users.name, "a.md"}
 
 
 def test_a_full_disk_leaves_the_old_bytes_and_no_temp_file(tmp_path: Path, in_child: Callable[..., int]) -> None:

@@ -17,11 +17,9 @@ from nacre.errors import CannotWrite
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
-from nacre.vault.daily import append_note
 from nacre.vault.history import operation
 from nacre.vault.lock import lock
-from nacre.vault.undo import undo
-from nacre.vault.writing import remove_file, rewrite
+from nacre.vault.writing import rewrite
 
 BEFORE = b"# 2026-02-10\n\n## 09:00 note\n- one\n- two\n- three\n"
 SHORTER = BEFORE.replace(b"- two\n", b"")
@@ -44,7 +42,7 @@ def hand(log: Path) -> Iterator[int]:
     os.close(descriptor)
 
 
-@pytest.mark.parametrize("after", [SHORTER, LONGER, b""])
+@pytest.mark.parametrize("after", [SHORTER, LONGER])
 def test_a_line_written_by_an_open_hand_after_a_log_was_edited_stands_in_it(
     workspace: Workspace, clock: Clock, log: Path, hand: int, after: bytes
 ) -> None:
@@ -52,41 +50,6 @@ def test_a_line_written_by_an_open_hand_after_a_log_was_edited_stands_in_it(
         rewrite(op, log, after, read=disk.digest(BEFORE), log=True)
     os.write(hand, LATE)
     assert log.read_bytes() == after + LATE
-
-
-def test_a_log_that_is_removed_under_an_open_hand_stays_empty_and_takes_the_line(
-    workspace: Workspace, clock: Clock, log: Path, hand: int
-) -> None:
-    with operation(Context(workspace, Config(), clock), "tidy") as op:
-        remove_file(op, log, read=disk.digest(BEFORE))
-    assert log.read_bytes() == b""
-    os.write(hand, LATE)
-    assert log.read_bytes() == LATE
-
-
-def test_undo_of_the_first_note_of_a_day_keeps_what_an_open_hand_writes_and_can_be_undone(
-    workspace: Workspace, clock: Clock
-) -> None:
-    append_note(Context(workspace, Config(), clock), "ours")
-    log = workspace.day(clock.today())
-    ours = log.read_bytes()
-    with log.open("ab", buffering=0) as hand:
-        undo(Context(workspace, Config(), clock))
-        hand.write(LATE)
-        assert log.read_bytes() == LATE
-        undo(Context(workspace, Config(), clock), number=2)
-        hand.write(b"- later\n")
-    assert log.read_bytes() == ours + LATE + b"- later\n"
-
-
-def test_a_log_left_empty_under_an_open_hand_is_gone_after_the_next_undo(workspace: Workspace, clock: Clock) -> None:
-    append_note(Context(workspace, Config(), clock), "ours")
-    log = workspace.day(clock.today())
-    with log.open("ab"):
-        undo(Context(workspace, Config(), clock))
-    append_note(Context(workspace, Config(), clock), "ours again")
-    undo(Context(workspace, Config(), clock))
-    assert not log.exists()
 
 
 @pytest.mark.parametrize("name", ["open", "fsync", "replace", "fstat", "close"])

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
 import pytest
+from tests.storage import Dictionary
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
@@ -11,7 +15,10 @@ from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.daily import append_note
-from nacre.vault.history import Change, diff_operation, operation, operations_file, read_history
+from nacre.vault.history import Change, diff_operation, latest, operation, read_history
+from nacre.vault.problems import file_problems
+from nacre.vault.storage import operations_file
+from nacre.vault.undo import plan_undo
 from nacre.vault.writing import append, move_file, rewrite
 
 
@@ -91,11 +98,30 @@ def test_without_room_for_history_nothing_is_changed(workspace: Workspace, clock
     assert not workspace.day(clock.today()).exists()
 
 
-def test_broken_records_are_problems_and_numbers_go_on(workspace: Workspace, clock: Clock) -> None:
+def test_broken_records_are_skipped_and_numbers_go_on(workspace: Workspace, clock: Clock) -> None:
     append_note(Context(workspace, Config(), clock), "one")
     with operations_file(workspace).open("ab") as file:
         file.write(b'{"id":"x","changes":3}\n{"id":7,"changes":[1,{"path":2}],"undoes":"y"}\n{"id":8,"torn')
     append_note(Context(workspace, Config(), clock), "two")
-    found = read_history(workspace)
-    assert [one.id for one in found.operations] == [1, 7, 8]
-    assert [problem.line for problem in found.problems] == [5]
+    assert [operation.id for operation in read_history(workspace).operations] == [1, 7, 8]
+    assert [problem.line for problem in file_problems(workspace, every_file=True)] == [5]
+
+
+def test_the_latest_operations_and_an_undo_read_only_the_end_of_the_record(workspace: Workspace, clock: Clock) -> None:
+    class Counting(Dictionary):
+        read_rows = 0
+
+        def records(self) -> Iterator[dict[str, Any]]:
+            for row in super().records():
+                self.read_rows += 1
+                yield row
+
+    storage, context = Counting(), Context(workspace, Config(), clock)
+    for number in range(300):
+        with operation(context, "note", storage=storage) as op:
+            append(op, workspace.memory / "2026-02-10.md", f"- note {number}")
+    storage.read_rows = 0
+    assert [done.id for done in islice(latest(storage), 3)] == [300, 299, 298]
+    assert storage.read_rows < 10
+    assert plan_undo(context, storage=storage).undoes == (300,)
+    assert storage.read_rows < 20

@@ -41,13 +41,6 @@ def test_a_link_is_followed_inside_the_workspace_alone(workspace: Workspace, tmp
     assert [row.value for row in jsonl.read_rows(workspace.memory / "inside.jsonl", "").rows] == [{"a": 1}]
 
 
-def test_a_file_without_end_is_not_read(workspace: Workspace) -> None:
-    path = workspace.memory / "long.jsonl"
-    path.touch()
-    os.truncate(path, jsonl.LARGEST + 1)
-    assert kinds(path) == ["unreadable"]
-
-
 def test_ledger_and_trail_that_cannot_be_read_say_nothing(workspace: Workspace) -> None:
     os.mkfifo(workspace.ledger)
     workspace.trail.symlink_to("/dev/zero")

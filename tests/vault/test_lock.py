@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import errno
 import os
 import threading
 from collections.abc import Callable
@@ -10,7 +9,6 @@ import pytest
 
 from nacre.errors import Locked, NoWorkspace
 from nacre.model.workspace import Workspace
-from nacre.vault.disk import host_name
 from nacre.vault.lock import lock
 
 
@@ -23,8 +21,8 @@ def test_another_process_is_kept_out_and_the_error_names_the_holder(
         try:
             with lock(workspace, timeout=0):
                 raise SystemExit(1)
-        except Locked as trouble:
-            raise SystemExit(7 if str(holder) in str(trouble) and trouble.exit_code == 11 else 2) from None
+        except Locked as error:
+            raise SystemExit(7 if str(holder) in str(error) and error.exit_code == 11 else 2) from None
 
     with lock(workspace):
         assert in_child(try_it) == 7
@@ -70,51 +68,3 @@ def test_removing_the_machine_folder_does_not_let_two_in(workspace: Workspace) -
 def test_a_place_that_is_no_folder_is_no_workspace(tmp_path: Path) -> None:
     with pytest.raises(NoWorkspace, match="nacre init"), lock(Workspace(tmp_path / "none")):
         pass
-
-
-@pytest.fixture
-def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system without locks."""
-
-    def refused(_descriptor: int) -> bool:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("nacre.vault.lock.system_flock", refused)
-
-
-@pytest.mark.usefixtures("no_locks")
-def test_without_file_locks_a_lock_file_keeps_others_out(workspace: Workspace, in_child: Callable[..., int]) -> None:
-    def try_it() -> None:
-        try:
-            with lock(workspace, timeout=0):
-                pass
-        except Locked as error:
-            raise SystemExit(7 if str(os.getppid()) in str(error) else 2) from None
-
-    with lock(workspace):
-        assert in_child(try_it) == 7
-    assert in_child(try_it) == 0
-    assert not workspace.lock.with_name("lock.held").exists()
-
-
-@pytest.mark.usefixtures("no_locks")
-def test_a_dead_holders_lock_file_is_cleared(workspace: Workspace, in_child: Callable[..., int]) -> None:
-    def die_holding() -> None:
-        with lock(workspace):
-            os.kill(os.getpid(), 9)
-
-    assert in_child(die_holding) == -9
-    held = workspace.lock.with_name("lock.held")
-    assert held.read_text().endswith(f" {host_name()}")
-    with lock(workspace, timeout=0):
-        assert held.read_text() == f"{os.getpid()} {host_name()}"
-    assert [path.name for path in workspace.machine.iterdir()] == ["lock"]
-
-
-@pytest.mark.usefixtures("no_locks")
-def test_a_lock_file_from_another_machine_is_respected(workspace: Workspace) -> None:
-    held = workspace.lock.with_name("lock.held")
-    held.write_text("1 elsewhere")
-    with pytest.raises(Locked), lock(workspace, timeout=0):
-        pass
-    assert held.exists()

@@ -99,29 +99,14 @@ def test_entries_that_overtake_each_other_end(workspace: Workspace) -> None:
     assert ledger.load_closed(workspace, TODAY).of(PNPM)
 
 
-def test_it_is_kept_and_made_anew_only_when_the_ledger_changed(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_follows_the_ledger_and_holds_no_word_of_it(workspace: Workspace) -> None:
     tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
-    first = ledger.load_closed(workspace, TODAY)
-    kept = workspace.index / ledger.CLOSED_FILE
-    assert "pnpm" not in kept.read_text("utf8")
+    assert ledger.load_closed(workspace, TODAY).of(PNPM)
+    kept = workspace.index / "lines.sqlite"
+    assert b"pnpm" not in b"".join(path.read_bytes() for path in workspace.index.iterdir())
     assert kept.stat().st_mode & 0o077 == 0
-    with monkeypatch.context() as patched:
-        patched.setattr(ledger, "read_ledger", lambda _workspace: pytest.fail("the ledger was read"))
-        assert ledger.load_closed(workspace, TODAY) == first
-    kept.unlink()
-    assert ledger.load_closed(workspace, TODAY) == first
     tell(workspace, {"words": PNPM, "verdict": "restored"})
     assert ledger.load_closed(workspace, TODAY).of(PNPM) is None
-
-
-@pytest.mark.parametrize("data", ["", "[]", "{", '{"of":1,"marks":[]}', '{"marks":{"x":3}}'])
-def test_a_damaged_file_is_made_anew(workspace: Workspace, data: str) -> None:
-    tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
-    first = ledger.load_closed(workspace, TODAY)
-    (workspace.index / ledger.CLOSED_FILE).write_text(data, "utf8")
-    assert ledger.load_closed(workspace, TODAY) == first
 
 
 def test_without_a_ledger_nothing_is_overtaken_and_nothing_written(workspace: Workspace) -> None:

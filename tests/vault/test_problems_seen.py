@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,15 +46,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Read:
     return since
 
 
-def later(monkeypatch: pytest.MonkeyPatch, seconds: float = 10) -> None:
-    """The look comes so long after the files were written that they could not have changed unseen."""
-    true = time.time_ns
-    monkeypatch.setattr(time, "time_ns", lambda: true() + int(seconds * 1e9))
-
-
 @pytest.mark.usefixtures("notes")
 def test_files_in_order_are_read_once(workspace: Workspace, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    later(monkeypatch)
     assert file_problems(workspace) == []
     assert read() == {"note-0.md", "note-1.md", "note-2.md"}
     assert file_problems(workspace) == []
@@ -67,7 +59,6 @@ def test_files_in_order_are_read_once(workspace: Workspace, read: Read, monkeypa
 def test_a_file_that_changed_is_read_again_whatever_its_time_says(
     workspace: Workspace, notes: list[Path], read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later(monkeypatch)
     file_problems(workspace)
     before = notes[1].stat()
     notes[1].write_text(SECRET.ljust(before.st_size, "."), "utf8")
@@ -81,16 +72,7 @@ def test_a_file_that_changed_is_read_again_whatever_its_time_says(
 
 
 @pytest.mark.usefixtures("notes")
-def test_what_was_written_just_now_is_read_again(workspace: Workspace, read: Read) -> None:
-    file_problems(workspace)
-    read()
-    file_problems(workspace)
-    assert read() == {"note-0.md", "note-1.md", "note-2.md"}
-
-
-@pytest.mark.usefixtures("notes")
 def test_other_limits_are_felt_at_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    later(monkeypatch)
     workspace.longterm.write_text("- x\n" * 40, "utf8")
     assert file_problems(workspace) == []
     smaller = Config(memory=MemorySettings(max_lines=20))
@@ -102,7 +84,6 @@ def test_other_limits_are_felt_at_once(workspace: Workspace, monkeypatch: pytest
 def test_a_record_that_is_broken_or_of_another_version_is_made_anew(
     workspace: Workspace, read: Read, monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
-    later(monkeypatch)
     (workspace.index / "looked.json").write_bytes(data)
     assert file_problems(workspace) == []
     read()
@@ -114,7 +95,6 @@ def test_a_record_that_is_broken_or_of_another_version_is_made_anew(
 def test_another_version_looks_through_every_file(
     workspace: Workspace, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later(monkeypatch)
     file_problems(workspace)
     read()
     monkeypatch.setattr("nacre.__version__", "another")
@@ -126,7 +106,6 @@ def test_another_version_looks_through_every_file(
 def test_a_link_in_its_place_is_not_written_through(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later(monkeypatch)
     mine = tmp_path / "mine"
     mine.write_text("mine", "utf8")
     (workspace.index / "looked.json").symlink_to(mine)
@@ -136,7 +115,6 @@ def test_a_link_in_its_place_is_not_written_through(
 
 @pytest.mark.usefixtures("notes")
 def test_without_an_index_folder_nothing_is_written(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    later(monkeypatch)
     workspace.index.rmdir()
     assert file_problems(workspace) == []
     assert not workspace.index.exists()

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.errors import NotFound
-from nacre.memory import Working
-from nacre.model.context import Context
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import problems as module
 from nacre.vault.problems import file_problems
-from nacre.vault.undo import undo
-from nacre.vault.working import LARGEST
 
 
 def of(workspace: Workspace, kind: str) -> list[Problem]:
@@ -44,30 +36,6 @@ def test_counts_that_cannot_be_read_are_told_until_they_are_moved_away(workspace
     assert of(workspace, "counts unreadable") == []
 
 
-def test_working_memory_that_is_not_written_is_told(workspace: Workspace, tmp_path: Path) -> None:
-    workspace.state.write_bytes(b"- x\n" * (LARGEST // 4 + 1))
-    assert [one.path for one in of(workspace, "working memory too large")] == ["SESSION-STATE.md"]
-    workspace.state.unlink()
-    (tmp_path / "away.md").write_text("# Session State\n")
-    workspace.state.symlink_to(tmp_path / "away.md")
-    found = [one for one in file_problems(workspace) if one.path == "SESSION-STATE.md"]
-    assert [one.kind for one in found] == ["working memory is a link"]
-    assert "extra_paths" not in found[0].remedy
-
-
-def test_a_layer_that_is_a_link_is_told_until_it_is_a_folder(workspace: Workspace, tmp_path: Path) -> None:
-    layers = workspace.tiers(None)
-    layers.mkdir()
-    (layers / "hot").symlink_to(workspace.memory)
-    (layers / "warm").symlink_to(tmp_path)
-    for found in of(workspace, "layer is a link"):
-        follow(found)
-    assert (layers / "hot").is_dir()
-    assert not (layers / "hot").is_symlink()
-    assert not [one for one in file_problems(workspace) if "link" in one.kind]
-    assert workspace.memory.is_dir()
-
-
 def test_layers_that_lead_out_of_the_workspace_are_told_with_the_setting_for_that(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -75,28 +43,6 @@ def test_layers_that_lead_out_of_the_workspace_are_told_with_the_setting_for_tha
     workspace.tiers(None).symlink_to(tmp_path / "my layers")
     (found,) = of(workspace, "layers are a link")
     assert shlex.split(found.remedy)[-2:] == ["tiers.path", str(tmp_path / "my layers")]
-
-
-def test_a_journal_full_of_garbage_is_one_row(workspace: Workspace) -> None:
-    journal = workspace.machine / "jobs.jsonl"
-    journal.parent.mkdir(exist_ok=True)
-    journal.write_text("garbage\n" * 500)
-    (found,) = of(workspace, "journal of jobs broken")
-    assert "500 lines" in found.message
-    follow(found)
-    assert of(workspace, "journal of jobs broken") == []
-
-
-def test_history_that_lost_what_an_undo_needs_is_told(workspace: Workspace) -> None:
-    clock = Clock(dt.UTC, dt.datetime(2026, 3, 28, 14, 5, tzinfo=dt.UTC))
-    working = Working(Context(workspace, Config(), clock))
-    working.task("Move the shop")
-    working.task("Paint the shop")
-    assert of(workspace, "history lost") == []
-    shutil.rmtree(workspace.history / "blobs")
-    assert [one.path for one in of(workspace, "history lost")] == [".nacre/history/blobs"]
-    with pytest.raises(NotFound):
-        undo(Context(workspace, Config(), clock))
 
 
 def test_a_file_that_moves_while_it_is_looked_at_is_no_problem(

@@ -120,7 +120,7 @@ entries = st.fixed_dictionaries(
 
 @given(first=entries, second=entries)
 def test_of_two_entries_nothing_is_lost(first: dict[str, Any], second: dict[str, Any]) -> None:
-    both = refcount.merge_count(first, second)
+    both = refcount.merged_count([first, second])
     assert both.keys() == first.keys() | second.keys()
     if isinstance(first.get("total"), int) and isinstance(second.get("total"), int):
         assert both["total"] == first["total"] + second["total"]
@@ -128,13 +128,9 @@ def test_of_two_entries_nothing_is_lost(first: dict[str, Any], second: dict[str,
         assert both["user_marked"] is True
 
 
-def test_an_entry_moves_in_its_place_and_joins_what_is_counted_there() -> None:
+def test_an_entry_moves_and_joins_what_is_counted_there() -> None:
     before = {"a": {"total": 1}, "b": {"total": 2}, "c": {"total": 4}}
-    assert refcount.move_counts(before, ["b"], "x", {"total": 2}) == {
-        "a": {"total": 1},
-        "x": {"total": 2},
-        "c": {"total": 4},
-    }
-    assert list(refcount.move_counts(before, ["b"], "x", {"total": 2})) == ["a", "x", "c"]
-    assert refcount.move_counts(before, ["b"], "c", {"total": 2}) == {"a": {"total": 1}, "c": {"total": 6}}
-    assert refcount.move_counts({"c": 5}, [], "c", {"total": 2}) == {"c": 5}
+    moved = {"a": {"total": 1}, "c": {"total": 4}, "x": {"total": 2}}
+    assert refcount.with_counts(before, ["b"], {"x": {"total": 2}}) == moved
+    assert refcount.with_counts(before, ["b"], {"c": {"total": 2}}) == {"a": {"total": 1}, "c": {"total": 6}}
+    assert refcount.with_counts({"c": 5}, [], {"c": {"total": 2}}) == {"c": 5}

@@ -91,9 +91,6 @@ _PIECES = [
     "~~~",
     "<!--",
     "-->",
-    "&lt;!--",
-    "&amp;",
-    "lt;!--",
     "[ ]",
     "[x]",
     "[9:05]",
@@ -128,9 +125,7 @@ def test_every_section_gives_back_what_was_said_and_takes_it_once(workspace: Wor
         assert desk.get()["pending"] == []
 
 
-@pytest.mark.parametrize(
-    "key", ["1.", "2)", "[ ]", "[x] y", "---", "\\# k", "&lt;!-- k", "<!-- k", "- x", "# y", "> k", "键"]
-)
+@pytest.mark.parametrize("key", ["1.", "2)", "[ ]", "[x] y", "---", "\\# k", "<!-- k", "- x", "# y", "> k", "键"])
 def test_every_key_is_found_again(workspace: Workspace, key: str) -> None:
     desk = at(workspace)
     desk.context(key, "first")
@@ -195,13 +190,6 @@ def test_an_entry_with_the_words_of_an_earlier_nested_one_is_the_one_that_goes(w
     workspace.state.write_text(RELEASE.replace("other", "call Bob"), "utf8")
     at(workspace).done("call Bob")
     assert workspace.state.read_text("utf8") == RELEASE.replace("- [ ] other\n", "")
-
-
-def test_the_end_of_a_fold_around_the_list_stays(workspace: Workspace) -> None:
-    workspace.state.write_text("## Pending\n<details>\n\n- [ ] ask Ann\n  soon\n</details>\n", "utf8")
-    assert at(workspace).get()["pending"] == ["ask Ann soon"]
-    assert at(workspace).done("1").log == ("[Task] Done: ask Ann soon",)
-    assert workspace.state.read_text("utf8") == "## Pending\n<details>\n\n</details>\n"
 
 
 @pytest.mark.parametrize(

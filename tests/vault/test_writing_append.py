@@ -17,8 +17,9 @@ from nacre.model.workspace import Workspace
 from nacre.vault import provenance
 from nacre.vault.daily import append_note
 from nacre.vault.disk import append_bytes
-from nacre.vault.history import operation, operations_file, read_history
+from nacre.vault.history import operation, read_history
 from nacre.vault.provenance import Offered
+from nacre.vault.storage import operations_file
 from nacre.vault.undo import undo
 from nacre.vault.writing import append
 

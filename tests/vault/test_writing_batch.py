@@ -109,28 +109,3 @@ def test_nothing_leads_out_of_the_workspace(workspace: Workspace, clock: Clock) 
         batch.carry_out()
     assert isinstance(batch.failed[0], PathEscape)
     assert not os.listdir(outside)
-
-
-def test_a_folder_that_files_go_to_is_synced_before_the_one_they_leave(
-    workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moves = [("hot", "warm"), ("warm", "cold"), ("hot", "cold"), ("hot", "warm")]
-    files = [
-        (file(workspace, f"{source}/{n}.md"), workspace.root / to / f"{n}.md") for n, (source, to) in enumerate(moves)
-    ]
-    synced: list[str] = []
-    real = os.open
-
-    def opened(path: str, flags: int, *given: int) -> int:
-        if os.path.isdir(path):
-            synced.append(os.path.basename(path))
-        return real(path, flags, *given)
-
-    with operation(Context(workspace, Config(), clock), "test") as op:
-        batch = Batch(op)
-        for (path, read), to in files:
-            to.parent.mkdir(exist_ok=True)
-            batch.move(0, path, to, read=read)
-        monkeypatch.setattr(os, "open", opened)
-        batch.carry_out()
-    assert [name for name in synced if name in ("hot", "warm", "cold")] == ["cold", "warm", "hot"]

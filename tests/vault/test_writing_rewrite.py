@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -82,9 +83,10 @@ def test_what_is_appended_while_a_log_is_removed_stays(
     path.write_bytes(b"- one\n")
     unlink = os.unlink
 
-    def append_just_before(target: str) -> None:
-        with path.open("ab") as file:
-            file.write(b"- late\n")
+    def append_just_before(target: Path) -> None:
+        if target == path:
+            with path.open("ab") as file:
+                file.write(b"- late\n")
         unlink(target)
 
     monkeypatch.setattr(os, "unlink", append_just_before)

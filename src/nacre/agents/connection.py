@@ -6,13 +6,13 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nacre.agents import edits
-from nacre.agents.edits import MARKDOWN, Add, Done, Put
+from nacre.agents.edits import MARKDOWN, Done
 from nacre.agents.registry import LARGEST_SETTINGS, Agent, Call, ConnectOptions, Requirements, Target
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.i18n import say
@@ -51,7 +51,6 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class Connection:
-    agent: str
     at: str
     workspace: str
     program: tuple[str, ...]
@@ -63,35 +62,32 @@ def load_connections(folder: Path) -> dict[str, Connection]:
     """Every connection by its agent; a record that cannot be understood stops whoever wants to write."""
     path = folder / RECORD_NAME
     data = disk.read_bytes(path)
-    connections: dict[str, Connection] = {}
     try:
         rows = json.loads(data.decode("utf-8", "surrogateescape"))["connections"] if data is not None else {}
-        for name, row in rows.items():
-            files = []
-            for file in row["files"]:
-                done = tuple(
-                    Done(**{**edit, "path": (*edit["path"],), "mark": (*edit["mark"],)}) for edit in file["done"]
-                )
-                files.append(WrittenFile(**{**file, "done": done, "folders": tuple(file["folders"])}))
-            program, registered = tuple(row["program"]), bool(row["registered"])
-            connections[name] = Connection(name, row["at"], row["workspace"], program, tuple(files), registered)
+        return {name: _connection(row) for name, row in rows.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NacreError(
             f"{path}, the record of what was connected, cannot be understood. Move it away; what was written can then be "
             "taken out by hand (nacre connect --print shows it).",
             f"无法理解连接记录 {path}。请将其移走；已写入的内容可手动删除（nacre connect --print 可显示）。",
         ) from error
-    return connections
+
+
+def _connection(row: Mapping[str, Any]) -> Connection:
+    fields = Done.__dataclass_fields__  # earlier versions recorded more
+    files = []
+    for file in row["files"]:
+        edits = [{key: value for key, value in edit.items() if key in fields} for edit in file["done"]]
+        done = tuple(Done(**{**edit, "path": (*edit["path"],), "mark": (*edit["mark"],)}) for edit in edits)
+        files.append(WrittenFile(**{**file, "done": done, "folders": tuple(file["folders"])}))
+    return Connection(row["at"], row["workspace"], tuple(row["program"]), tuple(files), bool(row["registered"]))
 
 
 def save_connections(folder: Path, connections: Mapping[str, Connection]) -> None:
     """Write the record, and remove the copies that no connection needs any more."""
     path, backups = folder / RECORD_NAME, folder / "backups"
     if connections:
-        rows = {
-            name: {key: value for key, value in asdict(connection).items() if key != "agent"}
-            for name, connection in connections.items()
-        }
+        rows = {name: asdict(connection) for name, connection in connections.items()}
         data = json.dumps({"version": 1, "connections": rows}, ensure_ascii=False, indent=1) + "\n"
         disk.write(path, data.encode("utf-8", "surrogateescape"))
     elif path.exists():
@@ -162,8 +158,7 @@ def plan_connect(agent: Agent, machine: Machine, call: Call, options: ConnectOpt
     done = [edit for file in written.values() for edit in file.done]
     had_rules = any(edit.kind == "rules" for edit in done)
     paths = frozenset(edit.path for edit in done)
-    options = replace(options, rules=options.rules or had_rules, connected=paths)
-    wanted = agent.wanted(machine, call, options)
+    wanted = agent.wanted(machine, call, replace(options, rules=options.rules or had_rules, connected=paths))
     command = wanted.register if not (connection and connection.registered) else ()
     targets = [(target, written.get(str(target.path))) for target in wanted.targets]
     return _plan(AgentPlan(agent.name, agent.title, wanted=wanted, command=command), targets, folder)
@@ -232,27 +227,19 @@ def _without_us(data: bytes, written: WrittenFile, folder: Path) -> tuple[bytes 
     now = disk.digest(data)
     if now == written.before:  # cut short before it was written, or put back by hand
         return data, []
-    original = disk.read_bytes(folder / "backups" / written.before) if written.before else None
-    if original is not None and disk.digest(original) != written.before:  # a copy that was damaged
-        original = None
-    if now == written.after and (written.before is None or original is not None):
-        return original, []
+    if now == written.after and (written.before is None or (folder / "backups" / written.before).exists()):
+        return disk.read_bytes(folder / "backups" / written.before) if written.before else None, []
     text, left = edits.take_back_edits(_decoded(data), written.form, written.done)
-    if not left and edits.is_empty_file(text, written.form):
-        if written.before is None:
-            return None, []
-        if original is not None and edits.is_empty_file(_decoded(original), written.form):
-            return original, []
-    return text.encode(), left
+    is_gone = written.before is None and not left and edits.is_empty_file(text, written.form)
+    return (None if is_gone else text.encode()), left
 
 
 def _must_be_writable(path: Path, agent: str) -> None:
     """Refuse what is meant not to be written, also where we could: the administrator may write anything."""
     target = disk.real(path)
     place = next(above for above in (target, *target.parents) if above.exists())
-    for checked in dict.fromkeys((place, place if place.is_dir() else place.parent)):
-        mode = checked.stat().st_mode
-        if not os.access(checked, os.W_OK) or (os.name != "nt" and not mode & 0o222):
+    for checked in (place,) if place.is_dir() else (place, place.parent):
+        if not os.access(checked, os.W_OK) or not checked.stat().st_mode & 0o222:
             shown = str(path) if target == path.absolute() else f"{path} → {target}"
             raise CannotWrite(
                 f'{shown} is read-only, so it was left alone. Make {checked} writable, or do it by hand: "nacre connect {agent} --print".',
@@ -286,27 +273,29 @@ def apply_connect(
     plans: Sequence[AgentPlan], machine: Machine, call: Call, workspace: str, at: str, folder: Path
 ) -> list[ConnectResult]:
     """Write every plan, one agent after the other; what cannot be written for one is taken back for that one."""
-    with machine_lock("connections"):
-        return [_apply(plan, machine, folder, Connection(plan.agent, at, workspace, call.program)) for plan in plans]
+    connection = Connection(at, workspace, call.program)
+    return _apply(plans, lambda plan: _connect(plan, machine, connection, folder))
 
 
 def apply_disconnect(plans: Sequence[AgentPlan], machine: Machine, folder: Path) -> list[ConnectResult]:
+    return _apply(plans, lambda plan: _disconnect(plan, machine, folder))
+
+
+def _apply(plans: Sequence[AgentPlan], carry_out: Callable[[AgentPlan], list[str]]) -> list[ConnectResult]:
+    results = []
     with machine_lock("connections"):
-        return [_apply(plan, machine, folder, None) for plan in plans]
-
-
-def _apply(plan: AgentPlan, machine: Machine, folder: Path, new: Connection | None) -> ConnectResult:
-    try:
-        for change in plan.changes:
-            if disk.read_bytes(change.path) != change.before:
-                raise ChangedOutside(
-                    f"{change.path} was changed by another program in this moment, so it was left alone. Run the command again.",
-                    f"{change.path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
-                )
-        notes = _connect(plan, machine, new, folder) if new else _disconnect(plan, machine, folder)
-    except NacreError as error:
-        return ConnectResult(plan.agent, error)
-    return ConnectResult(plan.agent, notes=tuple(notes))
+        for plan in plans:
+            try:
+                for change in plan.changes:
+                    if disk.read_bytes(change.path) != change.before:
+                        raise ChangedOutside(
+                            f"{change.path} was changed by another program in this moment, so it was left alone. Run the command again.",
+                            f"{change.path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
+                        )
+                results.append(ConnectResult(plan.agent, notes=tuple(carry_out(plan))))
+            except NacreError as error:
+                results.append(ConnectResult(plan.agent, error))
+    return results
 
 
 def _connect(plan: AgentPlan, machine: Machine, new: Connection, folder: Path) -> list[str]:
@@ -397,18 +386,7 @@ def _must_be_accepted(plan: AgentPlan, machine: Machine) -> None:
 # Our rules in the workspace's own AGENTS.md, which every agent that works there reads: written, and taken out.
 
 
-@dataclass(frozen=True)
-class RulesPlan:
-    path: Path
-    before: bytes | None
-    after: bytes | None
-
-    @property
-    def diff(self) -> str:
-        return file_diff(str(self.path), self.before, self.after)
-
-
-def plan_rules(workspace: Workspace, language: str, *, out: bool = False) -> RulesPlan | None:
+def plan_rules(workspace: Workspace, language: str, *, out: bool = False) -> FileChange | None:
     """What has to change so that the rules stand there, up to date, or (out) not at all; None where nothing has to."""
     path = workspace.root / "AGENTS.md"
     try:
@@ -418,10 +396,10 @@ def plan_rules(workspace: Workspace, language: str, *, out: bool = False) -> Rul
         return None
     if (before or b"") == after:
         return None
-    return RulesPlan(path, before, None if out and not after.strip() else after)
+    return FileChange(path, MARKDOWN, before, None if out and not after.strip() else after)
 
 
-def apply_rules(plan: RulesPlan, memory: Memory) -> None:
+def apply_rules(plan: FileChange, memory: Memory) -> None:
     """Write it as one change of the workspace, which "nacre undo" takes back."""
     memory.replace_file(plan.path, plan.after, read=plan.before, command="connect")
 
@@ -459,10 +437,8 @@ def agent_states(agents: tuple[Agent, ...], machine: Machine, folder: Path) -> l
     for agent in agents:
         connection = connections.get(agent.name)
         present = {file.path: _edits_present(file) for file in connection.files} if connection else {}
-        missing = tuple(path for path, there in present.items() if there is False)
-        unreadable = tuple(path for path, there in present.items() if there is None)
-        program = connection.program[0] if connection and connection.program else ""
-        starts = connection is None or (os.path.isfile(program) and os.access(program, os.X_OK))
+        missing, unreadable = (tuple(path for path, there in present.items() if there is how) for how in (False, None))
+        starts = connection is None or os.access("".join(connection.program[:1]), os.X_OK)
         states.append(AgentState(agent, agent.is_here(machine), connection, missing, unreadable, starts))
     return states
 
@@ -471,16 +447,10 @@ def _edits_present(file: WrittenFile) -> bool | None:
     """Whether our entries still stand in a file, in whatever form the agent keeps it; None where it cannot be understood."""
     try:
         data = disk.read_bytes(Path(file.path))
-        if data is None:
-            return False
-        if disk.digest(data) == file.after or file.form == MARKDOWN:
-            return True
-        wanted = [
-            Put(done.path, done.value) if done.kind == "put" else Add(done.path, done.value, done.mark)
-            for done in file.done
-            if done.kind in ("put", "add")
-        ]
-        return edits.are_in_place(data.decode(), file.form, wanted)
+        if data is None or disk.digest(data) == file.after:
+            return data is not None
+        values = edits.load(data.decode(), file.form)
+        return all(edits.is_there(edits.value_at(values, done.path), done) for done in file.done)
     except (NacreError, ValueError):
         return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shlex
 import shutil
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from nacre.agents.edits import JSON, MARKDOWN, Add, Edit, RulesBlock, load
 from nacre.errors import BadInput
-from nacre.i18n import say
 from nacre.jobs.installer import Machine, refuse_control_characters
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 LARGEST_SETTINGS = 20_000_000  # bytes of a settings file
 STAYS, OFF, READ, OURS = "stays", "off", "read", "ours"
-AGENT_MODULES = ("openclaw", "claude", "codex", "cursor", "gemini", "opencode")  # in the order in which they are named
 _ALIASES = {"claude": "claude-code", "claude_code": "claude-code", "claudecode": "claude-code", "gemini-cli": "gemini"}
 _PROGRAM_NAMES = ("nacre", "nacre.exe")
 # Run by sh with the program as $0: nothing is said where it was deleted, and one that cannot start (its Python is gone) fails nothing.
@@ -86,23 +83,6 @@ class Ownership:
 
     whose: str
     sentence: str
-
-
-# What of remembering is ours, by what the agent lets us do.
-OURS_BY_HOOKS = (
-    OURS,
-    "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
-    "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
-)
-OURS_BY_TOOLS = (
-    OURS,
-    "Search, and what is written down, by the tools of the server: Nacre. Nothing is put into a session unasked.",
-    "搜索和写入通过服务的工具进行：由 Nacre 负责。不会主动向会话中加入内容。",
-)
-
-
-def owned(*rows: tuple[str, str, str]) -> tuple[Ownership, ...]:
-    return tuple(Ownership(whose, say(english, chinese)) for whose, english, chinese in rows)
 
 
 @dataclass(frozen=True)
@@ -167,7 +147,10 @@ def hook_mark(event: str, agent: str) -> tuple[str, ...]:
 
 
 def all_agents() -> tuple[Agent, ...]:
-    return tuple(importlib.import_module(f"nacre.agents.{name}").AGENT for name in AGENT_MODULES)
+    from nacre.agents.coding import CODING_AGENTS
+    from nacre.agents.openclaw import OPENCLAW
+
+    return (OPENCLAW, *CODING_AGENTS)
 
 
 def agent_named(name: str) -> Agent:

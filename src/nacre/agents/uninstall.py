@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from nacre.agents.connection import RulesPlan, plan_rules
+from nacre.agents.connection import FileChange, plan_rules
 from nacre.errors import NacreError, cannot_write
 from nacre.jobs.installer import Machine, Setup
 from nacre.jobs.schedulers import ServicePlan, plan_remove
@@ -29,7 +29,7 @@ class InstalledWorkspace:
     memory: Memory
     jobs: ServicePlan
     daemon: int | None
-    rules: RulesPlan | None
+    rules: FileChange | None
 
     @property
     def changed(self) -> bool:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from nacre.capture.cursors import load_cursors, storable
+from nacre.capture.cursors import SHORT, load_cursors, storable
 from nacre.capture.read import SyncSetup, list_transcripts, read_session
-from nacre.capture.sections import SHORT
 from nacre.clock import Clock
 from nacre.errors import BadInput, NotFound
 from nacre.guard import privacy
@@ -50,7 +49,7 @@ def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoin
     for source, transcript in transcripts:
         session = read_session(setup.context, source, transcript, setup.exclude)
         if session and session.kind is not Kind.ISOLATED and session.id.startswith(session_id or ""):
-            return render(session, setup, _text_of_origin(setup, transcript))
+            return render(session, setup, transcript)
     if session_id is None:
         raise NotFound("No session with any agent was found on this machine.", "本机没有找到与任何代理的对话。")
     shown = redact(session_id).text
@@ -86,7 +85,7 @@ def _checkpoint_of_hook(setup: SyncSetup, event: dict[str, Any]) -> Checkpoint:
         for source, transcript in _newest_first(setup):
             if transcript.path.name == os.path.basename(place) and os.path.realpath(transcript.path) == place:
                 if session := read_session(setup.context, source, transcript, setup.exclude):
-                    return render(session, setup, _text_of_origin(setup, transcript))
+                    return render(session, setup, transcript)
                 break
         shown = redact(path).text
         raise NotFound(
@@ -103,9 +102,9 @@ def _newest_first(setup: SyncSetup) -> list[tuple[Source, Transcript]]:
     return sorted((pair for pair in pairs if setup.wanted(pair[1])), key=lambda pair: -pair[1].changed)
 
 
-def render(session: Session, setup: SyncSetup, origin: str = "") -> Checkpoint:
-    """The conversation as Markdown: who, when, what; without the messages that stand in the text of its origin."""
-    clock = setup.context.clock
+def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkpoint:
+    """The conversation as Markdown: who, when, what; without the messages that stand in the checkpoint of its origin."""
+    clock, origin = setup.context.clock, _text_of_origin(setup, transcript)
     with_owner: list[Message] = []  # without other people in a group, and what the agent said to them
     asked_by = Speaker.OWNER
     for message in session.messages:
@@ -196,9 +195,10 @@ def parse_checkpoint(text: str, clock: Clock) -> ParsedCheckpoint:
         lines = lines[front.end :]
     title = next((line.lstrip("# ").strip() for line in lines if line.startswith("# ")), "")
     about = next((match for line in lines[:6] if (match := _ABOUT.fullmatch(line))), None)
-    messages = tuple(_messages(lines, clock)) if about else ()
-    if about and messages:
-        return ParsedCheckpoint(title, about["session"], about["agent"].strip(), (about["cwd"] or "").strip(), messages)
+    with suppress(BadInput):  # a time that somebody changed to none makes it a text like any other
+        if about and (messages := tuple(_messages(lines, clock))):
+            cwd = (about["cwd"] or "").strip()
+            return ParsedCheckpoint(title, about["session"], about["agent"].strip(), cwd, messages)
     if labelled := _labelled(lines, clock):
         return ParsedCheckpoint(title, "", "", "", labelled)
     body = "\n".join(line for line in lines if not _HEADING.fullmatch(line)).strip()
@@ -208,19 +208,12 @@ def parse_checkpoint(text: str, clock: Clock) -> ParsedCheckpoint:
 
 def _messages(lines: list[str], clock: Clock) -> Iterator[Message]:
     """The messages below the lines that name their speaker and time."""
-    starts: list[tuple[int, re.Match[str], dt.datetime]] = []
-    for number, line in enumerate(lines):
-        if match := _SPOKEN.fullmatch(line):
-            try:
-                starts.append((number, match, clock.parse(match["at"].replace(" ", "T"))))
-            except BadInput:
-                continue
-    ends = [number for number, _, _ in starts[1:]] + [len(lines)]
-    count = 0
-    for (number, match, at), end in zip(starts, ends, strict=True):
+    starts = [(number, match) for number, line in enumerate(lines) if (match := _SPOKEN.fullmatch(line))]
+    ends = [number for number, _ in starts[1:]] + [len(lines)]
+    for place, ((number, match), end) in enumerate(zip(starts, ends, strict=True)):
         if words := "\n".join(lines[number + 1 : end]).strip():
-            yield Message(str(count), at, _SPEAKERS.get(match["who"], Speaker.OTHER), words, match["name"] or "")
-            count += 1
+            at, speaker = clock.parse(match["at"].replace(" ", "T")), _SPEAKERS.get(match["who"], Speaker.OTHER)
+            yield Message(str(place), at, speaker, words, match["name"] or "")
 
 
 def _labelled(lines: list[str], clock: Clock) -> tuple[Message, ...]:

@@ -14,13 +14,13 @@ from zoneinfo import ZoneInfo
 
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.wording import pieces
-from nacre.capture.sections import SessionHeading, by_day, headings_of
+from nacre.capture.cursors import SessionHeading, by_day, headings_of
 from nacre.clock import Clock
 from nacre.errors import ModelUnusable
 from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
-from nacre.sources.reading import parse_time
+from nacre.sources.transcript import parse_time
 from nacre.text.stamps import stamp_of
 from nacre.vault.entries import bare_words, normal_words, words_of
 from nacre.vault.markdown import document
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _NOTE_TITLE = re.compile(r"\A\ufeff?#\s*Session:\s*(.+)", re.IGNORECASE)
 _NOTE_SESSION = re.compile(r"(?im)^[-* \t]*Session ID\**\s*[:：]\**\s*`?([\w.-]+)")
-_OFFSET = re.compile(r"(?:GMT|UTC)?(?P<sign>[+-])(?P<hours>\d{1,2}):?(?P<minutes>\d{2})?")
 _NOTE_MESSAGE = re.compile(r"(?m)^(?:user|assistant):[ \t]*(\S.*)$")
 _NOTE_HEAD = 4000  # characters; the header stands at the top
 _NOTE_BYTES = 1_000_000  # bytes of a note
@@ -63,17 +62,18 @@ def read_hook_notes(workspace: Workspace) -> Mapping[str, HookNote]:
         title, session = _NOTE_TITLE.match(text), _NOTE_SESSION.search(text, 0, _NOTE_HEAD)
         if not title or not session:
             continue
-        until = _title_time(title[1]) or dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
-        messages: frozenset[str] = frozenset()
-        for line in _NOTE_MESSAGE.findall(text):
-            quoted = None
-            with suppress(ValueError):  # older notes have the words as they are
-                quoted = json.loads(line)
-            messages |= {_message_key(quoted if isinstance(quoted, str) else line)}
+        until = _title_time(title[1].strip()) or dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
+        messages = frozenset(_message_key(_unquoted(line)) for line in _NOTE_MESSAGE.findall(text))
         if other := notes.get(session[1]):
             until, messages = max(until, other.until), messages | other.messages
         notes[session[1]] = HookNote(until, messages)
     return notes
+
+
+def _unquoted(line: str) -> str:
+    with suppress(ValueError):  # older notes have the words as they are, newer ones as JSON
+        return str(json.loads(line))
+    return line
 
 
 def _message_key(text: str) -> str:
@@ -82,21 +82,12 @@ def _message_key(text: str) -> str:
 
 
 def _title_time(title: str) -> dt.datetime | None:
-    """The time in `# Session: 2026-03-02 14:34:45 Europe/Lisbon`, as it was in that zone; older notes say UTC, GMT-3 or UTC+05:30."""
-    title = title.strip()
-    if at := parse_time(title.removesuffix("UTC").removesuffix("GMT").strip()):
-        return at
-    clock, _, name = title.rpartition(" ")
-    at = parse_time(clock)
+    """The time in `# Session: 2026-03-02 14:34:45 Europe/Lisbon`, as it was in that zone."""
+    clock, _, zone = title.rpartition(" ")
     try:
-        if offset := _OFFSET.fullmatch(name):
-            ahead = dt.timedelta(hours=int(offset["hours"]), minutes=int(offset["minutes"] or 0))
-            zone: dt.tzinfo = dt.timezone(-ahead if offset["sign"] == "-" else ahead)
-        else:
-            zone = ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return None  # unknown here: then the file's own time must do
-    return at.replace(tzinfo=zone).astimezone(dt.UTC) if at else None
+        return dt.datetime.fromisoformat(clock).replace(tzinfo=ZoneInfo(zone)).astimezone(dt.UTC)
+    except (KeyError, ValueError, OSError):  # it ends in no zone that is known here
+        return parse_time(title)
 
 
 # A session that no cursor knows: which of its messages the logs hold, by their headings alone.

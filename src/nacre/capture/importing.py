@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.brain.local.judge import Judge
@@ -17,7 +15,7 @@ from nacre.capture.importing_exports import COMMAND, ImportReport, import_export
 from nacre.capture.importing_files import SET, SKIP, ImportPlan, shown_path
 from nacre.capture.read import Progress, sync_setup
 from nacre.capture.sync import parse_since
-from nacre.config.loading import checked, known_settings, read_toml, user_config_file
+from nacre.config.settings import checked, known_settings, read_toml, user_config_file
 from nacre.errors import BadInput, BadSetting, NacreError, NotFound
 from nacre.i18n import say
 from nacre.model.context import Context
@@ -34,10 +32,8 @@ from nacre.vault.writing import rewrite
 
 AGENTS = (*files.AGENTS_WITH_NOTES, "openclaw")
 _ALIASES = {"claude": files.CLAUDE, "claude_code": files.CLAUDE}
-_EXPORT = re.compile(r"conversations(?:-\d+)?\.json")
 _EXPORT_FOLDERS = ("Downloads", "下载", "Desktop")
 _MOST_FILES = 200  # files of such a folder that are looked at, the newest first
-_PEEK = 5_000_000  # bytes of a JSON file that are looked at to tell what it is
 
 
 class ImportSource(NamedTuple):
@@ -86,11 +82,7 @@ def _source_of(what: str, home: Path) -> ImportSource:
             '"nacre import" alone lists what is on this machine.',
             f"“{what}”既不是文件、文件夹，也不是可导入记忆的代理（{agents}）。单独运行“nacre import”可列出本机内容。",
         )
-    try:
-        kind = _kind_of(path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise BadInput(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。") from error
+    kind = _kind_of(path)
     if kind is None:
         raise BadInput(
             f"{path} is nothing that can be imported: a memory_fs folder, a refcount.json, Markdown notes, OpenClaw's "
@@ -103,30 +95,18 @@ def _source_of(what: str, home: Path) -> ImportSource:
 
 def _kind_of(path: Path) -> str | None:
     if path.is_dir():
-        if not os.access(path, os.R_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied")
         if files.is_workspace(path):
             return "workspace"
         if files.layers_in(path):
             return "checkpoints"
-        if any(_EXPORT.fullmatch(file.name) for file in path.glob("conversations*.json")):
+        if any(path.glob("conversations*.json")):
             return "export"
         if (path / REFCOUNT_NAME).is_file():
             return "refcount"
         return "notes" if files.rules_in(path) or any(path.rglob("*.md")) else None
-    ending = path.suffix.lower()
-    if not path.is_file() or ending in (".md", ".markdown"):
-        return "notes" if path.is_file() else None
-    if path.name in (SETTINGS_NAME, REFCOUNT_NAME):
-        return "settings" if path.name == SETTINGS_NAME else "refcount"
-    if zipfile.is_zipfile(path) or _EXPORT.fullmatch(path.name):
-        return "export"
-    if ending == ".json" and path.stat().st_size <= _PEEK:
-        with contextlib.suppress(ValueError, RecursionError):
-            values = json.loads(path.read_bytes())
-            if values and files.is_refcount(values):
-                return "refcount"
-    return "export" if ending == ".json" and export_at(path) is not None else None
+    by_name = {SETTINGS_NAME: "settings", REFCOUNT_NAME: "refcount"}
+    by_ending = {".md": "notes", ".markdown": "notes", ".json": "export", ".zip": "export"}
+    return by_name.get(path.name) or by_ending.get(path.suffix.lower())
 
 
 def _plan(source: ImportSource, context: Context) -> ImportPlan:
@@ -147,13 +127,12 @@ def _plan(source: ImportSource, context: Context) -> ImportPlan:
             )
         files.plan_notes(plan, notes)
     else:
-        real = disk.real(path)
-        for own in _own_folders(context):
-            if real == own or own in real.parents:
-                raise BadInput(
-                    f"{path} lies in this workspace already: there is nothing to import.",
-                    f"{path} 已在此工作区内：无需导入。",
-                )
+        own = (context.workspace.root, context.workspace.tiers(context.config.tiers.path))
+        if {disk.real(path), *disk.real(path).parents} & {disk.real(folder) for folder in own}:
+            raise BadInput(
+                f"{path} lies in this workspace already: there is nothing to import.",
+                f"{path} 已在此工作区内：无需导入。",
+            )
         if kind == "refcount":
             files.plan_refcount(plan, path / REFCOUNT_NAME if path.is_dir() else path, {})
         if kind in ("checkpoints", "workspace") and (layers := files.layers_in(path)):
@@ -165,21 +144,16 @@ def _plan(source: ImportSource, context: Context) -> ImportPlan:
     return plan
 
 
-def _own_folders(context: Context) -> list[Path]:
-    workspace = context.workspace
-    return [disk.real(folder) for folder in (workspace.root, workspace.tiers(context.config.tiers.path))]
-
-
 def _apply(plan: ImportPlan) -> None:
     """Write everything as one operation, which one undo takes back. Settings are the user's: they lie outside of history."""
     context = plan.context
     if plan.writes:
         with operation(context, COMMAND) as op:
-            for write in plan.writes:
+            for path, write in plan.writes.items():
                 # A dated note is a log, to which only ever is added: making one is the one thing allowed.
-                rewrite(op, write.path, write.data, read=write.read, log=write.read is None)
+                rewrite(op, path, write.data, read=write.read, log=write.read is None)
                 if write.modified is not None:
-                    disk.keep_time(write.path, write.modified)
+                    disk.keep_time(path, write.modified)
     for key, value in plan.settings.items():
         set_key(user_config_file(os.environ), key, value)
 
@@ -196,51 +170,30 @@ class Importable(NamedTuple):
 def survey_importable(context: Context) -> list[Importable]:
     """What on this machine could be imported. Reads, writes nothing; what cannot be read is left out."""
     env, home = os.environ, Path.home()
-    sources = [ImportSource(name, "notes") for name in files.AGENTS_WITH_NOTES] + [ImportSource("openclaw", "settings")]
-    ours = _own_folders(context)
-    others = (*agent_workspaces(context.config, env, home).values(), home / ".nacre" / "workspace")
-    sources += [
-        ImportSource(shown_path(place, home), "workspace", place)
-        for place in dict.fromkeys(map(disk.real, others))
-        if place not in ours and files.is_workspace(place)
-    ]
-    layers = openclaw_state(env, home) / files.LAYERS_NAME
-    if layers.is_dir() and disk.real(layers) not in ours:
-        sources.append(ImportSource(shown_path(layers, home), "checkpoints", layers))
-    here = Path.cwd()
-    if disk.real(here) not in ours and here != home:
-        rules = [here / name for name in files.RULE_FILES if (here / name).is_file()]
-        sources += [ImportSource(shown_path(path, home), "notes", path) for path in rules]
+    workspaces = (*agent_workspaces(context.config, env, home).values(), home / ".nacre" / "workspace")
+    places = [place for place in workspaces if files.is_workspace(place)]
+    places += [openclaw_state(env, home) / files.LAYERS_NAME, *(Path.cwd() / name for name in files.RULE_FILES)]
     rows: list[Importable] = []
-    for source in sources:
+    for what in dict.fromkeys((*AGENTS, *map(str, places))):
         try:
+            source = _source_of(what, home)
             steps = _plan(source, context).steps
         except (NacreError, OSError):
             continue
+        shown = shown_path(source.path, home) if source.path else source.name
         if steps:
-            rows.append(Importable(source.name, source.kind, len(steps), sum(step.action != SKIP for step in steps)))
+            rows.append(Importable(shown, source.kind, len(steps), sum(step.action != SKIP for step in steps)))
     return [*rows, *_exports_in(home)]
 
 
 def _exports_in(home: Path) -> Iterator[Importable]:
     """The newest chat exports in the folders that downloads land in; which files may be one, their names tell."""
     for folder in (home / name for name in _EXPORT_FOLDERS):
-        try:
-            with os.scandir(folder) as entries:
-                dated = [(entry.stat().st_mtime, entry.path) for entry in entries if entry.name[0] != "."]
-        except OSError:
-            continue
-        for _, place in sorted(dated, reverse=True)[:_MOST_FILES]:
-            path = Path(place)
-            names = [path.name]
-            with contextlib.suppress(OSError, zipfile.BadZipFile, ValueError):
-                if path.is_dir():
-                    names = [file.name for file in path.glob("*.json")]
-                elif path.suffix.lower() == ".zip":
-                    with zipfile.ZipFile(path) as archive:
-                        names = [PurePosixPath(name).name for name in archive.namelist()]
-                is_export = any(name.startswith("conversations") and name.endswith(".json") for name in names)
-                if is_export and (conversations := export_at(path)) is not None:
+        unpacked = (file.parent for file in folder.glob("*/conversations*.json"))
+        paths = {*folder.glob("[!.]*.zip"), *folder.glob("conversations*.json"), *unpacked}
+        for path in sorted(paths, key=lambda path: -path.lstat().st_mtime)[:_MOST_FILES]:
+            with contextlib.suppress(OSError):
+                if (conversations := export_at(path)) is not None:
                     yield Importable(shown_path(path, home), "export", sum(1 for _ in conversations))
 
 
@@ -287,39 +240,40 @@ _NETWORK = frozenset(
 def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None:
     """Which settings of the user's file would be set, each with where it comes from; and what is not taken, and why."""
     shown = shown_path(path, plan.home)
-    set_before = _flat(read_toml(user_config_file(os.environ)))
-    settings = _read_settings(path)
-    rows: list[tuple[str, str, Any]] = []
+    set_before, settings = _flat(read_toml(user_config_file(os.environ))), _flat(_read_settings(path))
     for place in _PLACES:
-        section: Any = settings
-        for part in place.split("."):
-            section = section.get(part) if isinstance(section, dict) else None
-        values = _flat(section) if isinstance(section, dict) else {}
-        if place.endswith("compaction"):
-            values = {name: value for name, value in values.items() if name.startswith(_FLUSH) or name == _RESERVE}
-        names = dict.fromkeys((*(name for name in _EQUALS if name in values), *values))
-        rows += [(place, name, values[name]) for name in names]
-    for place, name, value in rows:
-        origin = f"{place}.{name} ({shown})"
-        if name == "extraPaths":
-            # Relative paths begin in OpenClaw's own workspace.
-            begin = next(iter(agent_workspaces(None, env, plan.home).values()), path.parent / "workspace")
-            _plan_paths(plan, value, origin, set_before, env, begin)
-            continue
-        key, ours, why_not = _setting_of(name, value)
-        if key and not why_not and key in set_before:
-            before = _shown(set_before[key])
-            why_not = say(f"you have set {before}, which stays", f"您已设为 {before}，保持不变")
-            if set_before[key] == ours:
-                why_not = say("the same is set already", "已设为相同的值")
-        elif key and not why_not and key in plan.settings:
-            taken = _shown(plan.settings[key])
-            why_not = say(f"taken as {taken} already", f"已取 {taken}")
-        if why_not:
-            plan.skip(key or f"{place}.{name}", why_not, origin if key else shown)
-        else:
-            plan.settings[key] = ours
-            plan.steps.append(Step(SET, f"{key} = {_shown(ours)}", origin))
+        values = {
+            key.removeprefix(f"{place}."): value for key, value in settings.items() if key.startswith(f"{place}.")
+        }
+        for name in dict.fromkeys((*(name for name in _EQUALS if name in values), *values)):
+            origin = f"{place}.{name} ({shown})"
+            if place.endswith("compaction") and not (name.startswith(_FLUSH) or name == _RESERVE):
+                continue
+            if name == "extraPaths":
+                # Relative paths begin in OpenClaw's own workspace.
+                begin = next(iter(agent_workspaces(None, env, plan.home).values()), path.parent / "workspace")
+                _plan_paths(plan, values[name], origin, set_before, env, begin)
+                continue
+            key, ours, why_not = _setting_of(name, values[name])
+            if key and not why_not:
+                why_not = _why_kept(key, ours, set_before, plan.settings)
+            if why_not:
+                plan.skip(key or f"{place}.{name}", why_not, origin if key else shown)
+            else:
+                plan.settings[key] = ours
+                plan.steps.append(Step(SET, f"{key} = {_shown(ours)}", origin))
+
+
+def _why_kept(key: str, value: Any, set_before: Mapping[str, Any], taken: Mapping[str, Any]) -> str:
+    """Why a setting stays as it is; empty where it may be set."""
+    if key in set_before and set_before[key] == value:
+        return say("the same is set already", "已设为相同的值")
+    if key in set_before:
+        before = _shown(set_before[key])
+        return say(f"you have set {before}, which stays", f"您已设为 {before}，保持不变")
+    if key in taken:
+        return say(f"taken as {_shown(taken[key])} already", f"已取 {_shown(taken[key])}")
+    return ""
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
@@ -341,12 +295,12 @@ def _setting_of(name: str, value: Any) -> tuple[str, Any, str]:
     """Our key and value; or why there is none."""
     key = _EQUALS.get(name)
     if key is None:
+        why_not = say("not taken: Nacre has no such setting", "不导入：Nacre 没有此设置")
         if name.partition(".")[0] in _NETWORK or name in _NETWORK:
-            why = say(
+            why_not = say(
                 "not taken: models, servers and keys stay with OpenClaw", "不导入：模型、服务器与密钥留在 OpenClaw"
             )
-            return "", None, why
-        return "", None, say("not taken: Nacre has no such setting", "不导入：Nacre 没有此设置")
+        return "", None, why_not
     value = _VALUES[name](value) if name in _VALUES else value
     if value is None:
         return "", None, say("not taken: as Nacre does anyway", "不导入：Nacre 本来如此")
@@ -361,8 +315,8 @@ def _plan_paths(
 ) -> None:
     """The folders to search besides: those that are missing in the user's list are added to it."""
     before = plan.settings.get(_EXTRA, set_before.get(_EXTRA, []))
-    listed = [{"path": row} if isinstance(row, str) else row for row in (before if isinstance(before, list) else [])]
-    have = {os.path.normpath(os.path.expanduser(row.get("path", ""))) for row in listed if isinstance(row, dict)}
+    listed = [{"path": row} if isinstance(row, str) else row for row in before]
+    have = {os.path.normpath(os.path.expanduser(row["path"])) for row in listed}
     for row in value if isinstance(value, list) else [value]:
         path, pattern = (row.get("path"), row.get("pattern")) if isinstance(row, dict) else (row, None)
         if not isinstance(path, str) or not path.strip() or "\0" in path:
@@ -382,10 +336,7 @@ def _plan_paths(
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for name, value in table.items():
-        if isinstance(value, dict):
-            rows |= _flat(value, f"{prefix}{name}.")
-        else:
-            rows[prefix + name] = value
+        rows |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Chat exports into the daily logs: conversations in batches through sync, each into the log of its day."""
+"""Chat exports into the daily logs: every conversation through sync, into the log of its day."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 from nacre.capture import cursors
+from nacre.capture.cursors import read_headings
 from nacre.capture.importing_files import CAPTURE, CHANGE, CREATE, SKIP
 from nacre.capture.read import Progress, SyncSetup
-from nacre.capture.sections import read_headings
 from nacre.capture.sync import PATIENCE, sync
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
@@ -22,14 +21,13 @@ from nacre.model.report import Step
 from nacre.model.session import Message, Session
 from nacre.model.workspace import Workspace
 from nacre.sources.exports import export_at
-from nacre.sources.reading import digest_of, resume_at
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, follow_list
 from nacre.vault import daily
-from nacre.vault.history import DONE, PARTLY, UNDONE, load_blob, operation, read_history
+from nacre.vault.history import DONE, PARTLY, UNDONE, operation, read_history
 from nacre.vault.lock import hold
+from nacre.vault.storage import load_blob
 
 COMMAND = "import"
-BATCH = 200  # conversations that are in memory at a time
 BEGINNING = dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
 
 
@@ -72,10 +70,9 @@ def import_export(
 ) -> ImportReport:
     """Capture every conversation of an export.
 
-    All is read twice: first to find what is worth a line, which takes long, then to write it, for which others have to wait.
-    Only the lines themselves are kept in between.
+    All is synced twice: first to find what is worth a line, which takes long, then to write it, for which others have to wait.
     """
-    total = sum(1 for _ in _sessions(path, since))
+    sessions = list(_sessions(path, since))
     lines: dict[bytes, list[Bullet]] = {}
 
     def extract(messages: Sequence[Message]) -> list[Bullet]:
@@ -84,44 +81,16 @@ def import_export(
             lines[key] = setup.extract(messages)
         return lines[key]
 
-    context = replace(setup.context, workspace=Importing(setup.context.workspace.root))
-    importing = replace(setup, context=context, extract=extract, wanted=lambda _: True)
-    with hold(context.workspace.machine / "sync.lock", timeout=PATIENCE):
-        _drop_undone(context.workspace)
-        report = _run(path, importing, since, progress, (0, total if dry_run else 2 * total), dry_run=True)
+    workspace = Importing(setup.context.workspace.root)
+    context, source = replace(setup.context, workspace=workspace), source_of(path.name, sessions)
+    importing = replace(setup, context=context, sources=(source,), extract=extract, wanted=lambda _: True)
+    with hold(workspace.machine / "sync.lock", timeout=PATIENCE):
+        _drop_undone(workspace)
+        report = sync(importing, since=BEGINNING, progress=progress, dry_run=True)
         if not dry_run and not report.paused:
             with operation(context, COMMAND):
-                report = _run(path, importing, since, progress, (total, 2 * total), dry_run=False)
-    return report
-
-
-def _run(
-    path: Path,
-    setup: SyncSetup,
-    since: dt.datetime | None,
-    progress: Progress | None,
-    done: tuple[int, int],
-    *,
-    dry_run: bool,
-) -> ImportReport:
-    """Sync the conversations batch by batch; `done` is how many were looked at before, and of how many."""
-    workspace = setup.context.workspace
-    steps: list[Step] = []
-    passed: Counter[str] = Counter()
-    paused, conversations, looked_at = False, 0, 0
-    sessions = _sessions(path, since)
-    while not paused and (batch := list(islice(sessions, BATCH))):
-        report = sync(replace(setup, sources=(source_of(path.name, batch),)), since=BEGINNING, dry_run=dry_run)
-        conversations += len(batch)
-        looked_at += report.looked_at
-        passed.update(report.passed_over)
-        paused = report.paused
-        for section in report.sections:
-            shown = workspace.relative(daily.log_path(workspace, section.day))
-            steps.append(Step(CAPTURE, shown, say("what was said that day", "当天的对话"), section.heading))
-        if progress:
-            progress(done[0] + conversations, done[1])
-    least = setup.context.config.sync.min_user_messages
+                report = sync(importing, since=BEGINNING)
+    least = context.config.sync.min_user_messages
     reasons = {
         "too few": say(f"fewer than {least} messages of yours", f"您的消息少于 {least} 条"),
         "left out": say("left out by your settings", "按您的设置已排除"),
@@ -129,13 +98,16 @@ def _run(
         "nothing to say": say("nothing in them would be missed", "没有值得记住的内容"),
         "waits": say("just begun: one remark waits for the session to go on", "刚开始：等待对话继续"),
     }
-    counts = Counter({reasons.get(why, why): number for why, number in passed.items()})
-    if not paused:
-        counts[reasons["nothing new"]] += conversations - looked_at
-    for why, number in counts.items():
-        if number > 0:
-            steps.append(Step(SKIP, say(f"{number} conversations", f"{number} 个对话"), why))
-    return ImportReport("export", str(path), tuple(steps), paused=paused)
+    steps: list[Step] = []
+    for section in report.sections:
+        shown = workspace.relative(daily.log_path(workspace, section.day))
+        steps.append(Step(CAPTURE, shown, say("what was said that day", "当天的对话"), section.heading))
+    passed = Counter(report.passed_over)
+    passed["nothing new"] += 0 if report.paused else len(sessions) - report.looked_at
+    for why, number in passed.items():
+        if number:
+            steps.append(Step(SKIP, say(f"{number} conversations", f"{number} 个对话"), reasons.get(why, why)))
+    return ImportReport("export", str(path), tuple(steps), paused=report.paused)
 
 
 def source_of(name: str, sessions: Sequence[Session]) -> Source:
@@ -150,15 +122,18 @@ def source_of(name: str, sessions: Sequence[Session]) -> Source:
 
     def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
         session = by_key[transcript.key]
-        ids = [message.id for message in session.messages]
-        begin, rewritten = resume_at(ids, mark)
-        end = begin
-        while end < len(ids) and (until is None or session.messages[end].at <= until):
-            end += 1
-        part = replace(session, messages=session.messages[begin:end])
-        return Reading(part, Mark(end, digest_of(ids[:end])), end == len(ids), rewritten=rewritten)
+        messages = {message.id: message for message in session.messages}
+        return follow_list(
+            list(messages),
+            messages.__getitem__,
+            mark,
+            until,
+            take=lambda message, _at, _id, notes: notes.messages.append(message),
+            make=lambda notes: replace(session, messages=tuple(notes.messages)),
+            time=lambda message, _: message.at,
+        )
 
-    return Source(sessions[0].agent, find, read)
+    return Source(sessions[0].agent if sessions else "", find, read)
 
 
 def _sessions(path: Path, since: dt.datetime | None) -> Iterator[Session]:

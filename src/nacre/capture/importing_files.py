@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,15 +19,15 @@ from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.report import Step
-from nacre.model.session import Kind, Session
 from nacre.model.workspace import DAY_NAME, slug_of
+from nacre.sources import claude
 from nacre.sources.consent import is_left_out, opted_out, settings_of
-from nacre.sources.reading import parse_time
+from nacre.sources.transcript import list_files, parse_time
 from nacre.text.stamps import real_day
 from nacre.vault import disk
 from nacre.vault.discover import expand
 from nacre.vault.files import LARGEST, TIERS
-from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, REFCOUNT_NAME, dump_counts, is_number, parse_counts
+from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, REFCOUNT_NAME, dump_counts, parse_counts
 from nacre.vault.writing import guard_added
 
 CREATE, CHANGE, CAPTURE, SET, SKIP = "create", "change", "capture", "set", "skip"
@@ -37,11 +35,9 @@ MOST = 5000  # notes of one folder; more is a library, which is searched where i
 _NOT_NOTES = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 
-@dataclass(frozen=True)
-class Write:
+class Write(NamedTuple):
     """A file to be made, or changed while it is still what was read; with the time of its content, where that matters."""
 
-    path: Path
     data: bytes
     read: str | None = None
     modified: int | None = None
@@ -54,22 +50,28 @@ class ImportPlan:
     context: Context
     home: Path
     steps: list[Step] = field(default_factory=list)
-    writes: list[Write] = field(default_factory=list)
+    writes: dict[Path, Write] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
-    def skip(self, path: str, reason: str, detail: str = "") -> None:
-        self.steps.append(Step(SKIP, path, reason, detail))
+    def skip(self, path: str | Path, reason: str, detail: str = "") -> None:
+        shown = path if isinstance(path, str) else self.context.workspace.relative(path)
+        self.steps.append(Step(SKIP, shown, reason, detail))
 
-    def write(self, write: Write, reason: str, detail: str) -> None:
-        self.writes.append(write)
+    def write(self, path: Path, write: Write, reason: str, detail: str) -> None:
+        self.writes[path] = write
         action = CREATE if write.read is None else CHANGE
-        self.steps.append(Step(action, self.context.workspace.relative(write.path), reason, detail))
+        self.steps.append(Step(action, self.context.workspace.relative(path), reason, detail))
+
+    def bytes_at(self, path: Path) -> bytes | None:
+        """What stands in a place or is going to; something that is no file counts as a file of its own."""
+        if path in self.writes or not os.path.lexists(path):
+            return self.writes[path].data if path in self.writes else None
+        return (disk.read_bytes(path) or b"") if path.is_file() else b""
 
     def read(self, path: Path, root: Path | None) -> tuple[bytes, int] | None:
         """The bytes and the time of an ordinary file that lies below the root, where one is given, also once links are followed; None,
         with a step that says why, where it is passed over."""
-        why_not = ""
         try:
             about = path.stat()
             if not str(path.relative_to(root or path.parent)).isprintable():  # nor is a byte that is no text
@@ -160,21 +162,19 @@ def notes_at(path: Path, own_root: Path) -> list[Note]:
     if rules := rules_in(path):
         return [Note(file, RULE_FILES[file.name], name) for file in rules]
     here = disk.real(own_root)
-    paths: list[Path] = []
-    for place, folders, names in os.walk(path):
-        folders[:] = [
-            inner
-            for inner in folders
-            if inner[0] != "." and inner not in _NOT_NOTES and disk.real(Path(place, inner)) != here
-        ]
-        paths += [Path(place, file) for file in names if file.endswith(".md") and file[0] != "."]
-        if len(paths) > MOST:
-            raise BadInput(
-                f"{path} holds more than {MOST} notes. Name the folder that you mean, or have it searched where it "
-                f"lies: nacre config set --user index.extra_paths '[\"{path}\"]'",
-                f"{path} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或直接在原处搜索："
-                f"nacre config set --user index.extra_paths '[\"{path}\"]'",
-            )
+    paths = [
+        file
+        for file in path.rglob("*.md")
+        if not any(part[0] == "." or part in _NOT_NOTES for part in file.relative_to(path).parts)
+        and here not in disk.real(file).parents
+    ]
+    if len(paths) > MOST:
+        raise BadInput(
+            f"{path} holds more than {MOST} notes. Name the folder that you mean, or have it searched where it "
+            f"lies: nacre config set --user index.extra_paths '[\"{path}\"]'",
+            f"{path} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或直接在原处搜索："
+            f"nacre config set --user index.extra_paths '[\"{path}\"]'",
+        )
     return [
         Note(file, "notes", f"{name}-{file.relative_to(path).with_suffix('').as_posix()}", path)
         for file in sorted(paths)
@@ -217,13 +217,10 @@ def _is_left_out(project: Path, patterns: list[str]) -> bool:
 
     Which folder it is, its transcripts tell; without one only the name is known, in which every sign is a "-".
     """
-    for transcript in sorted(project.glob("*.jsonl")):
-        with suppress(OSError, ValueError, RecursionError), transcript.open(encoding="utf-8", errors="replace") as file:
-            for line in islice(file, 50):
-                entry = json.loads(line) if '"cwd"' in line else None
-                cwd = entry.get("cwd") if isinstance(entry, dict) else None
-                if cwd and isinstance(cwd, str):
-                    return opted_out(cwd) or is_left_out(Session("", CLAUDE, Kind.MAIN, None, (), cwd=cwd), patterns)
+    transcripts = list_files(CLAUDE, sorted(project.glob("*.jsonl")))
+    sessions = (claude.read(transcript, None, None).session for transcript in transcripts)
+    if session := next((session for session in sessions if session and session.cwd), None):
+        return opted_out(session.cwd) or is_left_out(session, patterns)
     codes = [_folder_code(os.path.expanduser(pattern).rstrip("/")).casefold() for pattern in patterns]
     name = project.name.casefold()
     return any(code and (name == code or name.endswith("-" + code.strip("-"))) for code in codes)
@@ -249,20 +246,10 @@ def _is_dated(name: str) -> bool:
 def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
     """Add what is not here yet. A text that was imported once is known by its mark, also after it was edited here."""
     workspace = plan.context.workspace
-    planned: dict[Path, bytes] = {}
     marks: dict[str, Path] = {}
     for path in sorted(workspace.memory.glob("imported-*.md")):
         if path.is_file() and (mark_line := _MARK.match((disk.read_bytes(path) or b"")[:4096])):
             marks[mark_line[1].decode()] = path
-
-    def bytes_at(path: Path) -> bytes | None:
-        """What stands in a place or is going to; something that is no file counts as a file of its own."""
-        if path in planned:
-            return planned[path]
-        if not os.path.lexists(path):
-            return None
-        return (disk.read_bytes(path) or b"") if path.is_file() else b""
-
     renamed = say("another content goes by its name here, which stays", "此处同名文件内容不同，原文件保留")
     for note in notes:
         shown = shown_path(note.path, plan.home)
@@ -273,32 +260,25 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
         if content is None:
             continue
         data, modified = content
+        mark = hashlib.blake2b(data, digest_size=6).hexdigest()
         if not data.strip():
             plan.skip(shown, say("empty", "空文件"))
         elif note.agent == "openclaw" and _is_dated(note.path.name):
             # A dated file stays as it is. One that has grown since it was copied is the same.
             data = safe_bytes(data)
-            for number in count(1):
-                path = workspace.memory / with_number(note.path.name, number)
-                there = bytes_at(path)
-                if there is None:
-                    planned[path] = data
-                    reason = renamed if number > 1 else say("a dated note", "带日期的笔记")
-                    plan.write(Write(path, data, modified=modified), reason, shown)
-                    break
-                if there.startswith(data):
-                    plan.skip(workspace.relative(path), say("the same is here already", "相同内容已存在"), shown)
-                    break
+            paths = _numbered(workspace.memory, note.path.name)
+            path = next(path for path in paths if (there := plan.bytes_at(path)) is None or there.startswith(data))
+            if there is None:
+                reason = say("a dated note", "带日期的笔记") if path.name == note.path.name else renamed
+                plan.write(path, Write(data, modified=modified), reason, shown)
+            else:
+                plan.skip(path, say("the same is here already", "相同内容已存在"), shown)
+        elif mark in marks:
+            plan.skip(marks[mark], say("the same text was imported before", "相同内容之前已导入"), shown)
         else:
-            mark = hashlib.blake2b(data, digest_size=6).hexdigest()
-            if mark in marks:
-                same = say("the same text was imported before", "相同内容之前已导入")
-                plan.skip(workspace.relative(marks[mark]), same, shown)
-                continue
             slug = slug_of(note.slug).encode()[:_LONGEST].decode("utf-8", errors="ignore").strip("-_") or "unnamed"
             name = f"imported-{note.agent}-{slug}.md"
-            paths = (workspace.memory / with_number(name, number) for number in count(1))
-            path = next(path for path in paths if bytes_at(path) is None)
+            path = next(path for path in _numbered(workspace.memory, name) if plan.bytes_at(path) is None)
             day = plan.context.clock.today().isoformat()
             origin = say(f"Imported from {shown} on {day} [{mark}]", f"于 {day} 从 {shown} 导入 [{mark}]")
             text = data.decode("utf-8", errors="replace").replace("\r\n", "\n").removeprefix("\ufeff")
@@ -306,22 +286,17 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
             if (front := _FRONT.match(text)) and "```" not in front[1]:
                 text = f"```yaml\n{front[1]}\n```\n{text[front.end() :]}"
             marks[mark] = path
-            planned[path] = safe_bytes(f"> {origin}\n\n{text}".encode().rstrip(b"\n") + b"\n")
             reason = say("not here yet", "此处尚无") if path.name == name else renamed
-            plan.write(Write(path, planned[path]), reason, shown)
+            plan.write(path, Write(safe_bytes(f"> {origin}\n\n{text}".encode().rstrip(b"\n") + b"\n")), reason, shown)
+
+
+def _numbered(folder: Path, name: str) -> Iterator[Path]:
+    return (folder / with_number(name, number) for number in count(1))
 
 
 # A memory_fs from elsewhere: each checkpoint into the same layer.
 
 LAYERS_NAME = "memory_fs"
-
-
-class _Checkpoint(NamedTuple):
-    layer: str
-    name: str  # below its layer, with "/"
-    data: bytes
-    modified: int
-    shown: str
 
 
 def layers_in(folder: Path) -> Path | None:
@@ -336,41 +311,39 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
     """Add the checkpoints that are not here yet, then their counts. What is here under the same name stays as it is."""
     workspace, tiers = plan.context.workspace, plan.context.config.tiers.path
     target = workspace.tiers(tiers)
-    families: dict[str, list[_Checkpoint]] = {}  # `x.md` in warm and gist, `x.gist.md` in hot are of one checkpoint
+    # The same content is known in whichever layer it lies: checkpoints wander between them.
+    here = {path.read_bytes(): path for layer in TIERS for path in (target / layer).rglob("*.md") if path.is_file()}
+    renamed: dict[str, str] = {}
+    families: dict[str, list[tuple[str, str, Write, str]]] = {}  # `x.md` in warm and gist, `x.gist.md` in hot
     for layer in TIERS:
         for path in sorted((layers / layer).rglob("*")):
             name = path.relative_to(layers / layer).as_posix()
+            shown = shown_path(path, plan.home)
             if path.is_dir() or "/." in f"/{name}":
                 continue
-            shown = shown_path(path, plan.home)
             if not name.endswith(".md"):
                 plan.skip(shown, say("no Markdown", "不是 Markdown"))
             elif content := plan.read(path, layers):
-                family = families.setdefault(name.removesuffix(".gist.md").removesuffix(".md"), [])
-                family.append(_Checkpoint(layer, name, safe_bytes(content[0]), content[1], shown))
-    renamed: dict[str, str] = {}
-    planned: set[Path] = set()
+                write = Write(safe_bytes(content[0]), modified=content[1])
+                if same := here.get(write.data):
+                    renamed[f"{layer}/{name}"] = same.relative_to(target).as_posix()
+                    plan.skip(same, say("the same is here already", "相同内容已存在"), shown)
+                else:
+                    family = families.setdefault(name.removesuffix(".gist.md").removesuffix(".md"), [])
+                    family.append((layer, name, write, shown))
     for family in families.values():
-        new: list[_Checkpoint] = []
-        for checkpoint in family:
-            if path_here := _same_here(checkpoint, target):
-                renamed[f"{checkpoint.layer}/{checkpoint.name}"] = path_here.relative_to(target).as_posix()
-                same = say("the same is here already", "相同内容已存在")
-                plan.skip(workspace.relative(path_here), same, checkpoint.shown)
-            else:
-                new.append(checkpoint)
-        for number in count(1):
-            paths = [target / checkpoint.layer / with_number(checkpoint.name, number) for checkpoint in new]
-            if not any(path in planned or os.path.lexists(path) for path in paths):
-                break
+        numbers = (
+            number
+            for number in count(1)
+            if all(plan.bytes_at(target / layer / with_number(name, number)) is None for layer, name, *_ in family)
+        )
+        number = next(numbers)
         reason = say("not here yet", "此处尚无")
         if number > 1:
             reason = say("another content goes by its name here", "此处同名文件内容不同")
-        for checkpoint, path in zip(new, paths, strict=True):
-            if number > 1:
-                renamed[f"{checkpoint.layer}/{checkpoint.name}"] = path.relative_to(target).as_posix()
-            planned.add(path)
-            plan.write(Write(path, checkpoint.data, modified=checkpoint.modified), reason, checkpoint.shown)
+        for layer, name, write, shown in family:
+            renamed[f"{layer}/{name}"] = f"{layer}/{with_number(name, number)}"
+            plan.write(target / layer / with_number(name, number), write, reason, shown)
     places = (layers, layers.parent, layers.parent.parent)
     counts = next((file for place in places if (file := place / REFCOUNT_NAME).is_file()), None)
     if counts and disk.real(counts) != disk.real(workspace.refcount(tiers)):
@@ -379,19 +352,6 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
         except BadInput as error:
             plan.skip(shown_path(counts, plan.home), str(error))
             plan.unreadable.append(str(counts))
-
-
-def _same_here(checkpoint: _Checkpoint, target: Path) -> Path | None:
-    """Where the same content goes by this name already, in any layer: checkpoints wander between them."""
-    for number in count(1):
-        name = with_number(checkpoint.name, number)
-        paths = [target / layer / name for layer in sorted(TIERS, key=lambda layer: layer != checkpoint.layer)]
-        if not any(os.path.lexists(path) for path in paths):
-            return None
-        for path in paths:
-            if path.is_file() and disk.read_bytes(path) == checkpoint.data:
-                return path
-    return None
 
 
 def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> None:
@@ -413,12 +373,11 @@ def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> N
     shown = shown_path(path, plan.home)
     if after == ours:
         reason = say("every count is there already", "所有计数均已存在")
-        plan.skip(plan.context.workspace.relative(target), reason, shown)
-        return
+        return plan.skip(target, reason, shown)
     changed = sum(ours.get(key) != value for key, value in after.items())
     reason = say(f"recalls of {changed} checkpoints", f"{changed} 个检查点的召回次数")
     read = None if before is None else disk.digest(before)
-    plan.write(Write(target, dump_counts(after), read), reason, shown)
+    return plan.write(target, Write(dump_counts(after), read), reason, shown)
 
 
 def is_refcount(value: Any) -> bool:
@@ -439,17 +398,13 @@ def merge_counts(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str
 
 
 def _merge_entry(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    merged = ours | {name: value for name, value in theirs.items() if name not in ours}
-    for name in COUNTS:
-        if counts := [entry[name] for entry in (ours, theirs) if is_number(entry.get(name))]:
-            merged[name] = max(counts)
-    for name in FLAGS:
-        if name in merged:
-            merged[name] = ours.get(name) is True or theirs.get(name) is True or merged[name]
+    merged = theirs | ours
+    for name in (*COUNTS, *FLAGS):
+        if values := [entry[name] for entry in (ours, theirs) if isinstance(entry.get(name), bool | int | float)]:
+            merged[name] = max(values)
     mine, other = ours.get("timestamps"), theirs.get("timestamps")
     if isinstance(mine, list) and isinstance(other, list) and (new := [value for value in other if value not in mine]):
-        times = [(parse_time(value), value) for value in (*mine, *new)]
-        if all(time for time, _ in times):
-            times.sort(key=lambda pair: str(pair[0]))
-        merged["timestamps"] = [value for _, value in times]
+        times = {str(value): parse_time(value) for value in (*mine, *new)}
+        is_sortable = all(times.values())
+        merged["timestamps"] = sorted((*mine, *new), key=lambda value: str(times[str(value)]) if is_sortable else "")
     return merged

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -13,19 +12,16 @@ from typing import NamedTuple
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.capture.cursors import any_opted_out
+from nacre.capture.cursors import any_opted_out, owner_count
 from nacre.capture.dedupe import Alike, alike_in_meaning
-from nacre.capture.sections import owner_count
 from nacre.clock import duration
-from nacre.config.loading import user_config_file
-from nacre.config.settings import Config
+from nacre.config.settings import Config, user_config_file
 from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, SessionFile
 from nacre.sources.consent import left_out, opted_out, outside_pauses, pauses, settings_of
-from nacre.sources.reading import list_files
 from nacre.sources.registry import belongs_to, listed_as, places_of, project_name, sources
-from nacre.sources.transcript import Places, Source, Transcript
+from nacre.sources.transcript import Places, Source, Transcript, list_files
 from nacre.vault import spool
 from nacre.vault.discover import project_of
 from nacre.vault.settings import set_key
@@ -204,31 +200,26 @@ def survey_sessions(
             name = listed_as(session, project_name(session, project_at, str(workspace.root)))
             rows.append((replace(session, messages=()), name, users))
     is_signed = cache(lambda: any_opted_out(workspace) or any(opted_out(session.cwd) for session, _, _ in rows))
-    sessions: Counter[tuple[str, str, bool]] = Counter()
-    messages: Counter[tuple[str, str, bool]] = Counter()
+    counts: dict[tuple[str, str, bool], list[int]] = {}  # the owner's messages of each session
     for session, name, users in rows:
         settings = settings_of(config, session.agent)
         patterns = (*settings.exclude, *setup.exclude)
         is_out = not settings.enabled or bool(left_out(session, patterns, name, signed=is_signed))
-        sessions[session.agent, name, is_out] += 1
-        messages[session.agent, name, is_out] += users
-    found = [
-        Capturable(agent, name, count, messages[agent, name, is_out], is_out)
-        for (agent, name, is_out), count in sessions.items()
+        counts.setdefault((session.agent, name, is_out), []).append(users)
+    capturable = [
+        Capturable(agent, name, len(users), sum(users), is_out) for (agent, name, is_out), users in counts.items()
     ]
-    return sorted(found, key=lambda row: (row.agent, -row.messages, row.name))
+    return sorted(capturable, key=lambda row: (row.agent, -row.messages, row.name))
 
 
-def remember_exclusions(config: Config, rows: Sequence[Capturable], names: Sequence[str]) -> list[str]:
-    """Put what the user leaves out into the user's settings; the names that fit nothing."""
+def remember_exclusions(config: Config, rows: Sequence[Capturable], names: Sequence[str]) -> None:
+    """Put what the user leaves out, by the names of rows or of agents, into the user's settings."""
     excluded = {name.casefold() for name in names}
     for agent in sorted({row.agent for row in rows}):
-        mine = [row.name for row in rows if row.agent == agent and row.name.casefold() in excluded]
         key = f"sources.{agent.replace('-', '_')}"
+        mine = [row.name for row in rows if row.agent == agent and row.name.casefold() in excluded]
         if agent.casefold() in excluded:
             set_key(user_config_file(os.environ), f"{key}.enabled", value=False)
         elif mine:
             before = settings_of(config, agent).exclude
             set_key(user_config_file(os.environ), f"{key}.exclude", list(dict.fromkeys([*before, *mine])))
-    fitting = {name.casefold() for row in rows for name in (row.name, row.agent)}
-    return [name for name in names if name.casefold() not in fitting]

@@ -11,29 +11,27 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from nacre.capture.cursors import (
+    SHORT,
     Cursor,
     Cursors,
     Section,
     any_opted_out,
+    by_day,
     is_storable,
     load_cursors,
-    save_cursors,
-    storable,
-)
-from nacre.capture.dedupe import HookNote, captured_before, drop_duplicates, not_forgotten, read_hook_notes
-from nacre.capture.read import LONGEST, Progress, Queue, SyncSetup, clear_queue, list_transcripts, read_queue
-from nacre.capture.sections import (
-    SHORT,
-    by_day,
     log_headings,
     must_wait,
     owner_count,
     plain_id,
     provenance_of,
     reached_by,
+    save_cursors,
     session_heading,
     short_id,
+    storable,
 )
+from nacre.capture.dedupe import HookNote, captured_before, drop_duplicates, not_forgotten, read_hook_notes
+from nacre.capture.read import LONGEST, Progress, Queue, SyncSetup, clear_queue, list_transcripts, read_queue
 from nacre.clock import Clock, duration
 from nacre.errors import BadInput, NacreError
 from nacre.guard import privacy
@@ -84,7 +82,6 @@ class _Run:
     pauses: Sequence[Pause]
     hook_notes: Mapping[str, HookNote]
     cursors: dict[str, Cursor] = field(default_factory=dict)
-    keys_of_session: dict[str, set[str]] = field(default_factory=dict)
     # By the beginning of a name: what headings call sessions, and which.
     names: dict[str, dict[str, str]] = field(default_factory=dict)
     listed: dict[str, tuple[Source, Transcript]] = field(default_factory=dict)
@@ -104,8 +101,6 @@ class _Run:
 
     def remember(self, key: str, cursor: Cursor) -> None:
         self.cursors[key] = cursor
-        if cursor.session:
-            self.keys_of_session.setdefault(cursor.session, set()).add(key)
         if cursor.name:
             self.names.setdefault(cursor.name[:SHORT], {})[cursor.name] = cursor.session
 
@@ -271,12 +266,7 @@ def _new_sections(
         begin, done = (
             replace(cursor, begun=min(first, cursor.begun or first), origin=origin) for cursor in (begin, done)
         )
-    # The same session may have been captured from another file: a store that was moved into a database.
-    siblings = set() if is_reread else run.keys_of_session.get(session_id, set()) - {key}
-    reached = [point for other in siblings if (point := run.cursors[other].reached)]
-    elsewhere = bool(reached)
-    if before and before.reached and (reading.rewritten or before.partly):
-        reached.append(before.reached)
+    reached = before.reached if before and (reading.rewritten or before.partly) else None
     note, copies = run.hook_notes.get(session.id), {message.id for message in copied}
     spoken = outside_pauses(recent, run.pauses)
     covered = {message.id for message in spoken if message.id in copies or (note and note.holds(message))}
@@ -284,9 +274,9 @@ def _new_sections(
     messages = tuple(
         message
         for message in spoken
-        if message.id not in covered and not any(point.covers(message.at, message.id) for point in reached)
+        if message.id not in covered and not (reached and reached.covers(message.at, message.id))
     )
-    if begin.reached is None and not elsewhere:
+    if begin.reached is None:  # or captured from another file: a store that was moved into a database
         headings = {
             day: [
                 heading
@@ -309,7 +299,7 @@ def _new_sections(
 
     # Wait until there is enough of it.
     least = settings.min_user_messages
-    captured = begin.users or (least if elsewhere else covered_users + owner_count(too_old))
+    captured = begin.users or covered_users + owner_count(too_old)
     held = replace(begin, stamp=stamp, session=session_id, users=captured, open=True)
     patience = dt.timedelta() if run.queue.is_ended(transcript) else duration(settings.lookback)
     if must_wait(messages, captured, least, run.now, patience, clock):
@@ -327,9 +317,9 @@ def _new_sections(
         waits = in_order and must_wait(last, captured + owner_count(earlier), least, run.now, patience, clock)
 
     # Extract and dedupe, day by day.
-    names = (run.cursors[other].name for other in run.keys_of_session.get(session_id, ()))
     rivals = run.names.get(plain_id(session_id)[:SHORT], {})
-    name = begin.name or next(filter(None, names), "") or short_id(session_id, rivals)
+    own = next((name for name, session in rivals.items() if session == session_id), "")
+    name = begin.name or own or short_id(session_id, rivals)
     sections: list[Section] = []
     for day, said in days[:-1] if waits else days:
         last_at = max(message.at for message in said if clock.local(message.at).date() == day)

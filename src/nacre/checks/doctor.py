@@ -7,24 +7,27 @@ import datetime as dt
 import os
 import re
 import stat
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 
-from nacre.checks.proof import agent_problems, round_trip_problems
-from nacre.config.loading import known_settings
+from nacre.config.settings import known_settings
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
 from nacre.memory import Memory
+from nacre.model.hit import Hit, SearchReport
 from nacre.model.report import Problem
 from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.sources.transcript import Source, Transcript
 
 _SLACK = dt.timedelta(days=1)  # a log of tomorrow is another time zone, not a wrong clock
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OVERDUE = dt.timedelta(days=2)  # a laptop may sleep over a weekend's night, not run for two days without a job
 _SLOW = "openclaw"  # its program takes seconds to be asked anything
 _MEND = "nacre doctor --fix"
+_STRANGE = 20  # entries of unknown form in one transcript, from which on the form may have changed
 
 
-def examine(memory: Memory) -> list[Problem]:
+def examine(memory: Memory, newest_of: Sequence[tuple[Source, Transcript]]) -> list[Problem]:
     """Every problem there is; none of them is raised."""
     from nacre.embed.choose import embedding_problems
     from nacre.vault.problems import file_problems
@@ -35,11 +38,74 @@ def examine(memory: Memory) -> list[Problem]:
         *index_problems(memory),
         *embedding_problems(memory.config),
         *round_trip_problems(),
-        *agent_problems(memory),
+        *agent_problems(memory, newest_of),
         *job_problems(memory),
         *daemon_problems(memory),
         *machine_problems(memory),
     ]
+
+
+def round_trip_problems() -> list[Problem]:
+    try:
+        _, report = try_round_trip()
+    except NacreError as error:
+        return [Problem("round trip", str(error), severity="error")]
+    return [Problem("no vectors", report.fallback)] if report.stale and report.fallback else []
+
+
+def try_round_trip() -> tuple[Hit, SearchReport]:
+    """Write, index and find again in a scratch workspace: the proof that this machine can do all three."""
+    written = say("Jun prefers to pay by bank transfer, never by card", "小军付款一律用银行转账，不刷卡")
+    with tempfile.TemporaryDirectory(prefix="nacre-") as folder:
+        os.mkdir(os.path.join(folder, ".nacre"))
+        with Memory.open(folder) as memory:
+            memory.remember(written, project="*")
+            report = memory.ask(say("how does Jun like to pay", "小军怎么付款"))
+    for hit in report.hits:
+        if written in hit.snippet:
+            return hit, report
+    raise NacreError("What was just written was not found again.", "刚写入的内容未能查到。")
+
+
+def newest_sessions(memory: Memory) -> list[tuple[Source, Transcript]]:
+    """The readers that find something on this machine, each with the newest transcript; not those that are switched off."""
+    from nacre.sources.consent import settings_of
+    from nacre.sources.registry import places_of, sources
+
+    places = places_of(memory.config)
+    return [
+        (source, newest)
+        for source in sources()
+        if settings_of(memory.config, source.agent).enabled
+        and (newest := max(source.find(places), key=lambda transcript: transcript.changed, default=None))
+    ]
+
+
+def agent_problems(memory: Memory, newest_of: Sequence[tuple[Source, Transcript]]) -> Iterator[Problem]:
+    """Whether the newest session with each agent can be read and is of a known form. Nothing of it is kept."""
+    for source, newest in newest_of:
+        agent, path = source.agent, str(newest.path)
+        try:
+            reading = source.read(newest, None, memory.clock.fixed)
+        except OSError as error:
+            reason = error.strerror or error
+            message = say(
+                f"The newest session with {agent} cannot be read: {reason}.",
+                f"无法读取与 {agent} 的最新对话：{reason}。",
+            )
+            remedy = say("check the permissions of the file", "请检查该文件的权限")
+            yield Problem("transcript unreadable", message, path, remedy=remedy)
+            continue
+        if reading.unknown >= max(_STRANGE, len(reading.session.messages) if reading.session else 0):
+            message = say(
+                f"{reading.unknown} entries of the newest session with {agent} are of a form that Nacre does not know.",
+                f"与 {agent} 的最新对话中有 {reading.unknown} 条记录的格式 Nacre 不认识。",
+            )
+            remedy = say(
+                'update Nacre; "nacre sync --list" shows what it can read',
+                "请更新 Nacre；可用“nacre sync --list”查看能读取的内容",
+            )
+            yield Problem("transcript of unknown form", message, path, remedy=remedy)
 
 
 def index_problems(memory: Memory) -> Iterator[Problem]:

@@ -131,15 +131,15 @@ def _count_contents(snapshot: Snapshot, files: Sequence[MemoryFile]) -> Contents
     most = snapshot.config.memory
     sizes = [
         Size(
-            book.shown,
-            len(book.lines),
-            book.size.lines,
-            book.size.bytes,
-            round(max(book.size.lines / (most.max_lines or 1), book.size.bytes / (most.max_bytes or 1)), 3),
-            tokens_estimate(book.doc.text) if book.doc else 0,
+            file.shown,
+            len(file.lines),
+            file.size.lines,
+            file.size.bytes,
+            round(max(file.size.lines / (most.max_lines or 1), file.size.bytes / (most.max_bytes or 1)), 3),
+            tokens_estimate(file.doc.text) if file.doc else 0,
         )
-        for book in snapshot.books
-        if book.before is not None
+        for file in snapshot.files
+        if file.before is not None
     ]
     compressed = len(list(snapshot.workspace.archive.glob(f"*/????-??-??.md{disk.COMPRESSED}")))
     return Contents(
@@ -151,7 +151,7 @@ def _count_contents(snapshot: Snapshot, files: Sequence[MemoryFile]) -> Contents
         {layer: layers[layer] for layer in TIERS},
         dict(Counter(state.verdict for state in snapshot.states.values()).most_common()),
         sum(snapshot.is_pinned(line) for _, line in snapshot.lines),
-        dict(Counter(question.kind for question in snapshot.questions)),
+        dict(Counter(question.kind for question in (snapshot.draft.questions if snapshot.draft else ()))),
         _tokens(snapshot, files),
     )
 

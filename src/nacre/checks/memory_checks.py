@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
 from nacre.capture.extract import lacks_type
-from nacre.clock import Clock, monday
+from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
@@ -23,39 +23,31 @@ from nacre.layers.organise import OrganisePlan, Transition
 from nacre.memory import Memory
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.text.stamps import real_day
 from nacre.tidy import budget, collect, compare, memory_files, run
 from nacre.tidy.collect import Day, TidyContext
 from nacre.tidy.compare import Comparison, EntryParts
-from nacre.tidy.draft import Draft
+from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
-from nacre.vault import disk, ledger, provenance, refcount, review, weekly, working
-from nacre.vault.checkpoints import FORGOTTEN, GIST, Family, stem_of
+from nacre.vault import disk, refcount, review, working
+from nacre.vault.checkpoints import FORGOTTEN, GIST
 from nacre.vault.disk import real_target
-from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, words_of
-from nacre.vault.files import TIERS
+from nacre.vault.entries import normal_words
 from nacre.vault.ledger import EntryState
 from nacre.vault.markdown import document
 from nacre.vault.provenance import Provenance
-from nacre.vault.review import Question
 
 LONGEST = 120  # characters of a line that are quoted
 WEEK = 7  # days in which the date of an entry comes
 DAYS_AHEAD = 3  # in which checkpoints move down
 TYPED_DAYS = 30  # in which a note without a type is worth a word
 LEFT = 7  # days without a change after which a task counts as left behind
-_SHORT = 2_000  # bytes; a longer log without a statement is none that we would call empty
 _LATER = 2 * (WEEK + budget.GRACE)  # days after which a date that is looked for has passed
 _UNDATED = "~"  # a line that the ledger does not know was written after everything that it does
-_ITEM = re.compile(r"^[-*+] .*$", re.MULTILINE)
-_NAMED_DAY = re.compile(r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$")
 
 UNREADABLE, OVER = "unreadable", "over limits"
 CONTRADICTION, QUESTION, DUPLICATE, FADED = "contradiction", "question", "duplicate", "faded"
-UNKNOWN, ORIGIN, SOURCE = "unknown entry", "origin gone", "source gone"
-UNTYPED, UNPRESSED, EMPTY = "untyped", "unpressed", "empty log"
-UNSORTED, COPY, UNCOUNTED = "unsorted", "copy", "count without file"
-STATE = "stale state"
+UNKNOWN, ORIGIN, UNTYPED, UNPRESSED = "unknown entry", "origin gone", "untyped", "unpressed"
+UNSORTED, STATE = "unsorted", "stale state"
 
 
 class Kind(NamedTuple):
@@ -81,48 +73,11 @@ KINDS = {
     UNTYPED: Kind(0.5, 10, "notes without a type", "没有类型的笔记"),
     UNPRESSED: Kind(0.5, 15, "old logs that are not put away yet", "尚未归档的旧日志"),
     UNSORTED: Kind(0.5, 10, "checkpoints in the wrong layer", "所在层级不对的检查点"),
-    EMPTY: Kind(0.5, 5, "empty logs", "空的日志"),
-    COPY: Kind(0.5, 5, "checkpoints with the same content", "内容相同的检查点"),
-    UNCOUNTED: Kind(0.2, 2, "recall counts without a file", "没有对应文件的召回计数"),
-    SOURCE: Kind(0.2, 2, "lines of digests without their day", "周报中来源日期不存在的行"),
 }
 
 
 def kind_title(kind: str) -> str:
     return say(KINDS[kind].english, KINDS[kind].chinese)
-
-
-class Logs:
-    """The days that left a log or a digest behind; their texts are read when first needed."""
-
-    def __init__(self, workspace: Workspace, days: Iterable[Day]) -> None:
-        self._paths: dict[str, list[Path]] = {}
-        for day in days:
-            self._paths.setdefault(day.date.isoformat(), []).append(day.path)
-        # A compressed log is a log too.
-        logs = (*workspace.memory.glob("????-??-??.md*"), *workspace.archive.glob("*/????-??-??.md*"))
-        self.days = frozenset(path.name[:10] for path in logs) | self._paths.keys()
-        self._digests = weekly.digest_files(workspace)
-        self._texts: dict[str, tuple[str, str]] = {}
-
-    def has_session(self, day: str, session: str) -> bool:
-        return day not in self._paths or f"session:{session}" in self._text(day)[0]
-
-    def says(self, day: str, mark: str) -> bool:
-        """Whether a line of this mark stands in the log or the digest of a day. A compressed or unreadable log is believed."""
-        log, digest = self._text(day)
-        # Nearly all lines are a statement by themselves: no need to parse for these.
-        return (
-            mark in {bullet_id(line) for line in (*_ITEM.findall(log), *digest.split("\n"))}
-            or any(line.mark == mark for line in collect.log_lines(day, log.encode("utf-8", "replace")))
-            or (day in self.days and day not in self._paths)
-        )
-
-    def _text(self, day: str) -> tuple[str, str]:
-        if day not in self._texts:
-            digest = self._digests.get(monday(dt.date.fromisoformat(day))) if real_day(day) else None
-            self._texts[day] = "\n".join(map(_read, self._paths.get(day, ()))), _read(digest) if digest else ""
-        return self._texts[day]
 
 
 def _read(path: Path) -> str:
@@ -140,11 +95,7 @@ class Snapshot:
     context: TidyContext
     today: dt.date
     draft: Draft | None
-    states: Mapping[str, EntryState]
-    provenance: Provenance
-    questions: Sequence[Question]
     days: Sequence[Day]
-    logs: Logs
     layers: OrganisePlan
     layer_rules: LayerRules | None
     problems: Sequence[Problem]
@@ -158,12 +109,22 @@ class Snapshot:
         return self.context.config
 
     @property
-    def books(self) -> Sequence[LongTermFile]:
+    def states(self) -> Mapping[str, EntryState]:
+        return self.draft.states if self.draft else {}
+
+    @property
+    def files(self) -> Sequence[LongTermFile]:
         return self.draft.memory.files if self.draft else ()
 
     @property
     def lines(self) -> list[tuple[LongTermFile, Line]]:
-        return [(book, line) for book in self.books for line in book.lines]
+        return [(file, line) for file in self.files for line in file.lines]
+
+    @cached_property
+    def logged(self) -> frozenset[str]:
+        """The days that left a log behind; a compressed log is one too."""
+        paths = (*self.workspace.memory.glob("????-??-??.md*"), *self.workspace.archive.glob("*/????-??-??.md*"))
+        return frozenset(path.name[:10] for path in paths)
 
     def is_pinned(self, line: Line) -> bool:
         state = self.states.get(line.id)
@@ -176,26 +137,20 @@ def take_snapshot(memory: Memory) -> Snapshot:
     workspace, clock = memory.workspace, memory.clock
     context = TidyContext(workspace, memory.config, clock, judge=lambda: memory.brain)
     today = clock.today()
-    days, listing_problems = collect.list_days(workspace, today)
-    problems = list(listing_problems)
-    made: Draft | None = None
+    days, problems = collect.list_days(workspace, today)
+    draft: Draft | None = None
     try:
         real_target(workspace.longterm, workspace.root)
-        made = Draft(context)
-        _ = made.memory.general.lines  # decoded now, not in the middle of the examination
-        states, trail, questions = made.states, made.provenance, made.questions
-        problems += [*made.problems, *made.memory.problems]
+        draft = Draft(context)
+        _ = draft.memory.general.lines  # decoded now, not in the middle of the examination
+        problems += [*draft.problems, *draft.memory.problems]
     except NacreError as error:
-        made = None
+        draft = None
         problems.append(Problem(UNREADABLE, str(error), workspace.relative(workspace.longterm), severity="error"))
-        entries = ledger.read_ledger(workspace)
-        states, questions = ledger.entry_states(entries.records), review.read_review(workspace)
-        trail = provenance.read_provenance(workspace)
-        problems += entries.problems
     for day in days:
-        if made and (today - day.date).days <= memory.config.tidy.daily_days:
+        if draft and (today - day.date).days <= memory.config.tidy.daily_days:
             try:
-                made.recent.extend(collect.read_log(day).lines)  # tells what is over
+                draft.recent.extend(collect.read_log(day).lines)  # tells what is over
             except NacreError as error:
                 problems.append(Problem(UNREADABLE, str(error), workspace.relative(day.path)))
     layers, rules = OrganisePlan(), None
@@ -204,8 +159,7 @@ def take_snapshot(memory: Memory) -> Snapshot:
         problems += [*layers.left, *layers.notes]
     except NacreError as error:  # settings that mean nothing: then nothing is said about what fades
         problems.append(Problem("layers not looked at", str(error)))
-    logs = Logs(workspace, days)
-    return Snapshot(context, today, made, states, trail, questions, days, logs, layers, rules, problems)
+    return Snapshot(context, today, draft, days, layers, rules, problems)
 
 
 def quoted(words: str) -> str:
@@ -219,16 +173,16 @@ def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
         remedy = problem.remedy or say("mend it or move it away", "请修复或移走")
         yield Problem(UNREADABLE, problem.message, problem.path, problem.line, remedy)
     most = snapshot.config.memory
-    for book in snapshot.books:
-        if book.over:
-            lines, size = book.size.lines, book.size.bytes
+    for file in snapshot.files:
+        if file.over:
+            lines, size = file.size.lines, file.size.bytes
             message = say(
-                f"{book.shown} has {lines} of {most.max_lines} lines and {size} of {most.max_bytes} bytes, and takes nothing new.",
-                f"{book.shown} 有 {lines}/{most.max_lines} 行、{size}/{most.max_bytes} 字节，不再接受新内容。",
+                f"{file.shown} has {lines} of {most.max_lines} lines and {size} of {most.max_bytes} bytes, and takes nothing new.",
+                f"{file.shown} 有 {lines}/{most.max_lines} 行、{size}/{most.max_bytes} 字节，不再接受新内容。",
             )
-            yield Problem(OVER, message, book.shown, remedy="nacre review --adopt")
+            yield Problem(OVER, message, file.shown, remedy="nacre review --adopt")
     shown = snapshot.workspace.relative(snapshot.workspace.review)
-    for question in snapshot.questions:
+    for question in snapshot.draft.questions if snapshot.draft else ():
         message = f"[{review.kind_title(question.kind)}] {quoted(question.text)}"
         yield Problem(QUESTION, message, shown, remedy="nacre review", id=question.id)
 
@@ -239,7 +193,7 @@ def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
 class _Entry(NamedTuple):
     """An entry taken apart, and the day from which it holds, where the ledger knows one."""
 
-    book: LongTermFile
+    file: LongTermFile
     line: Line
     parts: EntryParts
     since: str
@@ -247,7 +201,7 @@ class _Entry(NamedTuple):
 
     @property
     def place(self) -> str:
-        return f"{self.book.shown}:{self.line.start}"
+        return f"{self.file.shown}:{self.line.start}"
 
     @property
     def shown(self) -> str:
@@ -262,11 +216,11 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
     if snapshot.draft is None:
         return
     files = snapshot.draft.memory
-    by_file: dict[str, list[_Entry]] = {book.shown: [] for book in snapshot.books}
-    for book, line, parts in files.entries(files.general):
+    by_file: dict[str, list[_Entry]] = {file.shown: [] for file in snapshot.files}
+    for file, line, parts in files.entries(files.general):
         state = snapshot.states.get(line.id)
         since = (state.valid_from or "") if state else _UNDATED
-        by_file[book.shown].append(_Entry(book, line, parts, since, normal_words(line.words)))
+        by_file[file.shown].append(_Entry(file, line, parts, since, normal_words(line.words)))
     general, *projects = by_file.values()
     comparisons = [(entry, general) for entry in general]
     for shelf in projects:
@@ -279,7 +233,7 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
         for comparison in compare.compare_with(new.parts.whole, [old.parts for old in rest])[0]:
             old = rest[comparison.place]
             # A project may do otherwise than the rest unless it says so; across languages words alone are compared, so the odds must be good.
-            is_conflict = (old.book is new.book or comparison.why == "goodbye") and (
+            is_conflict = (old.file is new.file or comparison.why == "goodbye") and (
                 old.parts.whole.language == new.parts.whole.language or comparison.odds >= compare.CONFLICT
             )
             if comparison.kind == "same" or is_conflict:
@@ -301,7 +255,7 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
                 f"{old.shown}与{new.shown}不能同时成立；请忘记错误的一条。",
             )
         entry = old.line
-        yield Problem(CONTRADICTION, message, old.book.shown, entry.start, f"nacre forget {entry.id}", id=entry.id)
+        yield Problem(CONTRADICTION, message, old.file.shown, entry.start, f"nacre forget {entry.id}", id=entry.id)
 
 
 def _duplicate(old: _Entry, new: _Entry) -> Problem:
@@ -312,8 +266,8 @@ def _duplicate(old: _Entry, new: _Entry) -> Problem:
     if weaker.normal == other.normal:
         first, last = weaker.line.start, weaker.line.end
         lines = f"{first}" if first == last else f"{first}-{last}"
-        remedy = say(f"delete line {lines} of {weaker.book.shown}", f"请删除 {weaker.book.shown} 第 {lines} 行")
-    return Problem(DUPLICATE, message, weaker.book.shown, weaker.line.start, remedy, id=weaker.line.id)
+        remedy = say(f"delete line {lines} of {weaker.file.shown}", f"请删除 {weaker.file.shown} 第 {lines} 行")
+    return Problem(DUPLICATE, message, weaker.file.shown, weaker.line.start, remedy, id=weaker.line.id)
 
 
 def faded_entries(snapshot: Snapshot) -> Iterator[Problem]:
@@ -322,7 +276,7 @@ def faded_entries(snapshot: Snapshot) -> Iterator[Problem]:
         return
     snapshot.draft.ask_about_outdated()
     asked = {question.id for question in snapshot.draft.asks if question.kind == review.FADED}
-    for book, line in snapshot.lines:
+    for file, line in snapshot.lines:
         if line.id in asked:
             since = _since(snapshot, line)
             why = budget.outdated_reason(line.words, since, snapshot.today, snapshot.draft.recent)
@@ -330,7 +284,7 @@ def faded_entries(snapshot: Snapshot) -> Iterator[Problem]:
             message = say(
                 f"“{text}”: {why}; tidying asks whether it may go.", f"“{text}”：{why}；整理时会询问是否移除。"
             )
-            yield Problem(FADED, message, book.shown, line.start, "nacre tidy", id=line.id)
+            yield Problem(FADED, message, file.shown, line.start, "nacre tidy", id=line.id)
 
 
 def _since(snapshot: Snapshot, line: Line) -> str | None:
@@ -340,13 +294,13 @@ def _since(snapshot: Snapshot, line: Line) -> str | None:
 
 def unknown_entries(snapshot: Snapshot) -> Iterator[Problem]:
     """Where files and ledger tell different things: somebody wrote, edited or took out a line since the last tidying."""
-    edits = memory_files.hand_edits(snapshot.books, snapshot.states)
+    edits = memory_files.hand_edits(snapshot.files, snapshot.states)
     written = say("was written by hand and is not in the ledger yet", "由他人写入，尚未记入账本")
     edited = say("was edited since the ledger saw it", "在记入账本之后被修改过")
     taken = say("was taken out by hand; the ledger still has it", "已被手动移除，账本中仍有记录")
     rows: list[tuple[str, str, str, int | None, str]] = [
-        *((line.words, written, book.shown, line.start, line.id) for book, line in edits.adopted),
-        *((line.words, edited, book.shown, line.start, line.id) for book, line, _ in edits.edited),
+        *((line.words, written, file.shown, line.start, line.id) for file, line in edits.adopted),
+        *((line.words, edited, file.shown, line.start, line.id) for file, line, _ in edits.edited),
         *((state.text or "", taken, state.file, None, state.id) for state in edits.gone),
     ]
     for words, why, path, number, entry in rows:
@@ -355,50 +309,20 @@ def unknown_entries(snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
-    """Entries whose day, session, line or superseded entry no longer exists: `nacre why` cannot follow them. A pin says that the
-    user vouches for the entry, which then needs no origin."""
-    for book, line in snapshot.lines:
+    """Entries whose day no longer has a log: `nacre why` cannot follow them. A pin says that the user vouches for the entry, which
+    then needs no origin."""
+    for file, line in snapshot.lines:
         state = snapshot.states.get(line.id)
-        if state and state.in_memory and not snapshot.is_pinned(line) and (reason := _why_lost(state, snapshot)):
+        if not state or not state.in_memory or snapshot.is_pinned(line) or state.source.get("checkpoint"):
+            continue  # one that was promoted from a checkpoint, which fades, is told of by the ledger
+        day = str(state.source.get("day", ""))
+        if day and day not in snapshot.logged:
             text = quoted(line.words)
-            message = say(f"“{text}”: {reason}; pin it if it holds.", f"“{text}”：{reason}；若仍然成立，请固定它。")
-            yield Problem(ORIGIN, message, book.shown, line.start, f"nacre pin {line.id}", id=line.id)
-
-
-def _why_lost(state: EntryState, snapshot: Snapshot) -> str | None:
-    logs = snapshot.logs
-    day, session, bullet = (str(state.source.get(name, "")) for name in ("day", "session", "bullet"))
-    if state.source.get("checkpoint"):
-        return None  # promoted from a checkpoint, which fades; the ledger tells of it
-    if day and not (logs.says(day, bullet) if bullet else day in logs.days):
-        if day in logs.days:
-            return say(f"the line of {day} that it came from is gone", f"{day} 日志中作为来源的那一行已不存在")
-        return say(f"the log of {day} that it came from is gone", f"作为来源的 {day} 日志已不存在")
-    if day and session and not logs.has_session(day, session):
-        return say(
-            f"the log of {day} no longer names the session {session} that it came from",
-            f"{day} 的日志中已没有作为来源的会话 {session}",
-        )
-    if state.supersedes and state.supersedes not in snapshot.states:
-        return say(
-            f"the entry {state.supersedes} that it took the place of is not in the ledger",
-            f"账本中没有被它取代的条目 {state.supersedes}",
-        )
-    return None
-
-
-def digest_lines_without_day(snapshot: Snapshot) -> Iterator[Problem]:
-    """Lines of digests that name a day of which there is no log."""
-    for path in weekly.digest_files(snapshot.workspace).values():
-        for number, line in enumerate(_read(path).split("\n"), start=1):
-            if (named := _NAMED_DAY.search(line)) and named[1] not in snapshot.logs.days:
-                entry = entry_id(bare_words(words_of(line)))
-                message = say(
-                    f"The line names {named[1]}, of which there is no log; forget it if it is wrong.",
-                    f"该行标注的来源 {named[1]} 没有日志；若内容有误，请忘记它。",
-                )
-                shown = snapshot.workspace.relative(path)
-                yield Problem(SOURCE, message, shown, number, f"nacre forget {entry}", id=entry)
+            message = say(
+                f"“{text}”: the log of {day} that it came from is gone; pin it if it holds.",
+                f"“{text}”：作为来源的 {day} 日志已不存在；若仍然成立，请固定它。",
+            )
+            yield Problem(ORIGIN, message, file.shown, line.start, f"nacre pin {line.id}", id=line.id)
 
 
 def stale_task(snapshot: Snapshot) -> Iterator[Problem]:
@@ -424,7 +348,7 @@ def stale_task(snapshot: Snapshot) -> Iterator[Problem]:
 
 def log_problems(snapshot: Snapshot) -> Iterator[Problem]:
     """Notes of the last days that carry no type, as `nacre classify` sees them (what holds a secret or is no text is doctor's); logs that tidying
-    should have taken in, and empty ones that it should have put away."""
+    should have taken in."""
     shown = snapshot.workspace.relative
     for day in snapshot.days:
         text = _read(day.path) if not day.archived and (snapshot.today - day.date).days <= TYPED_DAYS else ""
@@ -434,11 +358,7 @@ def log_problems(snapshot: Snapshot) -> Iterator[Problem]:
                 yield Problem(UNTYPED, message, shown(day.path), item.start, "nacre classify --apply")
     command = "nacre tidy" if snapshot.config.tidy.retention == "weekly" else "nacre decay"
     for day, rule in _logs_due(snapshot, _next_tidy(snapshot) - dt.timedelta(days=1)):
-        try:
-            is_empty = day.size <= _SHORT and not collect.read_log(day).lines
-        except NacreError:
-            is_empty = False
-        yield Problem(EMPTY if is_empty else UNPRESSED, rule, shown(day.path), remedy=command)
+        yield Problem(UNPRESSED, rule, shown(day.path), remedy=command)
 
 
 def _logs_due(snapshot: Snapshot, day: dt.date) -> list[tuple[Day, str]]:
@@ -478,41 +398,11 @@ def _clock_in(snapshot: Snapshot, hours: int) -> Clock:
     return clock.at(clock.now() + dt.timedelta(hours=hours))
 
 
-def checkpoint_problems(snapshot: Snapshot) -> Iterator[Problem]:
-    """Checkpoints in the wrong layer; counts of those that are nowhere any more, which one of the same name would take for its own
-    (those of forgotten ones go by themselves when their time has come); and copies under another name."""
-    layers, shown = snapshot.layers, snapshot.workspace.relative
-    by_size: dict[int, list[Family]] = {}
-    for turn in layers.turns:
+def misplaced_checkpoints(snapshot: Snapshot) -> Iterator[Problem]:
+    for turn in snapshot.layers.turns:
         if due := _overdue(snapshot, turn):
-            yield Problem(UNSORTED, due.reason, shown(turn.family.lead.path), remedy="nacre organise")
-        if turn.family.original and turn.family.original.size:
-            by_size.setdefault(turn.family.original.size, []).append(turn.family)
-    stems = {turn.family.stem for turn in layers.turns}
-    for key, entry in layers.counts.entries.items():
-        layer, _, name = key.partition("/")
-        is_finished = key in layers.finished
-        is_forgotten = isinstance(entry, dict) and entry.get(refcount.FORGOTTEN) and not entry.get("user_marked")
-        if layer not in TIERS or stem_of(name) in stems or (is_forgotten and not is_finished):
-            continue
-        message = say(
-            f"refcount.json counts {key}, which is gone.", f"refcount.json 中有 {key} 的计数，但该文件已不存在。"
-        )
-        remedy = say(f'take the entry "{key}" out of refcount.json', f"请从 refcount.json 中删除“{key}”条目")
-        remedy = "nacre organise" if is_finished and layers.turns else remedy
-        yield Problem(UNCOUNTED, message, "refcount.json", remedy=remedy)
-    for families in by_size.values():
-        first: dict[str, Family] = {}
-        for family in sorted(families, key=lambda family: (TIERS.index(family.layer), family.lead.place)):
-            text = _read(family.lead.path) if len(families) > 1 else ""
-            other = first.setdefault(text, family)
-            if text and other is not family:
-                message = say(
-                    f"It holds the same as {shown(other.lead.path)}.", f"内容与 {shown(other.lead.path)} 相同。"
-                )
-                files = say(" and ", " 和 ").join(shown(piece.path) for piece in family.pieces)
-                remedy = say(f"delete {files}", f"请删除 {files}")
-                yield Problem(COPY, message, shown(family.lead.path), remedy=remedy)
+            path = snapshot.workspace.relative(turn.family.lead.path)
+            yield Problem(UNSORTED, due.reason, path, remedy="nacre organise")
 
 
 CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
@@ -523,8 +413,7 @@ CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
     unknown_entries,
     entries_without_origin,
     log_problems,
-    checkpoint_problems,
-    digest_lines_without_day,
+    misplaced_checkpoints,
 )
 
 
@@ -550,7 +439,7 @@ def what_fades(snapshot: Snapshot) -> tuple[Fade, ...]:
     """Checkpoints that the next days move down, entries about a day of the coming week, and logs that the next tidying puts away."""
     fades = list(_fading_checkpoints(snapshot))
     today = snapshot.today
-    for book, line in snapshot.lines:
+    for file, line in snapshot.lines:
         since = _since(snapshot, line) or today.isoformat()
         day = budget.expired_on(line.words, since, today + dt.timedelta(days=_LATER))
         if day and today <= day <= today + dt.timedelta(days=WEEK) and not snapshot.is_pinned(line):
@@ -559,7 +448,7 @@ def what_fades(snapshot: Snapshot) -> tuple[Fade, ...]:
                 f"其日期将到；再过 {budget.GRACE} 天会询问是否移除",
             )
             keep = f"nacre pin {line.id}"
-            fades.append(Fade(day.isoformat(), book.shown, quoted(line.words), rule, line.start, keep))
+            fades.append(Fade(day.isoformat(), file.shown, quoted(line.words), rule, line.start, keep))
     day = _next_tidy(snapshot)
     overdue = {log.path for log, _ in _logs_due(snapshot, day - dt.timedelta(days=1))}
     what = say("moves to the archive", "移入归档")
@@ -573,27 +462,20 @@ def what_fades(snapshot: Snapshot) -> tuple[Fade, ...]:
 
 def _fading_checkpoints(snapshot: Snapshot) -> Iterator[Fade]:
     """Checkpoints that the next days move down or delete, each at the first hour that does; not those that are overdue."""
+    hours_ahead = 24 * DAYS_AHEAD
     for turn in snapshot.layers.turns:
-        begin, end = -24, 24 * DAYS_AHEAD
-        if not _sinking(snapshot, turn, end) or _overdue(snapshot, turn):
+        if not _sinking(snapshot, turn, hours_ahead) or _overdue(snapshot, turn):
             continue
-        while end - begin > 1:
-            middle = (begin + end) // 2
-            begin, end = (begin, middle) if _sinking(snapshot, turn, middle) else (middle, end)
-        end = max(end, 0)
-        sinks = _sinking(snapshot, turn, end)
-        assert sinks is not None
-        if sinks.layer is None:
-            what = say("is deleted", "被删除")
-        elif sinks.layer == FORGOTTEN:
-            what = say("is forgotten", "被遗忘")
-        elif sinks.layer == GIST:
-            what = say("gets a summary in gist", "在 gist 中生成摘要")
-        else:
-            what = say(f"moves to {sinks.layer}", f"移入 {sinks.layer}")
-        path, day = snapshot.workspace.relative(turn.family.lead.path), _clock_in(snapshot, end).today().isoformat()
-        rule = sinks.reason.partition(say(": ", "："))[2]  # in front of it stands the age on that day
-        yield Fade(day, path, what, rule or sinks.reason, keep=f"nacre get {quote(path)}")
+        placements = ((hours, _sinking(snapshot, turn, hours)) for hours in range(hours_ahead + 1))
+        hours, placed = next((hours, placed) for hours, placed in placements if placed)
+        what = {
+            None: say("is deleted", "被删除"),
+            FORGOTTEN: say("is forgotten", "被遗忘"),
+            GIST: say("gets a summary in gist", "在 gist 中生成摘要"),
+        }.get(placed.layer, say(f"moves to {placed.layer}", f"移入 {placed.layer}"))
+        path, day = snapshot.workspace.relative(turn.family.lead.path), _clock_in(snapshot, hours).today().isoformat()
+        rule = placed.reason.partition(say(": ", "："))[2]  # in front of it stands the age on that day
+        yield Fade(day, path, what, rule or placed.reason, keep=f"nacre get {quote(path)}")
 
 
 @dataclass(frozen=True)
@@ -608,7 +490,7 @@ class LooseEnds:
 def count_loose_ends(snapshot: Snapshot, paths: Collection[str]) -> LooseEnds:
     recalls = refcount.read_recalls(snapshot.workspace).recalls
     recalled = sum(recall.path not in paths and not recall.path.startswith("sessions/") for recall in recalls)
-    trail, days = snapshot.provenance, snapshot.logs.days
+    trail, days = snapshot.draft.provenance if snapshot.draft else Provenance(), snapshot.logged
     traced = {captured.day for captured in trail.captured} | {pressed.day for pressed in trail.pressed}
     lost = 0
     for state in snapshot.states.values():

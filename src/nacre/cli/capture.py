@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,6 @@ from nacre.model.report import Problem, Report
 
 if TYPE_CHECKING:
     from nacre.memory import Capturable, Memory, SyncReport
-
-_NONE = frozenset(("n", "no", "none", "nothing", "-", "无", "不", "没有", "否", "不用", "不排除"))
 
 
 def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] | None = None) -> list[str]:
@@ -33,12 +31,13 @@ def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] 
         return []
     show_survey(survey)
     question = say(
-        'Leave out any? Names separated by commas or spaces, "all" for everything, or Enter for none',
-        "要排除哪些？用逗号或空格分隔名称，“all”表示全部排除，直接回车表示不排除",
+        'Leave out any? Names separated by commas, "all" for everything, or Enter for none',
+        "要排除哪些？用逗号分隔名称，“all”表示全部排除，直接回车表示不排除",
     )
     known = {name.casefold() for row in survey for name in (row.name, row.agent)}
     while True:
-        names = chosen(click.prompt(question, default="", show_default=False, err=True), known)
+        answer = click.prompt(question, default="", show_default=False, err=True)
+        names = [name.strip() for name in re.split(r"[,，、;；]", answer) if name.strip()]
         if [name.casefold() for name in names] == ["all"]:
             names = sorted({row.agent for row in survey})
         unknown = [name for name in names if name.casefold() not in known]
@@ -49,32 +48,21 @@ def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] 
             ui.note(f'Nothing is called "{name}".', f"没有名为“{name}”的项目。")
 
 
-def chosen(answer: str, known: Collection[str]) -> list[str]:
-    """The names that were typed, separated by commas or by spaces; a name that holds spaces itself is found first. None where no was
-    meant."""
-    if answer.strip().casefold() in _NONE - set(known):
-        return []
-    names: list[str] = []
-    for part in re.split(r"[,，、;；]", answer):
-        words = part.split()
-        while words:
-            sizes = (size for size in range(len(words), 0, -1) if " ".join(words[:size]).casefold() in known)
-            size = next(sizes, 1)
-            names.append(" ".join(words[:size]))
-            words = words[size:]
-    return names
-
-
 def show_survey(survey: Sequence[Capturable]) -> None:
-    if not survey:
-        ui.note("No session of any agent was found in this span.", "在此时间范围内没有找到任何代理的对话。")
+    ui.print_reports([_survey_report(survey)], as_json=False)
+
+
+def _survey_report(survey: Sequence[Capturable]) -> Report:
+    notes = ui.every(
+        (not survey, "No session of any agent was found in this span.", "在此时间范围内没有找到任何代理的对话。")
+    )
     for row in survey:
         left_out = say("  (left out)", "（已排除）") if row.left_out else ""
         sessions = f"session{'s' if row.sessions > 1 else ' '}"
-        ui.note(
-            f"  {row.agent:12} {row.name:28} {row.sessions:5} {sessions} {row.messages:6} messages{left_out}",
-            f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}",
-        )
+        english = f"  {row.agent:12} {row.name:28} {row.sessions:5} {sessions} {row.messages:6} messages{left_out}"
+        chinese = f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}"
+        notes.append(say(english, chinese))
+    return Report([row._asdict() for row in survey], notes=notes)
 
 
 @ui.command("nacre sync --since 7d", dry_run=True)
@@ -83,13 +71,7 @@ def show_survey(survey: Sequence[Capturable]) -> None:
     "--exclude", metavar="PATTERN", multiple=True, help="Leave out a project, folder or chat; may be repeated."
 )
 @click.option("--list", "only_list", is_flag=True, help="Show which agents, projects and chats there are, and stop.")
-def sync(
-    options: ui.Options,
-    since: str | None,
-    exclude: tuple[str, ...],
-    *,
-    only_list: bool,
-) -> Iterator[Report]:
+def sync(options: ui.Options, since: str | None, exclude: tuple[str, ...], *, only_list: bool) -> Iterator[Report]:
     """Read what you and your agents said since the last time and write it into the daily logs.
 
     Each session gets one heading with three to ten lines in the log of its own day; a session that goes on gets the new part
@@ -98,16 +80,15 @@ def sync(
     written = False
     for memory in ui.open_all(options):
         if only_list:
-            survey = memory.survey(since, exclude=exclude)
-            ui.print_json([row._asdict() for row in survey]) if options.as_json else show_survey(survey)
+            yield _survey_report(memory.survey(since, exclude=exclude))
             continue
         left_out = [*exclude, *([] if options.dry_run else ask_consent(memory, since))]
         with ui.progress_bar("Capturing", "采集") as bar:
             made = memory.sync(since=since, exclude=left_out, progress=bar, dry_run=options.dry_run)
         written = written or bool(made.sections)
         yield _sync_report(made, dry_run=options.dry_run)
-    if not written and not only_list and not options.as_json and os.environ.get("OPENCLAW_SESSION_ID"):
-        click.echo("ANNOUNCE_SKIP")  # what OpenClaw's scheduler takes for "nothing to say"
+    if not written and not only_list and os.environ.get("OPENCLAW_SESSION_ID"):
+        yield Report(lines=[ui.SKIP])
 
 
 def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
@@ -161,7 +142,7 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
         importable = memory.importable()
         return Report(
             [row._asdict() for row in importable],
-            rows=[(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable],
+            lines=[(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable],
             columns=("nacre import …", say("what it is", "类型"), say("parts", "数量"), say("new", "新增")),
             notes=ui.every(
                 (
@@ -195,6 +176,5 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
     )
     facts = {"kind": made.kind, "from": made.origin, "changed": changed, "steps": list(map(asdict, made.steps))}
     facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": options.dry_run}
-    steps = () if made.paused else made.steps
-    problems = [Problem("unreadable", sentence) for sentence in left]
-    return Report(facts, steps=steps, notes=[outcome], left=problems)
+    lines = ui.step_rows(() if made.paused else made.steps, {})
+    return Report(facts, lines=lines, notes=[outcome], left=[Problem("unreadable", sentence) for sentence in left])

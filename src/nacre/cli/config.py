@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre import config as settings
 from nacre.cli import ui
-from nacre.errors import BadSetting, NoWorkspace
+from nacre.config import settings
+from nacre.errors import NoWorkspace
 from nacre.i18n import say
 from nacre.model.report import Report
 
@@ -37,7 +37,7 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
     report = Report(
         rows,
         heading=[f"{problem.path}: {problem.message}" for problem in loaded.problems],
-        rows=[(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows],
+        lines=[(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows],
         columns=(say("setting", "设置"), say("value", "值"), say("from", "来源"), say("meaning", "含义")),
     )
     ui.print_reports([report], as_json=as_json)
@@ -47,10 +47,7 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
 @click.argument("key")
 def get(options: ui.Options, key: str) -> Report:
     """Print the value of a setting."""
-    if key not in settings.known_settings():
-        raise BadSetting(
-            f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项；“nacre config”会列出全部。"
-        )
+    settings.setting_named(key)
     loaded = settings.load(_root(options))
     value = _value(loaded, key)
     return Report({"key": key, "value": value, "origin": loaded.origins.get(key, "default")}, lines=[_shown(value)])
@@ -67,21 +64,22 @@ def get(options: ui.Options, key: str) -> Report:
 @click.argument("key")
 @click.argument("value")
 @click.option("--user", "for_user", is_flag=True, help="For the user, in every workspace.")
-def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> None:
+def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report:
     """Set a setting: in this workspace where that is allowed, else for the user. An empty VALUE takes it back."""
     from nacre.memory import change_setting
 
-    known = settings.known_settings().get(key)
     parsed = settings.parse_value(key, value) if value else None
+    known = settings.known_settings().get(key)
     root = None if for_user or (known and not known.shared) else _root(options)
     path = root / ".nacre" / "config.toml" if root else settings.user_config_file()
-    text = change_setting(path, key, parsed, dry_run=options.dry_run)
+    text, shown = change_setting(path, key, parsed, dry_run=options.dry_run), ui.shown_path(path)
     if options.dry_run:
-        click.echo(text, nl=False)
-    elif parsed is None:
-        ui.note(f"{key} is no longer set in {ui.shown_path(path)}", f"已从 {ui.shown_path(path)} 移除 {key}")
-    else:
-        ui.note(f"{key} is set in {ui.shown_path(path)}", f"{key} 已写入 {ui.shown_path(path)}")
+        return Report(lines=[text.removesuffix("\n")])
+    outcome = ui.first(
+        (parsed is None, f"{key} is no longer set in {shown}", f"已从 {shown} 移除 {key}"),
+        (True, f"{key} is set in {shown}", f"{key} 已写入 {shown}"),
+    )
+    return Report(notes=[outcome])
 
 
 def _root(options: ui.Options) -> Path | None:
@@ -126,14 +124,12 @@ def list_(_: ui.Options) -> Report:
 
 
 @ui.command("nacre models verify", group=models)
-def verify(_: ui.Options) -> Iterator[Report]:
+def verify(_: ui.Options) -> Report:
     """Check every byte of the models against the pinned hashes. Exit code 1 when one is missing or damaged."""
     from nacre.memory import embedding_models
 
     states = embedding_models(verify=True)
-    yield _models_report(states)
-    if not all(model.state == "verified" for model in states):
-        raise click.exceptions.Exit(1)
+    return replace(_models_report(states), code=int(any(model.state != "verified" for model in states)))
 
 
 @ui.command("nacre models install --from ~/Downloads", group=models)
@@ -152,29 +148,26 @@ def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
 
     if all(model.state == "installed" for model in embedding_models()):
         return install_models(source)
-    if not sys.stderr.isatty():
-        if source is None:
-            ui.note("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……")
-        return install_models(source)
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(say("Fetching models", "获取模型"), total=None)
-        return install_models(
-            source, lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
-        )
+    if source is None and not sys.stderr.isatty():
+        ui.note("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……")
+    with ui.progress_bar("Fetching models", "获取模型", of_bytes=True) as bar:
+        return install_models(source, lambda done, total, _what: bar(done, total))
 
 
 def _models_report(models: tuple[ModelStatus, ...]) -> Report:
     names = "name script dims bytes licence folder state"
-    pairs = [("model", "模型"), ("script", "文字"), ("dims", "维度")]
-    pairs += [("size", "大小"), ("licence", "许可"), ("state", "状态")]
+    columns = (
+        ("model", "模型"),
+        ("script", "文字"),
+        ("dims", "维度"),
+        ("size", "大小"),
+        ("licence", "许可"),
+        ("state", "状态"),
+    )
     return Report(
         [ui.fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
-        rows=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
-        columns=[say(*pair) for pair in pairs],
+        lines=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
+        columns=[say(*column) for column in columns],
     )
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from nacre.agents import connection, registry
+from nacre.agents.connection import AgentPlan, ConnectResult, agent_states, state_folder
+from nacre.agents.edits import apply_edits
+from nacre.agents.registry import Agent, Call, ConnectOptions, all_agents, own_program
 from nacre.cli import ui
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import language, say
+from nacre.jobs.installer import Machine, this_machine
+from nacre.memory import Memory
 from nacre.model.report import Note, Report
-
-if TYPE_CHECKING:
-    from nacre.agents.connection import AgentPlan, ConnectResult
-    from nacre.agents.registry import Agent, Call, ConnectOptions
-    from nacre.jobs.installer import Machine
-    from nacre.memory import Memory
 
 
 @ui.command("nacre connect claude-code codex --dry-run", dry_run=True)
@@ -45,7 +45,7 @@ def connect(
     keep_own: bool,
     jobs: bool | None,
     yes: bool,
-) -> Report | None:
+) -> Report | Iterator[Report]:
     """Let agents use this memory by themselves: MCP server, hooks or plugin, written into their settings. Without a name: all that are here.
 
     Shows a diff of every file first, writes after your yes, keeps a copy, touches no other byte, and changes nothing when run again. A file
@@ -55,16 +55,13 @@ def connect(
     if sum((remove, by_hand, listing)) > 1:
         raise BadInput("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
     ui.owner_only(options)
-    from nacre.agents import connection, registry
-    from nacre.jobs.installer import this_machine
 
     machine = this_machine()
     if listing:
         return _list_agents(machine)
     chosen = tuple(dict.fromkeys(map(registry.agent_named, agents)))
     if remove:
-        _disconnect(options, machine, chosen, yes=yes)
-        return None
+        return _disconnect(options, machine, chosen, yes=yes)
     try:
         memory = ui.open_memory(options)
     except NoWorkspace as error:  # one command makes it and connects
@@ -93,51 +90,47 @@ def connect(
                 switched = replace(how, switch_off=True)
                 plan = connection.plan_connect(agent, machine, call, switched, connection.state_folder())
         plans.append(plan)
-    changed = _connect(options, memory, plans, machine, call, yes=yes)
-    if changed and not options.dry_run and not options.as_json:
-        from nacre.cli.up import offer_jobs
-
-        offer_jobs(memory, jobs, yes=False)
-    return None
+    return _connect(options, memory, plans, machine, call, spoken, jobs=jobs, yes=yes)
 
 
 def _connect(
-    options: ui.Options, memory: Memory, plans: list[AgentPlan], machine: Machine, call: Call, *, yes: bool
-) -> bool:
-    """Show the plans and carry them out; whether any changes something."""
-    from nacre.agents import connection
-
+    options: ui.Options,
+    memory: Memory,
+    plans: list[AgentPlan],
+    machine: Machine,
+    call: Call,
+    spoken: str,
+    *,
+    jobs: bool | None,
+    yes: bool,
+) -> Iterator[Report]:
+    """Show the plans, carry them out, and offer the jobs where anything changed."""
     ready = connection.changed_plans(plans)
     # The plugin tells OpenClaw the rules itself: for it alone they need not stand in AGENTS.md too.
     by_plugin = all(plan.agent == "openclaw" and plan.wanted.register for plan in plans)
-    spoken = memory.config.language if memory.config.language in ("en", "zh") else language()
     rules = None if by_plugin else connection.plan_rules(memory.workspace, spoken)
     settings = _take_over_settings(memory, plans, dry_run=True)
-    if not options.as_json:
-        with ui.until_reader_leaves():
-            for plan in plans:
-                show_plan(plan)
-            if rules:
-                click.echo(f"# {say('The workspace', '工作区')}\n{rules.diff}")
-            for sentence in settings:
-                click.echo(sentence)
-    carried: list[ConnectResult] = []
+    lines = [line for plan in plans for line in plan_lines(plan)]
+    lines += [f"# {say('The workspace', '工作区')}\n{rules.diff}"] if rules else []
+    yield Report(lines=[*lines, *settings])
+    results: list[ConnectResult] = []
     if not options.dry_run and (ready or rules):
-        ui.confirm(say("Write this?", "是否写入？"), *NOT_WRITTEN, yes=yes)
+        ui.confirm("Write this?", "是否写入？", yes=yes)
         if rules:
             connection.apply_rules(rules, memory)
         at, root = memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root)
-        carried = connection.apply_connect(ready, machine, call, root, at, connection.state_folder())
-        fine = {result.agent for result in carried if result.error is None}
+        results = connection.apply_connect(ready, machine, call, root, at, connection.state_folder())
+        fine = {result.agent for result in results if result.error is None}
         _take_over_settings(memory, [plan for plan in ready if plan.agent in fine], dry_run=False)
-    if options.as_json:
-        facts = {"agents": agents_json(plans, carried, dry_run=options.dry_run), "dryRun": options.dry_run}
-        facts |= {"rules": {"path": str(rules.path), "diff": rules.diff}} if rules else {}
-        ui.print_json(facts | ({"settings": settings} if settings else {}))
-    else:
-        show_outcome(plans, carried, dry_run=options.dry_run)
-    _raise_errors(plans, carried)
-    return bool(ready)
+    facts = {"agents": agents_json(plans, results), "dryRun": options.dry_run}
+    facts |= {"rules": {"path": str(rules.path), "diff": rules.diff}} if rules else {}
+    facts |= {"settings": settings} if settings else {}
+    yield Report(facts, notes=outcome_notes(plans, results, dry_run=options.dry_run))
+    _raise_errors(plans, results)
+    if ready and not options.dry_run and not options.as_json:
+        from nacre.cli.up import offer_jobs
+
+        offer_jobs(memory, jobs, yes=False)
 
 
 def _take_over_settings(memory: Memory, plans: list[AgentPlan], *, dry_run: bool) -> list[str]:
@@ -148,130 +141,99 @@ def _take_over_settings(memory: Memory, plans: list[AgentPlan], *, dry_run: bool
         steps = memory.import_("openclaw", dry_run=dry_run).steps
     except NacreError:  # no settings, or none that can be read: there is nothing to take over
         return []
-    return [
-        say(
-            f"Taken over from OpenClaw: {step.path}  ({step.reason})", f"从 OpenClaw 沿用：{step.path}（{step.reason}）"
-        )
-        for step in steps
-        if step.action == "set"
-    ]
+    lead = say("Taken over from OpenClaw: ", "从 OpenClaw 沿用：")
+    return [f"{lead}{step.path}  ({step.reason})" for step in steps if step.action == "set"]
 
 
-def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...], *, yes: bool) -> None:
+def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...], *, yes: bool) -> Iterator[Report]:
     """From what was written to what was there before; needs no workspace."""
-    from nacre.agents import connection
-    from nacre.agents.registry import Call, all_agents, own_program
+    plans = plan_disconnect(machine, agents)
+    connected = connection.load_connections(connection.state_folder())
+    # A connection of which nothing stands any more is still to be forgotten.
+    ready = [plan for plan in plans if plan.error is None and (plan.changed or plan.agent in connected)]
+    yield Report(lines=[line for plan in plans for line in plan_lines(plan, removing=True)])
+    results: list[ConnectResult] = []
+    if not options.dry_run and ready:
+        if connection.changed_plans(plans):
+            ui.confirm("Take this back?", "是否撤回？", yes=yes)
+        results = connection.apply_disconnect(ready, machine, connection.state_folder())
+    notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=True)
+    none = ui.every((not plans, "No agent is connected.", "没有已连接的代理。"))
+    yield Report({"agents": agents_json(plans, results), "dryRun": options.dry_run}, notes=[*notes, *none])
+    _raise_errors(plans, results)
 
+
+def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[AgentPlan]:
+    """What takes back the connections of these agents, or of all that are connected."""
     state = connection.state_folder()
     connected, call = connection.load_connections(state), Call(own_program())
     chosen = agents or tuple(agent for agent in all_agents() if agent.name in connected)
-    plans = [connection.plan_disconnect(agent, machine, call, state) for agent in chosen]
-    # A connection of which nothing stands any more is still to be forgotten.
-    ready = [plan for plan in plans if plan.error is None and (plan.changed or plan.agent in connected)]
-    if not options.as_json:
-        with ui.until_reader_leaves():
-            for plan in plans:
-                show_plan(plan, removing=True)
-    carried: list[ConnectResult] = []
-    if not options.dry_run and ready:
-        if connection.changed_plans(plans):
-            ui.confirm(say("Take this back?", "是否撤回？"), *NOT_WRITTEN, yes=yes)
-        carried = connection.apply_disconnect(ready, machine, state)
-    if options.as_json:
-        rows = agents_json(plans, carried, dry_run=options.dry_run)
-        ui.print_json({"agents": rows, "dryRun": options.dry_run})
-    elif not plans:
-        ui.note("No agent is connected.", "没有已连接的代理。")
-    else:
-        show_outcome(plans, carried, dry_run=options.dry_run, removing=True)
-    _raise_errors(plans, carried)
+    return [connection.plan_disconnect(agent, machine, call, state) for agent in chosen]
 
 
-NOT_WRITTEN = (
-    "Nobody can be asked here, so nothing was written; --yes does it without asking, --dry-run only shows it.",
-    "此处无法询问，因此未写入任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
-)
-
-
-def _raise_errors(plans: Sequence[AgentPlan], carried: Sequence[ConnectResult]) -> None:
+def _raise_errors(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) -> None:
     """One error of one agent is that agent's; several, or one beside what went well, are told together."""
-    errors = [*filter(None, (plan.error for plan in plans)), *filter(None, (result.error for result in carried))]
+    errors = [*filter(None, (plan.error for plan in plans)), *filter(None, (result.error for result in results))]
     if errors and len(plans) == 1:
         raise errors[0]
     if errors:
         raise PartlyDone("\n".join(map(str, errors)))
 
 
-def show_plan(plan: AgentPlan, *, removing: bool = False) -> None:
+def plan_lines(plan: AgentPlan, *, removing: bool = False) -> list[str]:
     """One agent: whose is what from now on, then every file and command."""
     if plan.error is not None or not plan.changed:
-        return
-    click.echo(f"# {plan.title}")
+        return []
     marks = {
         "stays": say("stays ", "保留"),
         "off": say("off   ", "关闭"),
         "read": say("read  ", "读取"),
         "ours": say("Nacre ", "Nacre"),
     }
-    for owned in () if removing else plan.wanted.owned:
-        click.echo(f"  {marks[owned.whose]}  {owned.sentence}")
-    for change in plan.changes:
-        if change.changes:
-            click.echo(change.diff)
-    if plan.command:
-        click.echo(f"$ {shlex.join(plan.command)}")
+    owned = [] if removing else [f"  {marks[owned.whose]}  {owned.sentence}" for owned in plan.wanted.owned]
+    diffs = [change.diff for change in plan.changes if change.changes]
+    return [f"# {plan.title}", *owned, *diffs, *([f"$ {shlex.join(plan.command)}"] if plan.command else [])]
 
 
-def show_outcome(
-    plans: Sequence[AgentPlan], carried: Sequence[ConnectResult], *, dry_run: bool, removing: bool = False
-) -> None:
-    fine = {result.agent for result in carried if result.error is None}
+def outcome_notes(
+    plans: Sequence[AgentPlan], results: Sequence[ConnectResult], *, dry_run: bool, removing: bool = False
+) -> list[str]:
+    fine = {result.agent for result in results if result.error is None}
+    state, chinese = ("disconnected", "断开") if removing else ("connected", "连接")
+    notes: list[str] = []
     for plan in plans:
         if plan.error is not None:
             continue
-        title, same, adding, done = plan.title, not plan.changed, not removing, plan.agent in fine
+        title, same = plan.title, not plan.changed
         outcome = ui.first(
             (same and removing, f"{title} is not connected: nothing to do.", f"{title} 未连接，无需更改。"),
             (same and not plan.changes, f"{title}: nothing to do.", f"{title}：无需更改。"),
             (same, f"{title} is connected already: nothing to do.", f"{title} 已连接，无需更改。"),
-            (dry_run and adding, f"{title} would be connected.", f"将连接 {title}。"),
-            (dry_run, f"{title} would be disconnected.", f"将断开 {title}。"),
-            (done and adding, f"{title} is connected.", f"{title} 已连接。"),
-            (
-                done and plan.left,
-                f"{title} is disconnected; what you changed since was kept.",
-                f"{title} 已断开；您之后的更改已保留。",
-            ),
-            (done, f"{title} is disconnected.", f"{title} 已断开。"),
+            (dry_run, f"{title} would be {state}.", f"将{chinese} {title}。"),
+            (plan.agent in fine, f"{title} is {state}.", f"{title} 已{chinese}。"),
         )
-        if outcome:
-            ui.note(outcome)
-        for sentence in plan.wanted.notes if adding and (plan.changed or not plan.changes) else ():
-            ui.note(f"  {sentence}")
+        about = plan.wanted.notes if not removing and (plan.changed or not plan.changes) else ()
+        notes += [outcome, *(f"  {sentence}" for sentence in about)]
         for path, name in plan.left:
             what, where = name or path.name, ui.shown_path(path)
-            ui.note(
-                f"  {what} in {where} was changed by hand and stays; take it out yourself if you want it gone.",
-                f"  {where} 中的 {what} 被手动修改过，予以保留；如需删除请自行处理。",
-            )
-    for result in carried:
-        for sentence in result.notes:
-            ui.note(f"  {sentence}")
+            english = f"  {what} in {where} was changed by hand and stays; take it out yourself if you want it gone."
+            notes.append(say(english, f"  {where} 中的 {what} 被手动修改过，予以保留；如需删除请自行处理。"))
+    return [*notes, *(f"  {sentence}" for result in results for sentence in result.notes)]
 
 
-def agents_json(plans: Sequence[AgentPlan], carried: Sequence[ConnectResult], *, dry_run: bool) -> list[dict[str, Any]]:
-    results = {result.agent: result for result in carried}
+def agents_json(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) -> list[dict[str, Any]]:
+    by_agent = {result.agent: result for result in results}
     rows: list[dict[str, Any]] = []
     for plan in plans:
-        result = results.get(plan.agent)
+        result = by_agent.get(plan.agent)
         error = plan.error or (result.error if result else None)
         rows.append(
             {
                 "agent": plan.agent,
-                "changed": plan.changed and not dry_run and result is not None and result.error is None,
-                "files": [{"path": str(one.path), "diff": one.diff} for one in plan.changes if one.changes],
+                "changed": plan.changed and result is not None and result.error is None,
+                "files": [{"path": str(file.path), "diff": file.diff} for file in plan.changes if file.changes],
                 "command": list(plan.command),
-                "owned": [{"whose": one.whose, "what": one.sentence} for one in plan.wanted.owned],
+                "owned": [{"whose": owned.whose, "what": owned.sentence} for owned in plan.wanted.owned],
                 "left": [{"path": str(path), "entry": name} for path, name in plan.left],
                 "notes": [*plan.wanted.notes, *(result.notes if result else ())],
                 "trouble": str(error) if error else None,
@@ -281,13 +243,14 @@ def agents_json(plans: Sequence[AgentPlan], carried: Sequence[ConnectResult], *,
 
 
 def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: ConnectOptions) -> Report:
-    from nacre.agents.edits import apply_edits
-
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
     for agent in agents:
         wanted = agent.wanted(machine, call, how)
-        files = [{"path": str(one.path), "snippet": apply_edits("", one.form, one.edits)[0]} for one in wanted.targets]
+        files = [
+            {"path": str(target.path), "snippet": apply_edits("", target.form, target.edits)[0]}
+            for target in wanted.targets
+        ]
         command = list(wanted.register)
         rows.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
         lines += [f"# {agent.title}", *(f"## {ui.shown_path(file['path'])}\n{file['snippet']}" for file in files)]
@@ -296,9 +259,6 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
 
 
 def _list_agents(machine: Machine) -> Report:
-    from nacre.agents.connection import agent_states, state_folder
-    from nacre.agents.registry import all_agents
-
     states = agent_states(all_agents(), machine, state_folder())
     rows = []
     for state in states:
@@ -315,4 +275,4 @@ def _list_agents(machine: Machine) -> Report:
         )
         place = ui.shown_path(connection.workspace) if connection else ""
         rows.append((state.agent.name, how, "".join([place, *where])))
-    return Report([state.as_plain() for state in states], rows=rows)
+    return Report([state.as_plain() for state in states], lines=rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,14 +25,7 @@ NOT_ALL = 3  # exit code: something is left
 @click.option(
     "--purge", is_flag=True, help="Also out of history and backups, then search all that Nacre writes for it. No undo."
 )
-def forget(
-    options: ui.Options,
-    what: tuple[str, ...],
-    *,
-    every: bool,
-    similar: bool,
-    purge: bool,
-) -> Iterator[Report]:
+def forget(options: ui.Options, what: tuple[str, ...], *, every: bool, similar: bool, purge: bool) -> Report:
     """Take a fact out of memory: every line that says it, in MEMORY.md, logs, digests, notes and checkpoints.
 
     Named by the id that search shows, or by its whole words, it is forgotten at once. FILE:LINE shows what stands there, and words
@@ -51,52 +44,44 @@ def forget(
             return meant
         if ui.is_interactive() and not options.as_json:
             return _ask_which(targets)
-        if options.as_json:
-            places = [
-                {"path": target.line.path, "line": target.line.start} if target.line else {} for target in targets
-            ]
-            named = [{"id": target.id, "text": ui.legible(target.words)} for target in targets]
-            ui.print_json({"candidates": [{**name, **place} for name, place in zip(named, places, strict=True)]})
-        else:
-            ui.table([_row(target) for target in targets])
-        fits = "1 thing may be meant" if len(targets) == 1 else f"{len(targets)} things may be meant"
+        candidates = [
+            {"id": target.id, "text": ui.legible(target.words)}
+            | ({"path": target.line.path, "line": target.line.start} if target.line else {})
+            for target in targets
+        ]
+        rows, count = [(target.id, *_row(target)) for target in targets], len(targets)
+        ui.print_reports([Report({"candidates": candidates}, lines=rows)], as_json=options.as_json)
         ui.note(
-            f"{fits} and nothing was forgotten. Name one by its id, or by FILE:LINE and its words.",
-            f"可能指 {len(targets)} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。",
+            f"{ui.plural(count, 'thing')} may be meant and nothing was forgotten. Name one by its id, or by FILE:LINE and its words.",
+            f"可能指 {count} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。",
         )
         raise click.exceptions.Exit(2)
 
     made = memory.forget(words, purge=purge, dry_run=options.dry_run, similar=similar, choose=choose)
-    rows = [(one.line.place, one.reason, ui.legible(one.line.text)) for one in made.plan.going]
+    rows = [(removal.line.place, removal.reason, ui.legible(removal.line.text)) for removal in made.plan.going]
     notes = [*_forgotten_notes(made, dry_run=options.dry_run), *_purged_notes(made, dry_run=options.dry_run)]
-    yield Report(_forgotten_json(made, dry_run=options.dry_run), rows=rows, notes=notes)
-    if not made.purged:
-        return
-    if not options.as_json:
-        ui.table(left_rows(made.purged.left))
-        ui.note("The history of git is not covered.", "git 的历史不在检查范围内。")
-    if made.purged.left:
-        raise click.exceptions.Exit(NOT_ALL)
+    lines: list[str | tuple[str, ...]] = [*rows, *map(Note, notes)]
+    left = made.purged.left if made.purged else ()
+    if made.purged:
+        lines += [*left_rows(left), Note(say("The history of git is not covered.", "git 的历史不在检查范围内。"))]
+    return Report(_forgotten_json(made, dry_run=options.dry_run), lines=lines, code=NOT_ALL if left else 0)
 
 
-def _row(target: Target) -> tuple[str, str, str]:
-    return target.id, target.line.place if target.line else say("ledger", "账本"), ui.legible(target.words)
+def _row(target: Target) -> tuple[str, str]:
+    return target.line.place if target.line else say("ledger", "账本"), ui.legible(target.words)
 
 
 def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
     if len(targets) == 1:
-        ui.note("  ".join(_row(targets[0])[1:]))
-        if not click.confirm(say("Forget this?", "忘记这一条？"), err=True):
-            raise click.exceptions.Exit(1)
+        ui.note("  ".join(_row(targets[0])))
+        ui.confirm("Forget this?", "忘记这一条？", default=False)
         return targets
     for number, target in enumerate(targets, 1):
-        ui.note(f"{number:>3}  " + "  ".join(_row(target)[1:]))
+        ui.note(f"{number:>3}  " + "  ".join(_row(target)))
     question = say("Which? (numbers, or all; empty for none)", "哪几项？（编号，或 all；直接回车表示都不是）")
     answer = click.prompt(question, default="", show_default=False, err=True).strip().lower()
-    if answer == "all":
-        return targets
-    numbers = {int(word) for word in answer.replace(",", " ").split() if word.isascii() and word.isdigit()}
-    chosen = [target for number, target in enumerate(targets, 1) if number in numbers]
+    numbers = answer.replace(",", " ").split()
+    chosen = [target for number, target in enumerate(targets, 1) if answer == "all" or str(number) in numbers]
     if not chosen:
         raise click.Abort
     return chosen
@@ -107,16 +92,14 @@ def _forgotten_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     undo = "" if report.purged else say(' "nacre undo" brings it back.', "可用“nacre undo”恢复。")
     lines = ui.plural(count, "line")
     alike = [f"  {one.line.place}  {one.reason}  {ui.legible(one.line.text)}" for one in plan.alike]
-    sentences = ui.every(
+    like_it = say(
+        "Also looks like it, and stays (--similar takes it too):", "看起来也像，但予以保留（--similar 可一并删除）："
+    )
+    outcome = ui.every(
         (dry_run, f"Would be forgotten: {lines}.", f"将忘记 {count} 行。"),
         (not dry_run and (count or plan), f"Forgotten: {lines}.{undo}", f"已忘记 {count} 行。{undo}"),
-        (
-            alike,
-            "Also looks like it, and stays (--similar takes it too):",
-            "看起来也像，但予以保留（--similar 可一并删除）：",
-        ),
     )
-    return [*sentences, *alike]
+    return [*outcome, *([like_it, *alike] if alike else [])]
 
 
 def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
@@ -147,8 +130,8 @@ def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
         (report.purged and report.purged.left, "It still stands in:", "仍存在于："),
         (
             report.purged and not report.purged.left and not purge.words,
-            "Nobody knows its words any more; no line of any file is what the tombstone stands for.",
-            "已无人知道其原文；没有任何文件的任何一行与墓碑相符。",
+            "Nobody knows its words any more; nothing that history keeps is what the tombstone stands for.",
+            "已无人知道其原文；历史中没有任何内容与墓碑相符。",
         ),
         (
             report.purged and not report.purged.left and purge.words,
@@ -159,7 +142,7 @@ def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
 
 
 def left_rows(left: Sequence[Remaining]) -> list[tuple[str, str]]:
-    return [(f"{one.path}:{one.line}" if one.line else one.path, one.reason) for one in left]
+    return [(f"{line.path}:{line.line}" if line.line else line.path, line.reason) for line in left]
 
 
 def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:

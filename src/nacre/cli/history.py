@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,13 +12,15 @@ from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.i18n import say
 from nacre.model.report import Report
 
+if TYPE_CHECKING:
+    from nacre.memory import Memory
+
 
 @ui.command("nacre history -n 5")
 @click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, newest first.")
 def history(options: ui.Options, limit: int) -> Report:
     """List what Nacre changed, newest first. "nacre diff N" shows one, "nacre undo N" takes one back."""
-    past = ui.open_memory(options).history()
-    newest = past.operations[::-1][:limit]
+    newest = ui.open_memory(options).history(limit).operations[::-1]
     states = {
         "done": say("done", "已完成"),
         "partly done": say("partly done", "部分完成"),
@@ -30,9 +33,8 @@ def history(options: ui.Options, limit: int) -> Report:
         state = states.get(operation.state, operation.state)
         rows.append((str(operation.id), operation.at[:19], operation.command, state, files))
     return Report(
-        [{**one._asdict(), "changes": [change._asdict() for change in one.changes]} for one in newest],
-        problems=past.problems,
-        rows=rows,
+        [{**entry._asdict(), "changes": [change._asdict() for change in entry.changes]} for entry in newest],
+        lines=rows,
         columns=("#", say("when", "时间"), say("command", "命令"), say("state", "状态"), say("files", "文件")),
         notes=ui.every((not newest, "Nothing has been changed yet.", "还没有任何变更。")),
     )
@@ -44,7 +46,7 @@ def diff(options: ui.Options, number: int | None) -> Report:
     """Show one change of the history, the last when none is named."""
     memory = ui.open_memory(options)
     if number is None:
-        operations = memory.history().operations
+        operations = memory.history(1).operations
         if not operations:
             raise NotFound("Nothing has been changed yet.", "还没有任何变更。")
         number = operations[-1].id
@@ -57,14 +59,7 @@ def diff(options: ui.Options, number: int | None) -> Report:
 @click.option("--last", type=click.IntRange(1), metavar="COUNT", help="Undo the last COUNT operations, after a yes.")
 @click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="The same as NUMBER.")
 @click.option("--yes", is_flag=True, help="Do not ask before --last.")
-def undo(
-    options: ui.Options,
-    number: int | None,
-    last: int | None,
-    only: int | None,
-    *,
-    yes: bool,
-) -> Report:
+def undo(options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool) -> Report:
     """Take one operation back: NUMBER as "nacre history" shows it, or the last that is neither an undo nor undone. An undo is an
     operation too: its own number takes it back.
 
@@ -74,37 +69,18 @@ def undo(
         raise BadInput("Give either a number or --last, not both.", "编号与 --last 只能给出一个。")
     memory, number = ui.open_memory(options), only if number is None else number
     if last is not None and last > 1 and not options.dry_run and not yes:
-        planned = memory.undo(last=last, dry_run=True)
-        if len(planned.undoes) > 1 and planned.resumes is None:
-            past = memory.history()
-            for operation in map(past.find, planned.undoes):
-                ui.note(f"{operation.id}  {operation.at[:19]}  {operation.command}")
-            if not ui.is_interactive():
-                raise BadInput(
-                    "Nobody can be asked here, so nothing was undone; --yes does it without asking, --dry-run only shows it.",
-                    "此处无法询问，因此未撤销任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
-                )
-            count = len(planned.undoes)
-            if not click.confirm(say(f"Undo these {count} operations?", f"撤销以上 {count} 个操作吗？"), err=True):
-                raise click.exceptions.Exit(1)
-            if memory.undo(last=last, dry_run=True).undoes != planned.undoes:
-                raise ChangedOutside(
-                    "History went on while you were asked, so nothing was undone. Run the command again.",
-                    "询问期间又有新的操作，因此未撤销任何内容。请重新运行命令。",
-                )
+        _confirm_last(memory, last)
     made = memory.undo(number, last=last or 1, dry_run=options.dry_run)
     count, resumed = len(made.undoes), made.resumes
-    notes = [
-        ui.first(
-            (
-                resumed is not None,
-                f"Operation {resumed}, an undo that had been stopped, is now complete.",
-                f"之前中断的撤销（操作 {resumed}）现已完成。",
-            ),
-            (not made.plan, "There was nothing to take back.", "没有需要撤销的内容。"),
-            (count < (last or 0), f"There were only {count} to take back.", f"可撤销的只有 {count} 步。"),
-        )
-    ]
+    outcome = ui.first(
+        (
+            resumed is not None,
+            f"Operation {resumed}, an undo that had been stopped, is now complete.",
+            f"之前中断的撤销（操作 {resumed}）现已完成。",
+        ),
+        (not made.plan, "There was nothing to take back.", "没有需要撤销的内容。"),
+        (count < (last or 0), f"There were only {count} to take back.", f"可撤销的只有 {count} 步。"),
+    )
     verbs = {
         "remove": say("remove", "移除"),
         "bring back": say("bring back", "找回"),
@@ -112,13 +88,23 @@ def undo(
         "restore": say("restore", "恢复"),
         "move back": say("move back", "移回"),
     }
-    steps = [
-        replace(
-            step,
-            action=verbs.get(step.action, step.action),
-            detail=step.detail.replace(" bytes", say(" bytes", " 字节")),
-        )
-        for step in made.plan.steps
-    ]
     facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
-    return Report(facts, steps=steps, notes=notes)
+    steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
+    return Report(facts, lines=ui.step_rows(steps, verbs), notes=[outcome])
+
+
+def _confirm_last(memory: Memory, last: int) -> None:
+    """List what would be undone, and ask."""
+    planned = memory.undo(last=last, dry_run=True)
+    count = len(planned.undoes)
+    if count < 2 or planned.resumes is not None:
+        return
+    past = memory.history()
+    for operation in map(past.find, planned.undoes):
+        ui.note(f"{operation.id}  {operation.at[:19]}  {operation.command}")
+    ui.confirm(f"Undo these {count} operations?", f"撤销以上 {count} 个操作吗？", default=False)
+    if memory.undo(last=last, dry_run=True).undoes != planned.undoes:
+        raise ChangedOutside(
+            "History went on while you were asked, so nothing was undone. Run the command again.",
+            "询问期间又有新的操作，因此未撤销任何内容。请重新运行命令。",
+        )

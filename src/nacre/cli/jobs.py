@@ -5,22 +5,27 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from nacre.checks.status import daemon_status
 from nacre.cli import ui
+from nacre.cli.layers import organise_summary
+from nacre.cli.tidy import decay_summary, tidy_summary
 from nacre.errors import BadInput, Locked, NacreError, PartlyDone
 from nacre.i18n import say
+from nacre.jobs.installer import Setup, installed_kinds, this_machine
+from nacre.jobs.run import JobReport, JobState, Outcome, Runner, due_now, job_states, run_due, run_named, runner_for
+from nacre.jobs.schedulers import ServicePlan, apply_plan, choose_scheduler, plan_install, plan_remove
+from nacre.memory import Memory
 from nacre.model.report import Note, Report
 
-if TYPE_CHECKING:
-    from nacre.jobs.installer import Setup
-    from nacre.jobs.run import JobReport, JobState, Runner
-    from nacre.jobs.schedulers import ServicePlan
-    from nacre.memory import Memory
-
-SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
+SUMMARIES: dict[str, Callable[[Any], str]] = {
+    "TidyReport": tidy_summary,
+    "DecayReport": decay_summary,
+    "OrganiseReport": organise_summary,
+}
 
 
 @click.group(cls=ui.Group, epilog="Example:  nacre jobs list")
@@ -36,9 +41,6 @@ def jobs() -> None:
 @ui.command("nacre jobs list --json", "list", group=jobs)
 def list_(options: ui.Options) -> Iterator[Report]:
     """List the jobs: when they run, the last run with its result and length, the next one."""
-    from nacre.cli.status import daemon_status
-    from nacre.jobs.run import job_states
-
     pairs = [("job", "任务"), ("when", "时间"), ("last run", "上次运行"), ("result", "结果")]
     pairs += [("took", "用时"), ("next run", "下次运行"), ("failing since", "失败始于")]
     for memory in ui.open_all(options):
@@ -48,7 +50,7 @@ def list_(options: ui.Options) -> Iterator[Report]:
             (True, f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。"),
         )
         facts, rows = [state.as_plain() for state in states], [_row(state, memory) for state in states]
-        yield Report(facts, rows=rows, columns=[say(*pair) for pair in pairs], notes=[note])
+        yield Report(facts, lines=rows, columns=[say(*pair) for pair in pairs], notes=[note])
 
 
 def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
@@ -78,8 +80,6 @@ def result_word(result: str) -> str:
 
 def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
     """By whom the jobs are run: schedulers of the machine, and the daemon if it is one that does. `daemon` is what it says of itself."""
-    from nacre.jobs.installer import installed_kinds
-
     by = list(installed_kinds(memory.workspace))
     if ((daemon or {}).get("jobs") or {}).get("timed"):
         by.append("nacre serve")
@@ -89,8 +89,6 @@ def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
 
 
 def has_scheduler(memory: Memory) -> bool:
-    from nacre.jobs.schedulers import choose_scheduler
-
     return choose_scheduler(setup_of(memory)) is not None
 
 
@@ -114,7 +112,6 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
         raise BadInput(
             "Name a job, or give --due for all that is due.", "请指定一个任务，或用 --due 运行所有到期的任务。"
         )
-    from nacre.jobs.run import run_named, runner_for
 
     reports: list[JobReport] = []
     for memory in ui.open_all(options):
@@ -122,47 +119,41 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
         if name is None or only_due:
             made = _run_due(options, runner, name)
         else:
-            made = (run_named(runner, name, dry_run=options.dry_run),)
+            made = [run_named(runner, name, dry_run=options.dry_run)]
         reports += made
         lines = [line for report in made for line in _run_lines(report, by_name=name is not None)]
         yield Report(list(map(_run_json, made)), lines=lines)
     errors = [report.error for report in reports if report.error]
     captured = any(report.outcome.result in ("done", "partly") for report in reports)
-    if name == "memory-sync" and not captured and not errors and not options.as_json:
-        click.echo(SKIP)
+    if name == "memory-sync" and not captured and not errors:
+        yield Report(lines=[ui.SKIP])
     for error in errors:  # one that we do not know shows itself; one alone is told as it is
         if len(errors) == 1 or not isinstance(error, NacreError):
             raise error
     if errors:
         raise PartlyDone(f"{len(errors)} runs failed; they are tried again.", f"{len(errors)} 次运行失败，稍后会重试。")
-    partly = [f"{one.run.job}: {one.outcome.said}" for one in reports if one.outcome.result == "partly"]
+    partly = [f"{report.run.job}: {report.outcome.said}" for report in reports if report.outcome.result == "partly"]
     if partly:
         raise PartlyDone(" ".join(partly))
 
 
-def _run_due(options: ui.Options, runner: Runner, name: str | None) -> tuple[JobReport, ...]:
-    from nacre.jobs.run import JobReport, Outcome, due_now, run_due
-
-    if options.dry_run:
-        reports = []
-        for planned in due_now(runner, name):
-            why, attempt = planned.why, planned.attempt
-            reason = ui.first(
-                (why == "time", "It is time.", "已到时间。"),
-                (why == "asked", "Its last time was not run for yet.", "上一个时间点尚未运行。"),
-                (why == "missed", "Its time was missed.", "错过了时间。"),
-                (why == "retry", f"It failed before; attempt {attempt}.", f"此前失败；第 {attempt} 次尝试。"),
-            )
-            reports.append(JobReport(planned, Outcome("nothing", reason), runner.context.clock.now(), dry_run=True))
-        return tuple(reports)
-    try:
-        ran = run_due(runner, name)
-    except Locked as error:  # a scheduler that calls often must not complain of it
-        ui.note(str(error))
-        return ()
-    if not ran and not options.as_json and sys.stderr.isatty():
-        ui.note("Nothing is due.", "没有到期的任务。")
-    return ran
+def _run_due(options: ui.Options, runner: Runner, name: str | None) -> list[JobReport]:
+    if not options.dry_run:
+        try:
+            return list(run_due(runner, name))
+        except Locked as error:  # a scheduler that calls often must not complain of it
+            ui.note(str(error))
+            return []
+    now, reports = runner.context.clock.now(), []
+    for planned in due_now(runner, name):
+        reason = {
+            "time": say("It is time.", "已到时间。"),
+            "asked": say("Its last time was not run for yet.", "上一个时间点尚未运行。"),
+            "missed": say("Its time was missed.", "错过了时间。"),
+            "retry": say(f"It failed before; attempt {planned.attempt}.", f"此前失败；第 {planned.attempt} 次尝试。"),
+        }[planned.why]
+        reports.append(JobReport(planned, Outcome("nothing", reason), now, dry_run=True))
+    return reports
 
 
 def _run_lines(report: JobReport, *, by_name: bool) -> list[str]:
@@ -172,15 +163,8 @@ def _run_lines(report: JobReport, *, by_name: bool) -> list[str]:
         return [] if by_name else [Note(f"{report.run.job}: {report.outcome.said}")]
     if quiet and (not by_name or report.run.job == "memory-sync"):
         return []
-    from nacre.cli.layers import organise_summary
-    from nacre.cli.tidy import decay_summary, tidy_summary
 
-    summaries: dict[str, Callable[[Any], str]] = {
-        "TidyReport": tidy_summary,
-        "DecayReport": decay_summary,
-        "OrganiseReport": organise_summary,
-    }
-    made = [(summaries.get(type(part).__name__), part) for part in report.outcome.reports]
+    made = [(SUMMARIES.get(type(part).__name__), part) for part in report.outcome.reports]
     lines = [summary(part) for summary, part in made if summary]
     return lines or [f"{report.run.job}{say(': ', '：')}{report.outcome.said}"]
 
@@ -213,78 +197,57 @@ def _run_json(report: JobReport) -> dict[str, Any]:
     help="What is to run the jobs.",
 )
 @click.option("--heartbeat", is_flag=True, help="Also write instructions into the agent's HEARTBEAT.md.")
-def install(options: ui.Options, kind: str, *, heartbeat: bool) -> None:
+def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Report]:
     """Let this machine run the jobs: by timers of systemd, launchd, the crontab, or OpenClaw's cron, whichever it has.
 
     Shows every file and command, then does it. Doing it again changes nothing; after a change of the settings it brings the times up to
     date. Entries of others are never touched. "nacre jobs remove" takes back exactly what was written.
     """
-    from nacre.jobs.schedulers import plan_install
-
     for memory in ui.open_all(options):
         made = plan_install(setup_of(memory), kind, with_heartbeat=heartbeat)
-        root = ui.shown_path(memory.workspace.root)
+        root, by = ui.shown_path(memory.workspace.root), made.kind
         outcome = ui.first(
             (
-                made.kind is None,
+                by is None,
                 f'Nothing on this machine can run the jobs of {root}; the daemon does while it runs: "nacre serve --background".',
                 f"本机没有可以运行 {root} 任务的程序；守护进程运行期间会代为执行：“nacre serve --background”。",
             ),
-            (
-                not made.changed,
-                f"{made.kind} runs the jobs of {root} already.",
-                f"{made.kind} 已在运行 {root} 的任务。",
-            ),
-            (options.dry_run, f"{made.kind} would run the jobs of {root}.", f"将由 {made.kind} 运行 {root} 的任务。"),
-            (True, f"{made.kind} now runs the jobs of {root}.", f"现在由 {made.kind} 运行 {root} 的任务。"),
+            (not made.changed, f"{by} runs the jobs of {root} already.", f"{by} 已在运行 {root} 的任务。"),
+            (options.dry_run, f"{by} would run the jobs of {root}.", f"将由 {by} 运行 {root} 的任务。"),
+            (True, f"{by} now runs the jobs of {root}.", f"现在由 {by} 运行 {root} 的任务。"),
         )
-        _carry_out(options, made, outcome)
+        yield from _carry_out(options, made, outcome)
 
 
 @ui.command("nacre jobs remove --dry-run", group=jobs, dry_run=True)
-def remove(options: ui.Options) -> None:
+def remove(options: ui.Options) -> Iterator[Report]:
     """Take back what "nacre jobs install" wrote, and nothing else. Jobs then run only in the daemon, or when you ask."""
-    from nacre.jobs.schedulers import plan_remove
-
     for memory in ui.open_all(options):
         made, root = plan_remove(setup_of(memory)), ui.shown_path(memory.workspace.root)
         outcome = ui.first(
             (not made.changed, f"Nothing is installed for {root}.", f"{root} 没有安装任何内容。"),
             (options.dry_run, f"This would be taken back for {root}.", f"将为 {root} 撤回以上内容。"),
-            (
-                True,
-                f"Everything that was installed for {root} was taken back.",
-                f"已撤回为 {root} 安装的全部内容。",
-            ),
+            (True, f"What was installed for {root} was taken back.", f"已撤回为 {root} 安装的全部内容。"),
         )
-        _carry_out(options, made, outcome)
+        yield from _carry_out(options, made, outcome)
 
 
 def setup_of(memory: Memory) -> Setup:
     """This memory on this machine, as a service is planned for it."""
-    from nacre.jobs.installer import Setup, this_machine
-
     return Setup(memory, this_machine())
 
 
 def service_lines(plan: ServicePlan) -> list[str]:
-    return [f"$ {shlex.join(one.command)}" if one.command else one.diff or one.path for one in plan.shown]
+    return [f"$ {shlex.join(step.command)}" if step.command else step.diff or step.path for step in plan.shown]
 
 
-def _carry_out(options: ui.Options, made: ServicePlan, outcome: str) -> None:
+def _carry_out(options: ui.Options, made: ServicePlan, outcome: str) -> Iterator[Report]:
     """What is to be done is shown first, then done, then said in a sentence."""
-    from nacre.jobs.schedulers import apply_plan
-
-    if not options.as_json:
-        for line in service_lines(made):
-            click.echo(line)
-        for sentence in (*made.notes, *(str(error) for error in made.errors if options.dry_run)):
-            ui.note(sentence)
+    errors = [str(error) for error in made.errors if options.dry_run]
+    yield Report(lines=service_lines(made), notes=[*made.notes, *errors])
     if not options.dry_run:
         apply_plan(made)
-    if not options.as_json:
-        ui.note(outcome)
-        return
     facts: dict[str, Any] = {"workspace": str(made.setup.memory.workspace.root), "with": made.kind}
     facts |= {"changed": made.changed and not options.dry_run, "dryRun": options.dry_run}
-    ui.print_json({**facts, "steps": [one.as_json() for one in made.shown], "notes": list(made.notes)})
+    facts |= {"steps": [step.as_json() for step in made.shown], "notes": list(made.notes)}
+    yield Report(facts, notes=[outcome])

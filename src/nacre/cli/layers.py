@@ -49,7 +49,6 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     without a recall, deleted after 30 days there unless its user marked it. A recall makes it young again. Ages count from the content's
     own time. Deletions are listed first; "nacre undo" brings everything back.
     """
-
     for memory in ui.open_all(options):
         made = memory.organise(dry_run=options.dry_run)
         lines: list[str] = []
@@ -141,7 +140,7 @@ def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[s
 @click.option(
     "-n", "--limit", type=click.IntRange(1, 3), default=3, show_default=True, help="How many checkpoints at most."
 )
-def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Iterator[Report]:
+def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
     """Look through the checkpoints by layer: hot, warm, gist, forgotten, as far as the first that answers.
 
     What is found becomes young again: it moves to a younger layer, and "nacre undo" moves it back. A summary that is not enough
@@ -149,31 +148,31 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Iterator[
     """
     made = ui.open_memory(options).recall(" ".join(query), limit=limit, dry_run=options.dry_run)
     names = "path was layer title confidence certainty coverage opened"
+    passages = "start_line end_line text"
     results = [
-        ui.fields(one, names, passages=[ui.fields(passage, "start_line end_line text") for passage in one.passages])
-        for one in made.found
+        ui.fields(recalled, names, passages=[ui.fields(passage, passages) for passage in recalled.passages])
+        for recalled in made.found
     ]
     facts = ui.fields(made, "layer words narrowed reason", words=list(made.words), dryRun=options.dry_run)
     facts = {"results": results, **facts, "problems": ui.problems_json(made.problems)}
     lines: list[str] = []
-    for one in made.found:
-        sure = say(f"confidence {one.certainty} ({one.confidence:g})", f"可信度{one.certainty}（{one.confidence:g}）")
-        lines.append(f"{one.path}  {one.layer}  {sure}  {one.title}")
-        opened = one.opened
+    for recalled in made.found:
+        path, was, opened, certainty = recalled.path, recalled.was, recalled.opened, recalled.certainty
+        sure = say(f"confidence {certainty} ({recalled.confidence:g})", f"可信度{certainty}（{recalled.confidence:g}）")
+        lines.append(f"{path}  {recalled.layer}  {sure}  {recalled.title}")
         moved = ui.every(
-            (one.path != one.was, f"{one.was} was moved to {one.path}.", f"{one.was} 已移到 {one.path}。"),
+            (path != was, f"{was} was moved to {path}.", f"{was} 已移到 {path}。"),
             (opened, f"The summary was not enough; {opened} was opened.", f"摘要不够详细；已打开原文 {opened}。"),
         )
         lines += map(Note, moved)
-        for passage in one.passages:
+        for passage in recalled.passages:
             first, last = passage.start_line, passage.end_line
             lines.append(say(f"  lines {first}-{last}:", f"  第 {first}-{last} 行："))
             lines.append("\n".join(f"  {line}" for line in passage.text.splitlines()))
         lines.append("")
     looked = ui.every((options.dry_run and made.found, "Nothing was moved or counted.", "没有移动，也没有计数。"))
-    yield Report(facts, problems=made.problems, lines=lines, notes=[made.reason, *looked])
-    if not made.found:
-        raise click.exceptions.Exit(1)
+    code = 0 if made.found else 1
+    return Report(facts, problems=made.problems, lines=lines, notes=[made.reason, *looked], code=code)
 
 
 # nacre refresh: put the session away, put the layers in order, and begin anew with what matters.

@@ -23,12 +23,7 @@ from nacre.model.report import Report
 )
 @click.option("--global", "everywhere", is_flag=True, help="It holds in every project.")
 def remember(
-    options: ui.Options,
-    text: tuple[str, ...],
-    kind: str | None,
-    project: str | None,
-    *,
-    everywhere: bool,
+    options: ui.Options, text: tuple[str, ...], kind: str | None, project: str | None, *, everywhere: bool
 ) -> Report:
     """Write one thing down in today's log, at once. Text from a pipe: "nacre remember -".
 
@@ -104,8 +99,8 @@ def classify(options: ui.Options, text: tuple[str, ...], *, summary: bool, do_ap
         counts = dict(memory.count_types().most_common())
         counted = [(kind, str(count)) for kind, count in counts.items()]
         return Report(
-            {"counts": counts}, rows=counted, columns=(say("Type", "类型"), say("Lines", "行数")), notes=notes
+            {"counts": counts}, lines=counted, columns=(say("Type", "类型"), say("Lines", "行数")), notes=notes
         )
     facts = {"lines": [ui.fields(line, "path line type text") for line in lines], "applied": apply}
     rows = [(f"{line.path}:{line.line}", line.type or "", line.text) for line in lines]
-    return Report(facts, rows=rows, notes=notes)
+    return Report(facts, lines=rows, notes=notes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _USUAL_PORT = 6227
+_NO_DAEMON = ("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")
 
 
 @ui.command("nacre serve --background")
@@ -118,33 +118,28 @@ def _start(memory: Memory, arguments: list[str]) -> Report:
     running = daemon_process(memory.workspace)
     process = running or start_in_background(memory, *arguments)
     status = _status_of(memory)
-    line = ui.first(
+    lines = ui.every(
         (running, f"A daemon runs already (process {process}).", f"守护进程已在运行（进程 {process}）。"),
         (
-            True,
+            not running,
             f'The daemon runs (process {process}); "nacre serve --stop" ends it.',
             f"守护进程已启动（进程 {process}）；“nacre serve --stop”可停止。",
         ),
-    )
-    notes = ui.every(
         (
             running and "--http" in arguments and not (status or {}).get("http"),
             'It does not serve HTTP; "nacre serve --stop" ends it, then start it with --http.',
             "它没有提供 HTTP；请先用“nacre serve --stop”停止，再加 --http 启动。",
-        )
+        ),
     )
-    return Report({"process": process, "started": running is None, "status": status}, lines=[line], notes=notes)
+    return Report({"process": process, "started": running is None, "status": status}, lines=lines)
 
 
 def _stop(memory: Memory) -> Report:
     from nacre.daemon.process import stop_daemon
 
     process = stop_daemon(memory)
-    ended = ui.first(
-        (process, f"The daemon (process {process}) has ended.", f"守护进程（进程 {process}）已停止。"),
-        (True, "No daemon runs for this workspace.", "此工作区没有守护进程在运行。"),
-    )
-    return Report({"process": process, "stopped": process is not None}, lines=[ended])
+    ended = say(f"The daemon (process {process}) has ended.", f"守护进程（进程 {process}）已停止。")
+    return Report({"process": process, "stopped": process is not None}, lines=[ended if process else say(*_NO_DAEMON)])
 
 
 def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
@@ -159,8 +154,10 @@ def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     url = running.get("url") or f"http://{memory.config.serve.host}:{port}/mcp"
     word = token(memory.workspace.root, scope)
     facts = {"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))}
-    how = (f"Send it to {url} as: Authorization: Bearer TOKEN", f"发送到 {url}，请求头为：Authorization: Bearer 令牌")
-    return Report(facts, heading=[say(*how)], lines=[word])
+    how = say(
+        f"Send it to {url} as: Authorization: Bearer TOKEN", f"发送到 {url}，请求头为：Authorization: Bearer 令牌"
+    )
+    return Report(facts, heading=[how], lines=[word])
 
 
 def _http_lines(http: dict[str, Any] | None) -> list[str]:
@@ -170,26 +167,27 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
     if "url" not in http:
         return [say(f"No HTTP: {http['trouble']}", f"未启用 HTTP：{http['trouble']}")]
     url = http["url"] + ("" if http["scope"] == "main" else f" ({http['scope']})")
-    served = say(
-        f'MCP over HTTP at {url}; "nacre serve --token" prints its token',
-        f"MCP（HTTP）：{url}；“nacre serve --token”可打印令牌",
+    return ui.every(
+        (
+            True,
+            f'MCP over HTTP at {url}; "nacre serve --token" prints its token',
+            f"MCP（HTTP）：{url}；“nacre serve --token”可打印令牌",
+        ),
+        (
+            not http["local"],
+            "Warning: others on the network can reach it, and what they send and get is not encrypted",
+            "警告：网络上的其他人可以访问它，且收发内容未加密",
+        ),
     )
-    warning = say(
-        "Warning: others on the network can reach it, and what they send and get is not encrypted",
-        "警告：网络上的其他人可以访问它，且收发内容未加密",
-    )
-    return [served] if http["local"] else [served, warning]
 
 
 def _status_report(memory: Memory) -> Report:
     daemon = _status_of(memory)
     if daemon is None:
-        none = say("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")
-        return Report({"running": False}, lines=[none])
+        return Report({"running": False}, lines=[say(*_NO_DAEMON)])
     process, version, since, megabytes = (daemon[name] for name in ("process", "version", "since", "memoryMb"))
-    reason, again = daemon.get("watchingReason"), round((daemon.get("watchingAgainIn") or 0) / 60)
-    scanning, jobs = daemon["watching"] == "scanning", daemon["jobs"] or {}
-    running, coming, error, skew = jobs.get("running"), jobs.get("nextLook"), daemon.get("settings"), daemon["skew"]
+    jobs, reason, settings, skew = daemon["jobs"], daemon.get("watchingReason"), daemon.get("settings"), daemon["skew"]
+    running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")
     about = ui.every(
         (
             True,
@@ -201,30 +199,27 @@ def _status_report(memory: Memory) -> Report:
             f"{daemon['questions']} questions, {daemon['failed']} failed, {megabytes:.0f} MB of memory",
             f"{daemon['questions']} 次请求，{daemon['failed']} 次失败，占用内存 {megabytes:.0f} MB",
         ),
-        (not scanning, "Files are watched", "正在监视文件"),
+        (daemon["watching"] != "scanning", "Files are watched", "正在监视文件"),
         (
-            scanning,
-            f"Files are looked at every 30 s, because they cannot be watched: {reason}; tried again in {again} min",
-            f"每 30 秒检查一次文件，因为无法监视：{reason}；{again} 分钟后重试",
+            daemon["watching"] == "scanning",
+            f"Files are looked at every 30 s, because they cannot be watched: {reason}",
+            f"每 30 秒检查一次文件，因为无法监视：{reason}",
         ),
-    )
-    state = ui.first(
-        (daemon["jobs"] is None, "Jobs are left to another scheduler", "任务由其他调度器运行"),
+        (jobs is None, "Jobs are left to another scheduler", "任务由其他调度器运行"),
         (running, f"A job runs (process {running})", f"有任务正在运行（进程 {running}）"),
         (
-            not jobs.get("timed", True),
-            "It was started on demand: it captures what hooks queue, and does not run the jobs (jobs.on_demand)",
-            "按需启动：会采集 hook 排入的对话，但不运行任务（jobs.on_demand）",
+            jobs and not jobs.get("timed", True),
+            "It captures what hooks queue, and does not run the jobs (jobs.on_demand)",
+            "会采集 hook 排入的对话，但不运行任务（jobs.on_demand）",
         ),
         (coming, f"Jobs are looked at again at {coming}", f"下次检查任务：{coming}"),
     )
     rest = ui.every(
-        (error, f"It keeps its settings from before: {error}", f"仍沿用之前的设置：{error}"),
+        (settings, f"It keeps its settings from before: {settings}", f"仍沿用之前的设置：{settings}"),
         (skew, f"It does not answer this command line: {skew}", f"它不回答此命令行：{skew}"),
         (True, f"Log: {daemon['log']}", f"日志：{daemon['log']}"),
     )
-    lines = [*about, *filter(None, [state]), *_http_lines(daemon.get("http")), *rest]
-    return Report({"running": True, **daemon}, lines=lines)
+    return Report({"running": True, **daemon}, lines=[*about, *_http_lines(daemon.get("http")), *rest])
 
 
 # nacre mcp: memory for any MCP client, over stdin and stdout.
@@ -240,30 +235,24 @@ def mcp(options: ui.Options) -> None:
     memory = ui.open_memory(options, for_groups=True)
     from nacre.daemon.requests import call_tool_by_daemon, current_folder
     from nacre.errors import NacreError
-    from nacre.mcp.server import Face
+    from nacre.mcp.server import Server
     from nacre.mcp.stdio import serve
 
-    place, begun = current_folder(), threading.Event()
+    place = current_folder()
 
     def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         from nacre.mcp.calls import call
 
         answered = call_tool_by_daemon(memory, name, arguments, place)
-        # A copy for each call: trouble that is noted in one must not be told in the next.
+        # A copy for each call: a problem that is noted in one must not be told in the next.
         return answered if answered is not None else call(copy.copy(memory), name, arguments, here=place)
 
     def warm() -> None:
+        """Load what the first search waits for; nothing where a daemon has it loaded."""
         try:
             if call_tool_by_daemon(memory, "memory_status", {}, None) is None:
                 copy.copy(memory).ask("warm", 1)
         except (NacreError, OSError):  # whoever searches first is told
             return
 
-    def begin() -> None:
-        """Load what the first search waits for, once the client has its first answer; nothing where a daemon has it loaded."""
-        if not begun.is_set():
-            begun.set()
-            threading.Thread(target=warm, name="warm", daemon=True).start()
-
-    group = memory.scope.group is not None
-    serve(Face(lambda: copy.copy(memory), group=group, call=call, begun=begin))
+    serve(Server(lambda: copy.copy(memory), memory.scope.group is not None, call), warm)

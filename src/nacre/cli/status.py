@@ -18,7 +18,6 @@ from nacre.model.report import Note, Problem, Report
 if TYPE_CHECKING:
     from nacre.checks.health import Health
     from nacre.memory import Memory
-    from nacre.model.hit import Hit, SearchReport
 
 
 @ui.command("nacre status --deep", join=True)
@@ -32,22 +31,8 @@ def status(options: ui.Options, *, deep: bool, reindex: bool, verbose: bool) -> 
     for memory in ui.open_all(options):
         if reindex:
             memory.index()
-        yield _status_report(
-            memory, {**status_facts(memory, deep=deep), "connections": _connections()}, verbose=verbose
-        )
-
-
-def daemon_status(memory: Memory) -> dict[str, Any] | None:
-    from nacre.checks.status import daemon_status
-
-    return daemon_status(memory)
-
-
-def prove() -> tuple[Hit, SearchReport]:
-    """A note written in a scratch workspace and found again."""
-    from nacre.checks.proof import try_round_trip
-
-    return try_round_trip()
+        facts = {**status_facts(memory, deep=deep), "connections": _connections()}
+        yield _status_report(memory, facts, verbose=verbose)
 
 
 def _connections() -> list[dict[str, Any]]:
@@ -68,7 +53,6 @@ def _connections() -> list[dict[str, Any]]:
 
 def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> Report:
     longterm, problems, sessions = facts["longterm"], facts["problems"], facts["sessions"]
-    files = ", ".join(f"{count} {layer}" for layer, count in facts["files"].items()) or say("none yet", "暂无")
     limits = say(
         f"{longterm['lines']} of {longterm['maxLines']} lines, {longterm['bytes']} of {longterm['maxBytes']} bytes",
         f"{longterm['lines']}/{longterm['maxLines']} 行，{longterm['bytes']}/{longterm['maxBytes']} 字节",
@@ -84,21 +68,20 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         if os.path.realpath(state["workspace"]) == os.path.realpath(facts["workspace"])
     ]
     unconnected = say('none connected; "nacre connect" does it', "未连接；可运行“nacre connect”")
+    files = ", ".join(f"{count} {layer}" for layer, count in facts["files"].items()) or say("none yet", "暂无")
+    where = ui.shown_path(facts["workspace"]) + (f"  ({facts['agent']})" if facts["agent"] else "")
     rows = [
-        (
-            say("workspace", "工作区"),
-            ui.shown_path(facts["workspace"]) + (f"  ({facts['agent']})" if facts["agent"] else ""),
-        ),
-        ("MEMORY.md", limits),
-        (say("files", "文件"), files),
-        (say("capture", "采集"), _capture(facts["capture"])),
-        (say("agents", "代理"), ", ".join(connected) or unconnected),
-        (say("jobs", "任务"), _jobs(memory, facts["jobs"], facts["daemon"])),
-        (say("daemon", "守护进程"), _daemon(facts["daemon"])),
-        (say("index", "索引"), _index(facts["index"])),
-        (say("sessions", "会话"), indexed),
-        (say("vectors", "向量"), _vectors(facts["embedding"])),
-        (say("history", "历史"), say(f"operations: {facts['history']}", f"{facts['history']} 次操作")),
+        ("workspace", "工作区", where),
+        ("MEMORY.md", "MEMORY.md", limits),
+        ("files", "文件", files),
+        ("capture", "采集", _capture(facts["capture"])),
+        ("agents", "代理", ", ".join(connected) or unconnected),
+        ("jobs", "任务", _jobs(memory, facts["jobs"], facts["daemon"])),
+        ("daemon", "守护进程", _daemon(facts["daemon"])),
+        ("index", "索引", _index(facts["index"])),
+        ("sessions", "会话", indexed),
+        ("vectors", "向量", _vectors(facts["embedding"])),
+        ("history", "历史", say(f"operations: {facts['history']}", f"{facts['history']} 次操作")),
     ]
     waiting, count = facts["review"], len(problems)
     sentences = ui.every(
@@ -119,8 +102,9 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
             f"发现 {count} 个问题；“nacre doctor”会列出。",
         ),
     )
-    shown = [f"{one['path']}: {one['message']}" if one["path"] else one["message"] for one in problems if verbose]
-    return Report(facts, rows=[row for row in rows if row[1]], notes=[*sentences, *shown])
+    shown = [": ".join(filter(None, (problem["path"], problem["message"]))) for problem in problems if verbose]
+    lines = [(say(english, chinese), value) for english, chinese, value in rows if value]
+    return Report(facts, lines=lines, notes=[*sentences, *shown])
 
 
 def _capture(capture: dict[str, Any]) -> str:
@@ -131,11 +115,7 @@ def _capture(capture: dict[str, Any]) -> str:
             (not at, 'nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”"),
             (at, f"{count} sessions, last at {at}", f"{count} 个会话，最近一次 {at}"),
             (capture["paused"], f"; paused{end}", f"；已暂停{end}"),
-            (
-                not capture["meaning"],
-                "; judged by structure alone, without the models",
-                "；未装模型，仅按句子结构判断",
-            ),
+            (not capture["meaning"], "; judged by structure alone, without the models", "；未装模型，仅按句子结构判断"),
         )
     )
 
@@ -171,16 +151,15 @@ def _daemon(daemon: dict[str, Any] | None) -> str:
         return say("none; everything works without", "未运行；不影响使用")
     if not daemon["answers"]:
         return say(f"process {daemon['process']} does not answer", f"进程 {daemon['process']} 没有响应")
-    watching = {
-        "events": say("watching", "正在监听文件"),
-        "scanning": say("scanning instead of watching", "以扫描代替监听"),
-    }.get(daemon["watching"], daemon["watching"])
     since, megabytes, url = _at(daemon["since"]), daemon["memoryMb"], (daemon.get("http") or {}).get("url")
-    text = say(
-        f"running since {since}, {megabytes:.0f} MB, {watching}", f"自 {since} 起运行，{megabytes:.0f} MB，{watching}"
-    )
-    return (
-        text + ui.first((url, f", MCP at {url}", f"，MCP：{url}")) + (f" ({daemon['skew']})" if daemon["skew"] else "")
+    return "".join(
+        ui.every(
+            (True, f"running since {since}, {megabytes:.0f} MB", f"自 {since} 起运行，{megabytes:.0f} MB"),
+            (daemon["watching"] == "events", ", watching", "，正在监听文件"),
+            (daemon["watching"] == "scanning", ", scanning instead of watching", "，以扫描代替监听"),
+            (url, f", MCP at {url}", f"，MCP：{url}"),
+            (daemon["skew"], f" ({daemon['skew']})", f" ({daemon['skew']})"),
+        )
     )
 
 
@@ -234,9 +213,8 @@ def health(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 
     for memory in ui.open_all(options):
         report = check_health(memory)
-        yield Report({"workspace": str(memory.workspace.root), "agent": memory.agent, **_health_json(report)})
-        if not options.as_json:
-            _show_health(report, ui.shown_path(memory.workspace.root), verbose=verbose)
+        facts = {"workspace": str(memory.workspace.root), "agent": memory.agent, **_health_json(report)}
+        yield Report(facts, lines=_health_lines(report, ui.shown_path(memory.workspace.root), verbose=verbose))
 
 
 def _health_json(report: Health) -> dict[str, Any]:
@@ -264,40 +242,27 @@ def _health_json(report: Health) -> dict[str, Any]:
     }
 
 
-def _show_health(report: Health, where: str, *, verbose: bool) -> None:
+def _health_lines(report: Health, where: str, *, verbose: bool) -> list[str | tuple[str, ...]]:
     from nacre.checks.memory_checks import kind_title
 
-    grade, fading = report.grade, report.fading
-    ui.echo(
+    grade, shown = report.grade, report.fading if verbose else report.fading[:FADES]
+    points = say(
         f"{where}: {grade.letter}, {grade.points} of 100", f"{where}：{grade.letter}，{grade.points} 分（满分 100）"
     )
+    lines: list[str | tuple[str, ...]] = [points]
     if grade.deductions:
         lost = say(", ", "，").join(f"{kind_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS])
         why = say("Points lost", "扣分") if grade.letter == "A" else say("Why not A", "为何不是 A")
-        click.echo(why + say(": ", "：") + lost)
-    if report.findings:
-        click.echo()
-        ui.table(_finding_rows(report, verbose=verbose))
-    if fading:
-        click.echo("\n" + say("Fades next", "即将淡出"))
-        rows = [
-            (
-                fade.day,
-                (f"{fade.path}:{fade.line}" if fade.line else fade.path) + say(": ", "：") + fade.what,
-                fade.rule + (f"  → {fade.keep}" if fade.keep and verbose else ""),
-            )
-            for fade in (fading if verbose else fading[:FADES])
-        ]
-        rest = len(fading) - len(rows)
-        ui.table(
-            rows
-            + [
-                ("", line, "")
-                for line in ui.every((rest, f"and {rest} more (-v shows all)", f"另有 {rest} 项（-v 显示全部）"))
-            ]
-        )
-    click.echo("\n" + say("Holds", "现有内容"))
-    ui.table(_figures(report, verbose=verbose))
+        lines.append(why + say(": ", "：") + lost)
+    lines += ["", *_finding_rows(report, verbose=verbose)] if report.findings else []
+    lines += ["\n" + say("Fades next", "即将淡出")] if shown else []
+    for fade in shown:
+        place = f"{fade.path}:{fade.line}" if fade.line else fade.path
+        rule = fade.rule + (f"  → {fade.keep}" if fade.keep and verbose else "")
+        lines.append((fade.day, place + say(": ", "：") + fade.what, rule))
+    if rest := len(report.fading) - len(shown):
+        lines.append(("", say(f"and {rest} more (-v shows all)", f"另有 {rest} 项（-v 显示全部）"), ""))
+    return [*lines, "\n" + say("Holds", "现有内容"), *_figures(report, verbose=verbose)]
 
 
 def _finding_rows(report: Health, *, verbose: bool) -> Iterator[tuple[str, str, str]]:
@@ -309,8 +274,7 @@ def _finding_rows(report: Health, *, verbose: bool) -> Iterator[tuple[str, str, 
         text = finding.message
         if finding.place and finding.place not in text:
             text = finding.place + say(": ", "：") + text
-        mends = f"→ {finding.remedy}"
-        by_kind.setdefault(finding.kind, []).append((mends, text if verbose else _cut(text)))
+        by_kind.setdefault(finding.kind, []).append((f"→ {finding.remedy}", text if verbose else _cut(text)))
     kinds = list(by_kind.items())
     for kind, rows in kinds if verbose else kinds[:KINDS]:
         head = kind_title(kind) + say(f": {len(rows)}", f"：{len(rows)}")
@@ -367,46 +331,43 @@ def _figures(report: Health, *, verbose: bool) -> Iterator[tuple[str, str]]:
     is_flag=True,
     help="Mend what can be mended without touching your notes: the index, missing files, permissions, a stale socket.",
 )
-def doctor(options: ui.Options, *, fix: bool) -> Iterator[Report]:
+def doctor(options: ui.Options, *, fix: bool) -> Report:
     """Look for trouble in files, settings, index, models, agents, jobs, daemon and clock, and say how to mend it.
 
-    For each agent on this machine a session is made up in that agent's own format and taken the whole way in a scratch workspace: read,
-    written, found again. Exit code 0 when nothing keeps Nacre from its work, 1 when something does.
+    A note is written in a scratch workspace and found again, and for each agent on this machine its newest session is read. Exit code 0
+    when nothing keeps Nacre from its work, 1 when something does.
     """
     from nacre.agents.connection import connection_problems, state_folder
     from nacre.agents.registry import all_agents
-    from nacre.checks.doctor import examine, repair, settings_remedy
-    from nacre.checks.proof import agents_here
+    from nacre.checks.doctor import examine, newest_sessions, repair, settings_remedy
     from nacre.jobs.installer import this_machine
 
-    proven: list[str] = []
-    found: list[tuple[str | None, Problem]] = []
+    agents: list[str] = []
+    problems: list[tuple[str | None, Problem]] = []
     try:
         for memory in ui.open_all(options):
             for line in repair(memory) if fix else ():
                 ui.note(line)
             connections = connection_problems(all_agents(), this_machine(), state_folder(), memory.workspace.root)
-            found += [(memory.agent, problem) for problem in (*examine(memory), *connections)]
-            proven += [source.agent for _, source, _ in agents_here(memory)]
+            sessions = newest_sessions(memory)
+            problems += [(memory.agent, problem) for problem in (*examine(memory, sessions), *connections)]
+            agents += [source.agent for source, _ in sessions]
     except BadSetting as error:  # settings that stop every command are what doctor is asked about
         remedy = settings_remedy(str(error))
-        found.append((None, Problem("bad setting", str(error), severity="error", remedy=remedy)))
+        problems.append((None, Problem("bad setting", str(error), severity="error", remedy=remedy)))
     lines: list[str] = []
-    for _, problem in found:
+    for _, problem in problems:
         lines.append("  ".join(filter(None, (problem.severity, problem.place, problem.message))))
         lines += [f"    → {problem.remedy}"] if problem.remedy else []
-    names = list(dict.fromkeys(proven))
+    names = list(dict.fromkeys(agents))
     notes = ui.every(
         (
-            names and not any(problem.kind == "capture" for _, problem in found),
-            f"Proven in a scratch workspace: a session with {', '.join(names)} is captured, written and found again.",
-            f"已在临时工作区验证：与 {'、'.join(names)} 的对话可被采集、写入并查到。",
+            names and not any(problem.kind.startswith("transcript") for _, problem in problems),
+            f"The newest session with {', '.join(names)} can be read.",
+            f"与 {'、'.join(names)} 的最新对话可以读取。",
         )
     )
-    for note in notes if options.as_json else ():
-        ui.note(note)
-    fine = ui.every((not found, "All is well.", "一切正常。"))
-    facts = [{"agent": agent, **problem.as_plain()} for agent, problem in found]
-    yield Report(facts, lines=[*lines, *map(Note, notes), *fine])
-    if any(problem.severity == "error" for _, problem in found):
-        raise click.exceptions.Exit(1)
+    fine = ui.every((not problems, "All is well.", "一切正常。"))
+    facts = [{"agent": agent, **problem.as_plain()} for agent, problem in problems]
+    broken = any(problem.severity == "error" for _, problem in problems)
+    return Report(facts, lines=[*lines, *map(Note, notes), *fine], code=int(broken))

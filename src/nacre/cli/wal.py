@@ -100,7 +100,7 @@ def snapshot(options: ui.Options, name: str | None, *, listing: bool) -> Report:
         return _snapshot_report(options, state, state.snapshot(name, dry_run=options.dry_run))
     rows = [(kept.moment, kept.name, state.workspace.relative(kept.path)) for kept in state.snapshots()]
     facts = [{"moment": moment, "name": name or None, "path": path} for moment, name, path in rows]
-    return Report(facts, rows=rows, columns=(say("moment", "时间"), say("name", "名称"), say("file", "文件")))
+    return Report(facts, lines=rows, columns=(say("moment", "时间"), say("name", "名称"), say("file", "文件")))
 
 
 @ui.command("nacre wal restore before-the-move", group=wal, dry_run=True)
@@ -211,7 +211,7 @@ def list_values(options: ui.Options, session: str) -> Report:
     return Report(
         [{"key": key, "bytes": size, "at": at.isoformat(timespec="seconds")} for key, size, at in values],
         heading=ui.every((not values, "This session keeps nothing.", "此会话没有缓存内容。")),
-        rows=[(key, ui.size_of(size), f"{at:%H:%M}") for key, size, at in values],
+        lines=[(key, ui.size_of(size), f"{at:%H:%M}") for key, size, at in values],
         columns=(say("key", "键"), say("size", "大小"), say("since", "时间")),
     )
 
@@ -233,7 +233,7 @@ def clear(options: ui.Options, key: str | None, session: str) -> Report:
 
 def _open_cache(options: ui.Options, session: str) -> Cache:
     ui.owner_only(options)
-    from nacre import config as settings
+    from nacre.config import settings
     from nacre.memory import clock_for
     from nacre.vault.cache import open_cache
 

@@ -28,25 +28,22 @@ def init(options: ui.Options, path: Path | None) -> Report:
     planned = plan_init(root).plan.steps
     if not options.dry_run:
         Memory.init(root, now=options.now)
+    shown = ui.shown_path(root)
     notes = ui.every(
-        (not planned, f"{ui.shown_path(root)} is complete already.", f"{ui.shown_path(root)} 已经完备。"),
-        (
-            planned and not options.dry_run,
-            f"The workspace is {ui.shown_path(root)}.",
-            f"工作区位于 {ui.shown_path(root)}。",
-        ),
+        (not planned, f"{shown} is complete already.", f"{shown} 已经完备。"),
+        (planned and not options.dry_run, f"The workspace is {shown}.", f"工作区位于 {shown}。"),
     )
     verbs = {"create": say("create", "新建")}
     steps = [replace(step, action=verbs.get(step.action, say("change", "修改")), detail="") for step in planned]
     facts = {"workspace": str(root), "steps": [asdict(step) for step in planned], "dryRun": options.dry_run}
-    return Report(facts, steps=steps, notes=notes)
+    return Report(facts, lines=ui.step_rows(steps, {}), notes=notes)
 
 
 @ui.command("nacre trust ~/work/shop-api")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @click.option("--remove", is_flag=True, help="Trust it no longer.")
 @click.option("--list", "listing", is_flag=True, help="List the places that are trusted.")
-def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Report | None:
+def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Report:
     """Trust a workspace, so that commands run below it find it.
 
     A cloned repository may hold a .nacre folder: until you say so here, it is neither read nor written.
@@ -54,22 +51,22 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
     ui.owner_only(options)
     from nacre.vault import discover
 
-    place = Path(options.workspace or path).expanduser().absolute()
     if listing:
         trusted = list(discover.trusted_workspaces())
         return Report(trusted, lines=trusted)
-    if remove:
-        discover.trust_workspace(place, trust=False)
-        ui.note(f"{ui.shown_path(place)} is trusted no longer.", f"已不再信任 {ui.shown_path(place)}。")
-    elif not discover.is_workspace(place):
+    place = Path(options.workspace or path).expanduser().absolute()
+    if not remove and not discover.is_workspace(place):
         raise NoWorkspace(
             f'There is no workspace at {place}. Make one with "nacre init {place}".',
             f"{place} 没有工作区。可用“nacre init {place}”创建。",
         )
-    else:
-        discover.trust_workspace(place)
-        ui.note(f"{ui.shown_path(place)} is trusted now.", f"已信任 {ui.shown_path(place)}。")
-    return None
+    discover.trust_workspace(place, trust=not remove)
+    shown = ui.shown_path(place)
+    outcome = ui.first(
+        (remove, f"{shown} is trusted no longer.", f"已不再信任 {shown}。"),
+        (True, f"{shown} is trusted now.", f"已信任 {shown}。"),
+    )
+    return Report(notes=[outcome])
 
 
 @ui.command("nacre pause 2h", dry_run=True)
@@ -89,10 +86,7 @@ def pause(options: ui.Options, length: str | None) -> Report:
         )
     end: dt.datetime | None = None
     for memory in ui.open_all(options):
-        try:
-            end = memory.clock.now() + span if span else None
-        except OverflowError:  # longer than the calendar is
-            end = None
+        end = memory.clock.now() + span if span else None
         if not options.dry_run:
             memory.pause(span)
     until = f"{end:%Y-%m-%d %H:%M}" if end else '"nacre resume"'

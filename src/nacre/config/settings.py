@@ -1,28 +1,36 @@
-"""Every setting with its default and its meaning."""
+"""Every setting with its default and its meaning, and what is in force: defaults < user file < workspace file < environment.
+
+A workspace file may have come with a clone, so it can set only what is marked `shared`: nothing that redirects networks,
+keys, commands or the limits of memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+import json
+import os
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, FrozenInstanceError, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre.model.report import Problem
+from nacre.errors import BadSetting
+from nacre.i18n import say
+from nacre.model.report import Problem, problem
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as settings
 else:
 
-    def settings(**_how: bool) -> Callable[[type], type]:
+    def settings(kind: type) -> type:
         """A frozen dataclass whose constructor is not generated: that for so many classes would cost every command dearly."""
-        return _made
-
-
-def _made(kind: type) -> type:
-    from dataclasses import dataclass
-
-    kind.__doc__ = kind.__doc__ or kind.__name__  # else one is made of the constructor, at a price
-    kind.__init__, kind.__setattr__ = _init, _refuse  # type: ignore[method-assign, assignment, misc]
-    return dataclass(init=False, repr=False, eq=False)(kind)
+        kind.__doc__ = kind.__name__  # else one is made of the constructor, at a price
+        kind.__init__, kind.__setattr__ = _init, _refuse
+        return dataclasses.dataclass(init=False, repr=False, eq=False)(kind)
 
 
 def _init(self: Any, **values: Any) -> None:
@@ -53,13 +61,13 @@ def setting(
     return field(default=default, metadata=about)
 
 
-@settings(frozen=True)
+@settings
 class MemorySettings:
     max_lines: int = setting(80, "most lines of a MEMORY.md")
     max_bytes: int = setting(5120, "most bytes of a MEMORY.md")
 
 
-@settings(frozen=True)
+@settings
 class TierSettings:
     path: str | None = setting(None, "where the checkpoint layers lie; default memory_fs in the workspace")
     hot: str = setting("3h", "how long a checkpoint stays in hot after it was made or last recalled", shared=True)
@@ -69,20 +77,20 @@ class TierSettings:
     delete_after: str = setting("30d", "how long a forgotten checkpoint lies until it is deleted", shared=True)
 
 
-@settings(frozen=True)
+@settings
 class PromoteSettings:
     week: int = setting(3, "recalls within 7 days that nominate a checkpoint for promotion", shared=True, least=1)
     fortnight: int = setting(5, "recalls within 14 days that nominate it", shared=True, least=1)
     total: int = setting(8, "recalls in all that nominate it", shared=True, least=1)
 
 
-@settings(frozen=True)
+@settings
 class StateSettings:
     max_entries: int = setting(20, "most lines of each section of SESSION-STATE.md", shared=True, least=1, most=200)
     max_chars: int = setting(500, "most characters of one line of SESSION-STATE.md", shared=True, least=40, most=5000)
 
 
-@settings(frozen=True)
+@settings
 class CacheSettings:
     path: str | None = setting(
         None, "where a session's cache lies, in a folder of its own; default the user's runtime or temp folder"
@@ -90,18 +98,16 @@ class CacheSettings:
     max_age: str = setting("24h", "how long what a session cached is kept")
 
 
-@settings(frozen=True)
+@settings
 class ContextSettings:
-    enabled: bool = setting(default=True, meaning="give new sessions what they should know")
+    enabled: bool = setting(True, "give new sessions what they should know")
     budget: int = setting(6000, "most tokens that a new session is given", shared=True, least=50, most=200_000)
-    log: bool = setting(default=True, meaning="keep what was given last, for nacre context --last")
+    log: bool = setting(True, "keep what was given last, for nacre context --last")
 
 
-@settings(frozen=True)
+@settings
 class FlushSettings:
-    enabled: bool = setting(
-        default=True, meaning="ask the agent to write down what lasts before its context is compacted"
-    )
+    enabled: bool = setting(True, "ask the agent to write down what lasts before its context is compacted")
     soft_threshold_tokens: int = setting(4000, "how many tokens before the reserve the flush begins", shared=True)
     reserve_tokens: int = setting(20_000, "tokens of the context window that are kept free for compaction", shared=True)
     prompt: str | None = setting(None, "the user prompt of the flush, instead of ours; the safety rules are added")
@@ -110,33 +116,31 @@ class FlushSettings:
     )
 
 
-@settings(frozen=True)
+@settings
 class HookSettings:
-    enabled: bool = setting(default=True, meaning="answer the hooks of agents; off, they say and do nothing")
-    session_start: bool = setting(default=True, meaning="give a session its context when it begins or was compacted")
+    enabled: bool = setting(True, "answer the hooks of agents; off, they say and do nothing")
+    session_start: bool = setting(True, "give a session its context when it begins or was compacted")
     session_tokens: int = setting(
         2400, "most tokens of that; above 10,000 characters agents show only the beginning", least=50, most=200_000
     )
-    prompt: bool = setting(default=True, meaning="add what memory knows about a prompt")
+    prompt: bool = setting(True, "add what memory knows about a prompt")
     prompt_tokens: int = setting(600, "most tokens of that", least=50, most=20_000)
     prompt_score: float = setting(
         0.4, "lowest score of what is added to a prompt; nobody asked for it, so a search may show more", most=1
     )
-    capture: bool = setting(
-        default=True, meaning="queue a session for capture after each turn, before a compaction and at its end"
-    )
-    start_daemon: bool = setting(default=True, meaning="let a hook that finds no daemon start one for the next time")
+    capture: bool = setting(True, "queue a session for capture after each turn, before a compaction and at its end")
+    start_daemon: bool = setting(True, "let a hook that finds no daemon start one for the next time")
     timeout_ms: int = setting(1500, "after how long a hook gives up and says nothing", least=50, most=60_000)
 
 
-@settings(frozen=True)
+@settings
 class DecaySettings:
     max_lines: int = setting(200, "lines of MEMORY.md from which nacre decay sets in", shared=True, least=1)
     max_files: int = setting(50, "daily logs from which nacre decay sets in", shared=True, least=1)
     keep_days: int = setting(90, "how many days daily logs stay before nacre decay archives them", shared=True, least=1)
 
 
-@settings(frozen=True)
+@settings
 class SyncSettings:
     lookback: str = setting(
         "4h", "how long a lone remark waits for the session to go on, and how far back a run looks at least"
@@ -152,7 +156,7 @@ class SyncSettings:
     max_bullets: int = setting(10, "most lines for a session", shared=True, least=1, most=50)
 
 
-@settings(frozen=True)
+@settings
 class TidySettings:
     time: str = setting("03:00", "when the nightly tidying begins")
     retention: str = setting(
@@ -166,25 +170,25 @@ class TidySettings:
     )
 
 
-@settings(frozen=True)
+@settings
 class ArchiveSettings:
     layout: str = setting(
         "year", "how pressed logs are filed: archive/2026/ or archive/2026-02/", shared=True, choices=("year", "month")
     )
-    compress: bool = setting(default=False, meaning="whether nacre decay compresses the logs it archives", shared=True)
+    compress: bool = setting(False, "whether nacre decay compresses the logs it archives", shared=True)
     backups: list[int] = setting(
         [7, 5, 12], "of how many days, weeks and months the last backup of each MEMORY.md is kept"
     )
 
 
-@settings(frozen=True)
+@settings
 class SourceSettings:
-    enabled: bool = setting(default=True, meaning="whether this agent's sessions are captured")
+    enabled: bool = setting(True, "whether this agent's sessions are captured")
     path: str | None = setting(None, "where this agent keeps its transcripts; default its usual place")
     exclude: list[str] = setting([], "projects, folders or chats to leave out; * and ? stand for any letters")
 
 
-@settings(frozen=True)
+@settings
 class SourcesSettings:
     openclaw: SourceSettings = field(default_factory=SourceSettings)
     claude_code: SourceSettings = field(default_factory=SourceSettings)
@@ -194,18 +198,17 @@ class SourcesSettings:
     opencode: SourceSettings = field(default_factory=SourceSettings)
 
 
-@settings(frozen=True)
+@settings
 class IndexSettings:
     extra_paths: list[dict[str, str]] = setting(
-        [],
-        "folders or files to search besides the workspace: ['~/notes'] or [{path, pattern}]",
+        [], "folders or files to search besides the workspace: ['~/notes'] or [{path, pattern}]"
     )
     chunk_tokens: int = setting(400, "about how long a passage is, in tokens", shared=True, least=50)
     chunk_overlap: int = setting(80, "how many tokens neighbouring passages share", shared=True)
-    sessions: bool = setting(default=False, meaning="index the redacted transcripts too, as corpus sessions of search")
+    sessions: bool = setting(False, "index the redacted transcripts too, as corpus sessions of search")
 
 
-@settings(frozen=True)
+@settings
 class SearchSettings:
     max_results: int = setting(10, "how many results a search returns", shared=True, least=1, most=1000)
     min_score: float | None = setting(
@@ -219,7 +222,7 @@ class SearchSettings:
     snippet_chars: int = setting(700, "most characters of a snippet", shared=True)
 
 
-@settings(frozen=True)
+@settings
 class EmbedSettings:
     provider: str = setting(
         "auto",
@@ -232,31 +235,29 @@ class EmbedSettings:
     batch: int = setting(64, "texts sent or computed together", least=1)
 
 
-@settings(frozen=True)
+@settings
 class HistorySettings:
-    enabled: bool = setting(default=True, meaning="keep preimages, so that every change can be undone")
+    enabled: bool = setting(True, "keep preimages, so that every change can be undone")
 
 
-@settings(frozen=True)
+@settings
 class JobsSettings:
     sync: str | None = setting(None, "when what was said is captured, as a cron expression; unset: at sync.times")
     tidy: str | None = setting(None, "when the night's tidying runs, as a cron expression; unset: at tidy.time")
     organise: str = setting("7 * * * *", "when the layers are put in order")
     heartbeat: str = setting("*/30 * * * *", "when a light look is taken at what is due")
-    adaptive: bool = setting(default=True, meaning="also capture a session soon after it ended or fell silent")
+    adaptive: bool = setting(True, "also capture a session soon after it ended or fell silent")
     silence: str = setting("10min", "how long a session is silent until it counts as ended")
     jitter: str = setting(
         "2min", "by how much a run may begin later than its time, so that machines do not all begin at once"
     )
     retries: int = setting(3, "how often a failed run is tried again, each time after a longer wait", most=100)
-    on_demand: bool = setting(
-        default=False, meaning="let a daemon that a hook, a plugin or a search started run the jobs too"
-    )
+    on_demand: bool = setting(False, "let a daemon that a hook, a plugin or a search started run the jobs too")
 
 
-@settings(frozen=True)
+@settings
 class ServeSettings:
-    auto: bool = setting(default=False, meaning="let searches start the daemon when none runs")
+    auto: bool = setting(False, "let searches start the daemon when none runs")
     idle: str = setting("30min", "after how long without a question a daemon that was started on demand ends")
     watch_debounce_ms: int = setting(
         1500, "how long the daemon waits for more changes before it reads them", most=60_000
@@ -268,7 +269,7 @@ class ServeSettings:
     max_memory_mb: int = setting(1500, "memory above which the daemon starts anew", least=64)
 
 
-@settings(frozen=True)
+@settings
 class Config:
     timezone: str | None = setting(
         None, "the user's time zone, such as Asia/Shanghai; default the system's", shared=True
@@ -295,5 +296,234 @@ class Config:
     search: SearchSettings = field(default_factory=SearchSettings)
     embed: EmbedSettings = field(default_factory=EmbedSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
-    origins: Mapping[str, str] = field(default_factory=dict, metadata={"derived": True})
-    problems: tuple[Problem, ...] = field(default=(), metadata={"derived": True})
+    origins: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+# What is in force here.
+
+
+class Setting(typing.NamedTuple):
+    """One setting as `nacre config` lists it."""
+
+    key: str
+    kind: Any
+    default: Any
+    meaning: str
+    shared: bool
+    choices: tuple[str, ...]
+    least: float
+    most: float | None
+
+    @property
+    def variable(self) -> str:
+        return "NACRE_" + self.key.upper().replace(".", "_")
+
+
+@cache
+def _kinds(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+@cache
+def known_settings() -> Mapping[str, Setting]:
+    """Every setting by its dotted key."""
+    return {setting.key: setting for setting in _collect(Config, "")}
+
+
+def _collect(cls: Any, prefix: str) -> Iterator[Setting]:
+    for part in dataclasses.fields(cls):
+        key, kind = prefix + part.name, _kinds(cls)[part.name]
+        if dataclasses.is_dataclass(kind):
+            yield from _collect(kind, f"{key}.")
+        elif part.metadata:
+            default = part.default_factory() if callable(part.default_factory) else part.default
+            yield Setting(key, kind, default, **part.metadata)
+
+
+def user_config_file(env: Mapping[str, str] | None = None) -> Path:
+    named = (os.environ if env is None else env).get("NACRE_CONFIG_FILE")
+    return Path(named).expanduser() if named else user_config_folder() / "config.toml"
+
+
+def user_config_folder() -> Path:
+    system: str = sys.platform
+    if system == "linux":  # what platformdirs answers there, without the ten milliseconds of its import
+        return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "nacre"
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("nacre", appauthor=False))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The settings in a file; none when it does not exist."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise BadSetting(
+            f"The settings in {path} cannot be read: {error.strerror}.", f"无法读取设置 {path}:{error.strerror}。"
+        ) from error
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadSetting(
+            f"The settings in {path} are not valid TOML: {error}. Mend or remove the file.",
+            f"设置 {path} 不是有效的 TOML:{error}。请修正或删除该文件。",
+        ) from error
+
+
+def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None) -> Config:
+    """The settings in force, with the origin of each."""
+    env = os.environ if env is None else env
+    settings = known_settings()
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    problems: list[Problem] = []
+
+    files = [(user_config_file(env), "user")]
+    if workspace:
+        files.append((workspace / ".nacre" / "config.toml", "workspace"))
+    for path, origin in files:
+        for key, value in _flat(read_toml(path)):
+            if key not in settings:
+                english, chinese = f'"{key}" is not a setting of Nacre.', f"“{key}”不是 Nacre 的设置。"
+                problems.append(problem("unknown setting", english, chinese, str(path), remedy="nacre config"))
+            elif origin == "workspace" and not settings[key].shared:
+                english = f'"{key}" is ignored in a workspace\'s own file; set it for the user.'
+                chinese = f"工作区文件中的“{key}”被忽略；请在用户设置中设定。"
+                remedy = f"nacre config set --user {key} …"
+                problems.append(problem("setting not allowed here", english, chinese, str(path), remedy=remedy))
+            else:
+                values[key], origins[key] = checked(settings[key], value, origin), origin
+    for key, setting in settings.items():
+        if raw := env.get(setting.variable):
+            values[key], origins[key] = checked(setting, _from_text(setting, raw), "environment"), "environment"
+    config: Config = _build(Config, values, "", origins=origins, problems=tuple(problems))
+    return config
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        key = prefix + name
+        if isinstance(value, dict) and key not in known_settings():
+            yield from _flat(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _from_text(setting: Setting, raw: str) -> Any:
+    """A value from the environment or the command line: TOML, or plain text where text is meant."""
+    plain = _plain_kinds(setting.kind)
+    if str in plain:
+        return raw
+    if bool in plain and raw.lower() in _YES_OR_NO:
+        return _YES_OR_NO[raw.lower()]
+    import tomllib
+
+    for read in (lambda: tomllib.loads(f"value = {raw}")["value"], lambda: json.loads(raw)):
+        try:
+            return read()  # JSON is what "nacre config get" prints
+        except ValueError:
+            continue
+    return [raw] if list in plain else raw
+
+
+_YES_OR_NO = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def setting_named(key: str) -> Setting:
+    if key not in known_settings():
+        raise BadSetting(
+            f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项；“nacre config”会列出全部。"
+        )
+    return known_settings()[key]
+
+
+def parse_value(key: str, raw: str) -> Any:
+    """The value of a setting as typed on the command line, checked."""
+    setting = setting_named(key)
+    return checked(setting, _from_text(setting, raw), "flag")
+
+
+def _plain_kinds(kind: Any) -> tuple[Any, ...]:
+    if isinstance(kind, types.UnionType):
+        return tuple(part for part in typing.get_args(kind) if part is not type(None))
+    return (typing.get_origin(kind) or kind,)
+
+
+def checked(setting: Setting, value: Any, origin: str) -> Any:
+    """The value if it is of the right kind, else an error that names the setting and where it came from."""
+    kinds = _plain_kinds(setting.kind)
+    if float in kinds and type(value) is int:
+        value = float(value)
+    if setting.key == "index.extra_paths" and isinstance(value, list):
+        value = [{"path": path} if isinstance(path, str) else path for path in value]
+    if not _fits(setting, kinds, value):
+        expected = " | ".join(setting.choices or [_kind_in_words(kind, setting.default) for kind in kinds])
+        if isinstance(value, int | float):
+            expected += f" >= {setting.least:g}" + ("" if setting.most is None else f" <= {setting.most:g}")
+        place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
+        raise BadSetting(
+            f'"{setting.key}" cannot be {value!r}{place}; it wants {expected}.',
+            f"“{setting.key}”不能是 {value!r}{place}；应为 {expected}。",
+        )
+    # A setting is a length of time when its default is written as one.
+    default = setting.default if isinstance(setting.default, str) else ""
+    is_duration = default[:1].isdigit() and default.rstrip("smindhw").isdigit()
+    if value != setting.default and (is_duration or setting.key == "timezone"):
+        from nacre.clock import duration, zone
+
+        try:
+            duration(value) if is_duration else zone(value)
+        except BadSetting as error:
+            raise BadSetting(f'"{setting.key}": {error}', f"“{setting.key}”：{error}") from error
+    return value
+
+
+def _fits(setting: Setting, kinds: tuple[Any, ...], value: Any) -> bool:
+    """Whether a value is of the right kind, one of the choices and within the bounds, and so is what a list or table holds."""
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        return False
+    if setting.choices and value not in setting.choices:
+        return False
+    items = [value]
+    if isinstance(value, list):
+        (item,) = typing.get_args(setting.kind)
+        kind = typing.get_origin(item) or item
+        if any(type(inner) is not kind for inner in value) or (kind is int and len(value) != len(setting.default)):
+            return False
+        items = value
+    for inner in items:
+        texts = list(inner.values()) if isinstance(inner, dict) else [inner] if isinstance(inner, str) else []
+        if any(not isinstance(text, str) or "\0" in text for text in texts):
+            return False
+        is_number = isinstance(inner, int | float) and not isinstance(inner, bool)
+        if is_number and not setting.least <= inner <= (setting.most or sys.maxsize):
+            return False
+    return True
+
+
+def _kind_in_words(kind: Any, default: Any) -> str:
+    example = json.dumps(default or ["~/notes"])
+    words = {
+        int: say("a whole number", "整数"),
+        float: say("a number", "数字"),
+        str: say("text", "文字"),
+        bool: "true | false",
+        list: say(f"a list, such as {example}", f"列表，例如 {example}"),
+    }
+    return words.get(kind, kind.__name__)
+
+
+def _build(cls: Any, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:
+    for part in dataclasses.fields(cls):
+        kind, key = _kinds(cls)[part.name], prefix + part.name
+        if dataclasses.is_dataclass(kind):
+            more[part.name] = _build(kind, values, f"{key}.")
+        elif key in values:
+            more[part.name] = values[key]
+    return cls(**more)

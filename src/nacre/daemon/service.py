@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import nacre
 from nacre import __version__
 from nacre.clock import duration
-from nacre.config.loading import load
+from nacre.config.settings import load
 from nacre.daemon import client
 from nacre.daemon.jobs import JobThread
 from nacre.daemon.process import Endpoint
@@ -86,7 +86,7 @@ class Daemon:
 
     def _open_http(self, port: int) -> Listener:
         from nacre.mcp.http import Listener, watch_token
-        from nacre.mcp.server import Face
+        from nacre.mcp.server import Server as McpServer
 
         def memory() -> Memory:
             if not self._check_settings():
@@ -97,9 +97,9 @@ class Daemon:
             return self._requests.memory_of(self._http_scope)
 
         Scope.parse(self._http_scope)
-        face = Face(memory, group=self._http_scope != "main")
+        server = McpServer(memory, group=self._http_scope != "main")
         token = watch_token(self._memory.workspace.root, self._http_scope)
-        return Listener(self._memory.config.serve.host, port, face, token, self._log)
+        return Listener(self._memory.config.serve.host, port, server, token, self._log)
 
     @property
     def http(self) -> dict[str, Any] | None:
@@ -110,7 +110,7 @@ class Daemon:
             "url": self._http.url,
             "scope": self._http_scope,
             "local": self._http.gate.is_local,
-            "questions": self._http.busy.total,
+            "questions": self._http.questions,
             "trouble": self._http.error,
         }
 
@@ -241,9 +241,9 @@ class Daemon:
 
     def _tick(self) -> None:
         now = time.monotonic()
-        busy = self._http.busy if self._http else None
-        at_work = self._server.busy or (busy and busy.count) or (self._jobs and self._jobs.at_work)
-        last_asked = max(self._server.last_asked, busy.last if busy else 0.0)
+        http = self._http
+        at_work = self._server.busy or (http and http.working) or (self._jobs and self._jobs.at_work)
+        last_asked = max(self._server.last_asked, http.last_asked if http else 0.0)
         most = self._memory.config.serve.max_memory_mb * 1_000_000
         if not self._endpoint.is_held() or not os.path.isdir(self._root):
             self._log.warning("the lock or the socket is gone")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nacre.demo.stage import SECRET, Stage
+from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model.context import Scope
-from nacre.model.hit import Hit
-from nacre.vault import checkpoints, ledger
-from nacre.vault.markdown import open_document
+from nacre.vault import ledger
 
 QUESTIONS = {
     "en": ("who checks the invoices?", "陈伟怎么收款？"),
@@ -22,133 +21,96 @@ QUESTIONS = {
 # As its sessions are stamped: what it is called, and the sign of its chat.
 GROUPS = {"en": ("rowing-club-b8dcdc", "who brings the oars?"), "zh": ("划船队-f2b47c", "谁带备用桨？")}
 UNSAID = {"en": "present for Mara", "zh": "礼物"}
-_LOG_DAY = "2026-03-12"
-_SHOWN = 3  # of each kind
+_DAY, _WEEK = "memory/2026-03-12.md", "memory/weekly/2026-03-02.md"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A question, and the best hit, if anything answers."""
-
-    question: str
-    hit: Hit | None
-
-
-@dataclass(frozen=True)
-class Reason:
-    """An entry of MEMORY.md: what would go wrong without it, and the words that it goes back to."""
-
-    words: str
-    without_it: str
-    day: str
-    said: str
-
-
-@dataclass(frozen=True)
-class Story:
-    """Two weeks, as somebody sees them who looks into the workspace."""
-
-    log: tuple[str, Sequence[str]]  # the path of a day's log, and its lines
-    week: tuple[str, Sequence[str]]
-    entries: Sequence[str]  # of MEMORY.md
-    reason: Reason | None
-    refused: Sequence[tuple[str, str]]  # a line, and the tests that it failed
-    refusals: int
-    redacted: str  # the line that held a secret
-    searched: int  # files of the workspace in which the secret was looked for
-    secret_in: Sequence[str]
-    unsaid_in: Sequence[str]  # files that hold what the user asked not to remember
-    changed: tuple[str, str, str] | None  # the old fact, until when it held, the new one
-    answers: Sequence[Answer]
-    private: Answer  # a private question, asked from within a group
-    shared: Answer  # the group's own
-    layers: Mapping[str, int]  # whole sessions by layer
-    context_tokens: int
-    context_parts: Sequence[str]
-
-
-def tell_story(stage: Stage, memory: Memory) -> Story:
-    """Look at everything once. Asks the real commands' functions, in the language of the sessions."""
-    workspace, language = stage.workspace, stage.config.language
-    known = open_document(workspace.longterm)
-    records = ledger.read_ledger(workspace).records
-    refused = [(one.text or "", one.failed or "") for one in records if one.verdict == "refused"]
-    files = [path for path in sorted(workspace.root.rglob("*")) if path.is_file()]
-    log = workspace.memory / f"{_LOG_DAY}.md"
-    week = next(iter(sorted(workspace.weekly.glob("*.md"))), log)
-    pack = memory.context()
-    group, of_the_group = GROUPS[language]
-    with Memory(replace(memory.opened, scope=Scope(group))) as listener:
-        private, shared = _asked(listener, QUESTIONS[language][0]), _asked(listener, of_the_group)
-    return Story(
-        log=(workspace.relative(log), _lines(log)[1:]),
-        week=(workspace.relative(week), [line for line in _lines(week) if line.startswith("[")]),
-        entries=[entry.words for entry in known.entries] if known else [],
-        reason=_reason(memory, records),
-        refused=_various(refused),
-        refusals=len(refused),
-        redacted=next((line for path in files for line in _lines(path) if "[redacted:" in line), ""),
-        searched=len(files),
-        secret_in=_holding(files, SECRET),
-        unsaid_in=_holding(files, UNSAID[language]),
-        changed=_changed(records),
-        answers=[_asked(memory, question) for question in QUESTIONS[language]],
-        private=private,
-        shared=shared,
-        layers=Counter(
-            family.layer for family in checkpoints.families(checkpoints.list_checkpoints(workspace, stage.config))
-        ),
-        context_tokens=pack.tokens,
-        context_parts=list(dict.fromkeys(part.path for part in pack.parts)),
+def tell_story(stage: Stage, memory: Memory) -> list[tuple[str, list[str]]]:
+    """Two weeks, as somebody sees them who looks into the workspace: titles, each with its lines."""
+    root, spoken = stage.workspace.root, stage.config.language
+    records = ledger.read_ledger(stage.workspace).records
+    refused = {record.failed or "": record.text or "" for record in records if record.verdict == "refused"}
+    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    logs = [line for path in files if path.suffix == ".md" for line in _lines(path)]
+    holding = [path.name for path in files if _holds(path, SECRET, UNSAID[spoken])]
+    nowhere = say(
+        f"the password, and what was not to be remembered: looked for in all {len(files)} files, in none of them",
+        f"密码，以及要求不要记住的内容：已查遍全部 {len(files)} 个文件，均不存在",
     )
+    pack, (group, question) = memory.context(), GROUPS[spoken]
+    with Memory(replace(memory.opened, scope=Scope(group))) as listener:
+        in_group = [_answer(listener, QUESTIONS[spoken][0]), _answer(listener, question)]
+    parts = ", ".join(dict.fromkeys(part.path for part in pack.parts))
+    return [
+        (say(f"What one day left in its log ({_DAY})", f"某一天的日志（{_DAY}）"), _lines(root / _DAY)[1:]),
+        (
+            say(f"The week that older days were pressed into ({_WEEK})", f"更早的日子压缩成的周报（{_WEEK}）"),
+            _beginning([line for line in _lines(root / _WEEK) if line.startswith("[")], 3),
+        ),
+        (
+            say("What lasts: MEMORY.md, at most 80 lines", "长期保留：MEMORY.md，最多 80 行"),
+            _beginning(memory.entries(), 5),
+        ),
+        (say("Why one of them is there", "其中一条为什么在那里"), _reason(memory, records)),
+        (say("A fact that changed", "发生变化的事实"), _changed(records)),
+        (
+            say("What was not admitted, and the tests that it failed", "未被收录的内容，以及未通过的测试"),
+            [f"{text}  ({failed})" for failed, text in refused.items() if "[redacted" not in text][:3],
+        ),
+        (
+            say("What was written nowhere", "哪里都没有写入的内容"),
+            [next((line for line in logs if "[redacted:" in line), ""), ", ".join(holding) or nowhere],
+        ),
+        (say("Asking", "提问"), [_answer(memory, question) for question in QUESTIONS[spoken]]),
+        (say("The same from within the group chat", "在群聊中提问"), in_group),
+        (
+            say("What the next session is given", "下一次会话会得到"),
+            [say(f"about {pack.tokens} tokens: {parts}", f"约 {pack.tokens} 个 token：{parts}")],
+        ),
+    ]
 
 
 def _lines(path: Path) -> list[str]:
-    if path.suffix != ".md":
-        return []
     return [line for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
-def _asked(memory: Memory, question: str) -> Answer:
-    return Answer(question, next(iter(memory.search(question, 1)), None))
+def _beginning(lines: Sequence[str], count: int) -> list[str]:
+    rest = len(lines) - count
+    return [*lines[:count], *([say(f"… and {rest} more", f"…… 另有 {rest} 行")] if rest > 0 else [])]
 
 
-def _holding(files: Sequence[Path], words: str) -> list[str]:
-    """The files whose bytes hold the words, whatever kind of file they are; what history packs is unpacked."""
-    return [path.name for path in files if words.encode() in _unpacked(path.read_bytes())]
+def _holds(path: Path, *words: str) -> bool:
+    """Whether the bytes of a file hold any of the words; what history packs is unpacked."""
+    data = path.read_bytes()
+    with contextlib.suppress(zlib.error):
+        data = zlib.decompress(data)
+    return any(word.encode() in data for word in words)
 
 
-def _unpacked(data: bytes) -> bytes:
-    try:
-        return zlib.decompress(data)
-    except zlib.error:
-        return data
+def _answer(memory: Memory, question: str) -> str:
+    for hit in memory.search(question, 1):
+        line = hit.snippet.strip().splitlines()[0].removeprefix("- ")
+        return f"{question} → {line}  ({hit.layer}, {hit.score:.2f})"
+    return say(f"{question} → nothing", f"{question} → 无结果")
 
 
-def _various(refused: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """A few refusals, each for another reason where there are as many."""
-    by_reason = {failed: (text, failed) for text, failed in refused if "[redacted" not in text}
-    return list(by_reason.values())[:_SHOWN]
-
-
-def _reason(memory: Memory, records: Sequence[ledger.Record]) -> Reason | None:
-    """Why one entry is there: of an entry that was admitted, and still stands."""
+def _reason(memory: Memory, records: Sequence[ledger.Record]) -> list[str]:
+    """Why one entry is there that was admitted and still stands: what would go wrong without it, and the words it goes back to."""
     for record in records:
         if record.verdict != "admitted" or not record.without_it or not record.text:
             continue
-        found = memory.why(record.id)
-        said = [link.text for link in found.chain if link.kind == "message"]
-        day = next((link.path for link in found.chain if link.kind == "daily"), "")
-        if said and any(link.kind == "longterm" and link.path == "MEMORY.md" for link in found.chain):
-            return Reason(record.text, record.without_it, day, said[0])
-    return None
+        chain = memory.why(record.id).chain
+        said = [f"“{link.text}”" for link in chain if link.kind == "message"]
+        if said and any(link.kind == "longterm" and link.path == "MEMORY.md" for link in chain):
+            return [record.text, say(f"without it {record.without_it}", f"没有它，{record.without_it}"), said[0]]
+    return []
 
 
-def _changed(records: Sequence[ledger.Record]) -> tuple[str, str, str] | None:
+def _changed(records: Sequence[ledger.Record]) -> list[str]:
     """A fact that was superseded by another."""
     by_id = {record.id: record for record in records if record.text}
     for record in records:
         older = by_id.get(record.supersedes or "")
         if older and record.text:
-            return older.text or "", (record.valid_from or record.at)[:10], record.text
-    return None
+            old, until, new = older.text, (record.valid_from or record.at)[:10], record.text
+            return [say(f"{old}: held until {until}, then: {new}", f"{old}：有效至 {until}，之后：{new}")]
+    return []

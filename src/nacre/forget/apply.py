@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,16 +12,16 @@ from nacre.capture.dedupe import vectors_of
 from nacre.errors import NotFound
 from nacre.forget import purge
 from nacre.forget.purge import PurgePlan, PurgeReport, Words, redact_ledger, unmarked
-from nacre.forget.related import Fact, distinct_targets, fact_of, superseded_by_it
+from nacre.forget.related import Fact, distinct_targets, fact_of, lines_about, superseded_by_it
 from nacre.forget.target import (
     ForgetContext,
     MemoryLine,
+    MemoryLines,
     Target,
     find_targets,
     is_telling,
     lines_at,
     lines_of,
-    memory_lines,
     read_memory,
     several_targets,
     without_lines,
@@ -33,7 +33,7 @@ from nacre.vault import disk, injected, ledger, tombstones
 from nacre.vault.entries import normal_words
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation, operation
-from nacre.vault.ledger import EntryState, Record
+from nacre.vault.ledger import LedgerStates, Record
 from nacre.vault.lock import lock
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import changed_outside
@@ -129,18 +129,18 @@ def forget(
     return ForgetReport(plan, cleaning, None if dry_run else purge.apply_purge(context, cleaning))
 
 
-def one_target(context: ForgetContext, text: str) -> tuple[list[MemoryLine], Target]:
+def one_target(context: ForgetContext, text: str) -> tuple[MemoryLines, Target]:
     lines, targets = _meant(context, text)
     return lines, targets[0]
 
 
 def _meant(
     context: ForgetContext, text: str, choose: Choose | None = None, *, named_only: bool = False
-) -> tuple[list[MemoryLine], Sequence[Target]]:
+) -> tuple[MemoryLines, Sequence[Target]]:
     """All lines of memory, and what is meant. With `named_only` what a search or a line number gives is not taken for it unasked."""
-    lines = list(memory_lines(context.workspace, context.config))
+    lines = MemoryLines(context.workspace, context.config)
     matches, certain = find_targets(context, text, lines)
-    targets = distinct_targets(matches, ledger.entry_states(ledger.read_ledger(context.workspace).records))
+    targets = distinct_targets(matches, LedgerStates(context.workspace))
     if choose:
         return lines, choose(targets, certain)
     several = len({normal_words(target.words) for target in targets}) > 1
@@ -150,11 +150,10 @@ def _meant(
 
 
 def plan_forget(
-    context: ForgetContext, targets: Sequence[Target], lines: Sequence[MemoryLine], *, similar: bool = False
+    context: ForgetContext, targets: Sequence[Target], lines: MemoryLines, *, similar: bool = False
 ) -> ForgetPlan:
-    """What forgetting the targets would do; `lines` are all lines of memory. Touches nothing."""
-    records = ledger.read_ledger(context.workspace).records
-    states = ledger.entry_states(records)
+    """What forgetting the targets would do. Touches nothing."""
+    states = LedgerStates(context.workspace)
     stones = tombstones.load_tombstones(context.workspace)
     facts = []
     for target in targets:
@@ -164,13 +163,14 @@ def plan_forget(
         buried = {stone.id: say("forgotten before", "之前已忘记") for stone in stones.stones if stone.fact in shared}
         facts.append(replace(fact, ids={**buried, **fact.ids}))
     going: dict[tuple[str, int, int], Removal] = {}
-    for line in lines:
+    near = lines_about(facts, lines, states)
+    for line in near:
         reason = next((reason for fact in facts if (reason := fact.reason(line) or _as_title(fact, line))), None)
         if reason and line.words:
             going[line.span] = _removal(line, reason)
     among_others = say("says it among other things", "其中提到了它")
     alike: list[Removal] = []
-    for removal in _alike(context, facts, lines, among_others):
+    for removal in _alike(context, facts, near, lines, among_others):
         # Not what goes anyway, nor a line within which the line that says the fact goes.
         inner = removal.reason == among_others and any(removal.line.covers(item.line) for item in going.values())
         if not inner and removal.line.span not in going:
@@ -181,7 +181,8 @@ def plan_forget(
     removed = _outermost(going.values())
     wordings = _wordings(facts, removed, states, stones)
     ids = {entry for fact in facts for entry in fact.ids} | {wording.id for wording in wordings}
-    redacts = sum(record.id in ids and bool(record.text or record.without_it) for record in records)
+    told = [record for entry in ids if (state := states.get(entry)) for record in state.records]
+    redacts = sum(bool(record.text or record.without_it) for record in told)
     alike = [item for item in _outermost(alike) if not any(other.line.covers(item.line) for other in removed)]
     removed += _tags(facts, removed, lines)
     return ForgetPlan(tuple(facts), tuple(removed), tuple(alike), wordings, redacts)
@@ -202,16 +203,16 @@ def _as_title(fact: Fact, line: MemoryLine) -> str | None:
 
 
 def _alike(
-    context: ForgetContext, facts: Iterable[Fact], lines: Sequence[MemoryLine], among_others: str
+    context: ForgetContext, facts: Iterable[Fact], near: Iterable[MemoryLine], lines: MemoryLines, among_others: str
 ) -> Iterable[Removal]:
     """Lines that may say one of the facts in other words, which nothing proves."""
     alike: dict[tuple[str, int, int], Removal] = {}
-    lines = [line for line in lines if not (line.layer in TIERS and _TAGS.fullmatch(line.text))]
+    near = [line for line in near if not _is_tags(line)]
     looks_like = say("also looks like it", "看起来也像")
     for fact in facts:
         forms = {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)}
         forms.discard("")
-        for line in lines:
+        for line in near:
             own = normal_words(unmarked(line.words))
             reason = fact.akin(line) or (among_others if any(form in own for form in forms) else None)
             if not reason and line.title is not None and _overlap(fact.words, line.words) >= OVERLAP:
@@ -219,7 +220,8 @@ def _alike(
             if reason and line.words:
                 alike.setdefault(line.span, _removal(line, reason))
         for hit in context.search(fact.words, LOOKED_AT) if fact.words else ():
-            here = lines_at(lines, hit.path, hit.start_line, hit.end_line)
+            untagged = [line for line in lines.of(hit.path) if not _is_tags(line)]
+            here = lines_at(untagged, hit.start_line, hit.end_line)
             # With a heading like it, the heading is what is near, not the line below it.
             is_titled = _overlap(fact.words, hit.heading) >= OVERLAP / 2
             is_near = len(here) == 1 and hit.parts.get("cosine", 0.0) >= COSINE and not is_titled
@@ -227,6 +229,10 @@ def _alike(
                 if is_near or _overlap(fact.words, line.words) >= OVERLAP:
                     alike.setdefault(line.span, _removal(line, looks_like))
     return alike.values()
+
+
+def _is_tags(line: MemoryLine) -> bool:
+    return line.layer in TIERS and _TAGS.fullmatch(line.text) is not None
 
 
 def _overlap(text: str, other: str) -> float:
@@ -243,18 +249,19 @@ def _outermost(removals: Iterable[Removal]) -> list[Removal]:
     return kept
 
 
-def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: Sequence[MemoryLine]) -> list[Removal]:
+def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: MemoryLines) -> list[Removal]:
     """The tags that were made of what goes: in the checkpoints that lose a line, and in their summaries and originals."""
 
-    def name(line: MemoryLine) -> str:
-        return line.path.rpartition("/")[2].removesuffix(".md").removesuffix(".gist")
+    def name(path: str) -> str:
+        return path.rpartition("/")[2].removesuffix(".md").removesuffix(".gist")
 
-    names = {name(removal.line) for removal in going if removal.line.layer in TIERS}
+    names = {name(removal.line.path) for removal in going if removal.line.layer in TIERS}
     texts = (*(fact.words for fact in facts), *(removal.line.whole for removal in going))
     said = {token for text in texts for token in tokens(text)}
     removals = []
-    for line in lines:
-        if line.layer not in TIERS or name(line) not in names or not (listed := _TAGS.fullmatch(line.text)):
+    paths = [path for path, (_, layer) in lines.files.items() if layer in TIERS and name(path) in names]
+    for line in [line for path in paths for line in lines.of(path)]:
+        if not (listed := _TAGS.fullmatch(line.text)):
             continue
         tags = [tag.strip() for tag in re.split(r"[,，、]", listed[2])]
         kept = [tag for tag in tags if not set(tokens(tag)) <= said]
@@ -265,14 +272,15 @@ def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: Sequence[Memor
 
 
 def _wordings(
-    facts: Sequence[Fact], going: Iterable[Removal], states: Mapping[str, EntryState], stones: Tombstones
+    facts: Sequence[Fact], going: Iterable[Removal], states: LedgerStates, stones: Tombstones
 ) -> tuple[Wording, ...]:
     """Everything that was said of the facts, each wording once: by the lines that go, and by the ledger."""
     wordings: list[Wording] = []
     for fact in facts:
         wordings.append(Wording(fact.id, fact.words, fact.id))
         for entry, reason in fact.ids.items():
-            text = states[entry].text if entry in states else None
+            state = states.get(entry)
+            text = state.text if state else None
             wordings.append(Wording(entry, text or "", fact.id, apart=reason == superseded_by_it()))
     for removal in going:
         line = removal.line

@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nacre.config.loading import user_config_folder
-from nacre.config.settings import Config
+from nacre.config.settings import Config, user_config_folder
 from nacre.errors import NacreError, cannot_write
 from nacre.forget.purge import UNREADABLE, Remaining, Words, cannot_be_read, own_file, scan
-from nacre.forget.target import memory_lines
+from nacre.forget.target import MemoryLines
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, rules
@@ -125,7 +124,7 @@ def _is_folder(path: Path) -> bool:
 
 def sample_words(workspace: Workspace, config: Config) -> tuple[str, ...]:
     """The words of the memory's lines, as many as can be looked for: those that could stand nowhere else by chance."""
-    words = {line.words: None for line in memory_lines(workspace, config) if line.path != KEPT}
+    words = {line.words: None for line in MemoryLines(workspace, config).every() if line.path != KEPT}
     telling = [
         item
         for item in words
@@ -166,8 +165,6 @@ def _remove(path: Path) -> None:
 def find_remaining(plan: DestroyPlan, words: Iterable[str]) -> tuple[Remaining, ...]:
     """Every place where words of the memory still stand: in the workspace's folder, and where Nacre keeps its own state."""
     workspace, sought = plan.workspace, Words(words)
-    if not sought:
-        return ()
     roots = [workspace.root, *filter(Path.is_dir, (user_config_folder(), _cached_index(workspace).parent))]
     traces = scan(roots, sought, skip=[plan.kept_tiers] if plan.kept_tiers else [])
     left = (

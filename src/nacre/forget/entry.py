@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from nacre.capture.cursors import storable
 from nacre.capture.read import list_transcripts, read_session
 from nacre.errors import BadInput
-from nacre.forget.related import fact_of
-from nacre.forget.target import ForgetContext, MemoryLine, Target
+from nacre.forget.related import fact_of, lines_about
+from nacre.forget.target import ForgetContext, MemoryLine, MemoryLines, Target
 from nacre.guard.secrets import redact, redact_messages
 from nacre.i18n import say
 from nacre.model.session import Session
@@ -20,7 +20,7 @@ from nacre.text.stamps import stamp_of
 from nacre.vault import ledger, provenance
 from nacre.vault.entries import source_day
 from nacre.vault.history import operation
-from nacre.vault.ledger import IN_MEMORY, EntryState, Record
+from nacre.vault.ledger import IN_MEMORY, EntryState, LedgerStates, Record
 from nacre.vault.provenance import Captured
 
 LONGEST_MESSAGE = 2000  # characters of a message
@@ -37,10 +37,11 @@ class PinPlan:
     records: tuple[Record, ...]
 
 
-def plan_pin(context: ForgetContext, target: Target, lines: Sequence[MemoryLine], *, off: bool = False) -> PinPlan:
+def plan_pin(context: ForgetContext, target: Target, every: MemoryLines, *, off: bool = False) -> PinPlan:
     """What pinning the target, or taking its pin out, would write. A line that the ledger does not know is adopted first."""
-    states = ledger.entry_states(ledger.read_ledger(context.workspace).records)
+    states = LedgerStates(context.workspace)
     fact = fact_of(target, states, older=False)
+    lines = [line for path in every.files if path.endswith("MEMORY.md") for line in every.of(path)]
     chosen = [target.line] if target.line else []
     meant = (*chosen, *(line for line in lines if fact.reason(line)))
     inner = next((line for line in meant if line.layer == "longterm" and line.path.endswith("MEMORY.md")), None)
@@ -52,7 +53,7 @@ def plan_pin(context: ForgetContext, target: Target, lines: Sequence[MemoryLine]
         )
     # What is nested belongs to its entry.
     line = max((other for other in lines if other.covers(inner)), key=lambda other: other.end - other.start)
-    entry = next((states[key] for key in (line.id, *sorted(line.ids)) if key in states), None)
+    entry = next((state for key in (line.id, *sorted(line.ids)) if (state := states.get(key))), None)
     if entry and entry.verdict not in IN_MEMORY:
         entry = None  # it was gone once, and was written back by hand
     if (entry.pinned if entry else False) is not off:
@@ -70,7 +71,8 @@ def plan_pin(context: ForgetContext, target: Target, lines: Sequence[MemoryLine]
 def apply_pin(context: ForgetContext, plan: PinPlan) -> None:
     if plan.records:
         with operation(context, "pin") as op:
-            there = [ledger.as_json(record) for record in ledger.read_ledger(context.workspace).records]
+            known = LedgerStates(context.workspace).records(f"i{plan.records[0].id}")
+            there = [ledger.as_json(record) for record in known]
             ledger.write_records(op, *(record for record in plan.records if ledger.as_json(record) not in there))
 
 
@@ -103,18 +105,17 @@ class Why:
     confidence: float | None
 
 
-def why(context: ForgetContext, target: Target, lines: Sequence[MemoryLine]) -> Why:
+def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
     """Follow a target back to what was said. Reads files and transcripts; writes nothing."""
-    states = ledger.entry_states(ledger.read_ledger(context.workspace).records)
+    states = LedgerStates(context.workspace)
     fact = fact_of(target, states, older=False)
-    own = [line for line in lines if line.words and line.title is None and fact.reason(line)]
+    near = lines_about([fact], lines, states)
+    own = [line for line in near if line.words and line.title is None and fact.reason(line)]
     if target.line and target.line not in own:
         own.append(target.line)
-    entries = [states[entry] for entry in fact.ids if entry in states]
+    entries = [state for entry in fact.ids if (state := states.get(entry))]
     marks = set(fact.marks).union(*(line.marks for line in own if line.layer in ("daily", "archive")))
-    captured = [
-        section for section in provenance.read_provenance(context.workspace).captured if marks & section.bullets.keys()
-    ]
+    captured = provenance.captured_bullets(context.workspace, marks)
     order = {layer: place for place, layer in enumerate(_ORDER)}
     own.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
     chain = [
@@ -130,7 +131,7 @@ def why(context: ForgetContext, target: Target, lines: Sequence[MemoryLine]) -> 
     ]
     sessions, ends = _sessions(context, captured, marks) if captured else _by_heading(own, entries)
     story = sorted((record for entry in entries for record in entry.records), key=lambda record: record.at)
-    older = (states[entry.supersedes] for entry in entries if entry.supersedes and entry.supersedes in states)
+    older = (state for entry in entries if entry.supersedes and (state := states.get(entry.supersedes)))
     return Why(
         target.id,
         redact(target.words).text,

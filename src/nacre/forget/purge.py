@@ -8,7 +8,6 @@ import json
 import os
 import re
 import sqlite3
-import stat
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,15 +20,14 @@ from nacre.forget.related import Fact
 from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of, read_memory, without_lines
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
-from nacre.index.store import Store
 from nacre.model.workspace import Workspace, slug_of
-from nacre.text.tokens import tokens
 from nacre.vault import disk, injected, jsonl, ledger, provenance, tombstones
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.files import memory_files
-from nacre.vault.history import Operation, load_blob, operation, operations_file, read_history
+from nacre.vault.history import Operation, operation, read_history
 from nacre.vault.lock import lock
+from nacre.vault.storage import load_blob, operations_file
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import rewrite
 
@@ -103,12 +101,11 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
             cleaned.append((path, lines))
     sessions: dict[tuple[str, str], SourceSession] = {}
     marks = {mark for fact in facts for mark in fact.marks}
-    for captured in provenance.read_provenance(workspace).captured:
-        if marks & captured.bullets.keys():
-            session = SourceSession(captured.agent, captured.transcript or captured.session, captured.day)
-            sessions.setdefault((captured.day, captured.session), session)
-    states = ledger.entry_states(ledger.read_ledger(workspace).records)
-    for source in (states[entry].source for entry in ids if entry in states):
+    for captured in provenance.captured_bullets(workspace, marks):
+        session = SourceSession(captured.agent, captured.transcript or captured.session, captured.day)
+        sessions.setdefault((captured.day, captured.session), session)
+    states = ledger.LedgerStates(workspace)
+    for source in (state.source for entry in ids if (state := states.get(entry))):
         if name := source.get("session"):
             day = source.get("day", "")
             sessions.setdefault((day, name), SourceSession("", name, day))
@@ -120,7 +117,7 @@ def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
     for path in files_below(workspace.history / "blobs"):
         name = path.parent.name + path.name
         with contextlib.suppress(NacreError):
-            yield from ((name, data) for _, data in contents(load_blob(workspace.history, name)))
+            yield from ((name, data) for data in contents(load_blob(workspace.history, name)))
 
 
 def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str]:
@@ -154,17 +151,20 @@ def _with_names(words: Iterable[str]) -> list[str]:
     return every + [slug for phrase in every if is_telling(slug := slug_of(phrase)[:NAME_LENGTH].strip("-"))]
 
 
-def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bool] = lambda _: False) -> None:
+def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bool] | None = None) -> None:
     """Take the words out of the lines of these ids, and whatever holds them out of all others."""
     path = op.workspace.ledger
     data = disk.read_bytes(path) or b""
     lines = data.split(b"\n")
+    named = [entry.encode() for entry in ids]
     for at, line in enumerate(lines):
+        if holds is None and not any(entry in line for entry in named):
+            continue
         row = _parse_row(line)
         if row.get("id") in ids:
             redacted = {name: value for name, value in row.items() if name != "without_it"} | {"text": None}
         else:
-            redacted = {name: _without_words(value, holds) for name, value in row.items()}
+            redacted = {name: _without_words(value, holds) for name, value in row.items()} if holds else row
         if redacted != row:
             lines[at] = jsonl.dump_row(redacted).rstrip("\n").encode() + (b"\r" if line.endswith(b"\r") else b"")
     if (after := b"\n".join(lines)) != data:
@@ -182,7 +182,7 @@ def _without_words(value: Any, holds: Callable[[str], bool]) -> Any:
 def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
     """Clean all of it, then search every file for the words. What is done here is not undone."""
     workspace, config = context.workspace, context.config
-    words, sought = Words(plan.words), _with_names(plan.words)
+    words = Words(_with_names(plan.words))
     with lock(workspace):
         with operation(context, "forget") as op:
             for path, lines in plan.backups:
@@ -190,37 +190,24 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
                 now = {(line.start, line.end, line.text) for line in lines_of("", path, "longterm", data)}
                 if left := [line for line in lines if (line.start, line.end, line.text) in now]:
                     rewrite(op, path, without_lines(data, left), read=disk.digest(data))
-            redact_ledger(op, plan.ids, words.hold)
+            redact_ledger(op, plan.ids, Words(plan.words).hold)
         # Every earlier content that holds the words goes, those of this very operation too.
-        held = Words(sought)
-        for name in {name for name, data in _history_contents(workspace) if held.found(data)}:
+        for name in {name for name, data in _history_contents(workspace) if words.found(data)}:
             disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
-        injected.redact_injected(workspace, words.hold)
+        injected.redact_injected(workspace, Words(plan.words).hold)
         for root in (workspace.root, workspace.tiers(config.tiers.path)):
             for place, _, _ in os.walk(root):
                 disk.clean_stale(Path(place))
-    files = list(memory_files(workspace, config))
-    extra = {file.full for file in files if file.layer == "extra"}
-    store = context.keeper().store
-    own_index = _index_files(store)
-    if words:
-        traces = [trace for trace in scan(_roots(context, extra), held) if trace.path not in own_index]
-    else:  # known by their tombstones alone
-        traces = []
-        stones = tombstones.load_tombstones(workspace).only(plan.ids)
-        for path in (path for root in _roots(context, extra) if stones for path in files_below(root)):
-            if path.stat().st_size < PIECE:
-                same = stones.exactly(read_memory(path).decode("utf-8", "replace").split("\n"))
-                traces += [Trace(path, "", number) for number, is_same in enumerate(same, 1) if is_same]
-    still = {trace.words for trace in traces if str(trace.path) in {file.full for file in files}}
-    gone = [phrase for phrase in sought if phrase not in still]  # what a file holds, its index may hold
-    rebuilt = _clean_index(context, Words(gone))
-    named = {trace.path for trace in traces}
-    plain = Words(gone)
-    traces += [trace for path in _index_files(store) for trace in traces_in(path, plain)]
-    traces += [trace for trace in _in_full_text(context, store, plan.words) if trace.path not in named]
+    layers, store = config.tiers.path, context.keeper().store
+    roots = (workspace.root, workspace.tiers(layers), workspace.refcount(layers), cache_folder(config.cache.path))
+    library = {Path(file.full) for file in memory_files(workspace, config) if file.layer == "extra"}
+    traces = [trace for trace in scan((*roots, *sorted(library)), words) if trace.path.parent != store.path.parent]
+    still = {trace.words for trace in traces}  # what a file holds, its index may hold
+    gone = Words(phrase for phrase in _with_names(plan.words) if phrase not in still)
+    rebuilt = _clean_index(context, gone)
+    traces += [trace for path in files_below(store.path.parent) for trace in traces_in(path, gone)]
     remaining = (
-        Remaining(workspace.relative(trace.path), trace.line, _why_left(context, trace, extra)) for trace in traces
+        Remaining(workspace.relative(trace.path), trace.line, _why_left(context, trace, library)) for trace in traces
     )
     return PurgeReport(plan, tuple(dict.fromkeys(remaining)), rebuilt)
 
@@ -236,63 +223,27 @@ def _clean_index(context: ForgetContext, words: Words) -> bool:
         store.safely(store.scrub)
         store.db.execute("vacuum")
         store.db.execute("pragma wal_checkpoint(truncate)").fetchall()
-    if not any(traces_in(path, words) for path in _index_files(store)):
-        return False
+        if not any(traces_in(path, words) for path in store.path.parent.glob(f"{store.path.name}*")):
+            return False
     store.close()
-    for path in _index_files(store):
+    for path in store.path.parent.glob(f"{store.path.name}*"):
         path.unlink(missing_ok=True)
     store.safely(index.current)
     return True
 
 
-def _index_files(store: Store) -> list[Path]:
-    return [path for path in store.path.parent.glob(f"{store.path.name}*") if path.is_file()]
-
-
-def _roots(context: ForgetContext, extra: Iterable[str]) -> list[Path]:
-    """Wherever Nacre writes: the workspace, the layers and their counts, the session cache, the index; and the user's library."""
-    workspace, config, store = context.workspace, context.config, context.keeper().store
-    layers = config.tiers.path
-    roots = [workspace.root, workspace.tiers(layers), workspace.refcount(layers), cache_folder(config.cache.path)]
-    return [*roots, store.path.parent, *map(Path, sorted(extra))]
-
-
-def _in_full_text(context: ForgetContext, store: Store, words: Sequence[str]) -> Iterator[Trace]:
-    """Where the full text of an index still holds the tokens of the words one after the other: in the file that a passage is of,
-    in a transcript, or in the index itself, when no file has them any more."""
-    for path in filter(Path.is_file, (store.path, store.path.parent / SESSIONS_FILE)):
-        try:
-            with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
-                tables = db.execute("select name from sqlite_master where sql like 'create virtual%using fts5(%'")
-                for (name,) in tables.fetchall():
-                    query = (  # the name is from the database's own list
-                        f"select f.path, c.first from {name} left join chunks c on c.id = {name}.rowid"  # noqa: S608
-                        f" left join files f on f.id = c.file where {name} match ?"
-                    )
-                    for phrase in filter(is_telling, words):
-                        for shown, line in db.execute(query, (f'"{" ".join(tokens(phrase))}"',)).fetchall():
-                            if shown and path.name != SESSIONS_FILE:
-                                yield Trace(context.workspace.root / shown, phrase, line)
-                            else:
-                                yield Trace(path, phrase)
-        except sqlite3.Error:
-            yield Trace(path, "", inside=UNREADABLE)
-
-
-def _why_left(context: ForgetContext, trace: Trace, extra: Collection[str]) -> str:
+def _why_left(context: ForgetContext, trace: Trace, library: Collection[Path]) -> str:
     """Why words stand where they do, and who can take them out."""
     workspace, config = context.workspace, context.config
     if trace.inside == UNREADABLE:
         return cannot_be_read()
     if trace.inside == NAME:
         return say("the name of the file says it: rename it", "文件名包含该内容：请重命名")
-    if trace.path.name.startswith("sessions.sqlite"):
+    if trace.path.name.startswith(SESSIONS_FILE):
         return say(
             "the index of sessions, made from your agents' transcripts: delete the transcript, then run nacre update",
             "会话索引，由代理的对话记录生成：请删除该记录，然后运行 nacre update",
         )
-    if str(trace.path) in extra:
-        return own_file()
     if trace.path in (operations_file(workspace), workspace.refcount(config.tiers.path)):
         return say(
             "the name that a file has or had, which is kept with its history", "文件现在或曾经的名称，随其历史保留"
@@ -303,7 +254,7 @@ def _why_left(context: ForgetContext, trace: Trace, extra: Collection[str]) -> s
         return say("Nacre's own file: run the command again", "Nacre 自己的文件：请再次运行命令")
     ours = ("memory/", "memory_fs/", "projects/", "MEMORY.md", "USER.md", "SESSION-STATE.md", "promote_report.md")
     shown = workspace.relative(trace.path)
-    if not shown.startswith(ours) and not Path(shown).is_absolute():  # outside the workspace only layers are looked at
+    if trace.path in library or (not shown.startswith(ours) and not Path(shown).is_absolute()):
         return own_file()
     return say(
         "a line that says more than that: --similar takes it, or edit it",
@@ -321,10 +272,9 @@ def own_file() -> str:
 
 # Searching the bytes of files for words: plain, escaped in JSON, compressed by zlib or gzip, in databases.
 
-LARGEST = 500_000_000  # bytes that are unpacked of one stream
-PIECE, SHARED = 1 << 25, 1 << 16  # bytes of a large file that are looked at together, and that neighbours share
+LARGEST = 500_000_000  # bytes that are read or unpacked of one file
 UNREADABLE, NAME = "unreadable", "name"
-DISTINCTIVE = 16  # bytes; words shorter than that may stand anywhere, and count only as a line of their own
+DISTINCTIVE = 16  # bytes; shorter words may stand anywhere, and count as a line of their own unless they say enough
 _SIGNS = re.compile(r"\A[\s>*+#-]*(?:\[[^\]]{1,12}\]\s*)?|[\s.,;:!?。，；：！？…\"”]+\Z")
 _MARKS = re.compile(r"\]\([^()\n]{0,1000}\)|[*_`~\[\]]")  # of Markdown, with where a link leads
 _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]")  # how a stream begins
@@ -332,7 +282,7 @@ _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]")  # how a stream begins
 
 @dataclass(frozen=True)
 class Trace:
-    """A place where words still stand. `inside` says how they are packed there, where they are, or that it cannot be read."""
+    """A place where words still stand. `inside` says that they are its name, or that it cannot be read."""
 
     path: Path
     words: str
@@ -344,44 +294,29 @@ class Words:
     """Words to look for, whatever their case, the space and the marks of Markdown between them."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        self._long: dict[bytes, list[str]] = {}
-        self._short: dict[bytes, list[str]] = {}
+        self._inside: dict[bytes, list[str]] = {}  # looked for within a line
+        self._lines: dict[bytes, list[str]] = {}  # these say too little for that
         for phrase in dict.fromkeys(words):
             bare = _SIGNS.sub("", phrase)
             for text in (bare, _SIGNS.sub("", unmarked(bare))):
                 for spelled in (text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]):
                     if form := _squeezed(spelled):
-                        (self._short if len(form) < DISTINCTIVE else self._long).setdefault(form, []).append(phrase)
-
-        self._phrases = [form for form in self._short if _is_phrase(form.decode("utf-8", "replace"))]
-
-    def __bool__(self) -> bool:
-        return bool(self._long or self._short)
+                        (self._inside if _says_enough(form) else self._lines).setdefault(form, []).append(phrase)
 
     def found(self, data: bytes) -> list[str]:
         """Which of the words stand in the bytes."""
         text = data.decode("utf-8", "replace")
-        found = self._whole_lines(data)
-        for squeezed in dict.fromkeys((_squeezed(text), _squeezed(unmarked(text)))):
-            phrases = (form for form in self._phrases if _stands_alone(form, squeezed))
-            found += [phrase for form in phrases for phrase in self._short[form]]
-            found += [phrase for form, same in self._long.items() if form in squeezed for phrase in same]
+        found: list[str] = []
+        for squeezed in {_squeezed(text), _squeezed(unmarked(text))}:
+            found += [phrase for form, same in self._inside.items() if _stands_in(squeezed, form) for phrase in same]
+        for line in text.split("\n") if self._lines else ():
+            bare = _SIGNS.sub("", line)
+            for form in (_squeezed(bare), _squeezed(_SIGNS.sub("", unmarked(bare)))):
+                found += self._lines.get(form, ())
         return list(dict.fromkeys(found))
 
     def hold(self, text: str) -> bool:
-        """Whether any of the words stand in a text: short ones only as a line of it."""
-        forms = (_squeezed(text), _squeezed(unmarked(text)))
-        return any(long in form for form in forms for long in self._long) or bool(
-            self._whole_lines(text.encode("utf-8", "replace"))
-        )
-
-    def _whole_lines(self, data: bytes) -> list[str]:
-        found: list[str] = []
-        for line in data.split(b"\n") if self._short else ():
-            bare = _SIGNS.sub("", line.decode("utf-8", "replace"))
-            forms = (_squeezed(bare), _squeezed(_SIGNS.sub("", unmarked(bare))))
-            found += [phrase for form in forms for phrase in self._short.get(form, ())]
-        return found
+        return bool(self.found(text.encode("utf-8", "replace")))
 
 
 def _squeezed(text: str) -> bytes:
@@ -392,77 +327,59 @@ def unmarked(text: str) -> str:
     return _MARKS.sub("", text)
 
 
-def _is_phrase(text: str) -> bool:
-    """Whether short words say enough to be looked for within a line: several words, a number, some Chinese."""
+def _says_enough(form: bytes) -> bool:
+    """Whether words are looked for within a line: long ones, several words, a number, some Chinese."""
+    text = form.decode("utf-8", "replace")
     letters = [sign for sign in text if sign.isalnum()]
     wide = sum(sign > "\u2e7f" for sign in letters)
-    return wide >= 4 or sum(map(str.isdigit, letters)) >= 4 or (len(text.split()) >= 2 and len(letters) >= 6)
+    is_phrase = wide >= 4 or sum(map(str.isdigit, letters)) >= 4 or (len(text.split()) >= 2 and len(letters) >= 6)
+    return is_phrase or len(form) >= DISTINCTIVE
 
 
-def _stands_alone(form: bytes, data: bytes) -> bool:
-    """Whether short words stand somewhere, not as a part of longer ones."""
-    at = data.find(form)
-    while at >= 0:
-        before, after = data[at - 1 : at], data[at + len(form) : at + len(form) + 1]
-        joins = (before.isalnum() and form[:1].isalnum()) or (form[-1:].isalnum() and after.isalnum())
-        if not joins:
-            return True
-        at = data.find(form, at + 1)
-    return False
+def _stands_in(data: bytes, form: bytes) -> bool:
+    """Whether the words stand in the bytes, short ones not as a part of longer ones."""
+    if len(form) >= DISTINCTIVE or form not in data:
+        return form in data
+    before = rb"(?<![0-9a-z])" if form[:1].isalnum() else b""
+    after = rb"(?![0-9a-z])" if form[-1:].isalnum() else b""
+    return re.search(before + re.escape(form) + after, data) is not None
 
 
 def scan(roots: Iterable[Path], words: Words, *, skip: Iterable[Path] = ()) -> Iterator[Trace]:
     """Every place below the roots where the words stand, once for each file and word: in it, or in its name. Links are not
     followed, and the history of git is left out."""
     skipped = {os.path.realpath(path) for path in skip}
-    seen: set[str] = set()
-    for root in roots:
-        for path in files_below(root, skipped):
-            if (real := os.path.realpath(path)) not in seen:
-                seen.add(real)
-                yield from (
-                    Trace(path, phrase, inside=NAME) for phrase in words.found(path.name.encode("utf-8", "replace"))
-                )
-                yield from traces_in(path, words)
+    for path in {os.path.realpath(path): path for root in roots for path in files_below(root, skipped)}.values():
+        yield from (Trace(path, phrase, inside=NAME) for phrase in words.found(path.name.encode("utf-8", "replace")))
+        yield from traces_in(path, words)
 
 
 def files_below(root: Path, skipped: Collection[str] = ()) -> Iterator[Path]:
     """Every ordinary file below a folder, or the file itself; in order."""
-
-    def is_file(path: Path) -> bool:
-        try:
-            return stat.S_ISREG(os.lstat(path).st_mode)
-        except OSError:
-            return False
-
-    if is_file(root):
+    if root.is_file() and not root.is_symlink():
         yield root
     for place, folders, names in os.walk(root):
         folders[:] = sorted(
             name for name in folders if name != ".git" and os.path.realpath(os.path.join(place, name)) not in skipped
         )
-        yield from filter(is_file, (Path(place, name) for name in sorted(names)))
+        paths = (Path(place, name) for name in sorted(names))
+        yield from (path for path in paths if path.is_file() and not path.is_symlink())
 
 
 def traces_in(path: Path, words: Words) -> list[Trace]:
-    """The words that stand in one file. A large one is looked at in pieces, as it is."""
+    """The words that stand in one file."""
     traces: dict[str, Trace] = {}
     try:
-        with path.open("rb") as file:
-            data = file.read(PIECE)
-            is_large = len(data) == PIECE
-            for how, content in contents(data) if not is_large else ():
-                for phrase in words.found(content):
-                    line = None if how else _line_of(content, phrase)
-                    traces.setdefault(phrase, Trace(path, phrase, line, how))
-            while is_large and len(data) > SHARED:
-                for phrase in words.found(data):
-                    traces.setdefault(phrase, Trace(path, phrase))
-                data = data[-SHARED:] + file.read(PIECE)
+        if path.stat().st_size > LARGEST:
+            return [Trace(path, "", inside=UNREADABLE)]
+        data = path.read_bytes()
     except FileNotFoundError:
         return []
     except OSError:
         return [Trace(path, "", inside=UNREADABLE)]
+    for content in contents(data):
+        for phrase in words.found(content):
+            traces.setdefault(phrase, Trace(path, phrase, _line_of(data, phrase)))
     return list(traces.values())
 
 
@@ -474,13 +391,13 @@ def _line_of(data: bytes, words: str) -> int | None:
     return next((number for number, line in enumerate(data.split(b"\n"), 1) if sought.found(line)), None)
 
 
-def contents(data: bytes) -> Iterator[tuple[str, bytes]]:
+def contents(data: bytes) -> Iterator[bytes]:
     """What a file holds: its bytes, and what is packed in them."""
-    yield "", data
+    yield data
     try:
         if data.startswith(b"\x1f\x8b"):
-            yield "gzip", gzip.decompress(data)
-        elif _ZLIB.match(data) and (unpacked := zlib.decompressobj().decompress(data, LARGEST)):
-            yield "zlib", unpacked
+            yield gzip.decompress(data)
+        elif _ZLIB.match(data):
+            yield zlib.decompressobj().decompress(data, LARGEST)
     except (OSError, EOFError, zlib.error):
         return

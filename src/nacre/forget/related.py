@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nacre.forget.target import MemoryLine, Target
+from nacre.forget.target import MemoryLine, MemoryLines, Target
 from nacre.i18n import say
 from nacre.vault.entries import bullet_id, entry_id, normal_words
-from nacre.vault.ledger import EntryState
+from nacre.vault.ledger import LedgerStates
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def superseded_by_it() -> str:
     return say("superseded by it", "已被它取代")
 
 
-def fact_of(target: Target, states: Mapping[str, EntryState], *, older: bool = True, superseded: bool = False) -> Fact:
-    """The fact that a target is part of. `states` is what the ledger says of every entry.
+def fact_of(target: Target, states: LedgerStates, *, older: bool = True, superseded: bool = False) -> Fact:
+    """The fact that a target is part of.
 
     With `older` what was merged into it belongs to it too. What it superseded is another statement, and only akin to it unless
     `superseded` says otherwise.
@@ -74,37 +74,54 @@ def fact_of(target: Target, states: Mapping[str, EntryState], *, older: bool = T
         marks |= dict.fromkeys(target.line.marks, same_words())
         forms[target.line.normal] = same_words()
     # Entries that were made of one of the bullets say the same; so do the bullets that the entries were made of.
-    for state in states.values():
-        if state.source.get("bullet") in marks and state.id not in ids:
-            ids[state.id] = say("learned from it", "由它得来")
+    for state in [state for mark in marks for state in states.made_of(mark)]:
+        ids.setdefault(state.id, say("learned from it", "由它得来"))
     for entry in list(ids):
-        if bullet := _bullet(states, entry):
+        if bullet := _source(states, entry)[1]:
             marks.setdefault(bullet, say("what it was learned from", "它的来源"))
     own = list(ids)
     replaced = _add_older(ids, marks, states, superseded=superseded) if older else {}
     beside = {key: reason for key, reason in replaced.items() if key not in ids and key not in marks}
     for current in own:  # what it was merged into belongs to it; what else went into that entry is only akin
-        into = states[current].into if current in states else None
-        while into and into not in ids:
+        state = states.get(current)
+        while state and (into := state.into) and into not in ids:
             ids[into] = say("it went into this", "它已归入这一条")
             akin = say("went into the same entry", "归入了同一条")
-            beside |= {state.id: akin for state in states.values() if state.into == into and state.id not in ids}
-            into = states[into].into if into in states else None
+            beside |= {other.id: akin for other in states.inside(into) if other.into == into and other.id not in ids}
+            state = states.get(into)
     for entry, reason in ids.items():
-        if entry in states and (text := states[entry].text):
-            forms.setdefault(normal_words(text), reason)
+        if (state := states.get(entry)) and state.text:
+            forms.setdefault(normal_words(state.text), reason)
     day = target.line.day if target.line else None
-    sources = {entry: (states[entry].source.get("day", ""), _bullet(states, entry)) for entry in ids if entry in states}
+    sources = {entry: _source(states, entry) for entry in ids}
     proven = {entry: source for entry, source in sources.items() if all(source) and day in (None, source[0])}
     entries = frozenset(proven) if day else frozenset()
     return Fact(target.id, target.words, ids, marks, forms, beside, target.line, frozenset(proven.values()), entries)
 
 
-def _bullet(states: Mapping[str, EntryState], entry: str) -> str:
-    return states[entry].source.get("bullet", "") if entry in states else ""
+def lines_about(facts: Iterable[Fact], lines: MemoryLines, states: LedgerStates) -> list[MemoryLine]:
+    """The lines of all files that may say one of the facts; every line where words of one are known by their hash alone."""
+    texts: list[str] = []
+    days: set[str] = set()
+    marks: set[str] = set()
+    for fact in facts:
+        entries = [state for entry in (*fact.ids, *fact.beside) if (state := states.get(entry))]
+        if not fact.words or not all(state.text for state in entries):
+            return lines.every()
+        texts += [fact.words, *(state.text for state in entries if state.text)]
+        texts += [fact.named.whole, fact.named.words] if fact.named else []
+        days |= {state.source.get("day", "") for state in entries}
+        marks |= fact.marks.keys() | fact.beside.keys()
+    return lines.about(texts, days, marks)
 
 
-def distinct_targets(targets: Sequence[Target], states: Mapping[str, EntryState]) -> tuple[Target, ...]:
+def _source(states: LedgerStates, entry: str) -> tuple[str, str]:
+    """The day and the mark of the bullet that an entry was made of."""
+    state = states.get(entry)
+    return (state.source.get("day", ""), state.source.get("bullet", "")) if state else ("", "")
+
+
+def distinct_targets(targets: Sequence[Target], states: LedgerStates) -> tuple[Target, ...]:
     chosen: list[Target] = []
     facts: list[Fact] = []
     for target in targets:
@@ -114,27 +131,20 @@ def distinct_targets(targets: Sequence[Target], states: Mapping[str, EntryState]
     return tuple(chosen)
 
 
-def _add_older(
-    ids: dict[str, str], marks: dict[str, str], states: Mapping[str, EntryState], *, superseded: bool
-) -> dict[str, str]:
+def _add_older(ids: dict[str, str], marks: dict[str, str], states: LedgerStates, *, superseded: bool) -> dict[str, str]:
     """Add what was merged into the fact, and what that was made of; what it superseded too, or else only return its ids and marks."""
     merged, replaced = say("merged into it", "已并入它"), superseded_by_it()
-    inside: dict[str, dict[str, str]] = {}
-    for state in states.values():
-        by = state.records[-1].more.get("by") if state.verdict == "superseded" else None  # else only worded differently
-        if into := state.into or (by and str(by)):
-            inside.setdefault(into, {})[state.id] = replaced if by else merged
     akin: dict[str, str] = {}
     waiting = list(ids)
     while waiting:
         current = waiting.pop()
-        older = dict(inside.get(current, {}))
-        if current in states and (earlier := states[current].supersedes):
-            older.setdefault(earlier, replaced)
+        older = {state.id: replaced if state.by else merged for state in states.inside(current)}
+        if (state := states.get(current)) and state.supersedes:
+            older.setdefault(state.supersedes, replaced)
         for entry, reason in older.items():
             if entry in ids:
                 continue
-            bullet = _bullet(states, entry)
+            bullet = _source(states, entry)[1]
             if reason == replaced and not superseded:
                 akin |= dict.fromkeys(filter(None, (entry, bullet)), reason)
                 continue

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from nacre.clock import monday
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound
 from nacre.guard.secrets import excerpt
@@ -18,9 +21,9 @@ from nacre.model.hit import Hit
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.search.read import parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT
-from nacre.text.stamps import is_structural, labelled_spans, stamp_of
+from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import query_tokens, tokens
-from nacre.vault import disk, ledger, longterm
+from nacre.vault import disk, ledger, longterm, provenance
 from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, words_of
 from nacre.vault.files import memory_files
 from nacre.vault.history import Operation
@@ -113,10 +116,48 @@ def is_telling(words: str) -> bool:
     return len(_WORD.findall(_HAN.sub(" ", words))) / ENOUGH_WORDS + han / ENOUGH_HAN >= 1
 
 
-def memory_lines(workspace: Workspace, config: Config) -> Iterator[MemoryLine]:
-    """The lines of every file that Nacre keeps memory in. Extra paths are the user's library: they are not among them."""
-    for path, (full, layer) in _kept_files(workspace, config).items():
-        yield from lines_of(path, full, layer, read_memory(full))
+class MemoryLines:
+    """The lines of every file that Nacre keeps memory in, each file parsed when it is needed. The user's library is not among them."""
+
+    def __init__(self, workspace: Workspace, config: Config) -> None:
+        self.files = _kept_files(workspace, config)
+        self._parsed: dict[str, list[MemoryLine]] = {}
+
+    def of(self, path: str) -> list[MemoryLine]:
+        if path not in self._parsed:
+            full, layer = self.files.get(path, (None, ""))
+            self._parsed[path] = list(lines_of(path, full, layer, read_memory(full))) if full else []
+        return self._parsed[path]
+
+    def every(self) -> list[MemoryLine]:
+        return [line for path in self.files for line in self.of(path)]
+
+    def about(self, texts: Iterable[str], days: Iterable[str] = (), marks: Container[str] = ()) -> list[MemoryLine]:
+        """The lines of the files that may say one of the texts: those of the days, those with all the long words of a text, or of
+        what has one of the marks on the days."""
+        dates = {
+            date for day in days if real_day(day) for date in (day, monday(dt.date.fromisoformat(day)).isoformat())
+        }
+        paths = {path for path in self.files if any(date in path for date in dates)}
+        marked = [line.whole for path in paths for line in self.of(path) if any(mark in marks for mark in line.marks)]
+        sought = {_long_words(text) for text in (*texts, *marked)}
+        for path, (full, _) in self.files.items():
+            if sought and path not in paths:
+                text = _folded(read_memory(full).decode("utf-8", "replace"))
+                if any(all(word in text for word in words) for words in sought):
+                    paths.add(path)
+        return [line for path in self.files if path in paths for line in self.of(path)]
+
+
+def _folded(text: str) -> str:
+    return (text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)).casefold()
+
+
+def _long_words(text: str) -> tuple[str, ...]:
+    """A few words by which a file that says the text is known, whatever stands between them; of Chinese the beginnings of its runs."""
+    han = [run[:3] for run in re.findall(rf"{_HAN.pattern}+", text)]
+    words = sorted(set(map(_folded, _WORD.findall(_HAN.sub(" ", text)))), key=lambda word: (-len(word), word))
+    return (*words[:4], *sorted(map(_folded, han), key=len)[-4:])
 
 
 def _kept_files(workspace: Workspace, config: Config) -> dict[str, tuple[Path, str]]:
@@ -225,7 +266,7 @@ class Target:
     line: MemoryLine | None = None
 
 
-def find_targets(context: ForgetContext, text: str, lines: Sequence[MemoryLine]) -> tuple[tuple[Target, ...], bool]:
+def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[tuple[Target, ...], bool]:
     """What is meant, and whether that is certain: named by id or by its words. A search may find something else next time, and another
     line may stand at the same number."""
     text = text.strip()
@@ -235,14 +276,14 @@ def find_targets(context: ForgetContext, text: str, lines: Sequence[MemoryLine])
         return _by_id(context, text, lines), True
     if (place := _PLACE.fullmatch(text)) and (by_place := _by_place(context, place[1], place[2], lines)):
         return by_place, place[2] is not None
-    same_words = [line for line in lines if line.words and line.normal == normal_words(text)]
+    same_words = [line for line in lines.about([text]) if line.words and line.normal == normal_words(text)]
     if same_words:
         return _distinct(same_words), True
     matches: list[MemoryLine] = []
     query = set(tokens(text))
     for hit in context.search(text, MOST):
         if hit.layer not in ("session", "extra"):
-            here = lines_at(lines, hit.path, hit.start_line, hit.end_line)
+            here = lines_at(lines.of(hit.path), hit.start_line, hit.end_line)
             matches += [line for line in here if query & set(tokens(line.whole))] or here
     if not matches:
         raise NotFound(
@@ -252,7 +293,7 @@ def find_targets(context: ForgetContext, text: str, lines: Sequence[MemoryLine])
     return _distinct(matches), False
 
 
-def _by_id(context: ForgetContext, text: str, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
+def _by_id(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[Target, ...]:
     """By the id of a search hit, of a ledger entry, or of a bullet in the provenance."""
     index = context.keeper()
     query = "select f.path, c.first, c.last from chunks c join files f on f.id = c.file where c.key = ?"
@@ -260,13 +301,19 @@ def _by_id(context: ForgetContext, text: str, lines: Sequence[MemoryLine]) -> tu
     hit = index.store.safely(lambda: index.store.db.execute(query, (text,)).fetchone())
     if hit:
         path, first, last = hit
-        if inside := lines_at(lines, path, first, last):
+        if inside := lines_at(lines.of(path), first, last):
             return _distinct(inside)
-        _check_is_memory(context, path)
+        _check_is_memory(lines, path)
         raise _no_line(f"{path}:{first}")
-    if named := [line for line in lines if text in line.ids or text in line.marks]:
+    entry = ledger.LedgerStates(context.workspace).get(text)
+    if entry and entry.text:
+        candidates = lines.about([entry.text])
+    else:
+        captured = provenance.captured_bullets(context.workspace, [text])
+        candidates = lines.about((), {section.day for section in captured}, {text}) if captured else lines.every()
+    if named := [line for line in candidates if text in line.ids or text in line.marks]:
         return _distinct(named if all(line.normal == named[0].normal for line in named) else named[:1])
-    if entry := ledger.entry_states(ledger.read_ledger(context.workspace).records).get(text):
+    if entry:
         return (Target(entry.id, entry.text or ""),)
     raise NotFound(
         f'Nothing in memory has the id {text}. Ids change when lines do: "nacre search" shows the ones of today.',
@@ -274,16 +321,16 @@ def _by_id(context: ForgetContext, text: str, lines: Sequence[MemoryLine]) -> tu
     )
 
 
-def _by_place(context: ForgetContext, place: str, words: str | None, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
+def _by_place(context: ForgetContext, place: str, words: str | None, lines: MemoryLines) -> tuple[Target, ...]:
     """What stands at FILE:LINE, which must be the words behind it, if there are any; nothing where words only mention a file."""
     path, first, count = parse_place(place)
     absolute = Path(path).expanduser()
     shown = context.workspace.relative(absolute) if absolute.is_absolute() else path
-    if words and shown not in _kept_files(context.workspace, context.config):
+    if words and shown not in lines.files:
         return ()
-    _check_is_memory(context, shown)
+    _check_is_memory(lines, shown)
     first = first or 0
-    inside = lines_at(lines, shown, first, first + (count or 1) - 1)
+    inside = lines_at(lines.of(shown), first, first + (count or 1) - 1)
     if words is None:
         if not inside:
             raise _no_line(place)
@@ -292,7 +339,7 @@ def _by_place(context: ForgetContext, place: str, words: str | None, lines: Sequ
     if same := [line for line in inside if normal in (line.normal, line.own)]:
         return _distinct(same)
     now = f"“{excerpt(inside[0].whole, QUOTED)}”" if inside else say("nothing", "空")
-    elsewhere = next((line.place for line in lines if normal in (line.normal, line.own)), None)
+    elsewhere = next((line.place for line in lines.about([words]) if normal in (line.normal, line.own)), None)
     english = f"They stand in {elsewhere}." if elsewhere else "They stand in no line of memory."
     chinese = f"该文字位于 {elsewhere}。" if elsewhere else "记忆中没有任何一行是该文字。"
     raise ChangedOutside(
@@ -305,9 +352,9 @@ def _no_line(place: str) -> NotFound:
     return NotFound(f"No memory stands at {place}: it is empty, or a heading.", f"{place} 处没有记忆：为空行或标题。")
 
 
-def lines_at(lines: Sequence[MemoryLine], path: str, first: int, last: int) -> list[MemoryLine]:
-    """The lines that a span of a file means: those that lie in it, outermost ones; else the innermost around it; else its title."""
-    every = [line for line in lines if line.path == path and line.words]
+def lines_at(lines: Iterable[MemoryLine], first: int, last: int) -> list[MemoryLine]:
+    """The lines that a span of their file means: those that lie in it, outermost ones; else the innermost around it; else its title."""
+    every = [line for line in lines if line.words]
     here = [line for line in every if line.title is None]
     inside = [line for line in here if first <= line.start and line.end <= last]
     outer = [line for line in inside if not any(other is not line and other.covers(line) for other in inside)]
@@ -332,9 +379,9 @@ def _distinct(lines: Iterable[MemoryLine]) -> tuple[Target, ...]:
     return tuple(targets.values())
 
 
-def _check_is_memory(context: ForgetContext, path: str) -> None:
+def _check_is_memory(lines: MemoryLines, path: str) -> None:
     """What stands in a transcript or in the user's own library is searched, but not ours to change."""
-    if path in _kept_files(context.workspace, context.config):
+    if path in lines.files:
         return
     if path.startswith("sessions/"):
         raise BadInput(

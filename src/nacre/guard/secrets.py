@@ -97,39 +97,28 @@ def _lines_with(hints: tuple[str, ...], text: str) -> Iterator[int]:
         place = text.find("\n", match.end()) + 1 or len(text) + 1
 
 
-# No expression reaches further than this from a mark, so a second look need not read the rest again.
-REACH = 6_000
-
-
 def redact(text: str) -> Redaction:
     """The text with every secret replaced by its kind; what was marked before stays as it is."""
-    findings = list(_findings_in(text))
-    while findings:
+    findings: list[Finding] = []
+    plain, kept = text, [(0, 0)]  # where each part that is not a mark begins in the plain text, and in the original
+
+    def original(at: int) -> int:
+        begin, place = kept[bisect_right(kept, at, key=itemgetter(0)) - 1]
+        return place + at - begin
+
+    # A mark may bring two parts of a line together: look again until nothing new shows.
+    while new := [
+        Finding(finding.kind, original(finding.start), original(finding.end)) for finding in _findings_in(plain)
+    ]:
+        findings = joined(findings + new)
         parts: list[str] = []
-        marks: list[tuple[int, int]] = []
-        kept = [(0, 0)]  # where each part that is not a mark begins in the new text, and in the original
+        kept = [(0, 0)]
         for finding in findings:
             length, place = kept[-1]
-            begin = length + finding.start - place
             parts += (text[place : finding.start], _mark(finding.kind))
-            marks.append((begin, begin + len(parts[-1])))
-            kept.append((marks[-1][1], finding.end))
+            kept.append((length + len(parts[-2]) + len(parts[-1]), finding.end))
         plain = "".join((*parts, text[kept[-1][1] :]))
-
-        def original(at: int, kept: list[tuple[int, int]] = kept) -> int:
-            begin, place = kept[bisect_right(kept, at, key=itemgetter(0)) - 1]
-            return place + at - begin
-
-        # A mark may bring two parts of a line together: look again around each until nothing new shows.
-        again = [
-            Finding(finding.kind, original(begin + finding.start), original(begin + finding.end))
-            for begin, end in _around(plain, marks)
-            for finding in _findings_in(plain[begin:end])
-        ]
-        if not again:
-            return Redaction(plain, tuple(findings))
-        findings = joined(findings + again)
-    return Redaction(text, ())
+    return Redaction(plain, tuple(findings))
 
 
 def refuse_secrets(text: str) -> None:
@@ -163,21 +152,6 @@ def _findings_in(text: str) -> Findings:
     folded = fold(text)
     for finding in merged(folded.text, list(scan(folded.text))):
         yield Finding(finding.kind, *folded.original(finding.start, finding.end))
-
-
-def _around(text: str, marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Stretches of whole lines about the marks; a line that is longer than the reach is cut at a space."""
-    stretches: list[tuple[int, int]] = []
-    for start, stop in marks:
-        begin, end = max(0, start - REACH), min(stop + REACH, len(text))
-        if begin:
-            begin = next((at + 1 for cut in "\n " if (at := text.find(cut, begin, start)) >= 0), begin)
-        if end < len(text):
-            end = next((at for cut in "\n " if (at := text.rfind(cut, stop, end)) >= 0), end)
-        if stretches and begin <= stretches[-1][1]:
-            begin, _ = stretches.pop()
-        stretches.append((begin, end))
-    return stretches
 
 
 _CONTEXT = 300  # characters of an earlier message that are read with the next one

@@ -34,7 +34,7 @@ def answer(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
 
 def _scope(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
     """Who listens in a session. Nobody where that cannot be told: the plugin then gives nothing."""
-    from nacre.sources.openclaw_scope import scope_of
+    from nacre.sources.openclaw import scope_of
 
     return {"scope": scope_of(memory.places, word(event.get("sessionKey")))}
 
@@ -72,7 +72,7 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
     OpenClaw keeps none of it in its transcript, so nothing counts as known from an earlier turn.
     """
     from nacre.hooks.answering import framed, note, notice, prompt_context, remember_delivered
-    from nacre.sources.openclaw_scope import is_incognito
+    from nacre.sources.openclaw import is_incognito
 
     settings = memory.config.hooks
     if not settings.enabled or not memory.config.context.enabled or is_incognito(word(event.get("sessionKey"))):
@@ -100,7 +100,7 @@ def _agent_end(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _queue(memory: Memory, event: dict[str, Any], *, now: bool) -> dict[str, Any] | None:
-    from nacre.sources.openclaw_scope import database, is_incognito
+    from nacre.sources.openclaw import database, is_incognito
 
     key = word(event.get("sessionKey"))
     if is_incognito(key):

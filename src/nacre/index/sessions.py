@@ -27,9 +27,8 @@ from nacre.model.context import Context
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import Workspace, slug_of
 from nacre.sources import consent
-from nacre.sources.reading import open_readonly
 from nacre.sources.registry import belongs_to, group_stamp, places_of, project_name
-from nacre.sources.transcript import Mark, Places, Source, Transcript
+from nacre.sources.transcript import Mark, Places, Source, Transcript, open_readonly
 from nacre.text.chunk import stretches
 from nacre.text.stamps import Stamp
 from nacre.vault.discover import project_of, project_places

@@ -71,7 +71,7 @@ def _open_window(
 
 
 def _retry_at(tried: Sequence[JobRun], now: dt.datetime) -> dt.datetime:
-    until = tried[-1].known_until
+    until = tried[-1].ended or tried[-1].started
     return now if until > now else until + retry_wait(len(tried))
 
 
@@ -122,7 +122,7 @@ def capture_due(
     if not any(session.ended or now - session.changed >= silence for session in _uncaptured(sessions, looked)):
         return None
     failed = journal.failures(SYNC)
-    until = failed[-1].known_until if failed else now
+    until = (failed[-1].ended or failed[-1].started) if failed else now
     if len(failed) > retries or (until <= now < until + retry_wait(len(failed))):
         return None
     return PlannedRun(SYNC, None, len(failed) + 1, SESSION)

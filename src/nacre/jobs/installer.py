@@ -6,7 +6,6 @@ import difflib
 import hashlib
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -19,10 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
-from nacre.config.loading import user_config_folder
+from nacre.config.settings import user_config_folder
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import language, say
-from nacre.jobs import schedule
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.discover import agent_workspaces, openclaw_state
@@ -115,21 +113,21 @@ class Setup:
         return hashlib.sha256(os.fsencode(self.root)).hexdigest()[:8]
 
     @property
+    def heartbeat_file(self) -> Path:
+        return self.memory.workspace.root / "HEARTBEAT.md"
+
+    @property
     def language(self) -> str:
         chosen = self.memory.config.language
         return chosen if chosen in ("en", "zh") else language()
 
-    def times(self) -> dict[str, tuple[schedule.Times, ...]]:
-        expressions = {job: schedule.expressions(self.memory.config, job) for job in schedule.JOB_NAMES}
-        return {job: tuple(map(schedule.parse_cron, crons)) for job, crons in expressions.items() if crons}
-
-    def command(self, job: str) -> tuple[str, ...]:
-        """The command that runs a job unless its time was run for; the heartbeat runs whatever is due: what was missed, failed, or came
-        in the way of another. -P: a folder named nacre in the home folder must not be taken for us."""
-        what = ("--due",) if job == schedule.HEARTBEAT else (job, "--due")
+    def command(self, job: str = "") -> tuple[str, ...]:
+        """The command that runs a job unless its time was run for, or (without a name) whatever is due: also what was missed, failed, or
+        came in the way of another. -P: a folder named nacre in the home folder must not be taken for us."""
+        what = (job, "--due") if job else ("--due",)
         return (self.machine.python, "-P", "-m", "nacre", "jobs", "run", *what, "--workspace", self.root)
 
-    def shell_line(self, job: str) -> str:
+    def shell_line(self, job: str = "") -> str:
         """The command as an agent types it: by its whole path, because the Gateway's PATH is another one."""
         script = Path(self.machine.python).with_name("nacre")
         command = self.command(job)
@@ -221,19 +219,17 @@ def brief_command(command: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do to the machine and how to take it back: a file or a command, or (without either) nothing to be shown."""
+    """One thing to do to the machine: a text to change, or a command."""
 
     do: Callable[[], object]
-    undo: Callable[[], object] = lambda: None
     path: str = ""
     before: bytes | None = None
     after: bytes | None = None
     command: tuple[str, ...] = ()
-    note: str = ""
 
     @property
     def diff(self) -> str:
-        return self.note or file_diff(self.path, self.before, self.after)
+        return file_diff(self.path, self.before, self.after)
 
     def as_json(self) -> dict[str, Any]:
         return {"command": list(self.command)} if self.command else {"path": self.path, "diff": self.diff}
@@ -248,15 +244,9 @@ class Planned:
     notes: Sequence[str] = ()
 
 
-def command_step(
-    machine: Machine, command: tuple[str, ...], *, undo: tuple[str, ...] = (), lenient: bool = False
-) -> Step:
-    """Run a program, and another to take it back; a lenient step may fail."""
-    return Step(
-        partial(run_command if lenient else must_run, machine, command),
-        partial(run_command, machine, undo) if undo else lambda: None,
-        command=command,
-    )
+def command_step(machine: Machine, command: tuple[str, ...], *, lenient: bool = False) -> Step:
+    """Run a program; a lenient step may fail."""
+    return Step(partial(run_command if lenient else must_run, machine, command), command=command)
 
 
 def edit_step(
@@ -265,27 +255,18 @@ def edit_step(
     put: Callable[[bytes | None], object],
     before: bytes | None,
     after: bytes | None,
-    changed: ChangedOutside | None = None,
 ) -> Step:
     """Replace a text that is still as it was read; None: it is not there."""
 
     def do() -> None:
         if read() != before:
-            raise changed or changed_outside(name)
+            raise ChangedOutside(
+                f"{name} was changed by someone else meanwhile, so it was left alone. Run the command again.",
+                f"{name} 在此期间被他人修改，因此未作改动。请重新运行命令。",
+            )
         put(after)
 
-    def undo() -> None:
-        if read() == after:
-            put(before)
-
-    return Step(do, undo, name, before, after)
-
-
-def changed_outside(path: Path | str) -> ChangedOutside:
-    return ChangedOutside(
-        f'{path} is not as Nacre wrote it, so it was left alone. Run "nacre jobs remove", look at the file, and install again.',
-        f"{path} 与 Nacre 写入的内容不同，因此未作改动。请运行“nacre jobs remove”，检查该文件后再安装。",
-    )
+    return Step(do, name, before, after)
 
 
 def file_diff(name: str, before: bytes | None, after: bytes | None) -> str:
@@ -295,47 +276,3 @@ def file_diff(name: str, before: bytes | None, after: bytes | None) -> str:
     old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
     old_name, new_name = ("/dev/null" if data is None else name for data in (before, after))
     return redact("\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))).text
-
-
-def file_steps(
-    folder: Path, wanted: Mapping[str, bytes], possible: Sequence[str], entry: Entry, is_ours: Callable[[bytes], bool]
-) -> tuple[list[Step], list[ChangedOutside]]:
-    """What brings our files in a folder to what is wanted, and an error for each that somebody else wrote or edited. Where the record
-    has no hash of a file, `is_ours` tells by its bytes."""
-    steps, errors = [], []
-    hashes = file_hashes(entry)
-    for name in dict.fromkeys((*wanted, *possible)):
-        path = folder / name
-        before, after = disk.read_bytes(path), wanted.get(name)
-        if before == after:
-            continue
-        if before is None or (disk.digest(before) in hashes[name] if name in hashes else is_ours(before)):
-
-            def put(data: bytes | None, path: Path = path) -> None:
-                disk.remove(path) if data is None else disk.write(path, data, mode=0o644)
-
-            steps.append(edit_step(str(path), partial(disk.read_bytes, path), put, before, after))
-        else:
-            errors.append(changed_outside(path))
-    return steps, errors
-
-
-def file_hashes(entry: Entry) -> dict[str, list[str]]:
-    """The hashes that each file may have: one, or two while it is being written."""
-    files = entry.get("files")
-    return {name: some for name, some in files.items() if isinstance(some, list)} if isinstance(files, dict) else {}
-
-
-# A block of ours in a text of the user's, between two markers on lines of their own.
-
-
-def find_block(text: str, begin: str, end: str) -> tuple[int, int] | None:
-    begin, end = re.escape(begin), re.escape(end)
-    match = re.search(rf"^{begin}[ \t]*\r?\n(?:(?!{begin})[^\n]*\n)*?{end}[ \t]*(?:\r?\n|\Z)", text, re.MULTILINE)
-    return match.span() if match else None
-
-
-def recorded_lead(entry: Entry) -> str:
-    """The line ends that were written before the block."""
-    lead = entry.get("lead")
-    return lead if isinstance(lead, str) and not lead.strip("\r\n") else ""

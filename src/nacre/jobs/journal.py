@@ -5,13 +5,11 @@ Written only by who holds the lock of the jobs. A run with a beginning and no en
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -21,13 +19,6 @@ from nacre.vault import disk
 Result = Literal["done", "nothing", "partly", "failed"]
 LARGEST = 1_000_000  # bytes, from which on the oldest runs are dropped
 _LONGEST = 300  # characters of the sentence
-
-
-@cache
-def machine_id() -> str:
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return Path("/etc/machine-id").read_text(encoding="ascii").strip() or disk.host_name()
-    return disk.host_name()
 
 
 @dataclass(frozen=True)
@@ -49,10 +40,6 @@ class JobRun:
     @property
     def went_through(self) -> bool:
         return self.result is not None and self.result != "failed"
-
-    @property
-    def known_until(self) -> dt.datetime:
-        return self.ended or self.started
 
     @property
     def is_at_work(self) -> bool:
@@ -78,28 +65,16 @@ class Journal:
         last = max((at for at, run in enumerate(runs) if run.went_through), default=-1)
         return [run for run in runs[last + 1 :] if run.result == "failed"]
 
-    def looked(self, job: str, now: dt.datetime) -> dt.datetime | None:
-        """When the last run began that went through."""
-        return max((run.started for run in self.of(job) if run.went_through and run.started <= now), default=None)
-
 
 def journal_path(workspace: Workspace) -> Path:
     return workspace.machine / "jobs.jsonl"
 
 
-_cached: dict[Path, tuple[tuple[int, ...], Journal]] = {}  # a daemon looks often, and jobs run seldom
-
-
 def read_journal(workspace: Workspace) -> Journal:
-    path = journal_path(workspace)
     try:
-        about = path.stat()
-        version = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
-        if path not in _cached or _cached[path][0] != version:
-            _cached[path] = version, Journal(tuple(_runs(path.read_bytes().split(b"\n"))))
+        return Journal(tuple(_runs(journal_path(workspace).read_bytes().split(b"\n"))))
     except OSError:
         return Journal()
-    return _cached[path][1]
 
 
 def _runs(lines: Iterable[bytes]) -> Iterable[JobRun]:
@@ -183,15 +158,13 @@ def _append(workspace: Workspace, line: str) -> None:
 
 def newest_runs(runs: Sequence[JobRun], room: int) -> list[JobRun]:
     """The newest runs that fit into so many bytes, and of each job those that tell since when it works or fails."""
-    journal = Journal(tuple(runs))
-    needed: set[int] = set()
+    journal, needed = Journal(tuple(runs)), set[int]()
     for job in {run.job for run in runs}:
         good = [run for run in journal.of(job) if run.went_through]
         timed = [run for run in journal.of(job) if run.window]
         needed |= {run.number for run in (*good[-1:], *timed[-1:], *journal.failures(job)[:1])}
     for run in reversed(runs):
         room -= sum(map(len, _lines(run)))
-        if room < 0:
-            break
-        needed.add(run.number)
+        if room >= 0:
+            needed.add(run.number)
     return [run for run in runs if run.number in needed]

@@ -7,14 +7,13 @@ import os
 import re
 import shlex
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs import installer, schedule
-from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, must_run, run_command
-from nacre.jobs.schedule import HEARTBEAT, SYNC, TIDY
+from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, command_step, must_run, run_command
+from nacre.jobs.schedule import SYNC, TIDY
 from nacre.vault import disk
 
 # OpenClaw's own cron: an agent turn in an isolated session, which is told to run the job.
@@ -123,10 +122,10 @@ def _wanted_jobs(setup: Setup, present: list[Job]) -> list[Job]:
     wanted: list[Job] = []
     for job in _OPENCLAW_JOBS:
         message = job_prompt(job, setup.shell_line(job), setup.language)
-        for number, times in enumerate(setup.times().get(job, ()), start=1):
+        for number, expression in enumerate(schedule.expressions(setup.memory.config, job), start=1):
             name = job if number == 1 else f"{job}-{number}"
             name = f"{name}-{setup.mark}" if name in taken else name
-            wanted.append(Job(name, times.expression, zone, message, agent, delivers=job != SYNC))
+            wanted.append(Job(name, expression, zone, message, agent, delivers=job != SYNC))
     return wanted
 
 
@@ -141,35 +140,14 @@ def _add_command(machine: Machine, job: Job) -> tuple[str, ...]:
     return (*_CRON, "add", "--name", job.name, *timing, *whose, "--message", job.message)
 
 
-def _add_step(setup: Setup, job: Job) -> Step:
-    command = _add_command(setup.machine, job)
-
-    def undo() -> None:
-        for other in list_jobs(setup.machine):
-            if _is_own_job(setup, other) and other[:4] == job[:4]:
-                run_command(setup.machine, (*_CRON, "rm", other.id))
-
-    return Step(partial(must_run, setup.machine, command), undo, command=command)
-
-
-def _drop_step(machine: Machine, job: Job) -> Step:
-    command = (*_CRON, "rm", job.id)
-
-    def undo() -> None:
-        if job.expression and job.id not in [other.id for other in list_jobs(machine)]:
-            run_command(machine, _add_command(machine, job))
-
-    return Step(partial(must_run, machine, command), undo, command=command)
-
-
 def install_cron(setup: Setup, _entry: Entry) -> Planned:
     """Jobs that are missing or out of date. Nothing is known of a job but what OpenClaw itself says of it."""
     present = list_jobs(setup.machine)
     wanted = _wanted_jobs(setup, present)
     ours = [job for job in present if _is_own_job(setup, job)]
     kept = {job[:4] for job in wanted} & {job[:4] for job in ours}
-    steps = [_drop_step(setup.machine, job) for job in ours if job[:4] not in kept]
-    steps += [_add_step(setup, job) for job in wanted if job[:4] not in kept]
+    commands = [(*_CRON, "rm", job.id) for job in ours if job[:4] not in kept]
+    commands += [_add_command(setup.machine, job) for job in wanted if job[:4] not in kept]
     names = [job.name for job in wanted]
     notes = [
         say(
@@ -179,7 +157,7 @@ def install_cron(setup: Setup, _entry: Entry) -> Planned:
         for name in _OPENCLAW_JOBS
         if f"{name}-{setup.mark}" in names
     ]
-    return Planned(steps, {"jobs": names}, notes)
+    return Planned([command_step(setup.machine, command) for command in commands], {"jobs": names}, notes)
 
 
 def remove_cron(setup: Setup, entry: Entry) -> Planned:
@@ -192,7 +170,8 @@ def remove_cron(setup: Setup, entry: Entry) -> Planned:
             "OpenClaw 已不在本机；其网关中残留的任务只能在那里移除。",
         )
         return Planned(notes=(note,))
-    return Planned([_drop_step(setup.machine, job) for job in list_jobs(setup.machine) if _is_own_job(setup, job)])
+    jobs = [job for job in list_jobs(setup.machine) if _is_own_job(setup, job)]
+    return Planned([command_step(setup.machine, (*_CRON, "rm", job.id)) for job in jobs])
 
 
 # Our instructions in an agent's HEARTBEAT.md, between markers; written only when the user asks for them.
@@ -215,39 +194,42 @@ another point of this file wants attention.
 }
 
 
-def _read_heartbeat(setup: Setup) -> tuple[Path, bytes | None, str]:
-    path = setup.memory.workspace.root / "HEARTBEAT.md"
+def _read_heartbeat(setup: Setup) -> tuple[bytes | None, str, re.Match[str] | None]:
+    """HEARTBEAT.md: its bytes, its text, and where our block stands in it, its markers on lines of their own."""
+    path = setup.heartbeat_file
     data = disk.read_bytes(path)
     try:
-        return path, data, (data or b"").decode("utf-8")
+        text = (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(
             f"{path} is not UTF-8 text, so it was left alone. Save it as UTF-8, or leave --heartbeat out.",
             f"{path} 不是 UTF-8 文本，因此未作改动。请另存为 UTF-8，或不使用 --heartbeat。",
         ) from error
+    block = rf"^{BEGIN}[ \t]*\r?\n(?:(?!{BEGIN})[^\n]*\n)*?{END}[ \t]*(?:\r?\n|\Z)"
+    return data, text, re.search(block, text, re.MULTILINE)
 
 
-def _heartbeat_step(setup: Setup, path: Path, before: bytes | None, after: bytes | None) -> Step:
+def _heartbeat_step(setup: Setup, before: bytes | None, after: bytes | None) -> Step:
     """The change of the file as an operation of the vault, so that it can be undone like any other."""
+    read = partial(disk.read_bytes, setup.heartbeat_file)
 
     def put(data: bytes | None) -> None:
-        setup.memory.replace_file(path, data, read=disk.read_bytes(path), command="jobs")
+        setup.memory.replace_file(setup.heartbeat_file, data, read=read(), command="jobs")
 
-    return installer.edit_step("HEARTBEAT.md", partial(disk.read_bytes, path), put, before, after)
+    return installer.edit_step("HEARTBEAT.md", read, put, before, after)
 
 
 def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    path, data, text = _read_heartbeat(setup)
+    data, text, block = _read_heartbeat(setup)
     newline = "\r\n" if "\r\n" in text else "\n"
-    block = f"{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line(HEARTBEAT))}{END}\n"
-    block = block.replace("\n", newline)
-    if span := installer.find_block(text, BEGIN, END):
-        lead = installer.recorded_lead(entry)
-        after = text[: span[0]] + block + text[span[1] :]
+    new = f"{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line())}{END}\n"
+    new = new.replace("\n", newline)
+    if block:
+        lead = _recorded_lead(entry)
+        after = text[: block.start()] + new + text[block.end() :]
     else:  # a blank line before it
-        missing = 0 if not text or text.endswith(newline * 2) else 1 if text.endswith(newline) else 2
-        lead = newline * missing
-        after = text + lead + block
+        lead = newline * (0 if not text or text.endswith(newline * 2) else 1 if text.endswith(newline) else 2)
+        after = text + lead + new
     record = {"lead": lead, "made": entry.get("made") is True or data is None}
     if after == text:
         return Planned(entry=record)
@@ -255,17 +237,22 @@ def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
         "OpenClaw now takes a turn of the agent at every heartbeat, which costs tokens.",
         "OpenClaw 现在每次心跳都会让代理运行一轮，这会消耗 token。",
     )
-    return Planned([_heartbeat_step(setup, path, data, after.encode())], record, (note,))
+    return Planned([_heartbeat_step(setup, data, after.encode())], record, (note,))
 
 
 def remove_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    path, data, text = _read_heartbeat(setup)
-    span = installer.find_block(text, BEGIN, END)
-    if data is None or not span:
+    data, text, block = _read_heartbeat(setup)
+    if not block:
         return Planned()
-    head, rest, lead = text[: span[0]], text[span[1] :], installer.recorded_lead(entry)
+    head, rest, lead = text[: block.start()], text[block.end() :], _recorded_lead(entry)
     if lead and head.endswith(lead):
         # Where something was written below our block, a last line without an end keeps the one that it was given.
         head = head.removesuffix(lead) + (lead[: len(lead) // 2] if rest and lead.count("\n") > 1 else "")
     after = (head + rest).encode()
-    return Planned([_heartbeat_step(setup, path, data, None if not after and entry.get("made") is True else after)])
+    return Planned([_heartbeat_step(setup, data, after or (None if entry.get("made") is True else after))])
+
+
+def _recorded_lead(entry: Entry) -> str:
+    """The line ends that were written before the block."""
+    lead = entry.get("lead")
+    return lead if isinstance(lead, str) and not lead.strip("\r\n") else ""

@@ -23,6 +23,7 @@ from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, in_words
 from nacre.model.context import Context
 from nacre.model.session import SessionFile
 from nacre.model.workspace import Workspace
+from nacre.vault import disk
 from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Runner:
 
     @property
     def rules(self) -> Rules:
-        return rules(self.context.config.jobs, journal.machine_id())
+        return rules(self.context.config.jobs, disk.host_name())
 
     @property
     def jobs(self) -> tuple[schedule.Job, ...]:
@@ -298,8 +299,8 @@ def _capture_run(memory: Memory, sessions: list[SessionFile], past: Journal, *, 
 def last_capture(memory: Memory, past: Journal) -> dt.datetime | None:
     """When the last capture began that went through, by a job or by a command; none before the first."""
     now, synced = memory.clock.now(), memory.synced()
-    times = [at for at in (past.looked(SYNC, now), synced) if at and at <= now]
-    return max(times, default=None) if synced else None
+    times = [synced, *(run.started for run in past.of(SYNC) if run.went_through)]
+    return max((at for at in times if at and at <= now), default=None) if synced else None
 
 
 def _sessions(memory: Memory, ended: Collection[str], *, timed: bool) -> list[SessionFile]:

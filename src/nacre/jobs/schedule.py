@@ -1,4 +1,4 @@
-"""When each job runs: cron expressions in the user's time zone, in words, and in the form of each scheduler."""
+"""When each job runs: cron expressions in the user's time zone, and in words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import product, repeat
+from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from nacre.clock import Clock
@@ -135,131 +135,3 @@ def in_words(expressions: tuple[str, ...]) -> str:
             explained = explain(expression)
             words.append(explained[0].lower() + explained[1:])
     return say("; ", "；").join(words)
-
-
-# The times in the words of each scheduler: calendar events, moved where a scheduler knows no zones.
-
-MINUTES, HOURS = frozenset(range(60)), frozenset(range(24))
-DAYS, MONTHS, WEEKDAYS = frozenset(range(1, 32)), frozenset(range(1, 13)), frozenset(range(7))
-_WEEKDAY_NAMES = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
-_MOST_EVENTS = 1000
-
-
-@dataclass(frozen=True)
-class Times:
-    """A cron expression as sets of numbers; Sunday is weekday 0."""
-
-    expression: str
-    minutes: frozenset[int]
-    hours: frozenset[int]
-    days: frozenset[int]
-    months: frozenset[int]
-    weekdays: frozenset[int]
-
-    @property
-    def day_sets(self) -> list[tuple[frozenset[int], frozenset[int]]]:
-        """Days of the month with weekdays; where both are named cron means either, so each alone."""
-        if self.days != DAYS and self.weekdays != WEEKDAYS:
-            return [(self.days, WEEKDAYS), (DAYS, self.weekdays)]
-        return [(self.days, self.weekdays)]
-
-
-def parse_cron(expression: str) -> Times:
-    """The expression as sets; `BadSetting` for what only our own scheduler understands."""
-    from cronsim import CronSim
-
-    cron = CronSim(expression, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
-    weekdays = frozenset(day % 7 for day in cron.weekdays if isinstance(day, int))
-    days = frozenset(cron.days)
-    special = min(days) < 0 or not all(isinstance(day, int) for day in cron.weekdays)  # the last Friday, the last day
-    if special or (cron.day_and and days != DAYS and weekdays != WEEKDAYS):
-        raise _not_expressible(expression)
-    minutes, hours, months = map(frozenset, (cron.minutes, cron.hours, cron.months))
-    return Times(expression.upper(), minutes, hours, days, months, weekdays)
-
-
-def _not_expressible(expression: str) -> BadSetting:
-    return BadSetting(
-        f'"{expression}" cannot be told to this machine\'s scheduler; use five plain fields, or let the daemon run the jobs '
-        f'("nacre serve").',
-        f"本机的计划程序无法表达“{expression}”；请使用五个普通字段，或让守护进程运行任务（“nacre serve”）。",
-    )
-
-
-def zone_difference(clock: Clock, moment: dt.datetime | None = None) -> dt.timedelta:
-    """How far the user's time is ahead of the system's, now or at a moment."""
-    moment = moment or clock.now()
-    own, system = clock.local(moment).utcoffset(), moment.astimezone(None).utcoffset()
-    return (own or dt.timedelta()) - (system or dt.timedelta())
-
-
-def changes_within_a_year(clock: Clock) -> bool:
-    """Whether clock changes move the user's and the system's time apart or together in the coming year."""
-    now = clock.now()
-    return len({zone_difference(clock, now + dt.timedelta(days=days)) for days in range(0, 366, 7)}) > 1
-
-
-def shifted(times: Times, ahead: dt.timedelta) -> list[Times]:
-    """The same moments by a clock that is behind by that much, in as few expressions as possible."""
-    if not ahead:
-        return [times]
-    any_date = times.days == DAYS and times.months == MONTHS
-    hours: defaultdict[tuple[int, int], set[int]] = defaultdict(set)  # by the days that they move, and the minute
-    for hour, minute in product(times.hours, times.minutes):
-        day, rest = divmod(hour * 60 + minute - round(ahead.total_seconds() / 60), 24 * 60)
-        hours[0 if any_date and times.weekdays == WEEKDAYS else day, rest % 60].add(rest // 60)
-    if not any_date and any(day for day, _ in hours):
-        raise BadSetting(
-            f'"{times.expression}" falls on another day by this system\'s clock, and its scheduler knows no time zones. '
-            f'Leave days and months out of it, or let the daemon run the jobs ("nacre serve").',
-            f"按本机时钟，“{times.expression}”会落在另一天，而本机的计划程序不支持时区。请不要限定日期和月份，"
-            f"或让守护进程运行任务（“nacre serve”）。",
-        )
-    minutes: defaultdict[tuple[int, frozenset[int]], set[int]] = defaultdict(set)
-    for (day, minute), some in hours.items():
-        minutes[day, frozenset(some)].add(minute)
-    moved: list[Times] = []
-    for (day, at), some in sorted(minutes.items(), key=lambda item: (item[0][0], sorted(item[1]))):
-        new = replace(
-            times,
-            minutes=frozenset(some),
-            hours=at,
-            weekdays=frozenset((weekday + day) % 7 for weekday in times.weekdays),
-        )
-        numbers = (new.minutes, new.hours, new.days, new.months, new.weekdays)
-        moved.append(replace(new, expression=" ".join(map(_field, numbers, (MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS)))))
-    return moved
-
-
-def _field(some: frozenset[int], everything: frozenset[int], width: int = 0) -> str:
-    return "*" if some == everything else ",".join(f"{number:0{width}d}" for number in sorted(some))
-
-
-def calendar_events(times: Times, zone: str | None) -> tuple[str, ...]:
-    """The times as systemd wants them (OnCalendar)."""
-    months, hours, minutes = (
-        _field(*pair, 2) for pair in ((times.months, MONTHS), (times.hours, HOURS), (times.minutes, MINUTES))
-    )
-    events = []
-    for days, weekdays in times.day_sets:
-        named = "" if weekdays == WEEKDAYS else ",".join(_WEEKDAY_NAMES[day] for day in sorted(weekdays)) + " "
-        events.append(f"{named}*-{months}-{_field(days, DAYS, 2)} {hours}:{minutes}:00{f' {zone}' if zone else ''}")
-    return tuple(events)
-
-
-def calendar_intervals(times: Times) -> tuple[dict[str, int], ...]:
-    """The times as launchd wants them (StartCalendarInterval): one for each moment, what is not named being any."""
-    intervals: list[dict[str, int]] = []
-    for days, weekdays in times.day_sets:
-        fields = (
-            ("Month", times.months, MONTHS),
-            ("Day", days, DAYS),
-            ("Weekday", weekdays, WEEKDAYS),
-            ("Hour", times.hours, HOURS),
-            ("Minute", times.minutes, MINUTES),
-        )
-        named = [[(name, number) for number in sorted(some)] for name, some, everything in fields if some != everything]
-        intervals += [dict(moment) for moment in product(*named)]
-    if len(intervals) > _MOST_EVENTS:
-        raise _not_expressible(times.expression)
-    return tuple(intervals)

@@ -1,6 +1,7 @@
-"""Install what runs the jobs, and remove it: timers of systemd, agents of launchd, the crontab, OpenClaw's cron; and HEARTBEAT.md.
+"""Install what runs the jobs, and remove it: a timer of systemd, an agent of launchd, a line in the crontab, OpenClaw's cron; and HEARTBEAT.md.
 
-Each is a `Scheduler`: whether the machine has it, and the steps that install and remove it. One is chosen, planned, applied and recorded.
+The first three look every few minutes whether anything is due: when that is, is known here alone, in the user's time zone. Each is a
+`Scheduler`: whether the machine has it, and the steps that install and remove it. One is chosen, planned, applied and recorded.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from nacre.clock import duration
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import say
-from nacre.jobs import installer, openclaw, schedule
+from nacre.jobs import installer, openclaw
 from nacre.jobs.installer import (
     HEARTBEAT_BLOCK,
     Entry,
@@ -31,8 +31,11 @@ from nacre.jobs.installer import (
     must_run,
     run_command,
 )
-from nacre.jobs.schedule import JOB_NAMES, shifted, zone_difference
+from nacre.jobs.schedule import JOB_NAMES
 from nacre.vault import disk
+
+_MINUTES = 5  # between two looks at what is due
+Command = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -44,17 +47,72 @@ class Scheduler:
     remove: Callable[[Setup, Entry], Planned]
 
 
-# systemd: one service and one timer for each job.
+@dataclass(frozen=True)
+class FileScheduler:
+    """A scheduler that reads files of ours, and has to be told of them and of their end."""
+
+    is_here: Callable[[Setup], bool]
+    folder: Callable[[Machine], Path]
+    files: Callable[[Setup], Mapping[str, bytes]]
+    earlier: Callable[[Setup], Sequence[str]]  # names of files that earlier versions wrote, one for each job
+    is_ours: Callable[[Setup, bytes], bool]
+    load: Callable[[Sequence[Path]], Sequence[Command]]
+    unload: Callable[[Sequence[Path]], Sequence[Command]]
+    note: tuple[str, str] | None = None
+
+    def install(self, setup: Setup, entry: Entry) -> Planned:
+        """Files that are missing or out of date, and the commands that make the scheduler know them."""
+        wanted, folder = self.files(setup), self.folder(setup.machine)
+        steps, present = self._steps(setup, wanted)
+        if not steps and entry.get("complete"):
+            return Planned(entry={})
+        off = [command_step(setup.machine, command, lenient=True) for command in self.unload(present)]
+        on = [command_step(setup.machine, command) for command in self.load([folder / name for name in wanted])]
+        return Planned([*off, *steps, *on], {}, [say(*self.note)] if self.note else [])
+
+    def remove(self, setup: Setup, _entry: Entry) -> Planned:
+        """The scheduler told of the end and the files removed, also when it does not answer any more."""
+        steps, present = self._steps(setup, {})
+        off, on = (
+            [command_step(setup.machine, command, lenient=True) for command in commands]
+            for commands in (self.unload(present), self.load([]))
+        )
+        return Planned([*off, *steps, *on] if present else [])
+
+    def _steps(self, setup: Setup, wanted: Mapping[str, bytes]) -> tuple[list[Step], list[Path]]:
+        """The steps that bring our files to what is wanted, and those of them that are there now."""
+        steps, present = [], []
+        for name in (*self.files(setup), *self.earlier(setup)):
+            path = self.folder(setup.machine) / name
+            before, after = disk.read_bytes(path), wanted.get(name)
+            if before is not None and not self.is_ours(setup, before):
+                if wanted:
+                    raise ChangedOutside(
+                        f"{path} was not written by Nacre for this workspace, so it was left alone. Move it away, and install again.",
+                        f"{path} 不是 Nacre 为此工作区写入的，因此未作改动。请将其移走后再安装。",
+                    )
+                continue
+            present += [path] if before is not None else []
+            if before != after:
+                put = partial(_put_file, path)
+                steps.append(installer.edit_step(str(path), partial(disk.read_bytes, path), put, before, after))
+        return steps, present
+
+
+def _put_file(path: Path, data: bytes | None) -> None:
+    disk.remove(path) if data is None else disk.write(path, data, mode=0o644)
+
+
+# systemd: a service and its timer.
 
 _SYSTEMCTL = ("systemctl", "--user")
-_RELOAD = (*_SYSTEMCTL, "daemon-reload")
 _HEAD = '# Written by "nacre jobs install" for {root}; "nacre jobs remove" takes it back.\n'
 
-# 11: another process is at work on the memory; the next heartbeat sees to what is left.
+# 11: another process is at work on the memory; the next look sees to what is left.
 # Nothing that wants a mount namespace or forbids executable memory: user managers often may not, and models need it.
 _SERVICE = """\
 [Unit]
-Description=Nacre {job} for {root}
+Description=Nacre jobs for {root}
 
 [Service]
 Type=oneshot
@@ -73,10 +131,10 @@ SystemCallArchitectures=native
 
 _TIMER = """\
 [Unit]
-Description=When Nacre {job} runs for {root}
+Description=When Nacre jobs run for {root}
 
 [Timer]
-{events}Persistent=true
+OnCalendar=*:0/{minutes}
 RandomizedDelaySec={jitter}
 
 [Install]
@@ -84,28 +142,15 @@ WantedBy=timers.target
 """
 
 
-def _systemd_folder(machine: Machine) -> Path:
-    base = machine.env.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else machine.home / ".config") / "systemd" / "user"
-
-
-def systemd_units(setup: Setup) -> dict[str, str]:
+def systemd_units(setup: Setup) -> dict[str, bytes]:
     head, shown = _systemd_head(setup), setup.root.rstrip("\\").replace("%", "%%")
-    config = setup.memory.config
-    jitter = f"{min(duration(config.jobs.jitter).total_seconds(), 3600):.0f}s"
+    jitter = f"{min(duration(setup.memory.config.jobs.jitter).total_seconds(), 60 * _MINUTES):.0f}s"
     environment = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in setup.carried().items())
-    units: dict[str, str] = {}
-    for job, some in setup.times().items():
-        events = "".join(
-            f"OnCalendar={event}\n" for times in some for event in schedule.calendar_events(times, config.timezone)
-        )
-        command = exec_line(setup.command(job))
-        service = _SERVICE.format(job=job, root=shown, command=command, environment=environment)
-        units[f"nacre-{job}@{setup.mark}.service"] = head + service
-        units[f"nacre-{job}@{setup.mark}.timer"] = head + _TIMER.format(
-            job=job, root=shown, events=events, jitter=jitter
-        )
-    return units
+    service = _SERVICE.format(root=shown, command=exec_line(setup.command()), environment=environment)
+    timer = _TIMER.format(root=shown, minutes=_MINUTES, jitter=jitter)
+    return {
+        f"nacre@{setup.mark}.{kind}": (head + text).encode() for kind, text in (("service", service), ("timer", timer))
+    }
 
 
 def _systemd_head(setup: Setup) -> str:
@@ -117,188 +162,76 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def exec_line(command: tuple[str, ...]) -> str:
+def exec_line(command: Command) -> str:
     """A command line for ExecStart, where also variables would be filled in; but in the program's own name they are not."""
     program, *rest = (_quoted(word.replace("$", "$$")) for word in command)
     return " ".join([f"/usr/bin/env {program}" if "$" in command[0] else program, *rest])
 
 
-def _systemd_files(setup: Setup, entry: Entry, wanted: Mapping[str, bytes]) -> tuple[list[Step], list[ChangedOutside]]:
-    names = [f"nacre-{job}@{setup.mark}.{kind}" for job in JOB_NAMES for kind in ("service", "timer")]
-    head = _systemd_head(setup).encode()
-    folder = _systemd_folder(setup.machine)
-    return installer.file_steps(folder, wanted, names, entry, lambda data: data.startswith(head))
+def _timers(paths: Sequence[Path]) -> list[str]:
+    return [path.name for path in paths if path.suffix == ".timer"]
 
 
-def _install_systemd(setup: Setup, entry: Entry) -> Planned:
-    """Units that are missing or out of date, and the calls that make systemd know them."""
-    wanted = {name: text.encode() for name, text in systemd_units(setup).items()}
-    files, errors = _systemd_files(setup, entry, wanted)
-    if errors:
-        raise errors[0]
-    if not files and entry.get("complete"):
-        return Planned(entry=_record_of(wanted))
-    call = partial(command_step, setup.machine)
-    timers = tuple(name for name in wanted if name.endswith(".timer"))
-    removed = tuple(Path(step.path).name for step in files if step.after is None and step.path.endswith(".timer"))
-    steps = [call((*_SYSTEMCTL, "disable", "--now", *removed), lenient=True)] if removed else []
-    # A step that does nothing, so that systemd is told anew after the files were taken back.
-    steps += [Step(lambda: None, partial(run_command, setup.machine, _RELOAD)), *files, call(_RELOAD)]
-    if timers:
-        # Taken back, a first installation leaves nothing switched on; a later one goes on with what it was.
-        first = not any(step.before for step in files) and not entry.get("complete")
-        stop = (*_SYSTEMCTL, "disable", "--now", *timers) if first else ()
-        steps += [call((*_SYSTEMCTL, "enable", *timers), undo=stop), call((*_SYSTEMCTL, "restart", *timers))]
-    note = say(
-        'The timers run while you are logged in, and catch up when you come back; "loginctl enable-linger" lets them run always.',
-        "计时器在您登录期间运行，错过的会在您回来后补上；“loginctl enable-linger”可让它们一直运行。",
-    )
-    return Planned(steps, _record_of(wanted), (note,))
+_SYSTEMD = FileScheduler(
+    lambda setup: not run_command(setup.machine, (*_SYSTEMCTL, "show-environment"), timeout=20).code,
+    lambda machine: Path(machine.env.get("XDG_CONFIG_HOME") or machine.home / ".config") / "systemd" / "user",
+    systemd_units,
+    lambda setup: [f"nacre-{job}@{setup.mark}.{kind}" for job in JOB_NAMES for kind in ("service", "timer")],
+    lambda setup, data: data.startswith(_systemd_head(setup).encode()),
+    lambda paths: [
+        (*_SYSTEMCTL, "daemon-reload"),
+        *([(*_SYSTEMCTL, "enable", "--now", *_timers(paths))] if paths else []),
+    ],
+    lambda paths: [(*_SYSTEMCTL, "disable", "--now", *_timers(paths))] if paths else [],
+    (
+        'The timer runs while you are logged in, and catches up when you come back; "loginctl enable-linger" lets it run always.',
+        "计时器在您登录期间运行，错过的会在您回来后补上；“loginctl enable-linger”可让它一直运行。",
+    ),
+)
 
 
-def _record_of(files: Mapping[str, bytes]) -> Entry:
-    return {"files": {name: [disk.digest(data)] for name, data in files.items()}}
-
-
-def _remove_systemd(setup: Setup, entry: Entry) -> Planned:
-    """Timers switched off and their files removed; also when systemd does not answer any more."""
-    files, errors = _systemd_files(setup, entry, {})
-    folder, timers = _systemd_folder(setup.machine), [f"nacre-{job}@{setup.mark}.timer" for job in JOB_NAMES]
-    links = [link for name in timers if (link := folder / "timers.target.wants" / name).is_symlink()]
-    enabled = [name for name in timers if (folder / name).exists() or name in [link.name for link in links]]
-    notes = [str(error) for error in errors]
-    if not files and not enabled:
-        return Planned(notes=notes)
-    call = partial(command_step, setup.machine, lenient=True)
-    verbs = (("disable", "--now"), ("clean", "--what=state")) if enabled else ()
-    # systemctl removes the links by which timers were enabled, where it still answers.
-    note = say("link, removed", "链接，移除")
-    unlinks = [Step(partial(link.unlink, missing_ok=True), path=str(link), note=note) for link in links]
-    return Planned(
-        [*(call((*_SYSTEMCTL, *verb, *enabled)) for verb in verbs), *files, *unlinks, call(_RELOAD)], notes=notes
-    )
-
-
-# launchd: one property list for each job. It knows no time zones: the times are those of the system's clock.
+# launchd: a property list.
 
 
 def property_lists(setup: Setup) -> dict[str, bytes]:
-    ahead = zone_difference(setup.memory.clock)
-    made: dict[str, bytes] = {}
-    for job, some in setup.times().items():
-        label = f"nacre.{job}.{setup.mark}"
-        values: dict[str, Any] = {
-            "Label": label,
-            "ProgramArguments": list(setup.command(job)),
-            "StartCalendarInterval": [
-                interval
-                for times in some
-                for local in shifted(times, ahead)
-                for interval in schedule.calendar_intervals(local)
-            ],
-            "ProcessType": "Background",
-            "LowPriorityIO": True,
-            "Nice": 10,
-            "Umask": 0o077,
-            "StandardOutPath": "/dev/null",  # the journal of runs keeps what came of it
-            "StandardErrorPath": "/dev/null",
-        }
-        if carried := setup.carried():
-            values["EnvironmentVariables"] = carried
-        made[f"{label}.plist"] = plistlib.dumps(values)
-    return made
+    values = {
+        "Label": f"nacre.{setup.mark}",
+        "ProgramArguments": list(setup.command()),
+        "StartInterval": 60 * _MINUTES,
+        "ProcessType": "Background",
+        "LowPriorityIO": True,
+        "Nice": 10,
+        "Umask": 0o077,
+        "StandardOutPath": "/dev/null",  # the journal of runs keeps what came of it
+        "StandardErrorPath": "/dev/null",
+        "EnvironmentVariables": setup.carried(),
+    }
+    return {f"nacre.{setup.mark}.plist": plistlib.dumps(values)}
 
 
-def _launchd_files(
-    setup: Setup, entry: Entry, wanted: Mapping[str, bytes]
-) -> tuple[Path, list[Step], list[ChangedOutside]]:
-    def is_ours(data: bytes) -> bool:
-        try:
-            return bool(plistlib.loads(data)["ProgramArguments"][-2:] == ["--workspace", setup.root])
-        except (plistlib.InvalidFileException, ValueError, KeyError, TypeError):
-            return False
-
-    folder = setup.machine.home / "Library" / "LaunchAgents"
-    names = [f"nacre.{job}.{setup.mark}.plist" for job in JOB_NAMES]
-    return folder, *installer.file_steps(folder, wanted, names, entry, is_ours)
-
-
-def _unload(path: str) -> tuple[str, ...]:
-    return ("launchctl", "bootout", f"gui/{os.getuid()}/{Path(path).stem}")
-
-
-def _install_launchd(setup: Setup, entry: Entry) -> Planned:
-    """Property lists that are missing or out of date, each loaded anew."""
-    wanted = property_lists(setup)
-    folder, files, errors = _launchd_files(setup, entry, wanted)
-    if errors:
-        raise errors[0]
-    steps: list[Step] = []
-    for step in files:
-        if step.before is not None:
-            steps.append(command_step(setup.machine, _unload(step.path), lenient=True))
-        steps.append(step)
-    changed = {step.path for step in files}
-    for path in (str(folder / name) for name in wanted):
-        if not entry.get("complete") or path in changed:
-            load = ("launchctl", "bootstrap", f"gui/{os.getuid()}", path)
-            steps.append(command_step(setup.machine, load, undo=_unload(path)))
-    return Planned(steps, _record_of(wanted), _zone_notes(setup) if steps else ())
-
-
-def _remove_launchd(setup: Setup, entry: Entry) -> Planned:
-    _, files, errors = _launchd_files(setup, entry, {})
-    steps = [part for step in files for part in (command_step(setup.machine, _unload(step.path), lenient=True), step)]
-    return Planned(steps, notes=[str(error) for error in errors])
-
-
-def _zone_notes(setup: Setup) -> list[str]:
-    changes = schedule.changes_within_a_year(setup.memory.clock)
-    if not zone_difference(setup.memory.clock) and not changes:
-        return []
-    zone = setup.memory.config.timezone
-    note = say(
-        f"This scheduler knows no time zones: the times of {zone} were converted to the system's.",
-        f"此计划程序不支持时区：{zone} 的时间已换算为系统时间。",
-    )
-    again = say(' Run "nacre jobs install" again after a clock change.', "夏令时切换后请重新运行“nacre jobs install”。")
-    return [note + (again if changes else "")]
+_LAUNCHD = FileScheduler(
+    lambda setup: setup.machine.platform == "darwin" and setup.machine.where("launchctl") is not None,
+    lambda machine: machine.home / "Library" / "LaunchAgents",
+    property_lists,
+    lambda setup: [f"nacre.{job}.{setup.mark}.plist" for job in JOB_NAMES],
+    lambda setup, data: setup.mark.encode() in data and b"<string>nacre</string>" in data,
+    lambda paths: [("launchctl", "bootstrap", f"gui/{os.getuid()}", str(path)) for path in paths],
+    lambda paths: [("launchctl", "bootout", f"gui/{os.getuid()}/{path.stem}") for path in paths],
+)
 
 
 # The user's crontab.
 
-_CRONTAB_LINE = 990  # bytes that classic crons read of a line
+
+def cron_line(setup: Setup) -> str:
+    """The command as cron hands it to the shell; a bare % would end it. What came of it stands in the journal of runs."""
+    carried = [f"{name}={value}" for name, value in setup.carried().items()]
+    command = shlex.join([*(["env", *carried] if carried else []), *setup.command()])
+    return f"{command} >/dev/null 2>&1".replace("%", "\\%")
 
 
 def _cron_markers(setup: Setup) -> tuple[str, str]:
     return f"# nacre {setup.mark} begin", f"# nacre {setup.mark} end"
-
-
-def _cron_block(setup: Setup, before: str, zone: str | None) -> str:
-    """Our lines with their markers; `zone` is for a cron that knows zones."""
-    begin, end = _cron_markers(setup)
-    ahead = zone_difference(setup.memory.clock)
-    lines = [begin, f"CRON_TZ={zone}"] if zone else [begin]
-    for job, some in setup.times().items():
-        moved = [local for times in some for local in ([times] if zone else shifted(times, ahead))]
-        lines += [f"{times.expression} {cron_line(setup, job)}" for times in moved]
-    longest = max(len(line.encode()) for line in lines)
-    if longest > _CRONTAB_LINE:
-        raise BadInput(
-            f"A line for cron would be {longest} bytes long, and cron reads {_CRONTAB_LINE}; use a shorter path.",
-            f"cron 的一行将有 {longest} 字节，而 cron 只读取 {_CRONTAB_LINE} 字节；请使用较短的路径。",
-        )
-    if zone:  # a variable holds for every line below it: the user's own lines get back what was in force
-        zones = re.findall(r"^[ \t]*CRON_TZ[ \t]*=[ \t]*(.*?)[ \t]*$", before, re.MULTILINE)
-        lines.append(f"CRON_TZ={zones[-1] if zones else ''}")
-    return "\n".join([*lines, end]) + "\n"
-
-
-def cron_line(setup: Setup, job: str) -> str:
-    """The command as cron hands it to the shell; a bare % would end it. What came of it stands in the journal of runs."""
-    carried = [f"{name}={value}" for name, value in setup.carried().items()]
-    command = shlex.join([*(["env", *carried] if carried else []), *setup.command(job)])
-    return f"{command} >/dev/null 2>&1".replace("%", "\\%")
 
 
 def _read_crontab(machine: Machine) -> bytes | None:
@@ -311,84 +244,51 @@ def _read_crontab(machine: Machine) -> bytes | None:
     raise installer.command_failed(command, ran)
 
 
-def _crontab_step(machine: Machine, before: bytes | None, after: str | None) -> Step:
+def _crontab_step(machine: Machine, before: bytes | None, after: str) -> Step:
     def put(data: bytes | None) -> None:
-        must_run(machine, ("crontab", "-r" if data is None else "-"), data)
+        must_run(machine, ("crontab", "-" if data else "-r"), data)
 
-    changed = ChangedOutside(
-        "The crontab was changed by someone else meanwhile; nothing was written. Run the command again.",
-        "crontab 在此期间被他人修改；未写入任何内容。请重新运行命令。",
-    )
-    data = None if after is None else after.encode("utf-8", "surrogateescape")
-    return installer.edit_step("crontab", partial(_read_crontab, machine), put, before, data, changed)
+    data = after.encode("utf-8", "surrogateescape") or None
+    return installer.edit_step("crontab", partial(_read_crontab, machine), put, before, data)
 
 
-def _split_crontab(setup: Setup, text: str) -> tuple[str, str, str] | None:
-    """What stands above our block, lines that somebody put between our markers, and what stands below it; None without a block."""
+def _without_our_lines(setup: Setup, text: str) -> str:
+    """A crontab without our lines; what somebody put between our markers stays."""
     begin, end = _cron_markers(setup)
-    span = installer.find_block(text, begin, end)
-    if span is None:
-        if re.search(rf"^(?:{begin}|{end})[ \t]*$", text, re.MULTILINE):
-            raise BadInput(
-                f'The crontab holds only one of the lines "{begin}" and "{end}"; put it right with '
-                f'"crontab -e", or take out the lines between them.',
-                f"crontab 中只剩“{begin}”和“{end}”之一；请用“crontab -e”改正，或删除其间的行。",
-            )
-        return None
     place = shlex.join(["--workspace", setup.root]).replace("%", "\\%")
-    foreign = [
-        line
-        for line in text[slice(*span)].splitlines(keepends=True)
-        if line.strip() not in (begin, end) and place not in line and not line.startswith("CRON_TZ=")
-    ]
-    return text[: span[0]], "".join(foreign), text[span[1] :]
+    kept, is_inside = [], False
+    for line in text.splitlines(keepends=True):
+        if line.strip() in (begin, end):
+            is_inside = line.strip() == begin
+        elif not (is_inside and (place in line or line.startswith("CRON_TZ="))):  # earlier versions wrote a time zone
+            kept.append(line)
+    return "".join(kept)
 
 
-def _install_cron(setup: Setup, entry: Entry) -> Planned:
-    """The crontab with our block up to date, at the place where it stands, else at the end."""
+def _install_cron(setup: Setup, _entry: Entry) -> Planned:
+    """The crontab with our lines up to date, where they stand, else at the end."""
     before = _read_crontab(setup.machine)
     text = (before or b"").decode("utf-8", "surrogateescape")
-    version = run_command(setup.machine, ("crontab", "-V"), timeout=20)
-    # Only cronie understands CRON_TZ; Debian's, BSD's and busybox's do not.
-    zone = setup.memory.config.timezone if "cronie" in (version.out + version.err).lower() else None
-    if parts := _split_crontab(setup, text):
-        head, foreign, rest = parts
-        lead = installer.recorded_lead(entry)
-        wanted = head + _cron_block(setup, head, zone) + foreign + rest
-    else:
-        lead = "\n" if text and not text.endswith("\n") else ""
-        wanted = text + lead + _cron_block(setup, text, zone)
-    record = {"lead": lead, "made": entry.get("made") is True or before is None}
-    if wanted == text:
-        return Planned(entry=record)
-    return Planned([_crontab_step(setup.machine, before, wanted)], record, [] if zone else _zone_notes(setup))
+    begin, end = _cron_markers(setup)
+    block = f"{begin}\n*/{_MINUTES} * * * * {cron_line(setup)}\n{end}\n"
+    if block in text:
+        return Planned(entry={})
+    kept = _without_our_lines(setup, text)
+    after = kept + ("" if not kept or kept.endswith("\n") else "\n") + block
+    return Planned([_crontab_step(setup.machine, before, after)], {})
 
 
-def _remove_cron(setup: Setup, entry: Entry) -> Planned:
-    """The crontab without our block: what the user added inside it stays, and no line of others is touched."""
+def _remove_cron(setup: Setup, _entry: Entry) -> Planned:
     before = _read_crontab(setup.machine) if setup.machine.where("crontab") else None
-    parts = _split_crontab(setup, (before or b"").decode("utf-8", "surrogateescape"))
-    if parts is None:
-        return Planned()
-    head, foreign, rest = parts
-    if not foreign and not rest:
-        head = head.removesuffix(installer.recorded_lead(entry))  # the last line had no end, and has none again
-    after = head + foreign + rest
-    return Planned([_crontab_step(setup.machine, before, None if not after and entry.get("made") is True else after)])
+    text = (before or b"").decode("utf-8", "surrogateescape")
+    after = _without_our_lines(setup, text)
+    return Planned([_crontab_step(setup.machine, before, after)] if after != text else [])
 
 
 # In the order in which they are chosen: OpenClaw last, because there each run costs a turn of the agent.
-SCHEDULERS = {
-    "systemd": Scheduler(
-        lambda setup: not run_command(setup.machine, (*_SYSTEMCTL, "show-environment"), timeout=20).code,
-        _install_systemd,
-        _remove_systemd,
-    ),
-    "launchd": Scheduler(
-        lambda setup: setup.machine.platform == "darwin" and setup.machine.where("launchctl") is not None,
-        _install_launchd,
-        _remove_launchd,
-    ),
+SCHEDULERS: dict[str, Scheduler | FileScheduler] = {
+    "systemd": _SYSTEMD,
+    "launchd": _LAUNCHD,
     "cron": Scheduler(lambda setup: setup.machine.where("crontab") is not None, _install_cron, _remove_cron),
     "openclaw": Scheduler(
         lambda setup: bool(setup.machine.where("openclaw") and openclaw.workspace_agent(setup)),
@@ -415,7 +315,7 @@ class ServicePlan:
 
     @property
     def shown(self) -> tuple[Step, ...]:
-        return tuple(step for planned in self.changes.values() for step in planned.steps if step.path or step.command)
+        return tuple(step for planned in self.changes.values() for step in planned.steps)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -451,7 +351,7 @@ def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
 
 def plan_install(setup: Setup, wanted: str = AUTO, *, with_heartbeat: bool = False) -> ServicePlan:
     """What has to be done so that the jobs run; what another scheduler was told earlier is taken back."""
-    installer.refuse_control_characters(*setup.command(""), *setup.carried().values())
+    installer.refuse_control_characters(*setup.command(), *setup.carried().values())
     record = installer.read_installed(setup.memory.workspace)
     kind = choose_scheduler(setup, wanted)
     names = [*([kind] if kind else []), *([HEARTBEAT_BLOCK] if with_heartbeat else [])]
@@ -499,34 +399,21 @@ def apply_plan(plan: ServicePlan) -> None:
 
 
 def _install(setup: Setup, name: str, steps: Sequence[Step], entry: Entry) -> None:
+    """Carry out an installation; one that fails is taken back whole. It is written down first: it may be cut short at any step."""
     workspace = setup.memory.workspace
-    before = installer.read_installed(workspace).get(name)
-    if not steps and (before or {}).get("complete"):
+    if not steps and installer.read_installed(workspace).get(name, {}).get("complete"):
         return
-    # Written down first: whenever this is cut short, each file may be what it was, or what it is to be.
-    old, new = installer.file_hashes(before or {}), installer.file_hashes(entry)
-    files = {path: [*old.get(path, ()), *new.get(path, ())] for path in {**old, **new}}
-    under_way = {**entry, **({"files": files} if files else {}), "complete": False}
-    installer.record_installed(workspace, name, under_way)
+    installer.record_installed(workspace, name, {**entry, "complete": False})
     try:
         apply_steps(steps)
     except BaseException:
         with contextlib.suppress(NacreError, OSError):
-            if before is not None or not _PARTS[name].remove(setup, entry).steps:
-                installer.record_installed(workspace, name, before)
+            apply_steps(_PARTS[name].remove(setup, entry).steps)
+            installer.record_installed(workspace, name, None)
         raise
     installer.record_installed(workspace, name, {**entry, "complete": True})
 
 
 def apply_steps(steps: Sequence[Step]) -> None:
-    """Do the steps; when one fails, undo all that were begun, the last first."""
-    begun: list[Step] = []
-    try:
-        for step in steps:
-            begun.append(step)
-            step.do()
-    except BaseException:
-        for step in reversed(begun):
-            with contextlib.suppress(NacreError, OSError):
-                step.undo()
-        raise
+    for step in steps:
+        step.do()

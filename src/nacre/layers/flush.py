@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
@@ -21,10 +22,9 @@ from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Workspace
 from nacre.text.tokens import language_of
-from nacre.vault import daily, disk, history
+from nacre.vault import daily, disk, history, storage
 from nacre.vault.history import DONE, operation, read_history
 from nacre.vault.lock import hold
-from nacre.vault.merge import merge
 from nacre.vault.writing import REDACT, expect, guarded, write_recorded
 
 VERSION = 1
@@ -121,8 +121,7 @@ def reference_hashes(workspace: Workspace, *, keep: bool = False) -> dict[str, s
             data = disk.read_bytes(workspace.root / name)
             hashes[name] = disk.hash_of(data)
             if keep and data and len(data) <= LARGEST:
-                history.private_folder(workspace.history)
-                history.store_blob(workspace.history, data)
+                storage.store_blob(workspace.history, data)
     return hashes
 
 
@@ -135,42 +134,19 @@ def check_flush(context: Context, session: str) -> FlushCheck:
     hashes = reference_hashes(workspace)
     changed = [(path, was, hashes[path]) for path, was in before.files.items() if hashes.get(path, was) != was]
     operations = read_history(workspace).operations if changed else ()
-    undoable = {(change.path, change.after): op.id for op in operations if op.state == DONE for change in op.changes}
     touched: list[ChangedFile] = []
     for path, was, now in changed:
         file = ChangedFile(path, MADE if was is None else REMOVED if now is None else EDITED, was, now)
-        # Nacre's own change is undone; an agent's is taken back from what history kept of the file.
-        back = _without_the_turn(workspace, operations, before.operation, file)
-        if back is not None and disk.digest(back) != now:
-            file = replace(file, command="nacre flush --restore", back=back)
-        elif number := undoable.get((path, now)):
-            file = replace(file, command=f"nacre undo {number}")
+        # Nacre's own changes are undone; an agent's alone is taken back from what history kept of the file.
+        own = [op for op in operations if op.id > before.operation and any(item.path == path for item in op.changes)]
+        if own and own[-1].state == DONE and (path, now) in {(item.path, item.after) for item in own[-1].changes}:
+            file = replace(file, command=f"nacre undo {own[-1].id}")
+        elif was is not None and not own:
+            with contextlib.suppress(NacreError):
+                kept = storage.load_blob(workspace.history, was)
+                file = replace(file, command="nacre flush --restore", back=kept)
         touched.append(file)
     return FlushCheck(before.at, tuple(touched))
-
-
-def _without_the_turn(
-    workspace: Workspace, operations: Sequence[history.Recorded], last: int, file: ChangedFile
-) -> bytes | None:
-    """The file as it was, with what Nacre changed in it since operation `last`; None where that is not known."""
-    own: list[history.Change] = []  # since the file was last as it was before
-    for op in operations:
-        for change in op.carried_changes:
-            if op.id > last and change.path == file.path:
-                own = [] if change.after == file.was else [*own, change]
-    try:
-        content = None if file.was is None else history.load_blob(workspace.history, file.was)
-        for change in own:
-            if change.after is None or (content is None) is not (change.before is None):
-                return None
-            after = history.load_blob(workspace.history, change.after)
-            before = b"" if change.before is None else history.load_blob(workspace.history, change.before)
-            content = after if content is None else merge(before, content, after)
-            if content is None:
-                return None
-    except NacreError:
-        return None
-    return content
 
 
 def restore_files(context: Context, touched: Sequence[ChangedFile]) -> tuple[str, ...]:
@@ -259,7 +235,9 @@ def ask_flush(
             if code == DUE:
                 tries = before.tries + 1 if before and not _is_over(before, compactions) else 1
                 hashes = reference_hashes(workspace, keep=context.config.history.enabled and not dry_run)
-                after = FlushState(now, tries, compactions, files=hashes, operation=history.last_id(workspace))
+                after = FlushState(
+                    now, tries, compactions, files=hashes, operation=history.last_id(storage.Disk(workspace))
+                )
             elif before:
                 counted = before.compactions if before.compactions is not None else compactions
                 # Where nobody counts compactions, a context of less than half the threshold has been compacted.
@@ -326,7 +304,6 @@ _SILENT = re.compile(rf"[\W_]*{SILENCE}[\W_]*", re.IGNORECASE)
 _LABEL = re.compile(rf"\[(?:{'|'.join(TYPES)})\]\s*(?=\S)")
 _MARKER = re.compile(r"\A(?:[-*+>]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _NO_LINE = re.compile(r"\A(?:```|~~~|#{1,6}(?:\s|\Z))")
-_SENTENCE = re.compile(r"[。！？；]|[.!?;](?=\s)")
 
 
 class FlushAnswer(NamedTuple):
@@ -360,19 +337,11 @@ def parse_answer(text: str) -> tuple[list[str], bool]:
 
 
 def _folded(words: str) -> list[str]:
-    """A long line as several: cut behind a sentence, else between words, else where it must be. The type stands on the first."""
-    label = _LABEL.match(words)
-    head = label[0] if label else ""
-    rest = words[len(head) :]
-    parts: list[str] = []
-    while len(head) + len(rest) > LONGEST:
-        room = LONGEST - len(head) - 1
-        ends = [found.end() for found in _SENTENCE.finditer(rest, 0, room)]
-        space = rest.rfind(" ", room // 2, room)
-        cut = ends[-1] if ends and ends[-1] >= room // 2 else space if space > 0 else room
-        parts.append(head + rest[:cut].rstrip())
-        head, rest = "…", rest[cut:].lstrip()
-    return [*parts, head + rest] if rest else parts
+    """A long line as several, cut between words or where it must be. The type stands on the first."""
+    if len(words) <= LONGEST:
+        return [words]
+    first, *rest = textwrap.wrap(words, LONGEST - 1, break_on_hyphens=False)
+    return [first, *(f"…{part}" for part in rest)]
 
 
 def take_answer(context: Context, text: str, *, session: str, dry_run: bool = False) -> FlushAnswer:

@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,14 +18,12 @@ from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
 from nacre.i18n import say
 from nacre.model.context import Context
-from nacre.text.blocks import FRONT, blocks
 from nacre.vault import refcount
 from nacre.vault.checkpoints import FORGOTTEN, GIST, HOT, WARM, Checkpoint, Family, stem_of
 from nacre.vault.files import TIERS
 from nacre.vault.refcount import ROTATED, Count, Recall, moment
 
 _HEAD = 16_384  # bytes of a file in which its time is looked for
-_FRONT_LINES = 210
 _FIELD = re.compile(r"(?:date|created|updated)\s*:\s*(.+)", re.IGNORECASE)
 _WRITTEN = re.compile(
     r"(\d{4})[-/年](\d{1,2})[-/月](\d{1,2})日?"
@@ -34,66 +32,58 @@ _WRITTEN = re.compile(
 _TIME = r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}"
 _SESSION = re.compile(rf"session:\S+ \| [^|]+ \| ({_TIME})(?: – ({_TIME}))?(?: \| |$)")
 _NAMED = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:-(\d{2})(\d{2})(?!\d))?(?!\d)")
-_A_DAY = 86400
 
 
 class CheckpointDate(NamedTuple):
-    """Times in seconds since 1970; `noted` is to be written down as `created`, and must be where `by_file`."""
+    """When the content of a checkpoint is from, in seconds since 1970; must be written down as `created` where `by_file`."""
 
     own: float
-    first: float  # no recall of it can be older
-    noted: int
     by_file: bool = False
+
+    @property
+    def noted(self) -> int:
+        return int(self.own)
 
 
 def date_checkpoint(checkpoint: Checkpoint, entry: Mapping[str, Any] | None, clock: Clock) -> CheckpointDate:
     """The time of a checkpoint, by its head, its name, the `created` of its counts or its file; never later than now."""
-    now, modified = clock.now().timestamp(), checkpoint.modified / 1e9
-    made = moment(entry.get("created"), clock) if entry else None
-
-    def exact(at: float | None) -> list[CheckpointDate]:
-        return [CheckpointDate(at, at, int(at))] if at is not None and 0 <= at <= now else []
-
-    def on_day(date: str) -> list[CheckpointDate]:
-        """A day without a time: what is known of the file may say when on that day it was; else the whole day counts."""
-        start, end = _seconds(f"{date}T00:00", clock), _seconds(date, clock)
-        if start is None or end is None or not 0 <= start <= now:
-            return []
-        if made is not None and local_time(made, clock).date().isoformat() == date:
-            return [CheckpointDate(made, start, int(made))]
-        if local_time(modified, clock).date().isoformat() == date:
-            return [CheckpointDate(int(modified), start, int(modified), by_file=True)]
-        return [CheckpointDate(end, start, int(end))]
-
+    now = clock.now().timestamp()
     with open(checkpoint.path, "rb", buffering=0) as file:
         head = file.read(_HEAD).decode("utf-8", errors="replace")
-    lines = head.removeprefix("\ufeff").replace("\r\n", "\n").split("\n", _FRONT_LINES)
-    front = next(iter(blocks(lines[:_FRONT_LINES])), None) if lines[0].rstrip() == "---" else None
-    # Read line by line, so that no other field of the frontmatter can spoil the dates.
-    fields = (
-        [_FIELD.fullmatch(line.rstrip()) for line in lines[1 : front.end - 1]] if front and front.kind == FRONT else []
-    )
-    dates: list[CheckpointDate] = []
-    for value in (field[1].strip("\"' ") for field in fields if field):
-        if value.isdigit():
-            dates += exact(moment(int(value), clock))
-        elif written := _WRITTEN.match(value):
-            year, month, day, hour, minute, second, zone = written.groups()
-            date = f"{year}-{int(month):02}-{int(day):02}"
-            time = f"{date}T{int(hour):02}:{minute}:{second or '00'}{zone or ''}" if hour else ""
-            dates += exact(_seconds(time, clock)) if time else on_day(date)
-    if not dates and (session := next((match for line in lines[:6] if (match := _SESSION.match(line))), None)):
-        dates = [date for text in session.groups() if text for date in exact(_seconds(text, clock))]
-    if not dates and (named := _NAMED.search(checkpoint.name.rpartition("/")[2])):
-        time = f"{named[1]}T{named[2]}:{named[3]}" if named[2] else ""
-        dates = (exact(_seconds(time, clock)) if time else []) or on_day(named[1])
-    if dates:
-        latest = max(dates)
-        return latest._replace(own=min(latest.own, now), first=min(date.first for date in dates))
+    lines = head.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    texts: list[str] = []
+    if lines[0].rstrip() == "---":
+        fields = (_FIELD.fullmatch(line.rstrip()) for line in takewhile(lambda line: line.rstrip() != "---", lines[1:]))
+        texts = [field[1].strip("\"' ") for field in fields if field]
+    times = [time for text in texts if (time := _written_time(text, clock)) is not None]
+    if not times and (session := next((match for line in lines[:6] if (match := _SESSION.match(line))), None)):
+        times = [time for text in session.groups() if text and (time := _written_time(text, clock)) is not None]
+    if not times and (named := _NAMED.search(checkpoint.name.rpartition("/")[2])):
+        exact = _written_time(f"{named[1]} {named[2]}:{named[3]}", clock) if named[2] else None
+        times = [time for time in (exact, _written_time(named[1], clock)) if time is not None][:1]
+    if times:
+        return CheckpointDate(max(times))
+    made = moment(entry.get("created"), clock) if entry else None
     if made is not None and made <= now:
-        return CheckpointDate(made, made, int(made))
-    seen = int(max(0, min(modified, now)))  # whole seconds, as they are noted: the same the next time
-    return CheckpointDate(seen, seen, seen, by_file=True)
+        return CheckpointDate(made)
+    # Whole seconds, as they are noted: the same the next time.
+    return CheckpointDate(int(max(0, min(checkpoint.modified / 1e9, now))), by_file=True)
+
+
+def _written_time(text: str, clock: Clock) -> float | None:
+    """A time as people and tools write it; a day without one is its end, today now. None for what cannot be."""
+    now = clock.now().timestamp()
+    if text.isdigit():
+        at = moment(int(text), clock)
+    elif written := _WRITTEN.match(text):
+        year, month, day, hour, minute, second, zone = written.groups()
+        date = f"{year}-{int(month):02}-{int(day):02}"
+        at = _seconds(f"{date}T{int(hour):02}:{minute}:{second or '00'}{zone or ''}" if hour else date, clock)
+        if at is not None and not hour and date == clock.today().isoformat():
+            at = min(at, now)
+    else:
+        return None
+    return at if at is not None and 0 <= at <= now else None
 
 
 def _seconds(text: str, clock: Clock) -> float | None:
@@ -150,18 +140,15 @@ def gather_counts(
             recalled[candidates[0]].append(CountedRecall(int(at), recall.via))
     counts: list[CheckpointCounts] = []
     for own, times in zip(keys, recalled, strict=True):
-        entry = reduce(refcount.merge_count, (entries[key] for key in own)) if own else None
+        entry = refcount.merged_count(entries[key] for key in own) if own else None
         counts.append(CheckpointCounts(tuple(own), entry, tuple(times)))
     return counts
 
 
-def fold_recalls(
-    entry: Mapping[str, Any], recalls: Sequence[CountedRecall], first: float, clock: Clock
-) -> tuple[Count, bool]:
-    """The entry with the recalls since `first` that it did not know, and whether one of them lets it rise."""
-    own = [recall for recall in recalls if recall.at >= first - _A_DAY]
-    after, added = refcount.with_recalls(entry, Counter(recall.at for recall in own), clock)
-    waiting = {recall.at for recall in own if recall.via != ROTATED}
+def fold_recalls(entry: Mapping[str, Any], recalls: Sequence[CountedRecall], clock: Clock) -> tuple[Count, bool]:
+    """The entry with the recalls that it did not know, and whether one of them lets it rise."""
+    after, added = refcount.with_recalls(entry, Counter(recall.at for recall in recalls), clock)
+    waiting = {recall.at for recall in recalls if recall.via != ROTATED}
     return after, any(at in waiting for at in added)
 
 
@@ -207,7 +194,7 @@ def decide_layer(
     """Where a checkpoint of a layer belongs now. Age lets it sink; only a recall lets it rise."""
     now = clock.now().timestamp()
     complete = refcount.complete_count(kept.entry or {}, dated.noted)
-    entry, recalled = fold_recalls(complete, kept.recalls, dated.first, clock)
+    entry, recalled = fold_recalls(complete, kept.recalls, clock)
     moments = [at for at in refcount.moments(entry, clock) if at <= now]
     entry["7d"] = sum(now - refcount.WEEK < at for at in moments)
     last = max(moments, default=None)

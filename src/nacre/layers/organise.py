@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from nacre.errors import BadInput, Locked, NacreError
+from nacre.errors import BadInput, ChangedOutside, Locked, NacreError
 from nacre.i18n import say
 from nacre.layers.layer import (
     DELETE,
@@ -37,8 +37,7 @@ from nacre.vault.checkpoints import (
     Family,
     FileMove,
     LayerPlaces,
-    add_to_batch,
-    apply_move,
+    bring_back,
     checkpoint_bytes,
     families,
     layers_lock,
@@ -55,7 +54,7 @@ from nacre.vault.writing import REDACT, Batch, changed_outside, guarded
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judge
 
-DROP, SUMMARISE = "drop", "summarise"
+SUMMARISE = "summarise"
 # The coldest first: what leaves a layer makes room for what comes into it.
 _ORDER = (DELETE, FORGET, MOVE, STAY, RISE)
 _MARK = 10  # characters of the hash of the text that a summary was made of
@@ -64,7 +63,7 @@ MANY = 100  # summaries of one run that the classifiers have a say in; a backlog
 WAIT = 2.0  # seconds that a recall waits for others to finish; what then stays is moved by the next organise
 
 Summarise = Callable[[str], str]  # the text of a checkpoint → the text of its summary
-CountEntry = tuple[str, Mapping[str, Any] | None]  # what refcount.json will say, by place; None: nothing
+Summaries = dict[str, bytes | NacreError]  # by the hash of the text they were made of; or why one could not be made
 
 
 @dataclass(frozen=True)
@@ -75,18 +74,20 @@ class Transition:
     kept: CheckpointCounts
     dated: CheckpointDate
     belongs: Placement
-    makes_summary: bool = False
+    summary_of: str = ""  # the hash of the text that a summary is to be made of
     after: Family | None = None
     moves: tuple[FileMove, ...] = ()
     steps: tuple[Step, ...] = ()
 
-    def counted(self, **more: Any) -> CountEntry:
-        """Its counts when it has been moved. A new entry that says nothing is not written."""
+    def counted(self) -> dict[str, Mapping[str, Any] | None]:
+        """Its counts when it has been moved, by place. A new entry that says nothing is not written."""
         if self.after is None:
-            return self.family.lead.place, None
-        entry = {**self.belongs.entry, **more}
+            return {}
+        entry = self.belongs.entry
+        if self.summary_of:
+            entry = {**entry, "summarized": True, SUMMARY_OF: self.summary_of[:_MARK]}
         is_empty = self.kept.entry is None and entry == refcount.new_count(self.dated.noted)
-        return self.after.lead.place, None if is_empty and not self.dated.by_file else entry
+        return {self.after.lead.place: None if is_empty and not self.dated.by_file else entry}
 
 
 @dataclass(frozen=True)
@@ -100,27 +101,20 @@ class OrganisePlan:
     left: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
 
-    def entries(self, done: Mapping[int, CountEntry]) -> dict[str, Any]:
+    def entries(self, done: Iterable[Transition]) -> dict[str, Any]:
         """The counts once some of the transitions are made; what belongs to the others, or to nobody here, stays as it is."""
-        own = {key: at for at in done for key in self.turns[at].kept.keys}
-        after: dict[str, Any] = {}
-        for key, value in self.counts.entries.items():
-            if key in own:
-                if self.turns[own[key]].kept.keys[0] == key:
-                    refcount.put_count(after, *done[own[key]])
-            elif key not in self.finished:
-                refcount.put_count(after, key, value)
-        for key, entry in sorted(new for at, new in done.items() if not self.turns[at].kept.keys and new[1]):
-            refcount.put_count(after, key, entry)
-        return after
+        turns = list(done)
+        counted = {place: entry for turn in turns for place, entry in turn.counted().items()}
+        gone = self.finished.union(*(turn.kept.keys for turn in turns))
+        return refcount.with_counts(self.counts.entries, gone, dict(sorted(counted.items())))
 
 
-def plan(context: Context) -> OrganisePlan:
+def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = None) -> OrganisePlan:
     """What would become of every checkpoint. Nothing at all where the counts cannot be read: who was recalled is unknown."""
     workspace, clock, config = context.workspace, context.clock, context.config
-    rules = LayerRules.of(config.tiers)
+    rules, shown = LayerRules.of(config.tiers), workspace.relative
     checkpoints, problems = survey_checkpoints(workspace, config)
-    known = families(checkpoints)
+    grouped = families(checkpoints)
     try:
         counts = refcount.read_counts(workspace, config)
     except NacreError as error:
@@ -128,44 +122,53 @@ def plan(context: Context) -> OrganisePlan:
             f"{error} Nothing was organised: who was recalled is not known.",
             f"{error} 没有整理任何内容：无法得知哪些检查点被调用过。",
         )
-        shown = workspace.relative(workspace.refcount(config.tiers.path))
-        return OrganisePlan(tuple(known), left=(*problems, Problem("unreadable counts", sentence, shown)))
+        path = shown(workspace.refcount(config.tiers.path))
+        return OrganisePlan(tuple(grouped), left=(*problems, Problem("unreadable counts", sentence, path)))
     recalls = refcount.read_recalls(workspace)
     turns: list[Transition] = []
-    for family, kept in zip(known, gather_counts(context, known, counts.entries, recalls.recalls), strict=True):
+    for family, kept in zip(grouped, gather_counts(context, grouped, counts.entries, recalls.recalls), strict=True):
         try:
             dated = date_checkpoint(family.lead, kept.entry, clock)
             belongs = decide_layer(family.layer, dated, kept, rules, clock)
-            entry, makes = belongs.entry, False
-            if family.original and belongs.layer:
-                makes = belongs.layer == GIST and family.summary is None
-                if family.summary and (belongs.layer == GIST or SUMMARY_OF not in entry):
-                    mark = disk.digest(checkpoint_bytes(workspace, family.original))[:_MARK]
-                    makes = belongs.layer == GIST and entry.get(SUMMARY_OF, mark) != mark
-                    entry.setdefault(SUMMARY_OF, mark)
+            entry, source = belongs.entry, ""
+            if (
+                family.original
+                and belongs.layer
+                and (belongs.layer == GIST or (family.summary and SUMMARY_OF not in entry))
+            ):
+                read = disk.digest(checkpoint_bytes(workspace, family.original))
+                is_made = family.summary and entry.get(SUMMARY_OF, read[:_MARK]) == read[:_MARK]
+                source = read if belongs.layer == GIST and not is_made else ""
+                if family.summary:
+                    entry.setdefault(SUMMARY_OF, read[:_MARK])
             if family.summary and belongs.layer:
                 entry["summarized"] = True
-            turns.append(Transition(family, kept, dated, belongs, makes))
+            if isinstance(reason := (summaries or {}).get(source), NacreError):
+                sentence = say(
+                    f"No summary of {shown(family.lead.path)} could be made, so it stays warm: {reason}",
+                    f"无法为 {shown(family.lead.path)} 生成摘要，因此保留在 warm：{reason}",
+                )
+                problems.append(Problem("left for the next run", sentence, shown(family.lead.path)))
+                belongs, source = belongs._replace(layer=WARM), ""
+            turns.append(Transition(family, kept, dated, belongs, source))
         except (NacreError, OSError) as error:
-            problems.append(Problem("left alone", str(error), workspace.relative(family.lead.path)))
+            problems.append(Problem("left alone", str(error), shown(family.lead.path)))
     # Entries of checkpoints that are gone, and whose time had come: their deletion was cut short before it was noted.
-    stems, finished, now = {family.stem for family in known}, set(), clock.now().timestamp()
+    stems, finished, now = {family.stem for family in grouped}, set(), clock.now().timestamp()
     for key, entry in counts.entries.items():
         layer, _, name = key.partition("/")
         if layer in TIERS and stem_of(name) not in stems and isinstance(entry, dict) and not entry.get("user_marked"):
             since = refcount.moment(entry.get(refcount.FORGOTTEN), clock)
             if since is not None and now - since >= rules.delete:
                 finished.add(key)
-    made = OrganisePlan(tuple(known), (), counts, frozenset(finished), tuple(problems), recalls.problems)
-    return _placed(context, made, turns)
+    placed = tuple(_placed(context, turns, problems))
+    return OrganisePlan(tuple(grouped), placed, counts, frozenset(finished), tuple(problems), recalls.problems)
 
 
-def _placed(context: Context, made: OrganisePlan, turns: Iterable[Transition]) -> OrganisePlan:
-    """The plan with these transitions in the order in which they are made, each with its places and steps."""
+def _placed(context: Context, turns: Iterable[Transition], problems: list[Problem]) -> Iterator[Transition]:
+    """The transitions in the order in which they are made, each with its places and steps."""
     places = LayerPlaces(context.workspace, context.config)
     shown = context.workspace.relative
-    ordered: list[Transition] = []
-    problems: list[Problem] = []
 
     def order(turn: Transition) -> tuple[int, int, str]:
         layer = turn.belongs.layer or TIERS[-1]
@@ -176,28 +179,24 @@ def _placed(context: Context, made: OrganisePlan, turns: Iterable[Transition]) -
         if belongs.layer is None:
             places.clear(family)
             steps = [Step(DELETE, shown(piece.path), belongs.reason) for piece in family.pieces]
-            ordered.append(replace(turn, steps=tuple(steps), after=None, moves=()))
+            yield replace(turn, steps=tuple(steps))
             continue
         try:
-            wants = turn.makes_summary and family.summary is None
-            after, moves = places.place(family, belongs.layer, with_summary=wants)
+            with_summary = bool(turn.summary_of) and family.summary is None
+            after, moves = places.place(family, belongs.layer, with_summary=with_summary)
         except NacreError as error:
             problems.append(Problem("left alone", str(error), shown(family.lead.path)))
             continue
         steps = []
-        if turn.makes_summary and family.original:
+        if turn.summary_of and family.original:
             reason = belongs.reason
             if family.summary:
                 reason = say("it has changed since its summary was made", "生成摘要之后内容有改动")
             summary = shown(places.root / place_of(GIST, after.stem, summary=True))
             steps.append(Step(SUMMARISE, shown(family.original.path), reason, summary))
-        for move in moves:
-            action, reason = MOVE if belongs.action == STAY else belongs.action, belongs.reason
-            if move.is_there:
-                action, reason = DROP, say("the same bytes lie there already", "相同内容已在该处")
-            steps.append(Step(action, shown(move.piece.path), reason, shown(move.to)))
-        ordered.append(replace(turn, steps=tuple(steps), after=after, moves=moves))
-    return replace(made, turns=tuple(ordered), left=(*made.left, *problems))
+        action = MOVE if belongs.action == STAY else belongs.action
+        steps += [Step(action, shown(move.piece.path), belongs.reason, shown(move.to)) for move in moves]
+        yield replace(turn, steps=tuple(steps), after=after, moves=moves)
 
 
 @dataclass(frozen=True)
@@ -228,71 +227,27 @@ def by_brain(brain: Callable[[], Judge | None]) -> Summarise:
     return summarise
 
 
-Summaries = dict[str, bytes | NacreError]  # by the hash of the text they were made of; or why one could not be made
-
-
-def _summarised(
-    context: Context, made: OrganisePlan, summaries: Summaries, summarise: Summarise | None
-) -> tuple[OrganisePlan, bool]:
-    """The plan without summaries that cannot be made, after `summarise` made the others; whether some are still to be made."""
-    refused: dict[Family, NacreError] = {}
-    missing = False
-    for turn in made.turns:
-        data = None
-        if turn.makes_summary and turn.family.original:
-            with contextlib.suppress(NacreError):  # it has changed since the plan was made
-                data = checkpoint_bytes(context.workspace, turn.family.original)
-        if data is None:
-            continue
-        key = disk.digest(data)
-        if key not in summaries and summarise:
-            try:
-                text = guarded(summarise(data.decode("utf-8-sig")), REDACT)
-                summaries[key] = (text.rstrip("\n") + "\n").encode()
-            except UnicodeDecodeError:
-                summaries[key] = BadInput("it is not valid UTF-8", "它不是有效的 UTF-8")
-            except NacreError as error:
-                summaries[key] = error
-        if isinstance(summary := summaries.get(key), NacreError):
-            refused[turn.family] = summary
-        missing = missing or summary is None
-    if not refused:
-        return made, missing
-    left: list[Problem] = []
-    for family, reason in refused.items():
-        shown = context.workspace.relative(family.lead.path)
-        sentence = say(
-            f"No summary of {shown} could be made, so it stays warm: {reason}",
-            f"无法为 {shown} 生成摘要，因此保留在 warm：{reason}",
-        )
-        left.append(Problem("left for the next run", sentence, shown))
-    turns = [
-        replace(turn, belongs=turn.belongs._replace(layer=WARM), makes_summary=False)
-        if turn.family in refused
-        else turn
-        for turn in made.turns
-    ]
-    return _placed(context, replace(made, left=(*made.left, *left)), turns), missing
-
-
 def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -> OrganiseReport:
     """Bring every checkpoint into the layer where it belongs; summaries are made while nobody has to wait."""
     workspace, config = context.workspace, context.config
-    left: tuple[Problem, ...] = ()
+    left: list[Problem] = []
     if dry_run:
         made = plan(context)
-        entries = made.entries({at: turn.counted() for at, turn in enumerate(made.turns)})
+        entries = made.entries(made.turns)
         going = {turn.family: turn.belongs.layer for turn in made.turns}
         layers = [going.get(family, family.layer) for family in made.families]
     else:
         summaries: Summaries = {}
         for tries in range(TRIES):
             with operation(context, "organise") as op, layers_lock(workspace, config):
-                made, missing = _summarised(context, plan(context), summaries, None)
+                made = plan(context, summaries)
+                missing = [turn for turn in made.turns if turn.summary_of and turn.summary_of not in summaries]
                 if not missing or tries == TRIES - 1:  # a text that changes every time is left for the next run
                     left, entries = apply(op, made, summaries)
                     break
-            _summarised(context, made, summaries, summarise)
+            for turn in missing:
+                with contextlib.suppress(ChangedOutside):  # the next plan sees what it says now
+                    summaries[turn.summary_of] = _summary(context, turn.family, summarise)
         layers = [family.layer for family in families(list_checkpoints(workspace, config))]
     before, after = Counter(family.layer for family in made.families), Counter(layers)
     steps = tuple(step for turn in made.turns for step in turn.steps)
@@ -308,72 +263,77 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
     )
 
 
+def _summary(context: Context, family: Family, summarise: Summarise) -> bytes | NacreError:
+    """The summary of a checkpoint, or why none can be made."""
+    data = checkpoint_bytes(context.workspace, family.lead)
+    try:
+        return (guarded(summarise(data.decode("utf-8-sig")), REDACT).rstrip("\n") + "\n").encode()
+    except UnicodeDecodeError:
+        return BadInput("it is not valid UTF-8", "它不是有效的 UTF-8")
+    except NacreError as error:
+        return error
+
+
 def _recalls(entry: Mapping[str, Any]) -> int:
     listed = entry.get("timestamps")
     return len(listed) if isinstance(listed, list) else 0
 
 
-def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[tuple[Problem, ...], dict[str, Any]]:
+def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[list[Problem], dict[str, Any]]:
     """Make the transitions and then, so that a killed run can go on, write the counts; what was left, the counts."""
     batch = Batch(op)
-    counted: dict[int, CountEntry] = {}
     rises = False
     for at, turn in enumerate(made.turns):
         if not rises and turn.belongs.action == RISE:
             batch.carry_out()  # no folder gives and takes at once: their syncs have an order
             rises = True
         try:
-            counted[at] = _add_transition(batch, at, turn, summaries)
+            _add_transition(batch, at, turn, summaries)
         except Locked:
             raise
         except NacreError as error:
             batch.failed[at] = error
     batch.carry_out()
     left = {at: str(error) for at, error in batch.failed.items()}
-    done = {at: entry for at, entry in counted.items() if at not in left}
     # One name that looks like a secret must not keep the counts of all from being written.
-    new = {at: refcount.checkpoint_name(key) for at, (key, entry) in done.items() if entry is not None}
-    new = {at: name for at, name in new.items() if not made.turns[at].kept.keys}
-    suspects = set(refcount.suspects(list(new.values())))
-    for at in [at for at, name in new.items() if name in suspects]:
-        del done[at]
-        shown = op.workspace.relative(made.turns[at].family.lead.path)
-        left[at] = say(
-            f"The name of {shown} looks like a secret, so its recalls are not counted; rename it.",
-            f"{shown} 的文件名像是敏感信息，因此不计其调用次数；请重命名。",
-        )
-    entries = made.entries(done)
+    names = {at: refcount.checkpoint_name(place) for at, turn in enumerate(made.turns) for place in turn.counted()}
+    suspects = refcount.suspects([name for at, name in names.items() if not made.turns[at].kept.keys])
+    for at, name in names.items():
+        if name in suspects and at not in left:
+            shown = op.workspace.relative(made.turns[at].family.lead.path)
+            left[at] = say(
+                f"The name of {shown} looks like a secret, so its recalls are not counted; rename it.",
+                f"{shown} 的文件名像是敏感信息，因此不计其调用次数；请重命名。",
+            )
+    entries = made.entries(turn for at, turn in enumerate(made.turns) if at not in left)
     if made.turns:
         refcount.write_counts(op, made.counts, entries)
     paths = {at: op.workspace.relative(made.turns[at].family.lead.path) for at in left}
-    problems = (Problem("left for the next run", sentence, paths[at]) for at, sentence in sorted(left.items()))
-    return tuple(problems), entries
+    return [Problem("left for the next run", sentence, paths[at]) for at, sentence in sorted(left.items())], entries
 
 
-def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summaries) -> CountEntry:
-    """Ask for what one transition wants, and say what is to be counted once that is done."""
-    op, family, more = batch.op, turn.family, {}
+def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summaries) -> None:
+    """Ask for what one transition wants."""
+    op, family = batch.op, turn.family
     if turn.after is None:
         for piece in family.pieces:
             batch.remove(at, piece.path, read=disk.digest(checkpoint_bytes(op.workspace, piece)))
-        return turn.counted()
+        return
     renewed: dict[Checkpoint, str] = {}
-    if turn.makes_summary and family.original:
-        data = checkpoint_bytes(op.workspace, family.original)
-        if not isinstance(written := summaries.get(disk.digest(data)), bytes):  # the text was another then
+    if turn.summary_of and family.original:
+        if not isinstance(written := summaries.get(turn.summary_of), bytes):  # the text was another then
             raise changed_outside(op.workspace.relative(family.original.path))
-        more = {"summarized": True, SUMMARY_OF: disk.digest(data)[:_MARK]}
-        root = op.workspace.tiers(op.config.tiers.path)
         old, read = family.summary, None
         if old:  # renewed where it lies, then moved: a run that is cut short sees by the hash which text it was made of
             read = disk.digest(checkpoint_bytes(op.workspace, old))
             renewed[old] = disk.digest(written)
+        root = op.workspace.tiers(op.config.tiers.path)
         place = old.path if old else root / place_of(GIST, turn.after.stem, summary=True)
         op.place(place)
         batch.write(at, place, written, read=read)
     for move in turn.moves:
-        add_to_batch(batch, at, move, renewed.get(move.piece))
-    return turn.counted(**more)
+        read = renewed.get(move.piece) or disk.digest(checkpoint_bytes(op.workspace, move.piece))
+        batch.move(at, move.piece.path, move.to, read=read)
 
 
 def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[str, str]:
@@ -386,36 +346,20 @@ def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[st
         return places
     with operation(context, "recall", timeout=WAIT) as op, layers_lock(workspace, config, timeout=WAIT):
         try:
-            counts = refcount.read_counts(workspace, config)
-            entries = dict(counts.entries)
-            known = families(list_checkpoints(workspace, config))
-            moves: list[FileMove] = []
-            finder = LayerPlaces(workspace, config)
-            for family, kept in zip(known, gather_counts(context, known, entries, ()), strict=True):
-                if paths.isdisjoint(piece.path for piece in family.pieces):
-                    continue
-                was_forgotten = family.layer == FORGOTTEN
-                after, own = finder.place(family, WARM if was_forgotten else HOT)
-                moves += own
-                if kept.entry is not None or was_forgotten:
-                    noted = date_checkpoint(family.lead, kept.entry, context.clock).noted
-                    entry = refcount.complete_count(kept.entry or {}, noted)
-                    entry.pop(refcount.FORGOTTEN, None)
-                    if was_forgotten:
-                        entry["user_marked"] = True
-                    entries = refcount.move_counts(entries, kept.keys, after.lead.place, entry)
-            refcount.write_counts(op, counts, entries)
-        except Locked:
-            raise
-        except (NacreError, OSError):  # organise says what is wrong; the answer does not wait for that
+            refcount.read_counts(workspace, config)
+        except NacreError:  # organise says what is wrong; the answer does not wait for that
             return places
-        for move in moves:
+        for family in families(list_checkpoints(workspace, config)):
+            if paths.isdisjoint(piece.path for piece in family.pieces):
+                continue
             try:
-                apply_move(op, move)
+                if family.layer == FORGOTTEN:
+                    moves = bring_back(op, family, WARM, user_marked=True)
+                else:
+                    moves = bring_back(op, family, HOT)
             except Locked:
                 raise
-            except NacreError:
+            except (NacreError, OSError):
                 continue
-            if shown(move.piece.path) in places:
-                places[shown(move.piece.path)] = shown(move.to)
+            places |= {shown(move.piece.path): shown(move.to) for move in moves if shown(move.piece.path) in places}
     return places

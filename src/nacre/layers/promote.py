@@ -12,7 +12,7 @@ from nacre.errors import NacreError
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.layers.layer import fold_recalls, local_time
-from nacre.layers.organise import TRIES, Transition, plan
+from nacre.layers.organise import Transition, plan
 from nacre.model.context import Context
 from nacre.model.report import Problem
 from nacre.model.session import Kind, Session
@@ -20,11 +20,11 @@ from nacre.model.workspace import slug_of
 from nacre.sources.registry import project_name
 from nacre.tidy import apply as tidy_apply
 from nacre.tidy.apply import DistilPlan
-from nacre.tidy.collect import IDENTITY, USER, LogLine, TidyContext
+from nacre.tidy.collect import LogLine, TidyContext
 from nacre.tidy.judge import make_candidates
 from nacre.tidy.run import action_word, plan_distil
 from nacre.vault import disk, longterm, refcount
-from nacre.vault.checkpoints import Checkpoint, Family, checkpoint_bytes, layers_lock, list_checkpoints
+from nacre.vault.checkpoints import Family, checkpoint_bytes, layers_lock
 from nacre.vault.discover import project_of
 from nacre.vault.entries import bullet_id
 from nacre.vault.history import Operation, operation
@@ -57,7 +57,7 @@ def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
 def _nominee(turn: Transition, context: Context) -> Nominee | None:
     kept, dated, clock = turn.kept, turn.dated, context.clock
     stored = dict(kept.entry or refcount.new_count(dated.noted))
-    entry, _ = fold_recalls(stored, kept.recalls, dated.first, clock)
+    entry, _ = fold_recalls(stored, kept.recalls, clock)
     if entry.get("promoted"):
         return None
     now, moments = clock.now().timestamp(), refcount.moments(entry, clock)
@@ -162,30 +162,15 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
 
 
 def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
-    """Plan without holding the workspace, again where somebody came between, then carry it out and write the report."""
-    for last in (*[False] * TRIES, True):
-        read, made = _inputs(context), PromotePlan() if last else plan_promotion(context)
-        with operation(context, "promote") as op:
-            if applying:
-                tidy_apply.recover(context, op)
-            if last:
-                made = plan_promotion(context)
-            elif read != _inputs(context):
-                continue
-            if applying:
-                made = _apply(context, op, made)
-            _write_report(op, promotion_report(made, context, applied=applying))
-            break
+    """Plan it, carry it out where asked for, and write the report."""
+    with operation(context, "promote") as op:
+        if applying:
+            tidy_apply.recover(context, op)
+        made = plan_promotion(context)
+        if applying:
+            made = _apply(context, op, made)
+        _write_report(op, promotion_report(made, context, applied=applying))
     return made
-
-
-def _inputs(context: TidyContext) -> tuple[list[Checkpoint], list[bytes | None]]:
-    """What the plan is made of: the layers with their counts, and the files that say what was decided before."""
-    here = context.workspace
-    named = (here.ledger, here.trail, here.review, here.root / USER, here.root / IDENTITY, here.longterm)
-    counts = (here.recalls, here.refcount(context.config.tiers.path))
-    files = (*named, *counts, *sorted(here.projects.glob("*/MEMORY.md")))
-    return list_checkpoints(here, context.config), [disk.read_bytes(path) if path.is_file() else None for path in files]
 
 
 def _apply(context: TidyContext, op: Operation, made: PromotePlan) -> PromotePlan:
@@ -201,10 +186,10 @@ def _apply(context: TidyContext, op: Operation, made: PromotePlan) -> PromotePla
             for nominee in (checkpoint.nominee for checkpoint in made.promoted):
                 entry = {**nominee.entry, "promoted": True}
                 keys = [key for key in nominee.keys if key in entries]
-                entries = refcount.move_counts(entries, keys, nominee.keys[0], entry)
+                entries = refcount.with_counts(entries, keys, {nominee.keys[0]: entry})
             refcount.write_counts(op, counts, entries)
-    if made.distilled.meant:
-        context.judge().keep(made.distilled.meant, made.distilled.lately)
+    if made.distilled:
+        context.judge().save()
     return replace(made, left=left)
 
 

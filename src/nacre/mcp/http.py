@@ -1,4 +1,4 @@
-"""MCP over HTTP in a thread of the daemon: the token, the gate that checks every request before the SDK sees a byte, the listener.
+"""MCP over HTTP in a thread of the daemon: the token, the gate that checks the head of every request, the listener.
 
 One answer for each question, no session, nothing that outlives a request. A web page that a browser opens is never let in.
 """
@@ -17,12 +17,13 @@ import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.errors import BadSetting, CannotWrite, cannot_write
-from nacre.mcp.server import Face, make_server
+from nacre.mcp.server import HANDSHAKE_VERSIONS, STATELESS_VERSION, Server, dump, parse
 from nacre.vault.disk import make_folder
 
 if TYPE_CHECKING:
@@ -38,13 +39,13 @@ MOST_HEADERS = 64
 _BODY_WITHIN = 30.0  # seconds
 _HEAD_WITHIN = 10.0
 _CONNECTIONS = 64
+_AT_ONCE = 4  # requests that are worked on; the others wait
 _KEPT_ALIVE = 30  # seconds that a quiet connection stays open
 _FINISH_WITHIN = 5  # seconds for what is being answered when the daemon ends
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def _token_folder(root: Path) -> Path:
@@ -133,9 +134,9 @@ def _read_token(path: Path) -> str | None:
     return data.decode("ascii") if is_private and _TOKEN.fullmatch(data) else ""
 
 
-class Refusal(NamedTuple):
+class Reply(NamedTuple):
     status: int
-    reason: str
+    body: bytes
     header: tuple[bytes, bytes] | None = None
 
 
@@ -152,7 +153,7 @@ class Gate:
     def is_local(self) -> bool:
         return self.host.lower() == "localhost" or is_address(self.host, loopback=True)
 
-    def refusal(self, scope: Message) -> Refusal | None:
+    def refusal(self, scope: Message) -> Reply | None:
         """Why this request is turned away; None when it may pass."""
         headers: dict[bytes, list[str]] = {}
         size = 0
@@ -160,25 +161,29 @@ class Gate:
             headers.setdefault(name.lower(), []).append(value.decode("latin-1").strip())
             size += len(name) + len(value)
         if len(scope["headers"]) > MOST_HEADERS or size > LONGEST_HEAD:
-            return Refusal(431, "Request Header Fields Too Large")
+            return Reply(431, b"Request Header Fields Too Large")
         hosts, origins = headers.get(b"host", []), headers.get(b"origin", [])
         if len(hosts) != 1 or not self._is_us(hosts[0]):
-            return Refusal(403, "Host")  # a name that leads here by somebody else's DNS
+            return Reply(403, b"Host")  # a name that leads here by somebody else's DNS
         if len(origins) > 1 or not all(
             origin.startswith("http://") and self._is_us(origin[len("http://") :]) for origin in origins
         ):
-            return Refusal(403, "Origin")
+            return Reply(403, b"Origin")
         if scope["raw_path"] != PATH:  # as it was sent: no other spelling of it
-            return Refusal(404, "Not Found")
+            return Reply(404, b"Not Found")
         if not self._has_token(headers.get(b"authorization", [])):
-            return Refusal(401, "Unauthorized", (b"www-authenticate", b'Bearer realm="nacre"'))
+            return Reply(401, b"Unauthorized", (b"www-authenticate", b'Bearer realm="nacre"'))
         if scope["method"] != "POST":  # every question is answered in its own response: nothing to stream or delete
-            return Refusal(405, "Method Not Allowed", (b"allow", b"POST"))
+            return Reply(405, b"Method Not Allowed", (b"allow", b"POST"))
+        if headers.get(b"content-type", [""])[0].partition(";")[0].strip().lower() != "application/json":
+            return Reply(415, b"Unsupported Media Type")
+        if not {*headers.get(b"mcp-protocol-version", [])} <= {*HANDSHAKE_VERSIONS, STATELESS_VERSION}:
+            return Reply(400, b"Unsupported MCP-Protocol-Version")
         lengths = headers.get(b"content-length", [])
         if lengths and b"transfer-encoding" in headers:  # two answers to where the body ends
-            return Refusal(400, "Bad Request")
+            return Reply(400, b"Bad Request")
         if not all(re.fullmatch("[0-9]{1,19}", length) and int(length) <= MOST_BODY for length in lengths):
-            return Refusal(413, "Content Too Large")
+            return Reply(413, b"Content Too Large")
         return None
 
     def _is_us(self, host: str) -> bool:
@@ -208,67 +213,22 @@ def is_address(host: str, *, loopback: bool = False) -> bool:
     return not loopback or address.is_loopback
 
 
-def guard(gate: Gate, application: Application) -> Application:
-    """The application behind the gate: it gets a whole body of a sound size, or nothing."""
-
-    async def guarded(scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        refusal, body = gate.refusal(scope), b""
-        if refusal is None:
-            try:
-                body = await asyncio.wait_for(_read_body(receive), _BODY_WITHIN)
-            except TimeoutError:
-                refusal = Refusal(408, "Request Timeout")
-            if len(body) > MOST_BODY:
-                refusal = Refusal(413, "Content Too Large")
-        if refusal is not None:
-            text = refusal.reason.encode()
-            headers = [
-                (b"content-type", b"text/plain; charset=utf-8"),
-                (b"content-length", str(len(text)).encode()),
-                (b"connection", b"close"),
-                *([refusal.header] if refusal.header else []),
-            ]
-            await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-            await send({"type": "http.response.body", "body": text})
-            return
-        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def replay() -> Message:
-            return messages.pop() if messages else await receive()
-
-        await application(scope, replay, send)
-
-    return guarded
-
-
-async def _read_body(receive: Receive) -> bytes:
-    """The whole body, or as much of it as shows that it is too large, however it is sent."""
-    body = bytearray()
-    while len(body) <= MOST_BODY:
-        message = await receive()
-        if message["type"] != "http.request":  # the client went away
-            break
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            break
-    return bytes(body)
-
-
 class Listener:
     """Listens from its making on; answers once started."""
 
-    def __init__(self, host: str, port: int, face: Face, token: Callable[[], str], log: logging.Logger) -> None:
+    def __init__(self, host: str, port: int, server: Server, token: Callable[[], str], log: logging.Logger) -> None:
         self._socket = _bind(host, port)
-        self._face = face
-        self.busy = face.busy
+        self._server = server
         self._log = log
+        self._pool = ThreadPoolExecutor(_AT_ONCE)
         self.gate = Gate(host, self._socket.getsockname()[1], token)
         self._web: WebServer | None = None
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         self.error: str | None = None
+        self.working = 0  # requests that are being answered
+        self.questions = 0
+        self.last_asked = 0.0
 
     @property
     def url(self) -> str:
@@ -284,7 +244,7 @@ class Listener:
             self._web.should_exit = True
         if self._thread.is_alive():
             self._thread.join(_FINISH_WITHIN * 2)
-        self.busy.wait(_FINISH_WITHIN)
+        self._pool.shutdown(cancel_futures=True)
         self._socket.close()
 
     def _run(self) -> None:
@@ -296,7 +256,6 @@ class Listener:
 
     async def _serve(self) -> None:
         import uvicorn
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
         from uvicorn.protocols.http.h11_impl import H11Protocol
 
         class Protocol(H11Protocol):
@@ -306,13 +265,8 @@ class Listener:
                 super().connection_made(transport)
                 self.loop.call_later(_HEAD_WITHIN, lambda: self.cycle or transport.close())
 
-        began = time.monotonic()
-        server = make_server(self._face)
-        manager = StreamableHTTPSessionManager(
-            server, json_response=True, stateless=True, max_request_body_size=MOST_BODY
-        )
         config = uvicorn.Config(
-            guard(self.gate, manager.handle_request),
+            self._answer,
             http=Protocol,
             loop="asyncio",
             ws="none",
@@ -330,9 +284,57 @@ class Listener:
         )
         self._web = uvicorn.Server(config)
         self._web.should_exit = self._stopping
-        async with manager.run():
-            self._log.info("http after %.0f ms", (time.monotonic() - began) * 1000)
-            await self._web.serve(sockets=[self._socket])
+        await self._web.serve(sockets=[self._socket])
+
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request: a whole body of a sound size behind the gate, or a refusal."""
+        if scope["type"] != "http":
+            return
+        reply = self.gate.refusal(scope)
+        if reply is None:
+            try:
+                body = await asyncio.wait_for(_read_body(receive), _BODY_WITHIN)
+            except TimeoutError:
+                reply = Reply(408, b"Request Timeout")
+            else:
+                reply = await self._reply(body)
+        headers = [
+            (b"content-type", b"text/plain; charset=utf-8" if reply.status >= 400 else b"application/json"),
+            (b"content-length", str(len(reply.body)).encode()),
+            *([(b"connection", b"close")] if reply.status >= 400 else []),
+            *([reply.header] if reply.header else []),
+        ]
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply.body})
+
+    async def _reply(self, body: bytes) -> Reply:
+        if len(body) > MOST_BODY:
+            return Reply(413, b"Content Too Large")
+        try:
+            message = parse(body)
+        except ValueError:
+            return Reply(400, b"Bad Request")
+        self.working += 1
+        self.questions += 1
+        self.last_asked = time.monotonic()
+        try:
+            answer = await asyncio.get_running_loop().run_in_executor(self._pool, self._server.answer, message)
+        finally:
+            self.working -= 1
+        return Reply(202, b"") if answer is None else Reply(200, dump(answer))
+
+
+async def _read_body(receive: Receive) -> bytes:
+    """The whole body, or as much of it as shows that it is too large, however it is sent."""
+    body = bytearray()
+    while len(body) <= MOST_BODY:
+        message = await receive()
+        if message["type"] != "http.request":  # the client went away
+            break
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            break
+    return bytes(body)
 
 
 def _bind(host: str, port: int) -> socket.socket:

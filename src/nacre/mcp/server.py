@@ -1,169 +1,164 @@
-"""The MCP server with the official SDK: tools, resources and prompts handed on as they are; the work is done in threads."""
+"""The MCP server, whatever carries its messages: one message in, its answer out. Lists are data, the work is done by memory."""
 
 from __future__ import annotations
 
 import json
 import logging
-import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from nacre import __version__
 from nacre.errors import NacreError, NotFound, error_place
 from nacre.i18n import say
 from nacre.mcp import resources
 from nacre.mcp.calls import call
-from nacre.mcp.tools import tool, tools
+from nacre.mcp.tools import tools
 
 if TYPE_CHECKING:
-    from mcp.server.lowlevel.server import Server
-
     from nacre.memory import Memory
 
-_AT_ONCE = 4  # calls that are worked on; the others wait
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # agreed on by initialize
+STATELESS_VERSION = "2026-07-28"  # named by every request of its own
+WORKING = ("tools/call", "resources/read", "prompts/get")  # what takes time; all else is answered at once
+_META = "io.modelcontextprotocol/"
+_CACHEABLE = ("server/discover", "tools/list", "resources/list", "resources/templates/list", "resources/read", "prompts/list")  # fmt: skip
+_CAPABILITIES = {
+    "prompts": {"listChanged": False},
+    "resources": {"listChanged": False, "subscribe": False},
+    "tools": {"listChanged": False},
+}
+_INVALID, _NO_METHOD, _BAD_PARAMS, _BUG = -32600, -32601, -32602, -32603
+_NO_RESOURCE, _OTHER_VERSION = -32002, -32022
 _log = logging.getLogger("nacre.mcp")
-Result = TypeVar("Result")
 
 
-@dataclass
-class Busy:
-    """How many calls are being worked on, so that the end can wait for them; how many there were, and when the last came."""
-
-    count: int = 0
-    total: int = 0
-    last: float = 0.0
-    changed: threading.Condition = field(default_factory=threading.Condition)
-
-    def during(self, work: Callable[[], Result]) -> Result:
-        with self.changed:
-            self.count += 1
-            self.total += 1
-            self.last = time.monotonic()
-        try:
-            return work()
-        finally:
-            with self.changed:
-                self.count -= 1
-                self.changed.notify_all()
-
-    def wait(self, within: float) -> bool:
-        """Whether everything was finished in that many seconds."""
-        with self.changed:
-            return self.changed.wait_for(lambda: self.count == 0, within)
+class _Refused(Exception):
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message} | ({} if data is None else {"data": data})
 
 
 @dataclass(frozen=True)
-class Face:
-    """What stands behind a server: memory as one request may use it, and for whom. `call` answers tools, where not
-    memory alone does; `begun` is called when a client has got its first answer: what takes long to load is loaded
-    then."""
+class Server:
+    """What stands behind the messages: memory as one request may use it, and for whom. `call` answers tools where not memory alone does."""
 
     memory: Callable[[], Memory]
     group: bool = False
     call: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
-    begun: Callable[[], None] = lambda: None
-    busy: Busy = field(default_factory=Busy)
 
-
-def make_server(face: Face) -> Server[Any]:
-    import anyio
-    import mcp_types as types
-    from mcp.server.lowlevel.server import Server
-    from mcp.shared.exceptions import MCPError
-
-    # The SDK logs what it was given and what went wrong with it, which may be words of a memory: none of that is kept.
-    log = logging.getLogger("mcp")
-    log.propagate = False
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())
-    limiter: list[anyio.CapacityLimiter] = []  # made in the event loop
-
-    async def in_thread(work: Callable[[], Result]) -> Result:
-        """Blocking work beside the protocol. Who cancels gets no answer; what was begun is finished, and is whole."""
-        if not limiter:
-            limiter.append(anyio.CapacityLimiter(_AT_ONCE))
-        return await anyio.to_thread.run_sync(
-            lambda: face.busy.during(work), abandon_on_cancel=True, limiter=limiter[0]
-        )
-
-    async def read(work: Callable[[], str]) -> str:
+    def answer(self, message: Any) -> dict[str, Any] | None:
+        """The answer to one JSON-RPC message; None for a notification. A bug in one answer ends nothing."""
+        if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+            return _failure(None, _INVALID, "Invalid Request")
+        number, params = message.get("id"), message.get("params", {})
+        if number is None:
+            return None
         try:
-            return await in_thread(work)
+            if not isinstance(number, str | int) or not isinstance(params, dict):
+                raise _Refused(_INVALID, "Invalid Request")
+            result = self._result(message["method"], params)
+        except _Refused as refusal:
+            return {"jsonrpc": "2.0", "id": number, "error": refusal.error}
         except NacreError as refusal:
-            code = -32002 if isinstance(refusal, NotFound) else -32602
-            raise MCPError(code=code, message=str(refusal)) from None
-        except Exception as bug:  # noqa: BLE001 - a bug in one answer ends nothing, and its words may quote a memory
-            raise MCPError(code=-32603, message=_sentence_for(bug)) from None
+            return _failure(number, _NO_RESOURCE if isinstance(refusal, NotFound) else _BAD_PARAMS, str(refusal))
+        except Exception as bug:  # noqa: BLE001 - its words may quote a memory
+            return _failure(number, _BUG, _sentence_for(bug))
+        return {"jsonrpc": "2.0", "id": number, "result": result}
 
-    async def list_tools(_context: Any, _params: Any) -> Any:
-        face.begun()
-        return types.ListToolsResult.model_validate({"tools": [tool.as_plain() for tool in tools(group=face.group)]})
+    def _result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        meta = params.get("_meta")
+        version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
+        if version not in (None, STATELESS_VERSION):
+            supported = {"supported": [STATELESS_VERSION], "requested": version}
+            raise _Refused(_OTHER_VERSION, "Unsupported protocol version", supported)
+        about = {
+            "name": "nacre",
+            "title": "Nacre",
+            "version": __version__,
+            "description": say("Memory for AI agents, on this machine alone.", "AI 代理的记忆，只在本机。"),
+        }
+        if version is None:
+            if method == "initialize":
+                wanted = params.get("protocolVersion")
+                agreed = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+                return {"protocolVersion": agreed, "serverInfo": about, **self._introduction()}
+            return {} if method == "ping" else self._answer_to(method, params)
+        if method == "server/discover":
+            result = {"supportedVersions": [STATELESS_VERSION], **self._introduction()}
+        else:
+            result = self._answer_to(method, params)
+        result |= {"resultType": "complete", "_meta": result.get("_meta", {}) | {f"{_META}serverInfo": about}}
+        return result | ({"ttlMs": 0, "cacheScope": "private"} if method in _CACHEABLE else {})
 
-    async def call_tool(_context: Any, params: Any) -> Any:
-        return types.CallToolResult.model_validate(
-            await in_thread(lambda: _call_result(face, params.name, params.arguments or {}))
-        )
+    def _introduction(self) -> dict[str, Any]:
+        return {"capabilities": _CAPABILITIES, "instructions": resources.instructions(group=self.group)}
 
-    async def list_resources(_context: Any, _params: Any) -> Any:
-        kind = {"mimeType": resources.MARKDOWN}
-        rows = [resource._asdict() | kind for resource in resources.resources(group=face.group)]
-        return types.ListResourcesResult.model_validate({"resources": rows})
+    def _answer_to(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method == "tools/list":
+            return {"tools": [tool.as_plain() for tool in tools(group=self.group)]}
+        if method == "resources/list":
+            kind = {"mimeType": resources.MARKDOWN}
+            return {"resources": [row._asdict() | kind for row in resources.resources(group=self.group)]}
+        if method == "resources/templates/list":
+            return {"resourceTemplates": []}
+        if method == "prompts/list":
+            return {"prompts": [row._asdict() | {"arguments": []} for row in resources.prompts(group=self.group)]}
+        if method == "tools/call":
+            arguments = params.get("arguments") or {}
+            if not isinstance(arguments, dict):
+                raise _Refused(_BAD_PARAMS, "Invalid request parameters")
+            return self._call_result(_text(params, "name"), arguments)
+        if method == "resources/read":
+            uri = _text(params, "uri")
+            text = resources.read_resource(self.memory(), uri)
+            return {"contents": [{"uri": uri, "mimeType": resources.MARKDOWN, "text": text}]}
+        if method == "prompts/get":
+            name = _text(params, "name")
+            text = resources.get_prompt(self.memory(), name)
+            return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+        raise _Refused(_NO_METHOD, "Method not found", method[:100])
 
-    async def list_templates(_context: Any, _params: Any) -> Any:
-        return types.ListResourceTemplatesResult.model_validate({"resourceTemplates": []})
-
-    async def read_resource(_context: Any, params: Any) -> Any:
-        text = await read(lambda: resources.read_resource(face.memory(), str(params.uri)))
-        content = {"uri": str(params.uri), "mimeType": resources.MARKDOWN, "text": text}
-        return types.ReadResourceResult.model_validate({"contents": [content]})
-
-    async def list_prompts(_context: Any, _params: Any) -> Any:
-        rows = [prompt._asdict() | {"arguments": []} for prompt in resources.prompts(group=face.group)]
-        return types.ListPromptsResult.model_validate({"prompts": rows})
-
-    async def get_prompt(_context: Any, params: Any) -> Any:
-        text = await read(lambda: resources.get_prompt(face.memory(), params.name))
-        message = {"role": "user", "content": {"type": "text", "text": text}}
-        return types.GetPromptResult.model_validate({"messages": [message]})
-
-    async def initialized(_context: Any, _params: Any) -> None:
-        face.begun()
-
-    server: Server[Any] = Server(
-        "nacre",
-        version=__version__,
-        title="Nacre",
-        description=say("Memory for AI agents, on this machine alone.", "AI 代理的记忆，只在本机。"),
-        instructions=resources.instructions(group=face.group),
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
-        get_tool_input_schema=lambda name: named.takes if (named := tool(name)) else None,
-    )
-    server.middleware.clear()  # the SDK's tracing: nothing of a memory is told to a collector
-    server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
-    return server
+    def _call_result(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The result twice, as the protocol wants it: as values, and as text for clients that know no values."""
+        try:
+            result = self.call(name, arguments) if self.call else call(self.memory(), name, arguments)
+        except NacreError as refusal:
+            sentence, error, code = str(refusal), type(refusal).__name__, refusal.exit_code
+        except Exception as bug:  # noqa: BLE001 - as above
+            sentence, error, code = _sentence_for(bug), "Bug", 1
+        else:
+            text = json.dumps(result, ensure_ascii=False)
+            return {"content": [{"type": "text", "text": text}], "structuredContent": result, "isError": False}
+        about = {"nacre/error": error, "nacre/exitCode": code}
+        return {"content": [{"type": "text", "text": sentence}], "isError": True, "_meta": about}
 
 
-def _call_result(face: Face, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The result twice, as the protocol wants it: as values, and as text for clients that know no values."""
+def parse(data: bytes) -> Any:
+    """The message in these bytes; ValueError where they hold none. Half a character, which no memory holds, is read as a question mark."""
     try:
-        result = face.call(name, arguments) if face.call else call(face.memory(), name, arguments)
-    except NacreError as refusal:
-        sentence, error, code = str(refusal), type(refusal).__name__, refusal.exit_code
-    except Exception as bug:  # noqa: BLE001 - as above
-        sentence, error, code = _sentence_for(bug), "Bug", 1
-    else:
-        text = json.dumps(result, ensure_ascii=False)
-        return {"content": [{"type": "text", "text": text}], "structuredContent": result, "isError": False}
-    about = {"nacre/error": error, "nacre/exitCode": code}
-    return {"content": [{"type": "text", "text": sentence}], "isError": True, "_meta": about}
+        text = data.decode("utf-8", "replace")
+        message = json.loads(text)
+        if "\\u" in text:
+            message = json.loads(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return message
+
+
+def dump(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _failure(number: Any, code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
+
+
+def _text(params: dict[str, Any], name: str) -> str:
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise _Refused(_BAD_PARAMS, "Invalid request parameters")
+    return value
 
 
 def _sentence_for(bug: Exception) -> str:

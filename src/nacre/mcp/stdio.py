@@ -1,161 +1,81 @@
-"""MCP over stdin and stdout, with the SDK loaded without its HTTP half."""
+"""MCP over stdin and stdout: one message a line. Lists are answered at once, work is done in threads beside."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
-import io
 import logging
 import os
-import re
 import signal
 import sys
-import types
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from typing import Any
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, NoReturn
 
-from nacre.mcp.server import Face, make_server
+from nacre.mcp.server import WORKING, Server, dump, parse
 
-_SERVER = "mcp.server.lowlevel.server"
-_HTTP = (
-    "starlette",
-    "mcp.server.auth",
-    "mcp.server.streamable_http",
-    "mcp.server.streamable_http_manager",
-    "mcp.server.transport_security",
-)
-# What the server takes from there. None of it is touched without an HTTP application.
-_ABSENT_NAMES = frozenset(
-    "Starlette Middleware AuthenticationMiddleware Mount Route AuthContextMiddleware BearerAuthBackend RequireAuthMiddleware "
-    "OAuthAuthorizationServerProvider TokenVerifier build_resource_metadata_url create_auth_routes create_protected_resource_routes "
-    "AuthSettings EventStore DEFAULT_MAX_SESSIONS DEFAULT_SESSION_IDLE_TIMEOUT StreamableHTTPASGIApp StreamableHTTPSessionManager "
-    "DEFAULT_MAX_REQUEST_BODY_SIZE TransportSecuritySettings".split()
-)
-# Everything that a backslash begins in JSON: a whole pair of surrogates, one alone, anything else.
-_ESCAPED = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
+_AT_ONCE = 4  # calls that are worked on; the others wait
 _FINISH_WITHIN = 5.0  # seconds for what is being worked on when the client goes
+_LISTENING = (
+    "notifications/initialized",
+    "tools/list",
+)  # the first of these comes when the client has its first answer
 
 
-class Absent:
-    """Stands for whatever an empty module is asked for."""
+def _stop(_number: int, _frame: object) -> NoReturn:
+    raise SystemExit
 
 
-class _EmptyModule(types.ModuleType):
-    def __getattr__(self, name: str) -> type[Absent]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Absent
-
-
-class _EmptyFinder(MetaPathFinder, Loader):
-    def find_spec(
-        self, fullname: str, _path: Sequence[str] | None = None, _target: types.ModuleType | None = None
-    ) -> ModuleSpec | None:
-        is_http = any(fullname == name or fullname.startswith(f"{name}.") for name in _HTTP)
-        return ModuleSpec(fullname, self, is_package=True) if is_http else None
-
-    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
-        return _EmptyModule(spec.name)
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        pass
-
-
-def load_sdk() -> None:
-    """Make `mcp.server.lowlevel.server` and `mcp.server.stdio` importable at the least cost."""
-    if "mcp" in sys.modules:  # whole, because somebody else uses it
-        return
-    # Plugins of pydantic are looked for among all installed packages, and would see every word that is checked.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    finder = _EmptyFinder()
-    sys.meta_path.insert(0, finder)
-    try:
-        for name in ("mcp", "mcp.server"):  # without running their own code, which imports everything
-            spec = importlib.util.find_spec(name)
-            if spec is None:
-                raise ImportError(name)
-            sys.modules[name] = importlib.util.module_from_spec(spec)
-        server = importlib.import_module(_SERVER)
-        importlib.import_module("mcp.server.stdio")
-        if not {name for name, value in vars(server).items() if value is Absent} <= _ABSENT_NAMES:
-            raise ImportError(_SERVER)
-    except (ImportError, AttributeError, TypeError):  # another SDK than we know is loaded whole
-        for name in [name for name in sys.modules if name == "mcp" or name.startswith("mcp.")]:
-            del sys.modules[name]
-    finally:
-        sys.meta_path.remove(finder)
-        for name in [name for name, module in sys.modules.items() if isinstance(module, _EmptyModule)]:
-            del sys.modules[name]
-
-
-def serve(face: Face) -> None:
-    """Serve one client until its end of input, or until a signal."""
-    import gc
-
-    import anyio
-
-    gc.disable()  # loading leaves hardly any rubbish, and looking for it was a tenth of the start
-    load_sdk()
-    # Threads of our own write nowhere else: the SDK turns stray output away from the wire, and logging goes to stderr.
+def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
+    """Serve one client until its end of input, or until a signal. `warm` loads what the first search waits for."""
+    # Nobody else reads the client's words or writes among ours: a child finds its input at the end, stray output goes to stderr.
+    lines, output = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="nacre mcp: %(levelname)s %(message)s")
-    gc.freeze()  # what was loaded stays; looking through it for rubbish again and again would only cost
-    gc.enable()
-    anyio.run(_serve, face)
-    face.busy.wait(_FINISH_WITHIN)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    writing = threading.Lock()
+    working: dict[Any, Future[None]] = {}  # by the id of the request
+    cancelled: set[Any] = set()
+    is_warm = False
 
+    def send(message: Any) -> None:
+        answer = server.answer(message)
+        if answer is None or answer["id"] in cancelled:
+            return
+        data = dump(answer) + b"\n"
+        with writing, contextlib.suppress(BrokenPipeError):
+            while data:
+                data = data[os.write(output, data) :]
 
-def without_half_characters(line: str) -> str:
-    """A message with a sign for each lone surrogate: the SDK would not read it, and whoever asked would wait for ever."""
-    return _ESCAPED.sub(lambda match: "\\ufffd" if match[1] else match[0], line) if "\\u" in line else line
+    def work(message: dict[str, Any]) -> None:
+        try:
+            send(message)
+        finally:
+            working.pop(message["id"], None)
+            cancelled.discard(message["id"])
 
-
-class _Input(io.TextIOWrapper):
-    """The lines of the client. Closing leaves the descriptor open: a thread may still wait for the next line."""
-
-    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper itself has it
-        return without_half_characters(super().readline(size))
-
-    def close(self) -> None:
-        with contextlib.suppress(ValueError):
-            self.detach()
-
-
-def _take_input() -> _Input:
-    """The client's input, for us alone: who else reads stdin, such as a child, finds it at its end."""
-    own = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    return _Input(os.fdopen(own, "rb", closefd=False), encoding="utf-8", errors="replace")
-
-
-async def _serve(face: Face) -> None:
-    import anyio
-    from mcp.server.stdio import stdio_server
-
-    server = make_server(face)
-    lines = anyio.wrap_file(_take_input())
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_heed_signals, face)
-        async with stdio_server(stdin=lines) as (read, write):
-            await server.run(read, write, server.create_initialization_options())
-        tasks.cancel_scope.cancel()
-
-
-async def _heed_signals(face: Face) -> None:
-    """A thread that waits for the next line of input cannot be called back, so the process ends here, its work whole."""
-    import anyio
-
-    signals: list[Any] = [signal.SIGTERM, signal.SIGINT]
-    try:
-        with anyio.open_signal_receiver(*signals) as received:
-            async for _ in received:
-                face.busy.wait(_FINISH_WITHIN)
-                os._exit(0)
-    except NotImplementedError:  # Windows: there the client ends us
-        await anyio.sleep_forever()
+    with contextlib.suppress(SystemExit):
+        for line in lines:
+            try:
+                message = parse(line)
+            except ValueError:
+                message = None
+            method = message.get("method") if isinstance(message, dict) else None
+            if method == "notifications/cancelled":
+                params = message.get("params")
+                request = params.get("requestId") if isinstance(params, dict) else None
+                cancelled.update(other for other in working if other == request)
+            elif method in WORKING and isinstance(message.get("id"), str | int):
+                working[message["id"]] = pool.submit(work, message)
+            else:
+                send(message)
+            if method in _LISTENING and not is_warm:
+                is_warm = True
+                threading.Thread(target=warm, name="warm", daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    wait(list(working.values()), _FINISH_WITHIN)
+    os._exit(0)  # whatever still searches would only keep the process from its end

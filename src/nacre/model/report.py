@@ -73,12 +73,11 @@ class Note(str):
 class Report:
     """What a command did or would do: for programs the facts, for people everything else, in this order."""
 
-    facts: Any
+    facts: Any = ...  # none where only people are told something
     problems: Sequence[Problem] = ()
     heading: Sequence[str] = ()  # sentences before the result
-    steps: Sequence[Step] = ()
-    rows: Sequence[Sequence[str]] = ()  # a table
-    columns: Sequence[str] = ()  # its headings, for terminals
-    lines: Sequence[str] = ()  # the rest of the result
+    columns: Sequence[str] = ()  # headings of its table, for terminals
+    lines: Sequence[str | Sequence[str]] = ()  # the result: lines, and rows of a table
     notes: Sequence[str] = ()  # sentences after it
     left: Sequence[Problem] = ()  # what was not done: the command ends with exit code 3
+    code: int = 0  # of the exit

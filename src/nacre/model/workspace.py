@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.errors import PathEscape
@@ -14,84 +13,35 @@ DAY_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-([^/]+))?\.md")
 _SLUG = re.compile(r"[^\w-]+")
 
 
-@dataclass(frozen=True)
 class Workspace:
     """The folders and files of one memory. Knows names, touches nothing."""
 
-    root: Path
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.longterm = root / "MEMORY.md"
+        self.state = root / "SESSION-STATE.md"
+        self.projects = root / "projects"
+        self.memory = memory = root / "memory"
+        self.weekly = memory / "weekly"
+        self.archive = memory / "archive"
+        self.ledger = memory / "ledger.jsonl"
+        self.recalls = memory / "recalls.jsonl"
+        self.trail = memory / "trail.jsonl"
+        self.review = memory / "review.md"
+        self.machine = machine = root / ".nacre"  # everything of ours that is not memory
+        self.settings = machine / "config.toml"
+        self.index = machine / "index"
+        self.history = machine / "history"
+        self.lock = machine / "lock"
+        self.cursors = machine / "cursors.json"
+        self.pauses = machine / "pauses.json"
+        self.given = machine / "context.json"
 
-    @property
-    def longterm(self) -> Path:
-        return self.root / "MEMORY.md"
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Workspace) and self.root == other.root
 
-    @property
-    def state(self) -> Path:
-        return self.root / "SESSION-STATE.md"
-
-    @property
-    def memory(self) -> Path:
-        return self.root / "memory"
-
-    @property
-    def weekly(self) -> Path:
-        return self.memory / "weekly"
-
-    @property
-    def archive(self) -> Path:
-        return self.memory / "archive"
-
-    @property
-    def ledger(self) -> Path:
-        return self.memory / "ledger.jsonl"
-
-    @property
-    def recalls(self) -> Path:
-        return self.memory / "recalls.jsonl"
-
-    @property
-    def trail(self) -> Path:
-        return self.memory / "trail.jsonl"
-
-    @property
-    def review(self) -> Path:
-        return self.memory / "review.md"
-
-    @property
-    def projects(self) -> Path:
-        return self.root / "projects"
-
-    @property
-    def machine(self) -> Path:
-        """Everything of ours that is not memory: settings, index, history."""
-        return self.root / ".nacre"
-
-    @property
-    def settings(self) -> Path:
-        return self.machine / "config.toml"
-
-    @property
-    def index(self) -> Path:
-        return self.machine / "index"
-
-    @property
-    def history(self) -> Path:
-        return self.machine / "history"
-
-    @property
-    def lock(self) -> Path:
-        return self.machine / "lock"
-
-    @property
-    def cursors(self) -> Path:
-        return self.machine / "cursors.json"
-
-    @property
-    def pauses(self) -> Path:
-        return self.machine / "pauses.json"
-
-    @property
-    def given(self) -> Path:
-        return self.machine / "context.json"
+    def __hash__(self) -> int:
+        return hash(self.root)
 
     def day(self, date: dt.date) -> Path:
         return self.memory / f"{date.isoformat()}.md"
@@ -125,10 +75,8 @@ class Workspace:
         if "\0" in relative:
             raise _escape(relative.replace("\0", "\\0"))
         path = Path(os.path.normpath(self.root / relative))
-        real, inside = (
-            Path(os.path.realpath(path)),
-            Path(os.path.realpath(self.root)),
-        )  # unlike resolve, no error for a loop
+        # Unlike resolve, realpath raises nothing for a loop.
+        real, inside = Path(os.path.realpath(path)), Path(os.path.realpath(self.root))
         for candidate, root in ((path, self.root), (real, inside)):
             if candidate != root and root not in candidate.parents:
                 raise _escape(relative)

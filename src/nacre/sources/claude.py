@@ -5,28 +5,27 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nacre.model.session import Kind, Message, Speaker
-from nacre.sources.reading import Notes, as_dict, as_list, as_text, follow, list_files, text_blocks, time_field
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
+from nacre.model.session import Kind, Session, Speaker
+from nacre.sources.transcript import (
+    Mark,
+    Notes,
+    Places,
+    Reading,
+    Source,
+    Transcript,
+    as_text,
+    follow,
+    list_files,
+    text_blocks,
+    time_field,
+)
 
 AGENT = "claude-code"
-_NO_MESSAGE = frozenset(
-    {"system", "summary", "file-history-snapshot", "queue-operation", "progress", "last-prompt", "content-replacement"}
-    | {"custom-title", "ai-title", "agent-name", "agent-color", "agent-setting", "tag", "pr-link", "frame-link"}
-    | {"permission-mode", "mode", "started", "result", "relocated", "worktree-state", "bridge-session", "atis-latch"}
-    | {"continued-in", "tool_use", "tool_result", "api-request", "api-request-shape", "api-request-blob", "cost-state"}
-    | {"tools-used", "ended-by-model", "artifact-comment-monitor", "artifact-autoreact-ledger", "history-suppression"}
-    | {"file-history-delta", "attribution-snapshot", "isolation-latch", "session-owner", "dev-mods", "memory-mode"}
-    | {"data-flow-records", "data-flow-incomplete", "derived-from", "fork-context-ref", "observer-ref", "repl-mode"}
-    | {"resume-head-vouch"}
-)  # entries of the program itself
-_PERSONS = frozenset({"human", "user", "cli"})  # kinds of origin that mean: somebody typed it
-_PROGRAMS = frozenset({"task-notification", "peer", "coordinator", "channel", "system", "hook", "auto-continuation"})
+_PERSONS = ("human", "user", "cli")  # kinds of origin that mean: somebody typed it
 _INJECTED = (
     *("<command-name>", "<command-message>", "<command-args>", "<local-command-stdout>", "<local-command-stderr>"),
     *("<local-command-caveat>", "<bash-input>", "<bash-stdout>", "<bash-stderr>", "<system-reminder>"),
@@ -43,58 +42,48 @@ def find(places: Places) -> Iterator[Transcript]:
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
+    def make(notes: Notes) -> Session:
+        kind = Kind.ISOLATED if notes.facts.get("sidechain") else Kind.MAIN
+        return notes.session(transcript.path.stem, AGENT, kind)
+
     take = partial(_take, transcript.path)
-    reading, notes = follow(transcript.path, mark, until, take, skip=_is_tool_output, time=time_field("timestamp"))
-    kind = Kind.ISOLATED if notes.facts.get("sidechain") else Kind.MAIN
-    return replace(reading, session=notes.session(transcript.path.stem, AGENT, kind))
+    return follow(transcript.path, mark, until, take, make, skip=_is_tool_output, time=time_field("timestamp"))
 
 
 def _is_tool_output(head: bytes) -> bool:
     return b'"toolUseResult"' in head or (b'"tool_result"' in head and b'"type":"text"' not in head)
 
 
-def _take(path: Path, entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
+def _take(path: Path, entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
     facts, kind = notes.facts, entry.get("type")
     if _is_copy(path, entry):
-        return True
-    if isinstance(cwd := entry.get("cwd"), str) and cwd:
+        return
+    if cwd := as_text(entry.get("cwd")):
         facts.setdefault("cwd", cwd)
     if at:
         facts.setdefault("started", at.isoformat())
-    if kind in _NO_MESSAGE:
-        return True
     by_sub_agent = entry.get("isSidechain") or entry.get("agentId")
-    if kind == "attachment":
+    speaker, content = Speaker.OWNER, None
+    if kind == "attachment" and not by_sub_agent:
         # What the user typed while the agent was at work stands only in an attachment, when it went into that very turn.
-        queued = as_dict(entry.get("attachment"))
+        queued = entry["attachment"]
         is_prompt = (queued.get("type"), queued.get("commandMode")) == ("queued_command", "prompt")
-        if is_prompt and not by_sub_agent and not queued.get("isMeta") and _is_by_program(queued) is False:
-            _add(entry, Speaker.OWNER, _text(queued.get("prompt")), at, start, notes)
-        return True
-    if kind not in ("user", "assistant"):
-        return False
-    if by_sub_agent:
+        if is_prompt and not queued.get("isMeta") and not _is_by_program(queued):
+            content = queued["prompt"]
+    elif kind in ("user", "assistant") and by_sub_agent:
         facts.setdefault("sidechain", True)
-        return True
-    if any(entry.get(flag) for flag in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "turnCompanion")):
-        return True
-    message = entry.get("message")
-    if not isinstance(message, dict) or not at:
-        return False
-    # The program speaks in the agent's place when a request failed or a limit is reached.
-    notice = bool(entry.get("isApiErrorMessage")) or message.get("model") == "<synthetic>"
-    by_program = _is_by_program(entry) if kind == "user" else notice
-    if by_program is None:
-        return False
-    facts["sidechain"] = False
-    if not by_program:
-        _add(entry, Speaker.OWNER if kind == "user" else Speaker.AGENT, _text(message.get("content")), at, start, notes)
-    return True
-
-
-def _add(entry: dict[str, Any], speaker: Speaker, text: str, at: dt.datetime | None, start: int, notes: Notes) -> None:
-    if text and at and not (speaker is Speaker.OWNER and text.startswith(_INJECTED)):
-        notes.messages.append(Message(as_text(entry.get("uuid")) or str(start), at, speaker, text))
+    elif kind in ("user", "assistant") and not any(
+        entry.get(flag) for flag in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "turnCompanion")
+    ):
+        message = entry["message"]
+        speaker = Speaker.OWNER if kind == "user" else Speaker.AGENT
+        # The program speaks in the agent's place when a request failed or a limit is reached.
+        is_notice = entry.get("isApiErrorMessage") or message.get("model") == "<synthetic>"
+        content = None if _is_by_program(entry) or (kind == "assistant" and is_notice) else message.get("content")
+        facts["sidechain"] = False
+    text = _text(content)
+    if text and not (speaker is Speaker.OWNER and text.startswith(_INJECTED)):
+        notes.add(as_text(entry.get("uuid")) or start, at, speaker, text)
 
 
 def _is_copy(path: Path, entry: dict[str, Any]) -> bool:
@@ -103,31 +92,25 @@ def _is_copy(path: Path, entry: dict[str, Any]) -> bool:
     A fork marks each entry that it repeats. Older versions kept the other session's id on it; such an entry
     counts as a copy only while that session's own file is there, else this is the only one left.
     """
-    if isinstance(entry.get("forkedFrom"), dict):
-        return True
-    other = entry.get("sessionId")
-    if not isinstance(other, str) or other == path.stem or not _PLAIN_ID.fullmatch(other):
-        return False
+    other = as_text(entry.get("sessionId"))
+    if entry.get("forkedFrom") or other == path.stem or not _PLAIN_ID.fullmatch(other):
+        return bool(entry.get("forkedFrom"))
     return path.with_name(f"{other}.jsonl").exists()
 
 
-def _is_by_program(entry: dict[str, Any]) -> bool | None:
-    """Whether a program put a user's message there, not a person; None when it names a sender nobody knows."""
-    if entry.get("promptSource") == "system":
-        return True
-    kind = as_text(as_dict(entry.get("origin")).get("kind"))
-    if not kind or kind in _PERSONS:
-        return False
-    return True if kind in _PROGRAMS else None
+def _is_by_program(entry: dict[str, Any]) -> bool:
+    """Whether something other than a person put a user's message there."""
+    origin = (entry.get("origin") or {}).get("kind") or "human"
+    return entry.get("promptSource") == "system" or origin not in _PERSONS
 
 
-def _text(content: object) -> str:
+def _text(content: Any) -> str:
     """The text of a message; nothing for one that carries what a tool returned."""
-    blocks = as_list(content)
-    if any(as_dict(block).get("type") == "tool_result" for block in blocks):
+    is_text = isinstance(content, str)
+    if not is_text and any(block.get("type") == "tool_result" for block in content or ()):
         return ""
     parts = [part.strip() for part in text_blocks(content)]
-    return "\n".join(part for part in parts if part and not (blocks and part.startswith(_INJECTED)))
+    return "\n".join(part for part in parts if part and (is_text or not part.startswith(_INJECTED)))
 
 
 SOURCE = Source(AGENT, find, read)

@@ -9,30 +9,32 @@ import datetime as dt
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from nacre.model.session import Kind, Message, Speaker
-from nacre.sources.reading import (
+from nacre.model.session import Kind, Session, Speaker
+from nacre.sources.transcript import (
+    MALFORMED,
+    Mark,
     Notes,
-    as_dict,
-    as_list,
+    Places,
+    Reading,
+    Source,
+    Transcript,
+    Unfinished,
     as_text,
-    digest_of,
     follow,
+    follow_list,
+    gone,
     last_written,
     list_files,
     open_readonly,
     parse_json,
     parse_time,
-    resume_at,
     text_blocks,
 )
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "cursor"
 _FILE = ("User", "globalStorage", "state.vscdb")
@@ -42,13 +44,12 @@ _BUBBLES = """
 """  # of the keys alone, which the index holds; a bubble written again gets a new row, so the last row tells of it
 _COMPOSERS = "SELECT substr(key, 14), rowid FROM cursorDiskKV WHERE key > 'composerData:' AND key < 'composerData;'"
 _VALUE = "SELECT value FROM cursorDiskKV WHERE key = ?"
-_NO_MESSAGE = frozenset({"turn_ended", "turn_started", "error", "status", "metadata"})
 _QUERY = re.compile(r"<user_query>((?:(?!<user_query>).)*?)</user_query>", re.DOTALL)
 _TIME = re.compile(r"<timestamp>([^<]{1,80})</timestamp>\s*")
-_TOLD = re.compile(
-    r"([A-Z][a-z]{2})[a-z]* (\d{1,2}), (\d{4}), (\d{1,2}):(\d{2}) ?([AP]M)(?: \(UTC([+-]\d{1,2})?(?::(\d{2}))?\))?"
+_SENT = re.compile(
+    r"([A-Z][a-z]{2})[a-z]* (\d{1,2}, \d{4}, \d{1,2}:\d{2} ?[AP]M)(?: \(UTC(?:([+-])(\d{1,2}))?(?::(\d{2}))?\))?"
 )
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_TOOL_RESULTS = ("tool_result", "tool-result")
 _TAGGED = re.compile(r"<[a-z][a-z_-]*[ >]")
 _REDACTED = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
 
@@ -72,18 +73,16 @@ def _own_text(text: str, speaker: Speaker) -> str:
 def sent_at(text: str) -> dt.datetime | None:
     """When a message was sent, if it says so ("Friday, Sep 4, 2026, 2:21 AM (UTC+8)")."""
     stamp = _TIME.search(text, 0, 4000)
-    match = _TOLD.search(stamp[1]) if stamp else None
-    if not match or match[1] not in _MONTHS:
+    match = _SENT.search(stamp[1]) if stamp else None
+    if not match:
         return None
-    month, day, year, hour, minute, half, hours, minutes = match.groups()
+    month, day_and_time, sign, hours, minutes = match.groups()
     try:
-        clock = int(hour) % 12 + 12 * (half == "PM"), int(minute)
-        at = dt.datetime(int(year), _MONTHS.index(month) + 1, int(day), *clock)  # noqa: DTZ001 (the offset follows)
+        at = dt.datetime.strptime(f"{month} {day_and_time.replace(' ', '')}", "%b %d,%Y,%I:%M%p")  # noqa: DTZ007 (the offset follows)
         if "(UTC" not in match[0]:
             return at.astimezone(dt.UTC)  # the time of this machine
-        sign = -1 if (hours or "").startswith("-") else 1
-        ahead = dt.timedelta(hours=int(hours or 0), minutes=sign * int(minutes or 0))
-        return at.replace(tzinfo=dt.timezone(ahead)).astimezone(dt.UTC)
+        ahead = dt.timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+        return at.replace(tzinfo=dt.timezone(-ahead if sign == "-" else ahead)).astimezone(dt.UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -108,10 +107,12 @@ def _find_transcripts(places: Places) -> Iterator[Transcript]:
 
 
 def _read_transcript(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
+    def make(notes: Notes) -> Session:
+        kind = Kind.ISOLATED if "subagents" in transcript.path.parts else Kind.MAIN
+        return notes.session(transcript.path.stem, AGENT, kind)
+
     time = partial(_time_of_entry, transcript.changed)
-    reading, notes = follow(transcript.path, mark, until, _take, skip=_is_tool_output, time=time)
-    kind = Kind.ISOLATED if "subagents" in transcript.path.parts else Kind.MAIN
-    return replace(reading, session=notes.session(transcript.path.stem, AGENT, kind))
+    return follow(transcript.path, mark, until, _take, make, skip=_is_tool_output, time=time)
 
 
 def _time_of_entry(changed: float, entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
@@ -125,25 +126,17 @@ def _is_tool_output(head: bytes) -> bool:
     return b'[{"type":"tool_result"' in head[:200] or b'[{"type":"tool-result"' in head[:200]
 
 
-def _take(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
-    role = entry.get("role")
-    if role is None:
-        return entry.get("type") in _NO_MESSAGE
-    if role in ("system", "tool"):
-        return True
-    if role not in ("user", "assistant") or not isinstance(entry.get("message"), dict) or at is None:
-        return False
-    notes.facts.setdefault("started", at.isoformat())
-    speaker = Speaker.OWNER if role == "user" else Speaker.AGENT
-    if text := _own_text(_joined(entry), speaker):
-        notes.messages.append(Message(str(start), at, speaker, text))
-    return True
+def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
+    if entry.get("role") in ("user", "assistant"):
+        speaker = Speaker.OWNER if entry["role"] == "user" else Speaker.AGENT
+        notes.add(start, at, speaker, _own_text(_joined(entry), speaker))
+        notes.facts.setdefault("started", at.isoformat() if at else "")
 
 
 def _joined(entry: dict[str, Any]) -> str:
     """The text of a message; nothing for one that carries what a tool returned."""
-    content = as_dict(entry.get("message")).get("content")
-    if any(as_dict(block).get("type") in ("tool_result", "tool-result") for block in as_list(content)):
+    content = entry["message"].get("content")
+    if not isinstance(content, str) and any(block.get("type") in _TOOL_RESULTS for block in content or ()):
         return ""
     return "\n".join(text_blocks(content))
 
@@ -183,74 +176,69 @@ def _find_composers(places: Places) -> Iterator[Transcript]:
 
 
 def _changes(connection: sqlite3.Connection) -> dict[str, object]:
-    """When each session last went on, as newer versions list it, and somewhat older ones."""
-    with suppress(sqlite3.OperationalError):  # no such table: an older version
-        return dict(connection.execute("SELECT composerId, coalesce(lastUpdatedAt, createdAt) FROM composerHeaders"))
+    """When each session last went on, where the database lists it."""
     try:
-        row = connection.execute("SELECT value FROM ItemTable WHERE key = 'composer.composerHeaders'").fetchone()
+        return dict(connection.execute("SELECT composerId, coalesce(lastUpdatedAt, createdAt) FROM composerHeaders"))
     except sqlite3.OperationalError:
-        return {}  # older still
-    composers = map(as_dict, as_list((parse_json((row and row[0]) or b"") or {}).get("allComposers")))
-    return {
-        as_text(composer.get("composerId")): composer.get("lastUpdatedAt") or composer.get("createdAt")
-        for composer in composers
-    }
+        return {}  # an older version
 
 
 def _read_composer(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
+    name = str(transcript.facts.get("composer") or transcript.key.rpartition("#")[2])
     try:
         with open_readonly(transcript.path) as connection:
-            return _read_bubbles(connection, transcript, mark, until)
+            composer = _value(connection, f"composerData:{name}")
+            return (
+                _read_bubbles(connection, name, composer, transcript.changed, mark, until) if composer else gone(mark)
+            )
     except sqlite3.Error:
         return Reading(None, mark or Mark(), whole=False)
+    except MALFORMED:
+        return Reading(None, mark or Mark(), unknown=1)
 
 
 def _read_bubbles(
-    connection: sqlite3.Connection, transcript: Transcript, mark: Mark | None, until: dt.datetime | None
+    connection: sqlite3.Connection,
+    session: str,
+    composer: dict[str, Any],
+    changed: float,
+    mark: Mark | None,
+    until: dt.datetime | None,
 ) -> Reading:
     """The bubbles in the order of their headers, or, in older versions, inside the composer itself."""
-    session = str(transcript.facts.get("composer") or transcript.key.rpartition("#")[2])
-    composer = _value(connection, f"composerData:{session}")
-    if composer is None:
-        return Reading(None, Mark(), rewritten=bool(mark and mark.offset))
-    headers, conversation, generating = (
-        as_list(composer.get(key)) for key in ("fullConversationHeadersOnly", "conversation", "generatingBubbleIds")
-    )
-    listed = {as_text(bubble.get("bubbleId")): bubble for bubble in map(as_dict, headers or conversation)}
-    listed.pop("", None)
+    headers = composer.get("fullConversationHeadersOnly") or composer.get("conversation") or []
+    listed = {name: header for header in headers if (name := as_text(header.get("bubbleId")))}
     ids = list(listed)
     # While an answer is being written, only the bubbles up to the last prompt are whole.
-    prompts = (place + 1 for place, header in enumerate(headers) if as_dict(header).get("type") == 1)
-    answered = max(prompts, default=0) if composer.get("status") == "generating" else len(headers or conversation)
-    begin, rewritten = resume_at(ids, mark)
-    notes = Notes(dict(mark.facts) if mark and begin else {})
-    facts, unknown, end = notes.facts, 0, begin
-    for name in ids[begin:]:
-        bubble = listed[name] if "text" in listed[name] else _value(connection, f"bubbleId:{session}:{name}")
-        kind = bubble.get("type") if bubble else None
-        speaker = Speaker.OWNER if kind == 1 else Speaker.AGENT if kind == 2 else None
-        if name in generating or (speaker is Speaker.AGENT and end >= answered):
-            break
-        if bubble and speaker:
-            # Older bubbles have no time, and take that of the one before or of the session.
-            begun = as_dict(bubble.get("timingInfo")).get("clientStartTime")
-            times = (bubble.get("createdAt"), begun, facts.get("at"), composer.get("createdAt"), transcript.changed, 0)
-            at = next(at for value in times if (at := parse_time(value)))
-            if until and at > until:
-                break
-            facts["at"] = at.isoformat()
-            if "cwd" not in facts and (cwd := _folder(bubble, composer)):
-                facts["cwd"] = cwd
-            if text := _own_text(as_text(bubble.get("text")), speaker):
-                notes.messages.append(Message(name, at, speaker, text))
-        else:
-            unknown += 1
-        end += 1
-    # Nobody talks in a sub-agent, or in one of several tries at the same prompt.
-    isolated = any(composer.get(flag) for flag in ("subagentInfo", "isSubagent", "isBestOfNSubcomposer"))
-    kind = Kind.ISOLATED if isolated else Kind.MAIN
-    made = notes.session(session, AGENT, kind, started=composer.get("createdAt"))
-    return Reading(made, Mark(end, digest_of(ids[:end]), facts), end == len(ids), unknown, rewritten)
+    prompts = (place for place, name in enumerate(ids, 1) if listed[name].get("type") == 1)
+    generating = {*ids[max(prompts, default=0) :]} if composer.get("status") == "generating" else set()
+    generating |= set(composer.get("generatingBubbleIds") or ())
+
+    def load(name: str) -> dict[str, Any] | None:
+        return listed[name] if "text" in listed[name] else _value(connection, f"bubbleId:{session}:{name}")
+
+    def time(bubble: dict[str, Any], notes: Notes) -> dt.datetime | None:
+        # Older bubbles have no time, and take that of the one before or of the session.
+        begun = (bubble.get("timingInfo") or {}).get("clientStartTime")
+        times = (bubble.get("createdAt"), begun, notes.facts.get("at"), composer.get("createdAt"), changed, 0)
+        return next(at for value in times if (at := parse_time(value)))
+
+    def take(bubble: dict[str, Any], at: dt.datetime | None, name: str, notes: Notes) -> None:
+        speaker = {1: Speaker.OWNER, 2: Speaker.AGENT}[bubble["type"]]
+        if name in generating and speaker is Speaker.AGENT:
+            raise Unfinished
+        notes.add(name, at, speaker, _own_text(bubble.get("text") or "", speaker))
+        notes.facts["at"] = at.isoformat() if at else ""
+        if "cwd" not in notes.facts and (cwd := _folder(bubble, composer)):
+            notes.facts["cwd"] = cwd
+
+    def make(notes: Notes) -> Session:
+        # Nobody talks in a sub-agent, or in one of several tries at the same prompt.
+        isolated = any(composer.get(flag) for flag in ("subagentInfo", "isSubagent", "isBestOfNSubcomposer"))
+        kind = Kind.ISOLATED if isolated else Kind.MAIN
+        return notes.session(session, AGENT, kind, started=composer.get("createdAt"))
+
+    return follow_list(ids, load, mark, until, take, make, time)
 
 
 def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
@@ -259,14 +247,10 @@ def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
 
 
 def _folder(bubble: Mapping[str, Any], composer: Mapping[str, Any]) -> str:
-    place = as_dict(as_dict(composer.get("workspaceIdentifier")).get("uri"))
-    if isinstance(path := place.get("fsPath"), str):
-        return path
-    uri = as_text(next(iter(as_list(bubble.get("workspaceUris"))), ""))
-    try:
-        return unquote(urlsplit(uri).path) if uri.startswith("file:") else ""
-    except ValueError:
-        return ""  # not an address
+    if path := ((composer.get("workspaceIdentifier") or {}).get("uri") or {}).get("fsPath"):
+        return as_text(path)
+    uri = as_text(next(iter(bubble.get("workspaceUris") or ()), ""))
+    return unquote(urlsplit(uri).path) if uri.startswith("file:") else ""
 
 
 CLI = Source(AGENT, _find_transcripts, _read_transcript)

@@ -9,29 +9,30 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import (
+from nacre.sources.transcript import (
+    Mark,
     Notes,
-    as_dict,
-    as_list,
+    Places,
+    Reading,
+    Source,
+    TakenBack,
+    Transcript,
     as_text,
     digest_of,
     follow,
+    follow_list,
     list_files,
     parse_json,
     parse_time,
-    resume_at,
 )
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "gemini"
 _SPEAKERS = {"user": Speaker.OWNER, "gemini": Speaker.AGENT, "model": Speaker.AGENT}
-_NO_MESSAGE = frozenset({"info", "error", "warning", "system"})
 _INJECTED = ("<session_context>", "<hook_context>", "<state_snapshot>", "This is the Gemini CLI. We are setting up")
 _SUMMARY = "<state_snapshot>"
 _COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|\Z)|\?\Z")
@@ -50,13 +51,25 @@ def find(places: Places) -> Iterator[Transcript]:
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     path = transcript.path
-    if path.suffix == ".json":
-        return _read_document(path, mark, until)
-    reading, notes = follow(path, mark, until, _Taker(), skip=partial(_TOOL_ANSWER.search, endpos=400))
-    return replace(reading, session=_session(notes, path))
+    if path.suffix == ".jsonl":
+        skip = partial(_TOOL_ANSWER.search, endpos=400)
+        return follow(path, mark, until, _take, partial(_session, path), skip=skip, time=_time)
+    # One JSON document, rewritten whole as the session goes on.
+    document = parse_json(path.read_bytes())
+    messages = document.get("messages", document.get("history")) if document else None
+    if document is None or not isinstance(messages, list):  # half written, or no transcript at all
+        return Reading(None, mark or Mark(), whole=document is not None, unknown=1)
+
+    def make(notes: Notes) -> Session:
+        _note_session(notes.facts, document)
+        return _session(path, notes)
+
+    entries = [entry for entry in messages if isinstance(entry, dict)]
+    by_id = {as_text(entry.get("id")) or str(place): entry for place, entry in enumerate(entries)}
+    return follow_list(list(by_id), by_id.__getitem__, mark, until, _take_listed, make, _time)
 
 
-def _session(notes: Notes, path: Path) -> Session:
+def _session(path: Path, notes: Notes) -> Session:
     facts = notes.facts
     if not facts.get("cwd") and (folder := next((p.parent for p in path.parents if p.name == "chats"), None)):
         # The program notes the folder of the project beside the chats; older versions do not.
@@ -69,119 +82,90 @@ def _session(notes: Notes, path: Path) -> Session:
 
 
 def _note_session(facts: dict[str, Any], about: dict[str, Any]) -> None:
-    for name in ("sessionId", "startTime", "kind"):
-        if isinstance(value := about.get(name), str):
-            facts[name] = value
-    if isinstance(value := about.get("start_time"), str):
-        facts.setdefault("startTime", value)
-    if (folders := as_list(about.get("directories"))) and isinstance(folders[0], str):
-        facts.setdefault("cwd", folders[0])
+    facts |= {name: about[name] for name in ("sessionId", "startTime", "kind") if isinstance(about.get(name), str)}
+    if started := as_text(about.get("start_time")):
+        facts.setdefault("startTime", started)
+    if folder := as_text(next(iter(about.get("directories") or ()), "")):
+        facts.setdefault("cwd", folder)
 
 
-class _Taker:
-    def __init__(self) -> None:
-        self.places: dict[str, int] = {}  # for each entry of this reading, how many messages stood before it
+def _time(entry: dict[str, Any], _: Notes | None = None) -> dt.datetime | None:
+    return parse_time(entry.get("timestamp")) or parse_time(entry.get("ts"))
 
-    def __call__(self, entry: dict[str, Any], _at: dt.datetime | None, start: int, notes: Notes) -> bool:
-        if isinstance(target := entry.get("$rewindTo"), str):
-            # A message and all after it are taken back; one that an earlier reading gave out means to read all again.
-            notes.taken_back |= target not in self.places
-            place = self.places.get(target, 0)
-            del notes.messages[place if target in self.places else len(notes.messages) :]
-            self.places = {name: at for name, at in self.places.items() if at < place}
-            return True
-        update = entry.get("$set")
-        if not isinstance(update, dict) and "id" not in entry and isinstance(entry.get("sessionId"), str):
-            update = entry  # the header
-        if isinstance(update, dict):
-            _note_session(notes.facts, update)
-            if isinstance(sent := update.get("messages"), list):
-                self._take_sent(sent, notes)
-            return True
-        kind, name = entry.get("type"), entry.get("id")
-        if not isinstance(name, str) or (kind not in _NO_MESSAGE and kind not in _SPEAKERS):
-            return False
-        self.places.setdefault(name, len(notes.messages))
-        if kind not in _NO_MESSAGE and (message := _message(entry, str(start))):
-            self._add(message, notes)
-            return True
-        return kind in _NO_MESSAGE
 
-    def _add(self, message: Message, notes: Notes) -> None:
-        facts = notes.facts
-        recent = facts.get("recent") or []
-        if message.id in recent or not message.text:
-            return
-        facts["recent"] = [*recent, message.id][-_RECENT:]
-        facts["words"] = [*(facts.get("words") or []), _digest(message)][-_RECENT:]
-        facts["last"] = max(facts.get("last", ""), message.at.isoformat())
-        self.places.setdefault(message.id, len(notes.messages))
-        notes.messages.append(message)
+def _take_listed(entry: dict[str, Any], _at: dt.datetime | None, name: str, notes: Notes) -> None:
+    if message := _message(entry, name):
+        notes.add(message.id, message.at, message.speaker, message.text)
 
-    def _take_sent(self, sent: list[Any], notes: Notes) -> None:
-        """What the model is sent from now on: only what is younger than all that was taken before is new in it.
 
-        Where a summary stands in it, every message in it has a new id and a new time, and none is new. A session that was
-        resumed is sent what was taken before under new ids and times: so much of its beginning is known by its words.
-        """
-        last = str(notes.facts.get("last", ""))
-        entries = [entry for entry in sent if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
-        messages = [message for entry in entries if (message := _message(entry, "")) is not None]
-        if any(_SUMMARY in _text(entry.get("content")) for entry in entries):
-            notes.facts["last"] = max([last, *(message.at.isoformat() for message in messages)])
-            return
-        taken = notes.facts.get("words") or []
-        digests = [_digest(message) for message in messages]
-        begin = next((place for place, digest in enumerate(digests) if digest in taken), 0)
-        while begin < len(digests) and digests[begin] in taken:
-            taken = taken[taken.index(digests[begin]) + 1 :]
-            begin += 1
-        for message in messages[begin:]:
-            if message.at.isoformat() > last:
-                self._add(message, notes)
+def _take(entry: dict[str, Any], _at: dt.datetime | None, start: str, notes: Notes) -> None:
+    places = notes.scratch  # for each entry of this reading, how many messages stood before it
+    update = entry.get("$set", None if "id" in entry else entry)  # the header is such an entry too
+    if target := entry.get("$rewindTo"):
+        # A message and all after it are taken back; one that an earlier reading gave out means to read all again.
+        if target in places:
+            place = places[target]
+            del notes.messages[place:]
+            notes.scratch = {name: at for name, at in places.items() if at < place}
+        elif notes.resumed:
+            raise TakenBack
+    elif update is not None:
+        _note_session(notes.facts, update)
+        _take_sent(update.get("messages") or [], notes)
+    else:
+        places.setdefault(str(entry["id"]), len(notes.messages))
+        if message := _message(entry, start):
+            _add(message, notes)
+
+
+def _add(message: Message, notes: Notes) -> None:
+    facts = notes.facts
+    recent = facts.get("recent") or []
+    if message.id in recent or not message.text:
+        return
+    facts["recent"] = [*recent, message.id][-_RECENT:]
+    facts["words"] = [*(facts.get("words") or []), _digest(message)][-_RECENT:]
+    facts["last"] = max(facts.get("last", ""), message.at.isoformat())
+    notes.scratch.setdefault(message.id, len(notes.messages))
+    notes.messages.append(message)
+
+
+def _take_sent(sent: list[Any], notes: Notes) -> None:
+    """What the model is sent from now on: only what is younger than all that was taken before is new in it.
+
+    Where a summary stands in it, every message in it has a new id and a new time, and none is new. A session that was
+    resumed is sent what was taken before under new ids and times: so much of its beginning is known by its words.
+    """
+    last = str(notes.facts.get("last", ""))
+    entries = [entry for entry in sent if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+    messages = [message for entry in entries if (message := _message(entry, "")) is not None]
+    if any(_SUMMARY in _text(entry.get("content")) for entry in entries):
+        notes.facts["last"] = max([last, *(message.at.isoformat() for message in messages)])
+        return
+    taken = notes.facts.get("words") or []
+    digests = [_digest(message) for message in messages]
+    begin = next((place for place, digest in enumerate(digests) if digest in taken), 0)
+    while begin < len(digests) and digests[begin] in taken:
+        taken = taken[taken.index(digests[begin]) + 1 :]
+        begin += 1
+    for message in messages[begin:]:
+        if message.at.isoformat() > last:
+            _add(message, notes)
 
 
 def _digest(message: Message) -> str:
     return digest_of((message.speaker, message.text))
 
 
-def _read_document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """One JSON document, rewritten whole as the session goes on: the mark counts its messages."""
-    document = parse_json(path.read_bytes())
-    if document is None:
-        return Reading(None, mark or Mark(), whole=False, unknown=1)  # half written, or no transcript at all
-    lists = [document[name] for name in ("messages", "history") if isinstance(document.get(name), list)]
-    if not lists:
-        return Reading(None, mark or Mark(), unknown=1)
-    notes, entries = Notes(), list(map(as_dict, lists[0]))
-    _note_session(notes.facts, document)
-    ids = [as_text(entry.get("id")) or str(place) for place, entry in enumerate(entries)]
-    begin, rewritten = resume_at(ids, mark)
-    unknown, end = 0, begin
-    for name, entry in zip(ids[begin:], entries[begin:], strict=True):
-        message = _message(entry, name)
-        if message and until and message.at > until:
-            break
-        end += 1
-        if message and message.text:
-            notes.messages.append(message)
-        elif not message:
-            unknown += _kind(entry) not in _NO_MESSAGE
-    reached = Mark(end, digest_of(ids[:end]), notes.facts)
-    return Reading(_session(notes, path), reached, end == len(ids), unknown, rewritten)
-
-
-def _kind(entry: dict[str, Any]) -> str:
-    return as_text(entry.get("type")) or as_text(entry.get("role"))
-
-
 def _message(entry: dict[str, Any], otherwise: str) -> Message | None:
     """A message, with an empty text where it holds no words of its speaker; None for an entry that is none."""
-    speaker = _SPEAKERS.get(_kind(entry))
-    at = parse_time(entry.get("timestamp")) or parse_time(entry.get("ts"))
-    if speaker is None or at is None:
+    speaker = _SPEAKERS.get(entry.get("type") or entry.get("role") or "")
+    if speaker is None:
         return None
-    content = entry.get("content") if "content" in entry else entry.get("parts")
+    at = _time(entry)
+    if at is None:
+        raise ValueError("no time")
+    content = entry.get("content", entry.get("parts"))
     words = _text(content).strip()
     if speaker is Speaker.OWNER:
         typed = _text(entry.get("displayContent") or content)  # where files were put in for the model
@@ -190,12 +174,12 @@ def _message(entry: dict[str, Any], otherwise: str) -> Message | None:
     return Message(as_text(entry.get("id")) or otherwise, at, speaker, words)
 
 
-def _text(content: object) -> str:
+def _text(content: Any) -> str:
     """The text of a message: a string, or its text parts that are neither thoughts nor the program's."""
     if isinstance(content, str):
         return content
-    blocks = [content] if isinstance(content, dict) else as_list(content)
-    texts = (part.get("text") if isinstance(part, dict) and not part.get("thought") else part for part in blocks)
+    blocks = [content] if isinstance(content, dict) else content or ()
+    texts = (part if isinstance(part, str) else not part.get("thought") and part.get("text") for part in blocks)
     parts = [text for text in texts if isinstance(text, str)]
     if any(part.lstrip().startswith(_SUMMARY) for part in parts):
         return _SUMMARY

@@ -2,9 +2,7 @@
 
 The database is looked into while OpenClaw writes to it, and never written. It also holds credentials: only the four tables named
 here are ever read. A session's events are numbered from 0. They are only ever added, until something rewrites them; then the
-session gets another generation, and is read again from its beginning. After a month of rest, where its user wants it so, they
-leave the database for `sessions/cold/<sha256 of the file>.jsonl.zst`: a line that names the session and its generation, then one
-for each event with its number, then lines of no interest here.
+session gets another generation, and is read again from its beginning.
 """
 
 from __future__ import annotations
@@ -17,36 +15,41 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.model.session import Kind, Session, Speaker
 from nacre.sources.openclaw_envelope import display_name, is_isolated, is_silence, open_envelope, without_directives
-from nacre.sources.reading import (
+from nacre.sources.registry import GROUP, chat_hash, group_stamp
+from nacre.sources.transcript import (
+    MALFORMED,
+    Mark,
     Notes,
-    as_dict,
+    Places,
+    Reading,
+    Source,
+    Transcript,
     as_text,
     follow,
+    gone,
     last_written,
     list_files,
     open_readonly,
     parse_json,
     parse_time,
+    take_entries,
     text_blocks,
 )
-from nacre.sources.registry import chat_hash
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 AGENT = "openclaw"
-_NO_MESSAGE = frozenset(
-    {"model_change", "thinking_level_change", "custom", "custom_message", "compaction", "reset", "branch_summary"}
-    | {"label", "session_info", "leaf"}
-)
+MAIN = "main"
 _BROUGHT_OVER = "-catalog-import"  # of another agent, whose own transcripts are read where they stand
 _EARLIEST = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)  # a clock that tells an earlier time is wrong
+_AGENT_NAME = re.compile(r"agent:([^:/\\]+):")
 _AGENT_OF_KEY = re.compile(r"\Aagent:[^:]*:")  # an agent may be called "node" or "hook"
 _ISOLATED_KEY = re.compile(
     r"(?:\A|:)(?:(?:cron|hook|subagent|acp|internal|internal-session-effects|dreaming|boot|node|update-repair|setup-inference):"
@@ -58,22 +61,32 @@ _DIRECT_KEY = re.compile(r":([a-z0-9_-]+):(?:direct|dm):([^:]+)")
 # By the primary key of the events alone: one step down the index for each session, whatever its length. The time stands
 # in the last row, so that row is the only one touched.
 _SESSIONS = """
-    SELECT w.session_id, w.session_key, w.transcript_updated_at,
+    SELECT w.session_id, w.session_key,
            (SELECT seq FROM transcript_events e WHERE e.session_id = w.session_id ORDER BY seq DESC LIMIT 1),
            (SELECT created_at FROM transcript_events e WHERE e.session_id = w.session_id ORDER BY seq DESC LIMIT 1)
     FROM session_windows w ORDER BY w.session_id
 """
+_GENERATIONS = "SELECT session_id, generation FROM transcript_rewrite_watermarks"
+# What was said before a fresh start counts too: with the first turn after it nothing is written yet.
+_LAST_SESSIONS = (
+    "SELECT session_id FROM session_windows WHERE session_key = ? ORDER BY transcript_updated_at DESC LIMIT 4"
+)
+_LAST = "SELECT * FROM transcript_events WHERE session_id = ? ORDER BY seq DESC LIMIT 40"
 _EVENTS = "SELECT * FROM transcript_events WHERE session_id = ? AND seq >= ? ORDER BY seq"
-WINDOW = "SELECT * FROM session_windows WHERE session_id = ?"
-NODE = "SELECT * FROM session_nodes WHERE session_key = ?"
-DIRECT_KEYS = "SELECT session_key FROM session_nodes WHERE session_key GLOB '*:direct:*' OR session_key GLOB '*:dm:*'"
-FAILURES = (sqlite3.Error, UnicodeDecodeError)  # of a damaged schema even what SQLite says about it cannot be decoded
+_WINDOW = "SELECT * FROM session_windows WHERE session_id = ?"
+_NODE = "SELECT * FROM session_nodes WHERE session_key = ?"
+_DIRECT_KEYS = "SELECT session_key FROM session_nodes WHERE session_key GLOB '*:direct:*' OR session_key GLOB '*:dm:*'"
+_FAILURES = (sqlite3.Error, *MALFORMED)  # of a damaged database even the numbers of events may be none
 _BIRTH = dt.timedelta(seconds=1)  # a channel's first message may be older than its session by some milliseconds
 _NOBODYS = frozenset({"spawn", "cron", "internal", "plugin"})  # who made a session, where no person did
 _SHARED = frozenset({"group", "channel"})
 _LABEL = re.compile(r"\A[^:]*:(?:g-)?#?")  # `telegram:g-garden-club`
 _COPIES = (".trajectory.", ".checkpoint.", ".reset.", ".deleted.", ".bak", ".lock")
-_COLD_NAME = re.compile(r"(?P<digest>[0-9a-f]{64})\.jsonl\.zst")
+_MAIN_KEY = re.compile(r"agent:[^:/\\]+:main(?::heartbeat|:(?:thread|topic):[^:]+)?")
+_DIRECT = re.compile(
+    r"agent:[^:/\\]+:(?:(?P<channel>[a-z0-9_-]+):(?:[^:]+:)?)?(?:direct|dm):(?P<person>.+?)(?::(?:thread|topic):.*)?"
+)
+_DEEPEST = 8  # sub-agents of sub-agents
 
 
 def kind_of_key(key: str) -> Kind:
@@ -93,76 +106,64 @@ def owner_ids(keys: Iterable[str]) -> tuple[str, ...]:
 # Events: which carry messages, whose they are, what kind of session they make.
 
 
-class Taker:
-    """Takes events in, one after the other; what it must know of earlier ones lies in the notes' facts."""
+def take(known: Mapping[str, Any], entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
+    """Take an event in, given what is known of its session: its kind, the owner's ids."""
+    facts, kind = notes.facts, entry.get("type")
+    if kind == "session":
+        for name in ("id", "cwd"):
+            facts.setdefault(name, as_text(entry.get(name)))
+        if at:
+            facts.setdefault("started", at.isoformat())
+    if kind != "message" or entry["message"].get("role") not in ("user", "assistant"):
+        return
+    message = entry["message"]
+    # A message may have waited long before it was stored, but was never written after that.
+    written = parse_time(message.get("timestamp"))
+    at = written if written and (at is None or _EARLIEST <= written <= at) else at
+    if at is None:
+        raise ValueError("no time")
+    if as_text(_marks(message).get("mirrorOrigin")).endswith(_BROUGHT_OVER):
+        return
+    text, entry_id = "\n".join(text_blocks(message.get("content"))), str(entry.get("id") or start)
+    if message["role"] == "user":
+        _take_prompt(known, entry_id, at, text, message, notes)
+    elif is_silence(text):
+        if notes.messages and notes.messages[-1].id == notes.scratch.get("doubtful"):
+            notes.messages.pop()
+    elif not facts.get("program") and not _is_by_program(message):
+        notes.add(entry_id, at, Speaker.AGENT, without_directives(text))
 
-    def __init__(self, known: Mapping[str, Any]) -> None:
-        self.owners = frozenset(known.get("owners", ()))
-        self.in_group = known.get("kind") is Kind.GROUP
-        self.doubtful = (
-            ""  # the id of a message of which only the answer tells whether it is the user's or the program's
-        )
 
-    def __call__(self, entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
-        facts, kind, message = notes.facts, entry.get("type"), entry.get("message")
-        if kind == "session":
-            for name in ("id", "cwd"):
-                if isinstance(value := entry.get(name), str):
-                    facts.setdefault(name, value)
-            if at:
-                facts.setdefault("started", at.isoformat())
-            return True
-        if kind in _NO_MESSAGE:
-            return True
-        if kind != "message" or not isinstance(message, dict):
-            return False
-        role = message.get("role")
-        if role in ("toolResult", "tool", "system", "custom", "bashExecution"):
-            return True
-        # A message may have waited long before it was stored, but was never written after that.
-        written = parse_time(message.get("timestamp"))
-        at = written if written and (at is None or _EARLIEST <= written <= at) else at
-        if role not in ("user", "assistant") or at is None:
-            return False
-        marks = as_dict(message.get("__openclaw"))
-        if as_text(marks.get("mirrorOrigin")).endswith(_BROUGHT_OVER):
-            return True
-        text, entry_id = "\n".join(text_blocks(message.get("content"))), str(entry.get("id") or start)
-        if role == "user":
-            self._take_prompt(entry_id, at, text, message, marks, notes)
-        elif is_silence(text):
-            if notes.messages and notes.messages[-1].id == self.doubtful:
-                notes.messages.pop()
-        elif not facts.get("program") and not _is_by_program(message) and (text := without_directives(text)):
-            notes.messages.append(Message(entry_id, at, Speaker.AGENT, text))
-        return True
+def _marks(message: dict[str, Any]) -> dict[str, Any]:
+    """What the program itself says of a message."""
+    return message.get("__openclaw") or {}
 
-    def _take_prompt(
-        self, entry_id: str, at: dt.datetime, text: str, message: dict[str, Any], marks: dict[str, Any], notes: Notes
-    ) -> None:
-        facts = notes.facts
-        if not facts.get("begun"):
-            facts["begun"] = True
-            facts["isolated"] = is_isolated(text)
-        envelope = open_envelope(text)
-        facts.pop("program", None)
-        by_person = as_dict(message.get("provenance")).get("kind") in (None, "external_user")
-        if envelope.program or message.get("display") is False or not by_person:
-            facts["program"] = True  # and so is what the agent answers
-            return
-        in_group = self.in_group or envelope.in_group
-        if envelope.in_group:
-            facts["group"] = envelope.group or facts.get("group") or "group"
-        is_owner = marks.get("senderIsOwner")
-        if not isinstance(is_owner, bool):
-            # What the program itself says of the sender goes before what stands in the text, where anybody can write.
-            is_owner = (as_text(marks.get("senderId")) or envelope.sender_id) in self.owners if in_group else True
-        self.doubtful = "" if envelope.sent or "senderIsOwner" in marks or "transport" in marks else entry_id
-        if envelope.text:
-            speaker = Speaker.OWNER if is_owner else Speaker.OTHER
-            named = in_group or speaker is Speaker.OTHER
-            name = (envelope.name or display_name(marks.get("senderName"))) if named else ""
-            notes.messages.append(Message(entry_id, at, speaker, envelope.text, name))
+
+def _take_prompt(
+    known: Mapping[str, Any], entry_id: str, at: dt.datetime, text: str, message: dict[str, Any], notes: Notes
+) -> None:
+    facts, marks, envelope = notes.facts, _marks(message), open_envelope(text)
+    facts.setdefault("isolated", is_isolated(text))
+    facts.pop("program", None)
+    by_person = (message.get("provenance") or {}).get("kind") in (None, "external_user")
+    if envelope.program or message.get("display") is False or not by_person:
+        facts["program"] = True  # and so is what the agent answers
+        return
+    in_group = known.get("kind") is Kind.GROUP or envelope.in_group
+    if envelope.in_group:
+        facts["group"] = envelope.group or facts.get("group") or "group"
+    is_owner = marks.get("senderIsOwner")
+    if not isinstance(is_owner, bool):
+        # What the program itself says of the sender goes before what stands in the text, where anybody can write.
+        sender = as_text(marks.get("senderId")) or envelope.sender_id
+        is_owner = sender in known.get("owners", ()) if in_group else True
+    # Only the answer tells whether such a message is the user's or the program's.
+    is_doubtful = not (envelope.sent or "senderIsOwner" in marks or "transport" in marks)
+    notes.scratch["doubtful"] = entry_id if is_doubtful else ""
+    speaker = Speaker.OWNER if is_owner else Speaker.OTHER
+    is_named = in_group or speaker is Speaker.OTHER
+    name = (envelope.name or display_name(marks.get("senderName"))) if is_named else ""
+    notes.add(entry_id, at, speaker, envelope.text, name)
 
 
 def _is_by_program(message: dict[str, Any]) -> bool:
@@ -170,14 +171,14 @@ def _is_by_program(message: dict[str, Any]) -> bool:
 
     What the agent said by its message tool stands only there.
     """
-    kind = as_dict(message.get("openclawDeliveryMirror")).get("kind")
+    kind = (message.get("openclawDeliveryMirror") or {}).get("kind")
     if kind == "message-tool-source-reply":
         return False
     is_own = message.get("provider") == AGENT and message.get("model") in ("delivery-mirror", "gateway-injected")
     return is_own or kind in ("channel-final", "channel-final-suppressed", "cron-direct-delivery-context")
 
 
-def session_of(notes: Notes, session_id: str, known: Mapping[str, Any]) -> Session:
+def session_of(session_id: str, known: Mapping[str, Any], notes: Notes) -> Session:
     """The session that events made. Its first prompt tells what it is only where nothing else does."""
     facts = notes.facts
     kind: Kind = known.get("kind") or (Kind.ISOLATED if facts.get("isolated") else Kind.MAIN)
@@ -200,7 +201,7 @@ def _find_files(places: Places) -> Iterator[Transcript]:
     for folder in sorted(root.glob("*/sessions")):
         index = folder / "sessions.json"  # the key of each session, of the newest of each key only
         listed = (parse_json(index.read_bytes()) if index.is_file() else None) or {}
-        keys = {str(name): key for key, about in listed.items() if (name := as_dict(about).get("sessionId"))}
+        keys = {str(about.get("sessionId")): key for key, about in listed.items() if isinstance(about, dict)}
         owners = owner_ids(keys.values())
         files = (path for path in sorted(folder.glob("*.jsonl")) if not any(sign in path.name for sign in _COPIES))
         for transcript in list_files(AGENT, files):
@@ -210,68 +211,66 @@ def _find_files(places: Places) -> Iterator[Transcript]:
 
 
 def _read_file(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    reading, notes = follow(transcript.path, mark, until, Taker(transcript.facts), skip=_is_tool_output)
-    return replace(reading, session=session_of(notes, transcript.path.stem, transcript.facts))
+    known, path = transcript.facts, transcript.path
+    make = partial(session_of, path.stem, known)
+    return follow(path, mark, until, partial(take, known), make, skip=_is_tool_output)
 
 
 # The database
 
 
-def rows(connection: sqlite3.Connection, query: str, *values: object) -> list[dict[str, Any]]:
+def _rows(connection: sqlite3.Connection, query: str, *values: object) -> list[dict[str, Any]]:
     """The rows of a query by the names of their columns; none where the database has no such table."""
     try:
-        return list(_each_row(connection.execute(query, values)))
+        return [dict(row) for row in connection.execute(query, values)]
     except sqlite3.OperationalError as error:
         if "no such table" in str(error):
             return []
         raise
 
 
-def _each_row(cursor: sqlite3.Cursor) -> Iterator[dict[str, Any]]:
-    columns = [column[0] for column in cursor.description]
-    return (dict(zip(columns, row, strict=True)) for row in cursor)
+def _row(connection: sqlite3.Connection, query: str, value: str) -> dict[str, Any]:
+    return next(iter(_rows(connection, query, value)), {})
 
 
-def row_of(connection: sqlite3.Connection, query: str, value: str) -> dict[str, Any]:
-    return next(iter(rows(connection, query, value)), {})
-
-
-def is_shared(window: Mapping[str, Any]) -> bool:
+def _is_shared(window: Mapping[str, Any]) -> bool:
     return bool({as_text(window.get("chat_type")), as_text(window.get("session_scope"))} & _SHARED)
 
 
-def kind_of(key: str, window: Mapping[str, Any], node: Mapping[str, Any]) -> Kind:
+def _kind_of(key: str, window: Mapping[str, Any], node: Mapping[str, Any]) -> Kind:
     """What a session is by its key and by what made it."""
     by_key = kind_of_key(key)
     makers = ("spawned_by", "plugin_owner_id", "hook_external_content_source")
     by_program = any(as_text(row.get(name)) for row in (window, node) for name in makers)
     if by_program or as_text(node.get("created_via")) in _NOBODYS or by_key is Kind.ISOLATED:
         return Kind.ISOLATED
-    return Kind.GROUP if is_shared(window) else by_key
+    return Kind.GROUP if _is_shared(window) else by_key
 
 
-def group_name(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
+def _group_name(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
     """What a group is called: by its people, else by OpenClaw, never its id."""
     entry = parse_json(as_text(node.get("entry_json"))) or {}
     label = _LABEL.sub("", as_text(node.get("display_name")) or as_text(window.get("display_name")), count=1)
     return display_name(entry.get("subject")) or display_name(entry.get("groupChannel")) or display_name(label)
 
 
-def event_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
+def _event_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
     """The event of a row, plain or in a zstd frame: empty when it is tool output, None when it cannot be understood."""
-    plain, packed, navigation = row.get("event_json"), row.get("event_zstd"), row.get("navigation_json")
+    plain, packed = row.get("event_json"), row.get("event_zstd")
     if isinstance(plain, str):
         raw = plain.encode("utf-8", errors="replace")
-        return {} if _is_tool_output(raw) else parse_json(raw)
-    if not isinstance(packed, bytes):
+    elif not isinstance(packed, bytes):
         return None
-    if '"role":"toolResult"' in as_text(navigation):  # it holds no text: this is the role
+    elif '"role":"toolResult"' in as_text(row.get("navigation_json")):  # it holds no text: this is the role
         return {}
-    zstd = zstandard()
-    try:
-        return parse_json(zstd.decompress(packed))
-    except (zstd.ZstdError, EOFError, MemoryError):
-        return None
+    else:
+        zstd = zstandard()
+        try:
+            raw = zstd.decompress(packed)
+        except (zstd.ZstdError, EOFError, MemoryError):
+            return None
+    event = {} if _is_tool_output(raw) else parse_json(raw)
+    return event and {"timestamp": row.get("created_at"), **event}
 
 
 def zstandard() -> ModuleType:
@@ -284,133 +283,154 @@ def zstandard() -> ModuleType:
 
 
 def _find_sessions(places: Places) -> Iterator[Transcript]:
-    """The sessions of every agent: those in its database, and those in cold storage."""
     root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw") / "agents"
     for path in sorted(root.glob("*/agent/openclaw-agent.sqlite")):
         try:
             with open_readonly(path) as connection:
                 sessions = connection.execute(_SESSIONS).fetchall()
-                marks = rows(connection, "SELECT session_id, generation FROM transcript_rewrite_watermarks")
-        except FAILURES:
+                generations = {row["session_id"]: as_text(row["generation"]) for row in _rows(connection, _GENERATIONS)}
+        except _FAILURES:
             continue  # busy, or of another form: nothing to list this time
-        generations = {mark["session_id"]: as_text(mark["generation"]) for mark in marks}
-        cold = _cold_files(path) if any(last is None for *_, last, _newest in sessions) else {}
-        for name, key, updated, last, newest in sessions:
-            if not isinstance(name, str) or re.search(r":incognito-[^:]*\Z", as_text(key)):
-                continue
-            if isinstance(last, int):
+        for name, key, last, newest in sessions:
+            if isinstance(name, str) and isinstance(last, int) and not re.search(r":incognito-[^:]*\Z", as_text(key)):
                 generation = hashlib.blake2b(generations.get(name, "").encode("utf-8", "replace"), digest_size=6)
-                stamp, place, changed = [int.from_bytes(generation.digest()), last], path, parse_time(newest)
-            elif name in cold:
-                (place, *stamp), changed = cold[name], parse_time(updated)
-            else:
-                continue  # nothing was said yet
-            seconds = changed.timestamp() if changed else last_written(path)
-            yield Transcript(AGENT, place, f"{path}#{name}", tuple(stamp), seconds, {"session": name})
+                changed = parse_time(newest)
+                seconds = changed.timestamp() if changed else last_written(path)
+                stamp = (int.from_bytes(generation.digest()), last)
+                yield Transcript(AGENT, path, f"{path}#{name}", stamp, seconds, {"session": name})
 
 
 def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     """A busy or damaged database is an OSError: ask again later."""
     name = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
-    cold = transcript.path if transcript.path.suffix == ".zst" else None
-    path = cold.parent.parent.parent / "agent" / "openclaw-agent.sqlite" if cold else transcript.path
     try:
-        with open_readonly(path) as connection:
+        with open_readonly(transcript.path) as connection:
             connection.execute("BEGIN")  # everything below is seen as it stood at one moment
-            return _read_events(connection, name, cold, mark, until)
-    except FAILURES as error:
-        raise OSError(f"{path} cannot be read now: {error}") from error
+            return _read_events(connection, name, mark, until)
+    except _FAILURES as error:
+        raise OSError(f"{transcript.path} cannot be read now: {error}") from error
 
 
-def _read_events(
-    connection: sqlite3.Connection, name: str, cold: Path | None, mark: Mark | None, until: dt.datetime | None
-) -> Reading:
-    window = row_of(connection, WINDOW, name)
+def _read_events(connection: sqlite3.Connection, name: str, mark: Mark | None, until: dt.datetime | None) -> Reading:
+    window = _row(connection, _WINDOW, name)
     if not window:
-        return Reading(None, Mark(), rewritten=bool(mark and mark.offset))
+        return gone(mark)
     key = as_text(window.get("session_key"))
-    node = row_of(connection, NODE, key)
-    marks = rows(connection, "SELECT generation FROM transcript_rewrite_watermarks WHERE session_id = ?", name)
-    generation = as_text(marks[0]["generation"]) if marks else ""
-    known: dict[str, Any] = {"kind": kind_of(key, window, node), "chat": chat_hash(key)}
+    node = _row(connection, _NODE, key)
+    generation = as_text(_row(connection, f"{_GENERATIONS} WHERE session_id = ?", name).get("generation"))
+    known: dict[str, Any] = {"kind": _kind_of(key, window, node), "chat": chat_hash(key)}
     if known["kind"] is Kind.GROUP:
-        direct = (as_text(row["session_key"]) for row in rows(connection, DIRECT_KEYS))
-        known |= {"group": group_name(window, node), "owners": owner_ids(direct)}
+        direct = (as_text(row["session_key"]) for row in _rows(connection, _DIRECT_KEYS))
+        known |= {"group": _group_name(window, node), "owners": owner_ids(direct)}
     (last,) = connection.execute("SELECT max(seq) FROM transcript_events WHERE session_id = ?", (name,)).fetchone()
     begin = mark or Mark()
-    # What was read before must be what stands there now; in cold storage, and where the events are gone, only the generation tells.
-    shorter = not cold and last is not None and not (isinstance(last, int) and last + 1 >= begin.offset)
-    rewritten = begin.offset > 0 and (begin.fingerprint != generation or shorter)
+    # What was read before must be what stands there now; where the events are gone, only the generation tells.
+    is_shorter = last is not None and not (isinstance(last, int) and last + 1 >= begin.offset)
+    rewritten = begin.offset > 0 and (begin.fingerprint != generation or is_shorter)
     begin = Mark() if rewritten else begin
-    notes, take = Notes(dict(begin.facts)), Taker(known)
-    offset, unknown, whole = begin.offset, 0, True
+    notes = Notes(dict(begin.facts))
     sources = {as_text(window.get("previous_session_id")), as_text(node.get("fork_source_session_id"))} - {"", name}
-    copied: frozenset[str] | None = None
-    events = _cold_rows(cold, offset) if cold else _each_row(connection.execute(_EVENTS, (name, offset)))
-    for row in events:
-        seq, entry = row["seq"], event_of(row)
-        if entry:
-            at = parse_time(entry.get("timestamp")) or parse_time(row.get("created_at"))
-            if until and at and at > until:
-                whole = False
-                break
-            # A session that was forked from another, or is what another was wound back to, begins with copies of its events,
-            # under their ids. Only what is older than the session itself (its first event is made anew) can be a copy. Where
-            # the other session is gone, its age alone decides.
-            born = parse_time(notes.facts.get("started"))
-            is_copy = False
-            if sources and entry.get("type") != "session" and born and at and at <= born:
-                if copied is None:
-                    others = (row for other in sources for row in _each_row(connection.execute(_EVENTS, (other, 0))))
-                    copied = frozenset(as_text(event.get("id")) for row in others if (event := event_of(row)))
-                is_copy = as_text(entry.get("id")) in copied if copied else at < born - _BIRTH
-            if not is_copy:
-                unknown += not (isinstance(entry.get("type"), str) and take(entry, at, seq, notes))
-        elif entry is None:
-            unknown += 1
-        offset = seq + 1
-    return Reading(session_of(notes, name, known), Mark(offset, generation, notes.facts), whole, unknown, rewritten)
+    copied: set[str] | None = None
+
+    def take_new(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
+        # A session that was forked from another, or is what another was wound back to, begins with copies of its events,
+        # under their ids. Only what is older than the session itself (its first event is made anew) can be a copy. Where
+        # the other session is gone, its age alone decides.
+        nonlocal copied
+        born = parse_time(notes.facts.get("started"))
+        if sources and entry.get("type") != "session" and born and at and at <= born:
+            if copied is None:
+                others = (row for other in sources for row in connection.execute(_EVENTS, (other, 0)))
+                copied = {as_text(event.get("id")) for row in others if (event := _event_of(dict(row)))}
+            if as_text(entry.get("id")) in copied if copied else at < born - _BIRTH:
+                return
+        take(known, entry, at, start, notes)
+
+    rows = map(dict, connection.execute(_EVENTS, (name, begin.offset)))
+    entries = ((_event_of(row), str(row["seq"]), row["seq"] + 1) for row in rows)
+    offset, whole = take_entries(entries, begin.offset, notes, until, take_new)
+    reached = Mark(offset, generation, notes.facts)
+    return Reading(session_of(name, known, notes), reached, whole, notes.unknown, rewritten)
 
 
-# Cold storage
+# Who listens in a session, by its key: the owner, a group by the stamp of its sessions, or nobody. What a session may be told depends
+# on it, so it is read from what OpenClaw itself keeps, never from what was said. The owner listens where that is certain; where it is
+# not, nobody does.
 
 
-def _cold_files(database: Path) -> dict[str, tuple[Path, int, int]]:
-    """Path, size and time of change for each session in cold storage beside a database; of two files of one, the newer."""
-    files: dict[str, tuple[Path, int, int]] = {}
-    for cold in list_files(AGENT, sorted((database.parent.parent / "sessions" / "cold").glob("*.jsonl.zst"))):
-        try:
-            header = parse_json(next(_cold_lines(cold.path), b"")) or {}
-        except OSError:
-            continue  # vanished meanwhile, or not what its name says
-        session, (size, changed) = as_text(header.get("sessionId")), cold.stamp
-        if not _COLD_NAME.fullmatch(cold.path.name) or (header.get("kind"), header.get("version")) != ("header", 1):
-            continue
-        if session and (session not in files or files[session][2] < changed):
-            files[session] = (cold.path, size, changed)
-    return files
+def database(places: Places, key: str) -> Path:
+    """The database of the agent that a key names; of the first agent where it names none."""
+    match = _AGENT_NAME.match(key)
+    agent = match[1].lower() if match and match[1] not in (".", "..") else MAIN
+    root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw")
+    return root / "agents" / agent / "agent" / "openclaw-agent.sqlite"
 
 
-def _cold_rows(path: Path, begin: int) -> Iterator[dict[str, Any]]:
-    """The events of a file from a number on, as rows of the database. A file that is not what its name says is damaged."""
-    name = _COLD_NAME.fullmatch(path.name)
-    with path.open("rb") as file:
-        if name is None or hashlib.file_digest(file, "sha256").hexdigest() != name["digest"]:
-            raise OSError(f"{path} was damaged in cold storage")
-    for line in _cold_lines(path):
-        entry = parse_json(line) or {}
-        row = entry.get("row") if entry.get("kind") == "event" else None
-        if isinstance(row, dict) and isinstance(seq := row.get("seq"), int) and seq >= begin:
-            yield row
+def is_incognito(key: str) -> bool:
+    return ":incognito-" in key
 
 
-def _cold_lines(path: Path) -> Iterator[bytes]:
-    zstd = zstandard()
+def scope_of(places: Places, key: str) -> str | None:
+    """`main` or `group:NAME`; None where it cannot be told whom a session works for, which is then nobody."""
+    if is_incognito(key):
+        return None
+    path = database(places, key)
     try:
-        with zstd.open(path, "rb") as file:
-            yield from file
-    except (zstd.ZstdError, EOFError) as error:
-        raise OSError(f"{path} is no zstd file") from error
+        with open_readonly(path) as connection:
+            return _scope(connection, key)
+    except _FAILURES:
+        # Busy, or made with the first turn: then nobody but who talks now has ever talked to the agent.
+        return MAIN if _person(key) and not path.exists() else _scope_by_key(key)
+
+
+def _scope(connection: sqlite3.Connection, key: str) -> str | None:
+    for _ in range(_DEEPEST):
+        node = _row(connection, _NODE, key)
+        session = as_text(node.get("current_session_id"))
+        window = _row(connection, _WINDOW, session) if node else {}
+        if node and (_is_shared(window) or Kind.GROUP in (kind_of_key(key), _kind_of(key, window, node))):
+            return _group_scope(_group_name(window, node), key)
+        if _person(key):
+            return MAIN if _is_owners(connection, key) else None
+        if not node or _MAIN_KEY.fullmatch(key):
+            return _scope_by_key(key)
+        names = ((node, "parent_session_key"), (window, "spawned_by"), (node, "spawned_by"))
+        above = next((name for row, column in names if (name := as_text(row.get(column)))), key)
+        if above == key:
+            # Whoever holds the gateway, from its page or terminal.
+            by_operator = as_text(node.get("created_via")) == "operator"
+            return MAIN if by_operator and kind_of_key(key) is Kind.MAIN else None
+        key = above
+    return None
+
+
+def _scope_by_key(key: str) -> str | None:
+    """As far as the key alone tells it. The group of a session that is not known yet has no name."""
+    if kind_of_key(key) is Kind.GROUP:
+        return _group_scope("", key)
+    return MAIN if _MAIN_KEY.fullmatch(key) else None
+
+
+def _group_scope(group: str, key: str) -> str:
+    return f"{GROUP}:{group_stamp(group, chat_hash(key))}"
+
+
+def _is_owners(connection: sqlite3.Connection, key: str) -> bool:
+    """Whether OpenClaw says that the owner writes in a direct chat; where it says so of nobody, whether nobody else writes to the agent."""
+    for session in _rows(connection, _LAST_SESSIONS, key):
+        for row in _rows(connection, _LAST, session["session_id"]):
+            message = (_event_of(row) or {}).get("message") or {}
+            flag = _marks(message).get("senderIsOwner") if message.get("role") == "user" else None
+            if isinstance(flag, bool):
+                return flag  # of the newest message that says so
+    keys = (as_text(other) for (other,) in connection.execute(_DIRECT_KEYS))
+    return all(_person(other) == _person(key) for other in keys if kind_of_key(other) is Kind.MAIN)
+
+
+def _person(key: str) -> tuple[str, str] | None:
+    """Channel and person of a direct chat; none for any other."""
+    match = _DIRECT.fullmatch(key) if kind_of_key(key) is Kind.MAIN else None
+    return (match["channel"] or "", match["person"]) if match else None
 
 
 CLASSIC = Source(AGENT, _find_files, _read_file)

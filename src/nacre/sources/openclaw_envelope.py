@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nacre.sources.reading import as_dict
+from nacre.sources.transcript import parse_json
 
 _CHANNELS = "WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix|Zalo"
 _STAMP = re.compile(
@@ -209,12 +209,8 @@ def _block(lines: Sequence[str], at: int) -> tuple[int, dict[str, Any]]:
         return _after_empty(lines, len(lines) if empty is None else empty), {}
     end = _find_line(lines, "```", at + 1)
     after = len(lines) if end is None else _after_empty(lines, end + 1)
-    try:
-        facts = json.loads("\n".join(lines[at + 1 : end]))
-    except (ValueError, RecursionError):
-        return after, {}
-    facts = as_dict(facts)
-    if sender := as_dict(facts.get("sender")):  # until 2026 a name
+    facts = parse_json("\n".join(lines[at + 1 : end])) or {}
+    if isinstance(sender := facts.get("sender"), dict):  # until 2026 a name
         facts |= {"sender": sender.get("name") or sender.get("username"), "sender_id": sender.get("id")}
     return after, facts
 

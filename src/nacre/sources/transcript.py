@@ -1,15 +1,23 @@
-"""What every source is made of: where to look, a transcript, how far it was read, and what was read."""
+"""Transcripts: where they lie, how far one was read, and what every source reads with: growing files, lists, databases."""
 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import sqlite3
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from nacre.model.session import Session
+from nacre.model.session import Kind, Message, Session, Speaker
+
+# What an entry of another form makes a reader raise: it is counted and passed over.
+MALFORMED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -22,11 +30,8 @@ class Places:
 
     def root(self, agent: str, variable: str | None, *default: str) -> Path:
         """An agent's folder: the one in the settings, else in its own variable, else the usual one."""
-        if chosen := self.paths.get(agent):
-            return Path(os.path.expanduser(chosen))
-        if variable and (named := self.env.get(variable)):
-            return Path(os.path.expanduser(named))
-        return self.home.joinpath(*default)
+        chosen = self.paths.get(agent) or (variable and self.env.get(variable))
+        return Path(os.path.expanduser(chosen)) if chosen else self.home.joinpath(*default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class Reading:
     session: Session | None  # None where nothing in it could be a session
     mark: Mark
     whole: bool = True  # False when entries younger than the moment asked for, or a torn last line, remain
-    unknown: int = 0  # entries that were passed over because nothing is known of their form
+    unknown: int = 0  # entries that could not be understood
     rewritten: bool = False  # what was read before is no longer there, so all was read again from its beginning
 
 
@@ -68,3 +73,247 @@ class Source:
     agent: str
     find: Callable[[Places], Iterator[Transcript]]
     read: Callable[[Transcript, Mark | None, dt.datetime | None], Reading]
+
+
+def list_files(agent: str, paths: Iterable[Path]) -> Iterator[Transcript]:
+    for path in paths:
+        try:
+            about = path.stat()
+        except OSError:
+            continue
+        if stat.S_ISREG(about.st_mode):  # a pipe would be waited for
+            yield Transcript(agent, path, str(path), (about.st_size, about.st_mtime_ns), about.st_mtime)
+
+
+# Values of entries
+
+
+def parse_time(value: object) -> dt.datetime | None:
+    """A time as transcripts write it: ISO 8601, or milliseconds or seconds since 1970; None for anything else."""
+    try:
+        if isinstance(value, str):
+            at = dt.datetime.fromisoformat(value.strip())
+            at = (at if at.tzinfo else at.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            at = dt.datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, dt.UTC)
+        else:
+            return None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return at if dt.MINYEAR < at.year < dt.MAXYEAR else None  # those at the ends do not exist in every time zone
+
+
+def as_text(value: object) -> str:
+    """A value that should be a word: an id, a role; empty for anything else, which may nest too deep to be written out."""
+    return value if isinstance(value, str) else ""
+
+
+def text_blocks(content: Any) -> list[str]:
+    """The texts of a message: its content, or the blocks of it that are text."""
+    if isinstance(content, str):
+        return [content]
+    return [block["text"] for block in content or () if block.get("type") == "text"]
+
+
+def parse_json(raw: str | bytes) -> dict[str, Any] | None:
+    """The JSON object in a text; None when it is something else, or nothing at all."""
+    data = raw.encode("utf-8", errors="replace") if isinstance(raw, str) else raw
+    try:
+        value = json.loads(data.decode("utf-8", errors="replace"))
+        if b"\\ud" in data or b"\\uD" in data:  # half of a character, cut off by a tool, could never be written again
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def digest_of(texts: Sequence[str]) -> str:
+    """A short digest of some texts, such as the ids of the entries that were read; empty for none."""
+    if not texts:
+        return ""
+    return hashlib.blake2b("\0".join(texts).encode("utf-8", errors="replace"), digest_size=8).hexdigest()
+
+
+# Entries, one after the other
+
+
+@dataclass
+class Notes:
+    """What is gathered on the way: facts about the session (plain JSON, kept in the mark) and its messages."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    resumed: bool = False  # an earlier reading gave out what stands before
+    messages: list[Message] = field(default_factory=list)
+    scratch: dict[str, Any] = field(default_factory=dict)  # what a source must know during this reading alone
+    unknown: int = 0
+
+    def add(self, name: object, at: dt.datetime | None, speaker: Speaker, text: str, called: str = "") -> None:
+        """Add a message where it says something; one without a time is malformed."""
+        if at is None or not isinstance(text, str):
+            raise ValueError("no message")
+        if text:
+            self.messages.append(Message(str(name), at, speaker, text, called))
+
+    def session(self, name: str, agent: str, kind: Kind, *, started: object = None, **group: str) -> Session:
+        """The session of these messages; when and where it began is among the facts."""
+        at, cwd = parse_time(started or self.facts.get("started")), as_text(self.facts.get("cwd"))
+        return Session(name, agent, kind, at, tuple(self.messages), cwd=cwd, **group)
+
+
+Take = Callable[[Any, dt.datetime | None, str, Notes], None]  # takes in an entry, given its time and its place or id
+When = Callable[[Any, Notes], dt.datetime | None]  # the time of an entry
+Make = Callable[[Notes], Session]
+
+
+class Unfinished(Exception):
+    """An entry is still being written: it and what follows are left for the next reading."""
+
+
+class TakenBack(Exception):
+    """An entry takes back what an earlier reading gave out: all is to be read again."""
+
+
+def time_field(*fields: str) -> When:
+    """The time in the first field that holds one, else that of the entry before: messages are not lost for want of it."""
+
+    def when(entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
+        for name in fields:
+            if at := parse_time(entry.get(name)):
+                notes.facts["at"] = at.isoformat()
+                return at
+        return parse_time(notes.facts.get("at"))
+
+    return when
+
+
+def _timestamp(entry: dict[str, Any], _: Notes) -> dt.datetime | None:
+    return parse_time(entry.get("timestamp"))
+
+
+def take_entries(
+    entries: Iterable[tuple[Any, str, int]],
+    begin: int,
+    notes: Notes,
+    until: dt.datetime | None,
+    take: Take,
+    time: When = _timestamp,
+) -> tuple[int, bool]:
+    """Take in entries, each with its id and where the next one begins: where this ends, and whether nothing is left.
+
+    An empty entry is none; one that is None, or that a reader stumbles over, is counted and passed over.
+    """
+    for entry, name, end in entries:
+        try:
+            at = time(entry, notes) if entry else None
+            if until and at and at > until:
+                return begin, False
+            if entry:
+                take(entry, at, name, notes)
+            notes.unknown += entry is None
+        except Unfinished:
+            return begin, False
+        except MALFORMED:
+            notes.unknown += 1
+        begin = end
+    return begin, True
+
+
+# Following a JSONL file that grows: from where it was left, one line in memory at a time, never past a torn last line.
+
+_EDGE = 512  # bytes at the beginning and before the mark that the fingerprint covers
+
+
+def follow(
+    path: Path,
+    mark: Mark | None,
+    until: dt.datetime | None,
+    take: Take,
+    make: Make,
+    *,
+    skip: Callable[[bytes], object] = lambda _: False,
+    time: When = _timestamp,
+) -> Reading:
+    """Read the entries after the mark and not after the moment.
+
+    `skip` looks at the first bytes of a line and says that it need not be parsed (tool output of megabytes).
+    """
+    with path.open("rb") as file:
+        begin = mark or Mark()
+        rewritten = begin.offset > 0 and _fingerprint(file, begin.offset) != begin.fingerprint
+        begin = Mark() if rewritten else begin
+        notes = Notes(dict(begin.facts), begin.offset > 0)
+        try:
+            entries = _entries(file, begin.offset, skip)
+            offset, whole = take_entries(entries, begin.offset, notes, until, take, time)
+        except TakenBack:
+            return replace(follow(path, None, until, take, make, skip=skip, time=time), rewritten=True)
+        whole = whole and offset >= file.seek(0, 2)
+        reached = Mark(offset, _fingerprint(file, offset), notes.facts)
+    return Reading(make(notes), reached, whole, notes.unknown, rewritten)
+
+
+def _entries(file: IO[bytes], offset: int, skip: Callable[[bytes], object]) -> Iterator[tuple[Any, str, int]]:
+    file.seek(offset)
+    for raw in file:
+        if not raw.endswith(b"\n"):
+            return
+        end = offset + len(raw)
+        yield {} if not raw.strip() or skip(raw[:2048]) else parse_json(raw), str(offset), end
+        offset = end
+
+
+def _fingerprint(file: IO[bytes], offset: int) -> str:
+    """A short digest of a file's first bytes and of the last ones before an offset; empty when it is shorter than that."""
+    if offset == 0 or file.seek(0, 2) < offset:
+        return ""
+    file.seek(0)
+    head = file.read(min(_EDGE, offset))
+    file.seek(max(0, offset - _EDGE))
+    return hashlib.blake2b(head + b"\0" + file.read(min(_EDGE, offset)), digest_size=8).hexdigest()
+
+
+def follow_list(
+    ids: Sequence[str],
+    load: Callable[[str], Any],
+    mark: Mark | None,
+    until: dt.datetime | None,
+    take: Take,
+    make: Make,
+    time: When,
+) -> Reading:
+    """Read a transcript that is a list and no file that grows: the mark counts its entries, and knows them by their ids."""
+    begin = mark or Mark()
+    rewritten = begin.offset > len(ids) or digest_of(ids[: begin.offset]) != begin.fingerprint
+    begin = Mark() if rewritten else begin
+    notes = Notes(dict(begin.facts), begin.offset > 0)
+    entries = ((load(name), name, place) for place, name in enumerate(ids[begin.offset :], begin.offset + 1))
+    end, whole = take_entries(entries, begin.offset, notes, until, take, time)
+    return Reading(make(notes), Mark(end, digest_of(ids[:end]), notes.facts), whole, notes.unknown, rewritten)
+
+
+# Databases of programs that run meanwhile: looked into, never written, never waited for.
+
+_PATIENCE = 0.25  # seconds; who holds the database longer than that is asked again the next time
+
+
+@contextmanager
+def open_readonly(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that can only read. Not `immutable`: that would miss what the program has not yet moved into the file."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)
+    connection.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
+    connection.row_factory = sqlite3.Row
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def last_written(path: Path) -> float:
+    """When a database was last written to, in seconds since 1970, its log included; 0 when there is none."""
+    places = (path, path.with_name(f"{path.name}-wal"))
+    return max((place.stat().st_mtime for place in places if place.exists()), default=0.0)
+
+
+def gone(mark: Mark | None) -> Reading:
+    """The reading of a session that is no longer in its store."""
+    return Reading(None, Mark(), rewritten=bool(mark and mark.offset))

@@ -120,6 +120,15 @@ _REMARK = (
 )
 
 
+def _has(expression: str, text: str) -> bool:
+    return compiled(expression).search(text) is not None
+
+
+def _is(expression: str, text: str) -> bool:
+    """Whether a text begins with an expression."""
+    return compiled(expression).match(text) is not None
+
+
 def parts(text: str, *, typed: bool = True) -> list[Part]:
     """A message split into the speaker's own lines and quoted ones. Not `typed`: an agent's, which is written in Markdown and
     tells of pages in its own words; only what is plainly set apart is quoted there."""
@@ -138,7 +147,7 @@ def parts(text: str, *, typed: bool = True) -> list[Part]:
     marked = list(zip(lines, quoted, strict=True))
     if typed:
         marked = [part for line, was in marked for part in ([(line, was)] if was else _in_line(line))]
-    runs = groupby(marked, lambda one: one[1])
+    runs = groupby(marked, lambda marked_line: marked_line[1])
     return [Part("\n".join(line for line, _ in run), is_quoted) for is_quoted, run in runs]
 
 
@@ -160,15 +169,13 @@ def _in_line(line: str) -> Iterator[tuple[str, bool]]:
         yield rest, False
         return
     for sentence in filter(None, (part.strip() for part in compiled(_STOP).split(rest))):
-        yield (
-            sentence,
-            not (compiled(_REMARK).search(sentence) or rest[rest.find(sentence) + len(sentence) :][:1] in "?？"),
-        )
+        is_asked = rest[rest.find(sentence) + len(sentence) :][:1] in "?？"
+        yield sentence, not (is_asked or _has(_REMARK, sentence))
 
 
 def _set_apart(lines: Sequence[str]) -> list[bool]:
     """Which lines are fenced, block-quoted, tables, markup, code, logs, or speak to machines."""
-    quoted = [bool(compiled(_BLOCK_QUOTE).match(line) or compiled(_TO_MACHINES).search(line)) for line in lines]
+    quoted = [_is(_BLOCK_QUOTE, line) or _has(_TO_MACHINES, line) for line in lines]
     until: str | None = None
     tags = [re.findall(r"</([a-zA-Z][\w-]{0,30})>", line) for line in lines]
     closing = {name.lower(): at for at, names in enumerate(tags) for name in names}
@@ -178,17 +185,15 @@ def _set_apart(lines: Sequence[str]) -> list[bool]:
             until = None if re.search(until, line) else until
         elif fence := compiled(_FENCE).match(line):
             quoted[at], until = True, rf"\A\s*{fence[1][0]}{{{len(fence[1])},}}\s*\Z"
-        elif compiled(_TEMPLATE).search(line):
-            quoted[at], until = True, None if compiled(_TEMPLATE_END).search(line) else _TEMPLATE_END
+        elif _has(_TEMPLATE, line):
+            quoted[at], until = True, None if _has(_TEMPLATE_END, line) else _TEMPLATE_END
         elif (opens := compiled(_OPENS).match(line)) and closing.get(opens[1].lower(), -1) > at:
             quoted[at], until = True, rf"(?i)</{re.escape(opens[1])}>"
     for at in range(1, len(lines)):
         before = lines[at - 1]
-        if compiled(_INDENTED).match(lines[at]) and (
-            compiled(_INDENTED).match(before) or compiled(_CODE).match(before)
-        ):
+        if _is(_INDENTED, lines[at]) and (_is(_INDENTED, before) or _is(_CODE, before)):
             quoted[at] = quoted[at - 1] = True
-    logged = [bool(compiled(_LOG).match(line)) for line in lines]
+    logged = [_is(_LOG, line) for line in lines]
     # A lone odd line may be a message; several are a log.
     return [was or log for was, log in zip(quoted, logged, strict=True)] if sum(logged) >= 3 else quoted
 
@@ -205,12 +210,12 @@ def _mark_documents(lines: Sequence[str], quoted: list[bool]) -> None:
             for at, line in enumerate(own)
             if (match := compiled(_SPEAKER).match(line))
         }
-        stamped = sum(bool(compiled(_STAMPED).match(own[at])) for at in named)
+        stamped = sum(_is(_STAMPED, own[at]) for at in named)
         names = set(named.values())
         chat = stamped >= 2 or (len(named) >= 2 and names <= _ROLES)
         chat = chat or (len(named) >= 3 and len(named) > len(names) > 1)
-        code = [at for at, line in enumerate(own) if compiled(_CODE).match(line)]
-        begins = [at for at, line in enumerate(own) if compiled(_OUTPUT).match(line)][:1]
+        code = [at for at, line in enumerate(own) if _is(_CODE, line)]
+        begins = [at for at, line in enumerate(own) if _is(_OUTPUT, line)][:1]
         begins += code[:1] if len(code) >= 2 else []
         begins += [yaml.string.count("\n", 0, yaml.start())] if yaml else []
         begins += [min(named)] if chat else []  # people other than the speaker talk with each other
@@ -218,37 +223,33 @@ def _mark_documents(lines: Sequence[str], quoted: list[bool]) -> None:
             quoted[first + min(begins) : last] = [True] * (last - first - min(begins))
     if any(map(compiled(_DIFF).match, lines)):
         for at, line in enumerate(lines):
-            quoted[at] |= bool(
-                compiled(_DIFF).match(line) or compiled(_CHANGED).match(line) or line.startswith("Date:")
-            )
+            quoted[at] |= _is(_DIFF, line) or _is(_CHANGED, line) or line.startswith("Date:")
 
 
 def _document(lines: Sequence[str], quoted: Sequence[bool]) -> int | None:
     """Where a mail, a page, a manual, minutes or terms begin that the message holds."""
     free = [at for at, was in enumerate(quoted) if not was and lines[at].strip()]
-    if (envelope := next((at for at in free if compiled(_ENVELOPE).match(lines[at])), None)) is not None:
+    if (envelope := next((at for at in free if _is(_ENVELOPE, lines[at])), None)) is not None:
         return envelope
     for form, count in ((_HEADER, 2), (_CHAPTER, 1), (_BADGE, 1), (_CLAUSE, 2), (_RECORD, 2), (_SENDER, 2)):
-        met = [at for at in free if compiled(form).match(lines[at])]
+        met = [at for at in free if _is(form, lines[at])]
         if len(met) >= count:
             titles = [at for at in free if at <= met[0] and lines[at].startswith("# ")]
             return (titles or met)[0]
-    page = next((at for at in free if compiled(_PAGE).search(lines[at])), None)
+    page = next((at for at in free if _has(_PAGE, lines[at])), None)
     if page is not None and len(free) >= 4:  # it begins behind a short first paragraph that asks, else with the message
         (first, last), *others = _paragraphs(lines, quoted)
         return others[0][0] if others and last <= page and _asks(" ".join(lines[first:last])) else first
-    greeting = next(
-        (at for at in free if compiled(_GREETING).match(lines[at]) or compiled(_TO_MANY).match(lines[at])), None
-    )
+    greeting = next((at for at in free if _is(_GREETING, lines[at]) or _is(_TO_MANY, lines[at])), None)
     if greeting is not None:
         # A letter of some lines ends with good wishes and a name; a short message that greets and signs is its writer's own.
         said = [line.strip() for line in lines[greeting:] if line.strip()]
         ends = enumerate(pairwise(said))
-        names = ((at, name) for at, (wishes, name) in ends if compiled(_SIGN_OFF).match(wishes))
+        names = ((at, name) for at, (wishes, name) in ends if _is(_SIGN_OFF, wishes))
         signed = (at for at, name in names if len(name) <= 40 and name[-1] not in ".?!。")
-        if compiled(_TO_MANY).match(lines[greeting]) or next(signed, 0) >= _LETTER:
+        if _is(_TO_MANY, lines[greeting]) or next(signed, 0) >= _LETTER:
             return greeting
-    version = next((at for at in free if compiled(_VERSION).match(lines[at])), None)
+    version = next((at for at in free if _is(_VERSION, lines[at])), None)
     return version if version is not None and sum(at > version for at in free) >= 2 else None
 
 
@@ -266,34 +267,29 @@ def _mark_announced(lines: Sequence[str], quoted: list[bool]) -> None:
         following = "\n".join(lines[begin:])
         # More than the sentence by which one goes on after a question.
         passage = number == 0 and _width(following) >= 60 and len(compiled(_STOP).split(following.strip())) > 1
-        if announcing is not None or ((passage or compiled(_WORK_ON).search(text)) and _asks(text)):
+        if announcing is not None or ((passage or _has(_WORK_ON, text)) and _asks(text)):
             return _quote_from(begin, lines, quoted)
     closing = " ".join(lines[slice(*blocks[-1])]) if len(blocks) > 1 else ""
-    works_on = len(closing) <= _LEAD_IN and compiled(_WORK_ON).search(closing)
-    if works_on and compiled(_DEICTIC).search(closing):  # "proofread this" below a text
+    works_on = len(closing) <= _LEAD_IN and _has(_WORK_ON, closing)
+    if works_on and _has(_DEICTIC, closing):  # "proofread this" below a text
         for first, last in blocks[:-1]:
             quoted[first:last] = [True] * (last - first)
     return None
 
 
 def _announces(line: str) -> bool:
-    if len(line) > _LEAD_IN or compiled(_URL).search(line):
+    if len(line) > _LEAD_IN or _has(_URL, line):
         return False
     if line.rstrip().endswith((":", "：")) and _reporting(line):
         return True
-    return bool(compiled(_BRINGS).search(line)) and not (
-        compiled(_OWN_LIST).search(line) and not compiled(_TEXT_NOUN).search(line)
-    )
+    return _has(_BRINGS, line) and not (_has(_OWN_LIST, line) and not _has(_TEXT_NOUN, line))
 
 
 def _asks(paragraph: str) -> bool:
     """Whether a paragraph asks about, or for work on, a text that must stand beside it."""
-    if len(paragraph) > _LEAD_IN or compiled(_URL).search(paragraph) or compiled(_OWN_LIST).search(paragraph):
+    if len(paragraph) > _LEAD_IN or _has(_URL, paragraph) or _has(_OWN_LIST, paragraph):
         return False
-    return bool(
-        compiled(_WORK_ON).search(paragraph)
-        or (compiled(_DEICTIC).search(paragraph) and compiled(_ASKS).search(paragraph))
-    )
+    return _has(_WORK_ON, paragraph) or (_has(_DEICTIC, paragraph) and _has(_ASKS, paragraph))
 
 
 def _width(text: str) -> int:
@@ -305,23 +301,18 @@ def _quote_from(begin: int, lines: Sequence[str], quoted: list[bool]) -> None:
     following = next((at for at in range(begin, len(lines)) if lines[at].strip()), None)
     if following is None or _width(" ".join(lines[begin:])) < _LEAST:
         return
-    if quoted[following] and any(compiled(mark).match(lines[following]) for mark in (_BLOCK_QUOTE, _FENCE, _OPENS)):
+    if quoted[following] and any(_is(mark, lines[following]) for mark in (_BLOCK_QUOTE, _FENCE, _OPENS)):
         return
     blocks = [block for block in _paragraphs(lines, quoted) if block[1] > begin]
     end = len(lines)
     if blocks:
         first, last = blocks[-1]
         closing = " ".join(lines[first:last]).strip()
-        if (
-            first > begin
-            and len(closing) <= _LEAD_IN
-            and compiled(_REMARK).search(closing)
-            and not compiled(_PAGE).search(closing)
-        ):
+        if first > begin and len(closing) <= _LEAD_IN and _has(_REMARK, closing) and not _has(_PAGE, closing):
             end = first
         elif last - 1 > max(first, begin) and len(lines[last - 1]) <= _LEAD_IN:
             # A last line of its own may be the remark, too.
-            end = last - 1 if compiled(_REMARK).search(lines[last - 1]) else end
+            end = last - 1 if _has(_REMARK, lines[last - 1]) else end
     quoted[begin:end] = [True] * (end - begin)
 
 
@@ -377,7 +368,7 @@ OUTCOME = re.compile(r"(?<!\s)\s+(?:→|->|=>)\s+")
 
 def demands(text: str) -> bool:
     """Whether a sentence says how something is to be done, or what somebody wants."""
-    return compiled(_DEMANDS).search(text) is not None
+    return _has(_DEMANDS, text)
 
 
 def reports(sentence: str) -> bool:
@@ -419,16 +410,12 @@ def own_part(sentence: str) -> str:
 
 def _reporting(sentence: str) -> bool:
     sentence = compiled(_CODE_SPAN).sub("`", sentence)
-    if (
-        compiled(_ACCORDING).search(sentence)
-        or compiled(_WANTS).search(sentence)
-        or compiled(_CHINESE).search(sentence)
-    ):
+    if _has(_ACCORDING, sentence) or _has(_WANTS, sentence) or _has(_CHINESE, sentence):
         return True
     if any(match["who"].lower() not in _FIRST for match in compiled(_SAYS).finditer(sentence)):
         return True
     lead, colon, rest = sentence.replace("：", ":").partition(":")
-    if colon and rest.strip() and compiled(_WORK_ON).search(lead) and not demands(lead):
+    if colon and rest.strip() and _has(_WORK_ON, lead) and not demands(lead):
         return True  # "translate to German: I never …"
     labelled = compiled(_LABELLED).search(sentence)
-    return labelled is not None and not compiled(_OWN_LIST).search(sentence[: labelled.end()])
+    return labelled is not None and not _has(_OWN_LIST, sentence[: labelled.end()])

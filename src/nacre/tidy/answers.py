@@ -12,11 +12,10 @@ from nacre.guard.sanitise import one_line
 from nacre.i18n import say
 from nacre.model.report import Plan, Step
 from nacre.text.blocks import FRONT, HEADING, ITEM
-from nacre.tidy import apply, budget, judge
-from nacre.tidy.apply import Demoted, DistilPlan
-from nacre.tidy.budget import Worth
+from nacre.tidy import apply, judge
+from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import TidyContext
-from nacre.tidy.draft import Draft
+from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile, file_field
 from nacre.vault import disk, review
 from nacre.vault.entries import entry_id
@@ -111,8 +110,12 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
             f'{file.shown} is over its limits and takes nothing new; run "nacre review --adopt" first.',
             f"{file.shown} 已超出上限，不再接受新内容；请先运行“nacre review --adopt”。",
         )
+    elif not draft.make_room(file, words, kind, ALL):
+        raise MemoryFull(
+            f"{file.shown} is full, and every line in it is pinned or yours; take one out first.",
+            f"{file.shown} 已满，且每一行都已固定或由您写下；请先移除一行。",
+        )
     else:
-        _make_room(draft, file, words, kind)
         file.add(words, kind)
     more = {**file_field(file), "answer": question.kind} | ({"pinned": True} if answer.verb == PIN else {})
     record = record._replace(
@@ -131,7 +134,7 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
     by_user = say("your word", "按您的意思")
     if answer.words is None and answer.verb == (ACCEPT if question.kind == review.FADED else REFUSE):
         file.remove(line)
-        _demote(draft, file, line, question.kind)
+        draft.demote(file, line, {**file_field(file), "answer": question.kind})
         draft.step("demote", file.shown, by_user, line.words)
         return
     was = draft.states.get(line.id)
@@ -146,42 +149,6 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
         record = record._replace(source=was.source if was else {}, supersedes=line.id)
     draft.record(record)
     draft.step(PIN if answer.verb == PIN else "keep", file.shown, by_user, words)
-
-
-def _make_room(draft: Draft, file: LongTermFile, words: str, kind: str) -> None:
-    def worth(line: Line) -> Worth:
-        was = draft.states.get(line.id)
-        return Worth((was.confidence if was else None) or 0.5, draft.memory.recalls(line))
-
-    cuts = budget.make_space(file, lambda: file.has_room(words, kind), draft.states, worth, lambda _lines: None, ALL)
-    if cuts is None:
-        raise MemoryFull(
-            f"{file.shown} is full, and every line in it is pinned or yours; take one out first.",
-            f"{file.shown} 已满，且每一行都已固定或由您写下；请先移除一行。",
-        )
-    for cut in cuts:
-        if cut.words is None:
-            _demote(draft, file, cut.line, "full")
-        else:
-            was = draft.states.get(cut.line.id)
-            id_ = entry_id(cut.words)
-            more: dict[str, object] = {"into": id_}
-            draft.record(Record(cut.line.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=more))
-            record = Record(id_, draft.at, "admitted", cut.words, section=cut.line.section, supersedes=cut.line.id)
-            if was:
-                record = record._replace(source=was.source, confidence=was.confidence)
-            draft.record(record._replace(more=file_field(file)))
-        draft.step(cut.action, file.shown, cut.reason, cut.line.words)
-
-
-def _demote(draft: Draft, file: LongTermFile, line: Line, kind: str) -> None:
-    was, today = draft.states.get(line.id), draft.today.isoformat()
-    day = (was.source.get("day") if was else None) or today
-    project = None if file is draft.memory.general else file.path.parent.name
-    category = draft.memory.tested(line.words).judged.best("category")
-    draft.demoted.append(Demoted(line.words, day, project, category))
-    more = {**file_field(file), "answer": kind}
-    draft.record(Record(line.id, draft.at, "demoted", line.words, valid_to=today, more=more))
 
 
 # A MEMORY.md inherited over its limits is brought under them with the user's consent: nothing is lost, what does not fit moves to

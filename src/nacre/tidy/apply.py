@@ -7,7 +7,6 @@ import json
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nacre.clock import monday
 from nacre.errors import NO_PERMISSION, BadInput, NacreError
@@ -26,9 +25,6 @@ from nacre.vault.markdown import document, open_document
 from nacre.vault.provenance import Offered
 from nacre.vault.review import Question
 from nacre.vault.writing import REDACT, expect, guarded, rewrite
-
-if TYPE_CHECKING:
-    from nacre.brain.local.judge import Embedded
 
 
 @dataclass(frozen=True)
@@ -54,8 +50,6 @@ class DistilPlan:
     notes: tuple[str, ...] = ()  # for today's log
     offered: tuple[Offered, ...] = ()  # what need not be looked at again
     problems: tuple[Problem, ...] = ()
-    meant: tuple[Embedded, ...] = ()  # the entries that were compared with the new lines
-    lately: tuple[str, ...] = ()  # what the last days say: it will be pressed into its week
 
     def __bool__(self) -> bool:
         return bool(self.edits or self.records or self.asks or self.settled or self.offered)

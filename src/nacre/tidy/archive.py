@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from nacre.errors import ChangedOutside, NacreError, PathEscape
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
-from nacre.model.workspace import Workspace
 from nacre.tidy.collect import FIELD_NOTE, LineKeys, Log, TidyContext, log_lines
 from nacre.tidy.compress import CompressPlan
 from nacre.vault import disk, provenance
@@ -177,8 +177,7 @@ def is_decided(log: Log, decided: LineKeys) -> bool:
 _BACKUP = re.compile(r"(?:(?P<slug>.+)\.)?MEMORY\.md\.bak-(?P<day>\d{4}-\d{2}-\d{2})(?:-(?P<time>\d{6}))?")
 
 
-@dataclass(frozen=True)
-class Backup:
+class Backup(NamedTuple):
     """A backup by its name: of which project's MEMORY.md (none: the global one), and of when."""
 
     path: Path
@@ -187,84 +186,62 @@ class Backup:
     time: str  # empty for the first of a day
 
 
-@dataclass(frozen=True)
-class BackupPlan:
-    """Which backups go, each with the hash of what it holds."""
-
-    steps: tuple[Step, ...] = ()
-    removals: tuple[tuple[Path, str], ...] = ()
-
-
-def plan_backups(context: TidyContext) -> BackupPlan:
+def plan_backups(context: TidyContext) -> list[tuple[Step, Path]]:
     """Which backups are no longer wanted; files of any other name are not looked at."""
-    steps: list[Step] = []
-    removals: list[tuple[Path, str]] = []
     by_file: dict[str, list[Backup]] = {}
-    for backup in _backups(context.workspace):
-        by_file.setdefault(backup.slug, []).append(backup)
-    for backups in by_file.values():
-        for backup, reason in superfluous(backups, context.config.archive.backups):
-            try:
-                data = disk.read_bytes(backup.path)
-            except NacreError:
-                continue  # what cannot be read could not be brought back
-            if data is not None:
-                removals.append((backup.path, disk.digest(data)))
-                steps.append(Step("remove", context.workspace.relative(backup.path), reason))
-    return BackupPlan(tuple(steps), tuple(removals))
-
-
-def superfluous(backups: Sequence[Backup], keep: Sequence[int]) -> list[tuple[Backup, str]]:
-    """The backups of one file that go, newest first, each with the reason.
-
-    As in restic's `forget`: going back from the newest, the last one of each day, week and month that has any is kept until
-    so many days, weeks and months are served. The newest stays whatever the numbers are.
-    """
-    left = list(keep)
-    last: list[tuple[int, ...] | None] = [None, None, None]
-    going: list[tuple[Backup, str]] = []
-    later: dict[dt.date, Backup] = {}
-    for backup in sorted(backups, key=lambda backup: (backup.day, backup.time), reverse=True):
-        day, week = backup.day, backup.day.isocalendar()
-        kept = not later
-        for which, period in enumerate(((day.toordinal(),), (week.year, week.week), (day.year, day.month))):
-            if left[which] > 0 and last[which] != period:
-                last[which] = period
-                left[which] -= 1
-                kept = True
-        if not kept and day in later:
-            name = later[day].path.name
-            going.append((backup, say(f"{name} is a later one of the same day", f"{name} 是同一天更晚的备份")))
-        elif not kept:
-            days, weeks, months = keep
-            reason = say(
-                f"not the last one of any of the {days} days, {weeks} weeks and {months} months that are kept",
-                f"不是所保留的 {days} 天、{weeks} 周、{months} 个月中任何一段的最后一个备份",
-            )
-            going.append((backup, reason))
-        later.setdefault(day, backup)
-    return going
-
-
-def _backups(workspace: Workspace) -> list[Backup]:
-    backups: list[Backup] = []
-    for path in workspace.archive.glob("*.bak-*"):
+    for path in context.workspace.archive.glob("*.bak-*"):
         match = _BACKUP.fullmatch(path.name)
         if match and path.is_file() and not path.is_symlink():
             try:
                 moment = dt.datetime.strptime(f"{match['day']} {match['time'] or '000000'}", "%Y-%m-%d %H%M%S")  # noqa: DTZ007
             except ValueError:
                 continue  # a time that neither calendar nor clock has
-            backups.append(Backup(path, match["slug"] or "", moment.date(), match["time"] or ""))
-    return backups
+            slug = match["slug"] or ""
+            by_file.setdefault(slug, []).append(Backup(path, slug, moment.date(), match["time"] or ""))
+    return [
+        (Step("remove", context.workspace.relative(backup.path), reason), backup.path)
+        for backups in by_file.values()
+        for backup, reason in superfluous(backups, context.config.archive.backups)
+    ]
 
 
-def apply_backups(context: TidyContext, op: Operation, planned: BackupPlan) -> list[Problem]:
-    """Remove them, so that it can be undone; one that was changed meanwhile stays and is a problem."""
+def superfluous(backups: Sequence[Backup], keep: Sequence[int]) -> list[tuple[Backup, str]]:
+    """The backups of one file that go, newest first, each with the reason.
+
+    As in restic's `forget`: the last one of each of so many days, weeks and months that have any is kept. The newest stays whatever
+    the numbers are.
+    """
+    newest_first = sorted(backups, key=lambda backup: (backup.day, backup.time), reverse=True)
+    last_of: list[dict[tuple[int, ...], Backup]] = [{}, {}, {}]  # by day, week and month
+    for backup in newest_first:
+        day, week = backup.day, backup.day.isocalendar()
+        periods = ((day.toordinal(),), (week.year, week.week), (day.year, day.month))
+        for last, period in zip(last_of, periods, strict=True):
+            last.setdefault(period, backup)
+    kept = {*newest_first[:1]}
+    for last, count in zip(last_of, keep, strict=True):
+        kept.update(list(last.values())[:count])
+    days, weeks, months = keep
+    too_old = say(
+        f"not the last one of any of the {days} days, {weeks} weeks and {months} months that are kept",
+        f"不是所保留的 {days} 天、{weeks} 周、{months} 个月中任何一段的最后一个备份",
+    )
+    going: list[tuple[Backup, str]] = []
+    for backup in newest_first:
+        if backup not in kept:
+            later = last_of[0][(backup.day.toordinal(),)]
+            name = later.path.name
+            same_day = say(f"{name} is a later one of the same day", f"{name} 是同一天更晚的备份")
+            going.append((backup, too_old if later is backup else same_day))
+    return going
+
+
+def apply_backups(op: Operation, removals: Sequence[tuple[Step, Path]]) -> list[Problem]:
+    """Remove them, so that it can be undone; one that cannot be read stays and is a problem."""
     left: list[Problem] = []
-    for path, read in planned.removals:
+    for step, path in removals:
         try:
-            remove_file(op, path, read=read)
-        except ChangedOutside as error:
-            left.append(Problem("left for the next run", str(error), context.workspace.relative(path)))
+            remove_file(op, path, read=disk.digest(disk.read_bytes(path) or b""))
+        except NacreError as error:
+            left.append(Problem("left for the next run", str(error), step.path))
     return left

@@ -1,4 +1,4 @@
-"""What an entry is worth, when it is outdated, and how room is made in a full MEMORY.md: merge, shorten, demote."""
+"""What an entry is worth, when it is outdated, and which entries make room in a full MEMORY.md."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from nacre.brain.local.wording import joined, pieces
 from nacre.i18n import say
-from nacre.text.tokens import STOP_WORDS, language_of
+from nacre.text.tokens import STOP_WORDS
 from nacre.tidy.collect import LogLine
 from nacre.tidy.memory_files import Line, LongTermFile
 from nacre.vault.ledger import EntryState
@@ -103,10 +102,7 @@ def outdated_reason(text: str, since: str | None, today: dt.date, lines: Sequenc
     return None
 
 
-# Making room in a full MEMORY.md: merge, shorten, demote; the least needed first, never what the user pinned or wrote.
-
-MERGE, SHORTEN, DEMOTE = "merge", "shorten", "demote"
-_LONG = {"en": 120, "zh": 50}  # characters above which a line may lose a statement
+# Making room in a full MEMORY.md: the least needed goes first, never what the user pinned or wrote.
 
 
 @dataclass(frozen=True)
@@ -125,16 +121,6 @@ class Worth:
         return self.confidence + min(self.recalls, 10) * 0.05 - min(self.age, 1000) / 4000
 
 
-@dataclass(frozen=True)
-class Cut:
-    """One step towards room: what happens to a line, into which words, and why."""
-
-    action: str
-    line: Line
-    words: str | None
-    reason: str
-
-
 def may_change(line: Line, state: EntryState | None) -> bool:
     """Whether a line may be changed or taken out without asking: ours, not pinned, one line long."""
     if state is None or state.pinned or line.pinned or not line.whole:
@@ -149,58 +135,22 @@ def make_space(
     fits: Callable[[], bool],
     states: Mapping[str, EntryState],
     worth: Callable[[Line], Worth],
-    nearly_same: Callable[[Sequence[Line]], tuple[Line, Line] | None],
     value: float,
-) -> list[Cut] | None:
-    """The cuts after which something of this value fits, made in the planned file; None when it is worth less than all that
-    could go, and then nothing is cut."""
-    kept = file.doc
-    cuts: list[Cut] = []
-    for action in (MERGE, SHORTEN, DEMOTE):
-        while not fits():
-            loose = [line for line in file.lines if may_change(line, states.get(line.id))]
-            cut = _next_cut(action, loose, worth, nearly_same, value)
-            line = file.find(cut.line.id) if cut else None
-            if cut is None or line is None:
-                break
-            if cut.words is None:
-                file.remove(line)
-            else:
-                file.replace(line, cut.words)
-            cuts.append(cut)
-    if fits():
-        return cuts
-    file.doc = kept
-    return None
-
-
-def _next_cut(
-    action: str,
-    loose: Sequence[Line],
-    worth: Callable[[Line], Worth],
-    nearly_same: Callable[[Sequence[Line]], tuple[Line, Line] | None],
-    value: float,
-) -> Cut | None:
-    if action == MERGE:  # of two lines that say nearly the same the surer one stays
-        pair = nearly_same(loose)
-        if pair is None:
+) -> list[tuple[Line, str]] | None:
+    """The entries that go so that something of this value fits, each with the reason, taken out of the planned file: what is over,
+    then what is least recalled and least sure. None when it is worth less than all that could go, and then nothing goes."""
+    before = file.doc
+    gone: list[tuple[Line, str]] = []
+    while not fits():
+        loose = [line for line in file.lines if may_change(line, states.get(line.id))]
+        weakest = min(loose, key=lambda line: worth(line).value, default=None)
+        if weakest is None or (least := worth(weakest)).value >= value:
+            file.doc = before
             return None
-        weaker, stronger = sorted(pair, key=lambda line: worth(line).value)
-        return Cut(MERGE, weaker, None, say(f"says the same as “{stronger.words}”", f"与“{stronger.words}”意思相同"))
-    if action == SHORTEN:  # the longest line that has more than one statement loses its last
-        for line in sorted(loose, key=lambda line: -len(line.words.encode())):
-            parts = pieces(line.words)
-            if len(parts) > 1 and len(line.words) > _LONG[language_of(line.words)]:
-                words = joined([part.text for part in parts[:-1]], parts[0].language)
-                reason = say("shortened to its main statement to make room", "为腾出空间，仅保留主要内容")
-                return Cut(SHORTEN, line, words, reason)
-        return None
-    # What is over, then what is least recalled and least sure; only what is worth less than the newcomer.
-    weakest = min(loose, key=lambda line: worth(line).value, default=None)
-    if weakest is None or (least := worth(weakest)).value >= value:
-        return None
-    reason = least.outdated or say(
-        f"least needed: recalled {least.recalls} times, confidence {least.confidence:.2f}",
-        f"最不需要：被召回 {least.recalls} 次，置信度 {least.confidence:.2f}",
-    )
-    return Cut(DEMOTE, weakest, None, reason)
+        reason = least.outdated or say(
+            f"least needed: recalled {least.recalls} times, confidence {least.confidence:.2f}",
+            f"最不需要：被召回 {least.recalls} 次，置信度 {least.confidence:.2f}",
+        )
+        file.remove(weakest)
+        gone.append((weakest, reason))
+    return gone

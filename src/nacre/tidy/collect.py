@@ -6,31 +6,28 @@ import datetime as dt
 import os
 import re
 import stat
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from nacre.brain.local.judge import Judge
 from nacre.errors import NacreError, raise_unless_absent
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
-from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.entry import TYPES
-from nacre.model.report import Problem
+from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
-from nacre.vault import disk, weekly
-from nacre.vault.entries import bare_words, bullet_id, entry_id, source_day, words_of
+from nacre.vault import disk
+from nacre.vault.entries import bare_words, bullet_id, words_of
 from nacre.vault.files import LARGEST
 from nacre.vault.ledger import Record
-from nacre.vault.markdown import Document, document, open_document
+from nacre.vault.markdown import Document, document
 from nacre.vault.provenance import Provenance
 from nacre.vault.review import Question
-
-if TYPE_CHECKING:
-    from nacre.brain.local.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -183,53 +180,55 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
     days: list[Day] = []
     problems: list[Problem] = []
     future: list[str] = []
-    archives = [
-        entry
-        for entry in _scan(workspace.archive)
-        if _ARCHIVE_FOLDER.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
-    ]
-    entries = [(entry, False) for entry in _scan(workspace.memory)]
-    entries += [(entry, True) for folder in archives for entry in _scan(Path(folder.path))]
-    for entry, archived in entries:
+    folders = (entry for entry in _scan(workspace.archive) if entry.is_dir(follow_symlinks=False))
+    archives = [Path(folder.path) for folder in folders if _ARCHIVE_FOLDER.fullmatch(folder.name)]
+    for entry in (entry for folder in (workspace.memory, *archives) for entry in _scan(folder)):
         match = _LOG_NAME.fullmatch(entry.name)
         if match is None:
             continue
-        path, shown = Path(entry.path), workspace.relative(Path(entry.path))
+        path = Path(entry.path)
+        shown = workspace.relative(path)
         try:
             about = entry.stat(follow_symlinks=False)
             date = dt.date.fromisoformat(match[1])
         except OSError:
             continue  # gone meanwhile
         except ValueError:
-            english = f"{shown} is named for a day that does not exist and stays as it is."
-            sentence = say(english, f"{shown} 的文件名不是真实日期，保持原样。")
-            remedy = say("rename it to the day it is about", "请改名为对应的日期")
-            problems.append(Problem("no real date", sentence, shown, remedy=remedy))
+            problems.append(
+                problem(
+                    "no real date",
+                    f"{shown} is named for a day that does not exist and stays as it is.",
+                    f"{shown} 的文件名不是真实日期，保持原样。",
+                    shown,
+                    remedy=("rename it to the day it is about", "请改名为对应的日期"),
+                )
+            )
             continue
         if (date - today).days > 1:
             future.append(shown)
-        elif about.st_size > LARGEST:
-            english = f"{shown} is too large for a daily log and stays as it is."
-            sentence = say(english, f"{shown} 作为每日日志过大，保持原样。")
-            remedy = say("split it into smaller files", "请拆分成较小的文件")
-            problems.append(Problem("too large", sentence, shown, remedy=remedy))
-        elif not stat.S_ISREG(about.st_mode):
-            english = f"{shown} is a link or no ordinary file; it stays as it is."
+        elif about.st_size > LARGEST or not stat.S_ISREG(about.st_mode):
             problems.append(
-                Problem("no ordinary file", say(english, f"{shown} 是链接或不是普通文件，保持原样。"), shown)
+                problem(
+                    "no ordinary file",
+                    f"{shown} is too large for a daily log, or no ordinary file; it stays as it is.",
+                    f"{shown} 作为每日日志过大，或不是普通文件，保持原样。",
+                    shown,
+                    remedy=("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走"),
+                )
             )
         else:
-            days.append(Day(date, path, archived, about.st_size))
+            days.append(Day(date, path, path.parent != workspace.memory, about.st_size))
     if future:
         first, count = min(future), len(future)
-        sentence = say(
-            f"{count} logs ({first} and later): dated after today, left as they are.",
-            f"{count} 个日志（{first} 及之后） 的日期晚于今天，保持原样。",
+        problems.append(
+            problem(
+                "after today",
+                f"Logs dated after today are left as they are: {count}, the first is {first}.",
+                f"有 {count} 个日志的日期晚于今天，保持原样；第一个是 {first}。",
+                first,
+                remedy=("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名"),
+            )
         )
-        if count == 1:
-            sentence = say(f"{first} is dated after today, left as it is.", f"{first} 的日期晚于今天，保持原样。")
-        remedy = say("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名")
-        problems.append(Problem("after today", sentence, first, remedy=remedy))
     return sorted(days, key=lambda day: (day.date, day.archived, day.path)), problems
 
 
@@ -314,9 +313,8 @@ def judged_part(words: str) -> str:
     return words[: space if space > 0 else LONGEST_JUDGED - 1] + "…"
 
 
-# Which lines of the logs and digests are candidates tonight: those on which nothing was decided yet.
+# Which lines of the logs are candidates tonight: those on which nothing was decided yet.
 
-WEEKS = 5  # digests that are searched for lines that came from no log
 FIELD_NOTE = re.compile(rf"(?:{re.escape(IDENTITY)}|{re.escape(USER)}) [^:]+: ")  # our own note on a field that was set
 LineKeys = set[tuple[str, str]]  # lines by their day and mark
 
@@ -330,12 +328,9 @@ def decided_lines(provenance: Provenance, records: Iterable[Record], questions: 
 
 
 def new_lines(
-    context: TidyContext, decided: LineKeys, provenance: Provenance, entries: Container[str] = ()
+    context: TidyContext, decided: LineKeys, provenance: Provenance
 ) -> tuple[list[LogLine], list[LogLine], list[Problem]]:
-    """Lines that are new to long-term memory, oldest first; all lines of the last days; and problems with the files.
-
-    `entries` are the ids of the ledger: a line of a digest that it has was put there from MEMORY.md.
-    """
+    """Lines that are new to long-term memory, oldest first; all lines of the last days; and problems with the files."""
     today = context.clock.today()
     recent = dt.date.fromordinal(max(1, today.toordinal() - context.config.tidy.daily_days))
     days, problems = list_days(context.workspace, today)
@@ -348,42 +343,11 @@ def new_lines(
         if seen and day.archived and day.date < recent:
             continue
         try:
-            lines = [_redacted(line) for line in read_log(day).lines]
+            # A log that somebody wrote by hand may hold a secret; no file that is made of it may. A line without end is cut.
+            lines = [replace(line, words=judged_part(redact(line.words).text)) for line in read_log(day).lines]
         except NacreError:
             continue  # `doctor` reports files that cannot be read
         if day.date >= recent:
             recent_lines += lines
         new += [line for line in lines if (line.day, line.mark) not in decided and not FIELD_NOTE.match(line.words)]
-    digested = {mark for marks in entered.values() for mark in marks}
-    in_logs = {line.mark for line in new}
-    new += [
-        line
-        for line in _digest_lines(context)
-        if (line.day, line.mark) not in decided
-        and line.mark not in digested
-        and bullet_id(line.words) not in digested  # a label that is no type of ours stands in front of the words
-        and line.mark not in in_logs
-        and entry_id(line.words) not in entries
-        and not FIELD_NOTE.match(line.words)
-    ]
     return sorted(new, key=lambda line: line.day), recent_lines, problems
-
-
-def _digest_lines(context: TidyContext) -> Iterator[LogLine]:
-    """What stands in the digests of the last weeks: lines that the user or another tool wrote there."""
-    for path in sorted(context.workspace.weekly.glob("????-??-??.md"))[-WEEKS:]:
-        try:
-            doc = open_document(path)
-            lines = weekly.digest_lines(doc) if doc else ()
-        except NacreError:
-            continue
-        for line in lines:
-            day, label = source_day(line.text), label_of(line.text)
-            if day and label:
-                words, mark = bare_words(line.text), bullet_id(line.text)
-                yield _redacted(LogLine(day, words, label, line.project, None, None, "", 0, mark))
-
-
-def _redacted(line: LogLine) -> LogLine:
-    """A log that somebody wrote by hand may hold a secret; no file that is made of it may. A line without end is cut."""
-    return replace(line, words=judged_part(redact(line.words).text))

@@ -82,7 +82,9 @@ def compare_with(
     for comparisons in by_entry.values():
         best = max(comparisons, key=lambda comparison: comparison.odds)
         if best.kind != "same" and best.part is None:  # where part of the entry is stale, the part that is meant
-            parts = [one for one in comparisons if one.kind == best.kind and one.part is not None]
+            parts = [
+                comparison for comparison in comparisons if comparison.kind == best.kind and comparison.part is not None
+            ]
             best = max(parts, key=lambda comparison: comparison.odds, default=best)
         surest.append(best)
     same = max((relation.same for relation in near), default=0.0)

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from nacre.brain.local import classifier
+from nacre.brain.local.judge import Judge
 from nacre.clock import monday
 from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, SecretRefused
 from nacre.guard.secrets import redact
@@ -26,9 +26,6 @@ from nacre.vault.history import Operation
 from nacre.vault.markdown import Document, document, open_document
 from nacre.vault.provenance import Digested
 from nacre.vault.writing import expect, rewrite
-
-if TYPE_CHECKING:
-    from nacre.brain.local.judge import Judge
 
 LABELS = {
     "decision": ("Decision", "决策"),
@@ -53,11 +50,9 @@ class Week:
     logs: list[Log] = field(default_factory=list)
     doc: Document | None = None
     data: bytes | None = None  # None where nothing is added
-    entering: list[LogLine] = field(default_factory=list)
-    repeated: list[tuple[LogLine, str]] = field(default_factory=list)  # with the words that say the same
+    entering: list[tuple[LogLine, str]] = field(default_factory=list)  # statements, each with the reason
+    repeated: list[Step] = field(default_factory=list)
     marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
-    places: dict[tuple[str, str], str] = field(default_factory=dict)  # of statements, by day and mark
-    digested_before: set[str] = field(default_factory=set)  # days
     digested: tuple[Digested, ...] = ()  # for provenance
 
 
@@ -91,21 +86,9 @@ def plain_words(text: str) -> str:
 
 
 def categories(judge: Judge, texts: Sequence[str]) -> list[str]:
-    """What each statement is in a weekly digest: decision, discovery, preference or task.
-
-    A backlog of years is judged in parts, so that it fits into memory; each is large enough for the judge to go by structure
-    alone, as it does whenever there are a great many.
-    """
-    from nacre.brain.local import classifier
-    from nacre.brain.local.judge import MANY
-
+    """What each statement is in a weekly digest: decision, discovery, preference or task."""
     real = classifier.CATEGORIES[: classifier.CATEGORIES.index("-")]
-    parts = max(1, len(texts) // (MANY + 1))
-    result: list[str] = []
-    for start, end in pairwise(part * len(texts) // parts for part in range(parts + 1)):
-        judged = judge.read(texts[start:end])
-        result += [real[int(statement.odds["category"][: len(real)].argmax())] for statement in judged]
-    return result
+    return [real[int(judged.odds["category"][: len(real)].argmax())] for judged in judge.read(texts)]
 
 
 def plan(context: TidyContext) -> CompressPlan:
@@ -119,23 +102,28 @@ def plan(context: TidyContext) -> CompressPlan:
         except NacreError as error:
             problems.append(Problem("week left as it is", str(error), week.shown))
             weeks.remove(week)
-    unlabelled = [line.words for week in weeks for line in week.entering if line.label not in CATEGORIES]
-    texts = list(dict.fromkeys(unlabelled))
+    lines = [line for week in weeks for line, _ in week.entering]
+    texts = list(dict.fromkeys(line.words for line in lines if line.label not in CATEGORIES))
     judged = categories(context.judge(), [judged_part(text) for text in texts]) if texts else []
     labels = {text: LABELS[kind][language_of(text) == "zh"] for text, kind in zip(texts, judged, strict=True)}
     steps: list[Step] = []
     for week in list(weeks):
-        lines = {
-            line: f"[{line.label if line.label in CATEGORIES else labels[line.words]}] {line.words} (src: {line.day})"
-            for line in week.entering
+        adding = {
+            line: Step(
+                "add",
+                week.shown,
+                reason,
+                f"[{line.label if line.label in CATEGORIES else labels[line.words]}] {line.words} (src: {line.day})",
+            )
+            for line, reason in week.entering
         }
         try:
-            _press(week, lines, sizes)
+            _press(week, {line: step.detail for line, step in adding.items()}, sizes)
         except BadInput as error:
             problems.append(Problem("week left as it is", str(error), week.shown))
             weeks.remove(week)
             continue
-        steps += _steps(week, lines, context.config.tidy.daily_days)
+        steps += [*adding.values(), *week.repeated]
     return CompressPlan(tuple(steps), tuple(weeks), tuple(problems))
 
 
@@ -165,40 +153,44 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[Week], 
 
 def _choose(context: TidyContext, week: Week, entered: Mapping[str, set[str]]) -> None:
     """Which statements of the week's logs are to be added, and which stand there already or repeat what does."""
-    fresh: dict[tuple[str, str, str | None], LogLine] = {}
+    fresh: dict[tuple[str, str, str | None], tuple[LogLine, str]] = {}
+    places: dict[tuple[str, str], str] = {}
     for log in week.logs:
         for line in log.lines:
             if line.mark not in entered.get(line.day, ()):
-                fresh.setdefault((line.day, line.mark, _project(line)), line)
-                place = f"{context.workspace.relative(log.day.path)}:{line.line}"
-                week.places.setdefault((line.day, line.mark), place)
+                place = places.setdefault(
+                    (line.day, line.mark), f"{context.workspace.relative(log.day.path)}:{line.line}"
+                )
+                fresh.setdefault((line.day, line.mark, _project(line)), (line, place))
     if not fresh:
         return
     week.doc = open_document(week.path)
-    week.digested_before = {day for day, _, _ in fresh if day in entered}
     existing = weekly.digest_lines(week.doc) if week.doc else ()
     there = {(line.day, bullet_id(line.text)) for line in existing}
-    waiting: list[LogLine] = []
-    for line in fresh.values():
-        week.marks.setdefault(line.day, []).append(line.mark)
-        clean = redact(line.words).text  # what somebody put into a log by hand may hold a secret
-        safe = line if clean == line.words else replace(line, words=" ".join(clean.split()))
-        text = f"[Task] {safe.words} (src: {line.day})"
-        if (line.day, bullet_id(text)) not in there:  # else a killed run wrote it, and did not note so
-            waiting.append(safe)
     said: dict[tuple[str | None, str], str] = {}  # by project and plain words
     for old in existing:
         words = bare_words(old.text)
         said.setdefault((old.project, plain_words(words)), words)
-    projects = list(dict.fromkeys(map(_project, waiting)))
-    for line in sorted(waiting, key=lambda line: projects.index(_project(line))):
-        key = _project(line), plain_words(line.words)
+    projects = list(dict.fromkeys(map(_project, (line for line, _ in fresh.values()))))
+    kept = context.config.tidy.daily_days
+    for line, place in sorted(fresh.values(), key=lambda row: projects.index(_project(row[0]))):
+        words = redact(line.words).text  # what somebody put into a log by hand may hold a secret
+        safe = line if words == line.words else replace(line, words=" ".join(words.split()))
+        if (line.day, bullet_id(f"[Task] {safe.words} (src: {line.day})")) in there:
+            continue  # a killed run wrote it, and did not note so
+        key = _project(line), plain_words(safe.words)
         if key in said:
-            week.repeated.append((line, said[key]))
-        else:
-            said[key] = line.words
-            week.entering.append(line)
-    week.entering.sort(key=lambda line: line.day)
+            reason = say(f"{place} says the same as “{said[key]}”", f"{place} 与“{said[key]}”意思相同")
+            week.repeated.append(Step("say once", week.shown, reason, safe.words))
+            continue
+        said[key] = safe.words
+        reason = say(f"{place} is older than {kept} days", f"{place} 已超过 {kept} 天")
+        if line.day in entered:
+            reason = say(f"{place} came after its day was pressed", f"{place} 在该日压缩之后才写入")
+        week.entering.append((safe, reason))
+    week.entering.sort(key=lambda row: row[0].day)
+    for day, mark, _ in fresh:
+        week.marks.setdefault(day, []).append(mark)
 
 
 def _project(line: LogLine) -> str | None:
@@ -229,22 +221,6 @@ def _press(week: Week, lines: Mapping[LogLine, str], sizes: Mapping[str, int]) -
     )
 
 
-def _steps(week: Week, lines: Mapping[LogLine, str], kept_days: int) -> list[Step]:
-    steps: list[Step] = []
-    for line, text in lines.items():
-        place = week.places[line.day, line.mark]
-        if line.day in week.digested_before:
-            reason = say(f"{place} came after its day was pressed", f"{place} 在该日压缩之后才写入")
-        else:
-            reason = say(f"{place} is older than {kept_days} days", f"{place} 已超过 {kept_days} 天")
-        steps.append(Step("add", week.shown, reason, text))
-    for line, again in week.repeated:
-        place = week.places[line.day, line.mark]
-        reason = say(f"{place} says the same as “{again}”", f"{place} 与“{again}”意思相同")
-        steps.append(Step("say once", week.shown, reason, line.words))
-    return steps
-
-
 def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Problem]:
     """Write the digests, each with its line in provenance; what somebody changed meanwhile is a problem and left for the next run.
 
@@ -254,7 +230,7 @@ def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Pr
     for week in planned.digests:
         if week.data is None:
             continue
-        days = {line.day for line in week.entering}
+        days = {line.day for line, _ in week.entering}
         try:
             for log in week.logs:
                 if log.day.date.isoformat() in days:

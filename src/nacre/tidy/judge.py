@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.likeness import (
     CHANGE,
     FOR_ONCE,
@@ -26,10 +26,6 @@ from nacre.model.verdict import Verdict
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import LogLine
 from nacre.vault.entries import entry_id
-
-if TYPE_CHECKING:
-    from nacre.brain.local.judge import Judge, Judged
-
 
 LASTING = 0.4  # odds above which a statement passes the first three tests
 _CLEAR = 0.3  # odds under which the type is a guess, and what kind of event it was says more

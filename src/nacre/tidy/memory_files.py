@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from heapq import nlargest
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.brain.local.judge import Embedded
 from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import as_statement
 from nacre.brain.local.wording import joined, pieces
@@ -34,9 +31,6 @@ from nacre.vault.longterm import Edit
 from nacre.vault.markdown import Document, document, open_document, replace_lines, set_field
 from nacre.vault.provenance import Provenance
 from nacre.vault.writing import guarded
-
-_BULLET = len("- \n")
-_AIR, _HEADING = 3, 200  # lines and bytes that a new section may take beside its entry
 
 
 @dataclass(frozen=True)
@@ -135,14 +129,6 @@ class LongTermFile:
         """Whether an entry would fit. What may not be written at all is not a matter of room: adding it says why."""
         if self.closed:
             return False
-        if self.doc is not None:  # the sizes alone may decide; else the addition is tried
-            words = " ".join(text.split())
-            lines, size = self.size.lines + 1, self.size.bytes + len(words.encode()) + _BULLET
-            if lines + _AIR <= self.settings.max_lines and size + _HEADING <= self.settings.max_bytes:
-                return True
-            fits = lines <= self.settings.max_lines and size <= self.settings.max_bytes
-            if not fits and not self.over and words.encode() not in self.doc.data:  # it may stand there already
-                return False
         doc, read = self.doc, self._read
         try:
             self.add(text, kind)
@@ -159,8 +145,6 @@ class LongTermFile:
 
 ALIKE = 0.72  # likeness above which a line is an entry that somebody edited
 _LONGEST = 2_000  # characters that are compared
-_NEAR = 0.3  # the share of pairs of letters below which nothing is compared
-_NEAREST = 4  # entries that a line is compared with at most
 
 
 class HandEdits(NamedTuple):
@@ -174,7 +158,7 @@ class HandEdits(NamedTuple):
 def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) -> HandEdits:
     here = {line.id for file in files for line in file.lines}
     missing = {
-        state.id: (state, _pairs(state.text))
+        state.id: state
         for state in states.values()
         if state.in_memory
         and state.id not in here
@@ -187,30 +171,27 @@ def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) 
         for line in file.lines:
             if line.id in states and states[line.id].in_memory:
                 continue
-            was = _most_like(line.words, [pair for pair in missing.values() if pair[0].file == file.shown])
+            was = _most_like(line.words, (state for state in missing.values() if state.file == file.shown))
             if was:
                 del missing[was.id]
                 edits.edited.append((file, line, was))
             else:
                 edits.adopted.append((file, line))
-    return edits._replace(gone=[state for state, _ in missing.values()])
+    return edits._replace(gone=list(missing.values()))
 
 
-def _most_like(words: str, missing: Sequence[tuple[EntryState, frozenset[str]]]) -> EntryState | None:
-    """The entry that the words are most like, where any is alike at all. Only the few that share the most pairs of letters are
-    compared in full: after a file was written anew, each line would else be compared with each entry."""
-    mine, most, best = _pairs(words), ALIKE, None
-    shares = ((2 * len(mine & pairs) / (len(mine) + len(pairs)), state) for state, pairs in missing)
-    for _, state in nlargest(_NEAREST, (pair for pair in shares if pair[0] >= _NEAR), key=lambda pair: pair[0]):
-        old, new = (state.text or "")[:_LONGEST].casefold(), words[:_LONGEST].casefold()
-        likeness = SequenceMatcher(None, old, new, autojunk=False).ratio()
+def _most_like(words: str, missing: Iterable[EntryState]) -> EntryState | None:
+    """The entry that the words are most like, where any is alike at all."""
+    matcher = SequenceMatcher(None, b=words[:_LONGEST].casefold(), autojunk=False)
+    best, most = None, ALIKE
+    for state in missing:
+        matcher.set_seq1((state.text or "")[:_LONGEST].casefold())
+        if matcher.real_quick_ratio() < most or matcher.quick_ratio() < most:
+            continue  # they bound the likeness, at a fraction of its cost
+        likeness = matcher.ratio()
         if likeness > most or (best is None and likeness >= ALIKE):
-            most, best = likeness, state
+            best, most = state, likeness
     return best
-
-
-def _pairs(text: str) -> frozenset[str]:
-    return frozenset(map("".join, pairwise(f" {text[:_LONGEST].casefold()} ")))
 
 
 def file_field(file: LongTermFile) -> dict[str, object]:
@@ -244,7 +225,6 @@ class MemoryFiles:
         self._tested: dict[str, Tested] = {}
         self._parts: dict[str, EntryParts] = {}
         self._statements: dict[str, Statement] = {}
-        self._entries: dict[str, tuple[Document | None, list[tuple[LongTermFile, Line, EntryParts]]]] = {}
         self._own_files: dict[str, tuple[Document, Document]] = {}
         self.digested = trail.entered()  # by day: the marks of the lines that stand in a digest
         captured = [(said.day, mark, said) for said in trail.captured for mark in said.bullets]
@@ -294,28 +274,22 @@ class MemoryFiles:
         return self.general
 
     def entries(self, home: LongTermFile) -> list[tuple[LongTermFile, Line, EntryParts]]:
-        """Every entry that a statement for this file is compared with: all, its own file's and the general ones first. A file is
-        taken apart again only when it has changed."""
-        every: list[tuple[LongTermFile, Line, EntryParts]] = []
-        for file in dict.fromkeys((home, self.general, *self.files)):
-            doc, entries = self._entries.get(file.shown, (None, []))
-            if doc is None or doc is not file.doc:
-                lines = [line for line in file.lines if line.whole]
-                self.read(lines)
-                entries = [(file, line, self._parts[line.words]) for line in lines]
-                self._entries[file.shown] = file.doc, entries
-            every += entries
-        return every
+        """Every entry that a statement for this file is compared with: all, its own file's and the general ones first."""
+        files = dict.fromkeys((home, self.general, *self.files))
+        rows = [(file, line) for file in files for line in file.lines if line.whole]
+        self.read([line for _, line in rows])
+        return [(file, line, self._parts[line.words]) for file, line in rows]
 
     def read(self, lines: Sequence[Line]) -> None:
         """Take entries apart that were not looked at before, all at once."""
-        new = [line.words for line in lines if line.words not in self._parts]
-        split = {words: [piece.text for piece in pieces(words)] for words in new}
-        split = {words: parts if len(parts) > 1 else [] for words, parts in split.items()}
-        self.statements([*new, *(text for parts in split.values() for text in parts)])
-        for words in new:
-            parts = tuple(self._statements[text] for text in split[words])
-            self._parts[words] = EntryParts(self._statements[words], parts)
+        split: dict[str, list[str]] = {}
+        for line in lines:
+            if line.words not in self._parts:
+                parts = [piece.text for piece in pieces(line.words)]
+                split[line.words] = parts if len(parts) > 1 else []
+        self.statements([text for words, parts in split.items() for text in (words, *parts)])
+        for words, parts in split.items():
+            self._parts[words] = EntryParts(self._statements[words], tuple(self._statements[text] for text in parts))
 
     def statements(self, texts: Sequence[str]) -> list[Statement]:
         """The texts with their meaning; entries are compared with what is new, not judged again."""
@@ -323,13 +297,6 @@ class MemoryFiles:
         if new:
             self._statements |= {meant.text: as_statement(meant) for meant in self.context.judge().meant(new)}
         return [self._statements[text] for text in texts]
-
-    def meant(self) -> Iterator[Embedded]:
-        """The entries that stand there now, and their parts, as far as anything was compared with them."""
-        for words in dict.fromkeys(line.words for file in self.files for line in file.lines):
-            if entry := self._parts.get(words):
-                for statement in (entry.whole, *entry.parts):
-                    yield Embedded(statement.text, statement.language, statement.vector)
 
     def tested(self, words: str) -> Tested:
         if words not in self._tested:
@@ -356,13 +323,10 @@ class MemoryFiles:
 
     def recalls(self, line: Line) -> int:
         """How often an entry was given out: recalls that cover its line in its file."""
-        file = next((file for file in self.files if line in file.lines), None) if self._recalled else None
-        covering = (
-            count
-            for (path, start, end), count in self._recalled.items()
-            if file and path == file.shown and start <= line.start <= end
+        file = next((file.shown for file in self.files if line in file.lines), None)
+        return sum(
+            count for (path, start, end), count in self._recalled.items() if path == file and start <= line.start <= end
         )
-        return sum(covering)
 
     @cached_property
     def _recalled(self) -> Counter[tuple[str, int, int]]:

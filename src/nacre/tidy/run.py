@@ -33,7 +33,6 @@ _ACTIONS_ZH = {
     "set": "设置",
     "supersede": "取代",
     "merge": "合并",
-    "shorten": "精简",
     "demote": "移出",
     "refuse": "拒绝",
     "ask": "询问",
@@ -105,10 +104,14 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
             left += archive.apply(context, op, moved.moves)
         thinned = archive.plan_backups(context)
         if op:
-            left += archive.apply_backups(context, op, thinned)
-    if op and distilled.meant:
-        context.judge().keep(distilled.meant, distilled.lately)
-    phases = ((COMPRESS, compressed.steps), (DISTIL, distilled.steps), (ARCHIVE, (*moved.steps, *thinned.steps)))
+            left += archive.apply_backups(op, thinned)
+    if op and distilled:
+        context.judge().save()
+    phases = (
+        (COMPRESS, compressed.steps),
+        (DISTIL, distilled.steps),
+        (ARCHIVE, (*moved.steps, *(step for step, _ in thinned))),
+    )
     steps = tuple((phase, step) for phase, planned in phases for step in planned)
     problems = tuple(dict.fromkeys((*compressed.problems, *distilled.problems)))
     return TidyReport(steps, problems, tuple(left), dry_run, recovered)
@@ -172,25 +175,26 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
                     problems.append(Problem("unreadable", str(error), context.workspace.relative(day.path)))
             decided = _decided(context)
             distilled, left, steps = _promoted(context, [log for log, _ in logs], decided)
-            decided |= {(offered.day, mark) for offered in distilled.offered for mark in offered.bullets}
-            moves: list[archive.Move] = []
+            if op:  # first long-term memory, then the archive
+                left += apply.apply_plan(context, op, distilled)
+                decided = _decided(context)
+            else:
+                decided |= {(offered.day, mark) for offered in distilled.offered for mark in offered.bullets}
             if not promote_only:
                 moves = _archived(context, logs, decided, problems)
                 steps += [(ARCHIVE, move.step) for move in moves]
                 steps += _proposed(context, too_long, problems)
+                left += archive.apply(context, op, moves) if op else []
             problems += distilled.problems
-            if op:  # first long-term memory, then the archive
-                left += apply.apply_plan(context, op, distilled)
-                decided = _decided(context)
-                moves = [
-                    move for move in moves if move.step.action != "compress" or archive.is_decided(move.log, decided)
-                ]
-                left += archive.apply(context, op, moves)
-    if op and distilled.meant:
-        context.judge().keep(distilled.meant, distilled.lately)
-    problems = list(dict.fromkeys(problems))
+    if op and distilled:
+        context.judge().save()
     return DecayReport(
-        tuple(steps), tuple(problems), tuple(left), dry_run, occasions=tuple(occasions), in_force=in_force
+        tuple(steps),
+        tuple(dict.fromkeys(problems)),
+        tuple(left),
+        dry_run,
+        occasions=tuple(occasions),
+        in_force=in_force,
     )
 
 

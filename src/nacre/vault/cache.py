@@ -7,7 +7,6 @@ import datetime as dt
 import hashlib
 import json
 import os
-import re
 import stat
 import tempfile
 import time
@@ -45,15 +44,8 @@ class Cache:
 
     @property
     def path(self) -> Path:
-        """A file named for the id: itself where it is plain, else its letters and a hash, so that no two ids fall together.
-
-        Capitals count as changed: some file systems do not tell them from small letters.
-        """
-        name = self.session
-        if not re.fullmatch(r"[a-z0-9_-]{1,64}", name):
-            letters = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-")[:40]
-            name = f"{letters or 'id'}.{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-        return self.folder / f"session-{name}.json"
+        """A file named by the hash of the id, which may hold anything."""
+        return self.folder / f"session-{hashlib.sha256(self.session.encode()).hexdigest()[:32]}.json"
 
 
 def open_cache(session: str, settings: CacheSettings, clock: Clock) -> Cache:
@@ -80,13 +72,13 @@ def read_values(cache: Cache) -> dict[str, Value]:
     values: dict[str, Value] = {}
     try:  # a file that is damaged, of another session, or of before the restart is only a cache
         content = spool.read_json(str(cache.path))
-        if content["session"] == cache.session and _is_this_boot(content["boot"]):
+        if content["session"] == cache.session and content["boot"] == disk.boot_id():
             for key, (text, at) in content["values"].items():
                 value = Value(text, dt.datetime.fromisoformat(at))
                 if isinstance(text, str) and cache.clock.now() - value.at <= cache.max_age:
                     values[key] = value
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return values
+        pass
     return values
 
 
@@ -112,15 +104,8 @@ def put_value(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Va
             f"该值有 {size} 字节；一个键最多 {LARGEST_VALUE} 字节。请改存为文件。",
         )
     with _locked(cache, dry_run=dry_run):
-        data = _dump(cache, {**read_values(cache), name: value})
-        if len(data) > LARGEST_SESSION:
-            raise BadInput(
-                'This session keeps 1 MB already, which is the most; "nacre cache clear KEY" makes room.',
-                "此会话的缓存已达 1 MB 上限；可用“nacre cache clear 键”腾出空间。",
-            )
-        if not dry_run:
-            sweep_cache(cache.folder, cache.max_age)
-            _write(cache, data)
+        _write(cache, {**read_values(cache), name: value}, dry_run=dry_run)
+    sweep_cache(cache.folder, cache.max_age, dry_run=dry_run)
     return value
 
 
@@ -132,8 +117,8 @@ def clear_values(cache: Cache, key: str | None = None, *, dry_run: bool = False)
         values = read_values(cache)
         gone = tuple(name for name in values if key is None or name == _key(key))
         left = {name: value for name, value in values.items() if name not in gone}
-        if left and not dry_run:
-            _write(cache, _dump(cache, left))
+        if left:
+            _write(cache, left, dry_run=dry_run)
         elif not dry_run and os.path.lexists(cache.path):
             disk.remove(cache.path)
     return gone
@@ -183,29 +168,18 @@ def _is_ours(folder: Path) -> bool:
     return True
 
 
-def _write(cache: Cache, data: bytes) -> None:
-    with disk.writing_to(cache.path):
-        spool.put(str(cache.folder), cache.path.name, data)
-
-
-def _dump(cache: Cache, values: Mapping[str, Value]) -> bytes:
+def _write(cache: Cache, values: Mapping[str, Value], *, dry_run: bool) -> None:
     entries = {name: [value.text, value.at.isoformat()] for name, value in values.items()}
-    return json.dumps({"session": cache.session, "boot": _boot(), "values": entries}, ensure_ascii=False).encode()
-
-
-def _boot() -> str:
-    """Which run of the machine this is: its id on Linux, else about when it began."""
-    if boot_id := disk.boot_id():
-        return boot_id
-    # Of the clocks that begin with the machine, this one goes on while a Mac sleeps.
-    running = time.clock_gettime(time.CLOCK_MONOTONIC) if hasattr(time, "clock_gettime") else time.monotonic()
-    return f"{time.time() - running:.0f}"
-
-
-def _is_this_boot(boot: str) -> bool:
-    now = _boot()
-    # The clock may have been set a little since.
-    return boot == now or (not disk.boot_id() and abs(float(boot) - float(now)) < 300)
+    content = {"session": cache.session, "boot": disk.boot_id(), "values": entries}
+    data = json.dumps(content, ensure_ascii=False).encode()
+    if len(data) > LARGEST_SESSION:
+        raise BadInput(
+            'This session keeps 1 MB already, which is the most; "nacre cache clear KEY" makes room.',
+            "此会话的缓存已达 1 MB 上限；可用“nacre cache clear 键”腾出空间。",
+        )
+    if not dry_run:
+        with disk.writing_to(cache.path):
+            spool.put(str(cache.folder), cache.path.name, data)
 
 
 def sweep_cache(folder: Path, max_age: dt.timedelta, *, dry_run: bool = False) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nacre.config.settings import Config
 from nacre.errors import BadInput, CannotWrite, NacreError, raise_unless_absent
@@ -21,7 +21,7 @@ from nacre.vault import disk, refcount
 from nacre.vault.files import LARGEST, TIERS
 from nacre.vault.history import Operation, can_be_named, operation
 from nacre.vault.lock import TIMEOUT, hold
-from nacre.vault.writing import REDACT, Batch, changed_outside, guarded, move_file, remove_file, rewrite
+from nacre.vault.writing import REDACT, changed_outside, guarded, move_file, rewrite
 
 HOT, WARM, GIST, FORGOTTEN = TIERS
 _SUMMARY = ".gist.md"
@@ -143,21 +143,17 @@ def _markdown_files(folder: str) -> Iterator[tuple[str, str]]:
 
 
 def _checkpoint_at(layer: str, name: str, path: str) -> Checkpoint | str:
+    """The checkpoint, or why this is none."""
     if not can_be_named(name):  # neither history nor a terminal could name it
         return say("has a name that is no readable text; rename it", "的文件名不是可读文本；请重命名")
-    try:
+    with contextlib.suppress(OSError):
         about = os.lstat(path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        return say(f"cannot be read: {reason}", f"无法读取：{reason}")
-    if stat.S_ISLNK(about.st_mode):
-        return say("is a link; put the real file in its place", "是链接；请换成真正的文件")
-    if not stat.S_ISREG(about.st_mode):
-        return say("is no ordinary file; move it away", "不是普通文件；请将其移走")
-    if about.st_size > LARGEST:
-        size = LARGEST // 1_000_000
-        return say(f"is larger than {size} MB; move it away or divide it", f"大于 {size} MB；请移走或拆分")
-    return Checkpoint(layer, name, Path(path), about.st_size, about.st_mtime_ns)
+        if stat.S_ISLNK(about.st_mode):
+            return say("is a link; put the real file in its place", "是链接；请换成真正的文件")
+        if stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
+            return Checkpoint(layer, name, Path(path), about.st_size, about.st_mtime_ns)
+    size = LARGEST // 1_000_000
+    return say(f"is no file of at most {size} MB; move it away", f"不是 {size} MB 以内的普通文件；请将其移走")
 
 
 def _left_alone(workspace: Workspace, path: Path, reason: str) -> Problem:
@@ -191,11 +187,10 @@ def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:
 
 
 class FileMove(NamedTuple):
-    """One file on its way: to a place where nothing stands, or away because `to` holds the same bytes already."""
+    """One file on its way to a place where nothing stands."""
 
     piece: Checkpoint
     to: Path
-    is_there: bool = False
 
 
 class LayerPlaces:
@@ -203,75 +198,49 @@ class LayerPlaces:
 
     def __init__(self, workspace: Workspace, config: Config) -> None:
         self.root = workspace.tiers(config.tiers.path)
-        self._changed: dict[Path, Path | None] = {}  # place → the file whose bytes will stand there
+        self._taken: dict[Path, bool] = {}
 
     def place(self, family: Family, layer: str, *, with_summary: bool = False) -> tuple[Family, tuple[FileMove, ...]]:
         """The family as it lies in a layer, numbered where its name is taken, and the moves for that."""
-        kinds = {piece.is_summary for piece in family.pieces} | ({True} if with_summary else set())
-        places = {summary: place_of(layer, family.stem, summary=summary) for summary in kinds}
-        if not with_summary and all(piece.place == places[piece.is_summary] for piece in family.pieces):
+        if not with_summary and all(
+            piece.place == place_of(layer, family.stem, summary=piece.is_summary) for piece in family.pieces
+        ):
             return family, ()
         for folder in (self.root / name for name in ({GIST, WARM} if layer == GIST else {layer})):
-            if folder.is_symlink():  # it may lead to another layer: a file would be taken for its own double
+            if folder.is_symlink():  # it may lead to another layer
                 raise BadInput(
                     f"{folder} is a link, no layer of its own; put a real folder in its place.",
                     f"{folder} 是链接，不是独立的层；请换成真正的文件夹。",
                 )
+        own = {piece.path for piece in family.pieces}
+        kinds = {piece.is_summary for piece in family.pieces} | ({True} if with_summary else set())
         for number in count(1):
             stem = family.stem if number == 1 else f"{family.stem}-{number}"
-            if with_summary and self._file_at(self.root / place_of(layer, stem, summary=True)) is not None:
-                continue
-            moved = []
-            for piece in family.pieces:
-                place = place_of(layer, stem, summary=piece.is_summary)
-                folder_name, _, name = place.partition("/")
-                moved.append(piece._replace(layer=folder_name, name=name, path=self.root / place))
-            if all(self._fits(piece, to.path) for piece, to in zip(family.pieces, moved, strict=True)):
+            wanted = [self.root / place_of(layer, stem, summary=summary) for summary in kinds]
+            if not any(self._is_taken(path) for path in wanted if path not in own):
                 break
+        moved: dict[bool, Checkpoint] = {}
         moves: list[FileMove] = []
-        for piece, to in zip(family.pieces, moved, strict=True):
+        for piece in family.pieces:
+            place = place_of(layer, stem, summary=piece.is_summary)
+            folder_name, _, name = place.partition("/")
+            to = moved[piece.is_summary] = piece._replace(layer=folder_name, name=name, path=self.root / place)
             if piece.path != to.path:
-                moves.append(FileMove(piece, to.path, is_there=self._file_at(to.path) is not None))
-                self._changed |= {to.path: self._file_at(to.path) or self._file_at(piece.path), piece.path: None}
-        by_kind = {piece.is_summary: piece for piece in moved}
-        return Family(stem, by_kind.get(False), by_kind.get(True)), tuple(moves)
+                moves.append(FileMove(piece, to.path))
+        self.clear(family)
+        self._taken |= dict.fromkeys(wanted, True)
+        return Family(stem, moved.get(False), moved.get(True)), tuple(moves)
 
     def clear(self, family: Family) -> None:
-        self._changed |= dict.fromkeys((piece.path for piece in family.pieces), None)
+        self._taken |= dict.fromkeys((piece.path for piece in family.pieces), False)
 
-    def _file_at(self, place: Path) -> Path | None:
-        if place in self._changed:
-            return self._changed[place]
-        return place if os.path.lexists(place) else None
-
-    def _fits(self, piece: Checkpoint, to: Path) -> bool:
-        there = self._file_at(to)
-        if piece.path == to or there is None:
-            return True
-        try:
-            return there.is_file() and not there.is_symlink() and piece.path.read_bytes() == there.read_bytes()
-        except OSError:
-            return False
+    def _is_taken(self, place: Path) -> bool:
+        return self._taken.get(place, os.path.lexists(place))
 
 
 def apply_move(op: Operation, move: FileMove) -> None:
-    """Move the file, or take it away beside its double; `ChangedOutside` when something is no longer as it was seen."""
-    data = checkpoint_bytes(op.workspace, move.piece)
-    if not move.is_there:
-        move_file(op, move.piece.path, move.to, read=disk.digest(data))
-    elif disk.read_bytes(move.to) != data:
-        raise changed_outside(op.workspace.relative(move.to))
-    else:
-        remove_file(op, move.piece.path, read=disk.digest(data))
-
-
-def add_to_batch(batch: Batch, who: int, move: FileMove, read: str | None = None) -> None:
-    """The same, to be done together with others. `read` is the hash of what will stand there by then, if not what was seen."""
-    before = read or disk.digest(checkpoint_bytes(batch.op.workspace, move.piece))
-    if move.is_there:
-        batch.remove(who, move.piece.path, read=before, beside=(move.to, before))
-    else:
-        batch.move(who, move.piece.path, move.to, read=before)
+    """Move the file; `ChangedOutside` when something is no longer as it was seen."""
+    move_file(op, move.piece.path, move.to, read=disk.digest(checkpoint_bytes(op.workspace, move.piece)))
 
 
 def checkpoint_bytes(workspace: Workspace, piece: Checkpoint) -> bytes:
@@ -295,7 +264,7 @@ def write_checkpoint(context: Context, name: str, text: str) -> tuple[Path, bool
         if sunk and sunk.original:
             if sunk.layer != FORGOTTEN and checkpoint_bytes(workspace, sunk.original) == data:
                 return sunk.original.path, False
-            _bring_back(op, sunk)
+            bring_back(op, sunk, HOT)
         before = disk.read_bytes(path)
         if before == data:
             return path, bool(sunk)
@@ -320,15 +289,16 @@ def write_text_checkpoint(context: Context, name: str, text: str) -> tuple[Path,
     return path, True
 
 
-def _bring_back(op: Operation, sunk: Family) -> None:
-    family, moves = LayerPlaces(op.workspace, op.config).place(sunk, HOT)
+def bring_back(op: Operation, family: Family, layer: str, **marks: Any) -> tuple[FileMove, ...]:
+    """Move a family that has sunk, its counts with it, which get these marks; the moves that were made."""
+    after, moves = LayerPlaces(op.workspace, op.config).place(family, layer)
     for move in moves:
         apply_move(op, move)
-    try:
+    with contextlib.suppress(NacreError):  # organise says what is wrong with them, and finds the entry by its name
         counts = refcount.read_counts(op.workspace, op.config)
-    except NacreError:
-        return  # organise says what is wrong with it, and finds the entry by its name once it is mended
-    keys = [piece.place for piece in sunk.pieces if isinstance(counts.entries.get(piece.place), dict)]
-    for key in keys[-1:]:  # that of the original, where both were counted
-        entry = {name: value for name, value in counts.entries[key].items() if name != refcount.FORGOTTEN}
-        refcount.write_counts(op, counts, refcount.move_counts(counts.entries, [key], family.lead.place, entry))
+        keys = [piece.place for piece in family.pieces if isinstance(counts.entries.get(piece.place), dict)]
+        if keys or marks:
+            entry = refcount.merged_count([counts.entries[key] for key in keys]) | marks
+            entry.pop(refcount.FORGOTTEN, None)
+            refcount.write_counts(op, counts, refcount.with_counts(counts.entries, keys, {after.lead.place: entry}))
+    return moves

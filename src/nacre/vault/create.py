@@ -13,8 +13,9 @@ from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, longterm, rules
 from nacre.vault.discover import trust_workspace
-from nacre.vault.history import operation, private_folder
+from nacre.vault.history import operation
 from nacre.vault.markdown import document
+from nacre.vault.storage import private_folder
 from nacre.vault.writing import rewrite
 
 _IGNORED = (".nacre/", "memory/archive/*.md.bak-*")

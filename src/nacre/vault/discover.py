@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,29 +16,20 @@ from nacre.errors import NoWorkspace, PathEscape, raise_unless_absent
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 
-_FOLDERS = ("", "history", "history/blobs", "index", "inbox", "hooks")
-_FILES = (
-    *("config.toml", "key", "distil.json", "lock", "sync.lock", "flush.lock", "jobs.lock", "jobs.jsonl", "hooks.log"),
-    *("context.json", "cursors.json", "imports.json", "pauses.json", "flush.json", "service.json"),
-    *("history/operations.jsonl", "index/index.sqlite", "index/statements.npz", "index/looked.json"),
-)
-
 
 def check_own_files(workspace: Workspace) -> None:
-    """Refuse a workspace whose machine files lead elsewhere: what we write there, and what we read, must be ours."""
+    """Refuse a workspace whose machine files are links: what we write there, and what we read, must be ours."""
     root = str(workspace.machine)
-    for names, is_right in ((_FOLDERS, stat.S_ISDIR), (_FILES, stat.S_ISREG)):
-        for name in names:
-            path = os.path.join(root, name) if name else root
-            try:
-                mode = os.lstat(path).st_mode
-            except OSError:
-                continue  # not there yet
-            if not is_right(mode):
-                raise PathEscape(
-                    f"{path} is a link or a special file; Nacre keeps only its own files there. Remove it.",
-                    f"{path} 是链接或特殊文件；那里只应有 Nacre 自己的文件。请将其移除。",
-                )
+    links = [root] if os.path.islink(root) else []
+    for folder in (root, os.path.join(root, "history"), os.path.join(root, "index")):
+        if not links:
+            with contextlib.suppress(OSError), os.scandir(folder) as entries:
+                links += [entry.path for entry in entries if entry.is_symlink()]
+    if links:
+        raise PathEscape(
+            f"{links[0]} is a link; Nacre keeps only its own files there. Remove it.",
+            f"{links[0]} 是链接；那里只应有 Nacre 自己的文件。请将其移除。",
+        )
 
 
 # Which workspaces the user has trusted: a folder that came with a clone must not speak through our hooks.
@@ -76,7 +67,7 @@ def trust_workspace(path: Path, folder: Path | None = None, *, trust: bool = Tru
 
 def _trust_file(folder: Path | None) -> Path:
     if folder is None:
-        from nacre.config.loading import user_config_folder
+        from nacre.config.settings import user_config_folder
 
         folder = user_config_folder()
     return folder / "trusted.json"

@@ -21,9 +21,9 @@ from nacre.vault.files import LARGEST_LOG
 
 PRIVATE = 0o600  # memory is its owner's alone: every file that we create
 _PRIVATE_FOLDER = 0o700
-_TEMPORARY = r"\.nacre-([0-9a-f]{8})-(\d+)-[0-9a-f]+\.tmp"
-_A_DAY = 86400.0
+_TEMPORARY = re.compile(r"\.nacre-(?:[0-9a-f]{8}-)?(\d+)-[0-9a-f]+\.tmp")
 _HEAD = 65536
+_A_DAY = 86400.0
 
 
 def digest(data: bytes) -> str:
@@ -45,8 +45,8 @@ def real_target(path: Path, root: Path | None) -> Path:
     target = real(path)
     if root is not None and target != (inside := real(root)) and inside not in target.parents:
         raise PathEscape(
-            f"{path} is a link that leads out of the workspace; Nacre does not write through it.",
-            f"{path} 是指向工作区之外的链接；Nacre 不会通过它写入。",
+            f"{path} is a link that leads out of the workspace; Nacre does not follow it.",
+            f"{path} 是指向工作区之外的链接；Nacre 不会跟随它。",
         )
     return target
 
@@ -128,9 +128,9 @@ def write(path: Path, data: bytes, *, root: Path | None = None, mode: int | None
     _replace(path, real_target(path, root), data, mode)
 
 
-def replace(path: Path, data: bytes, read: str | None, *, mode: int | None = None) -> bool:
-    """Write as `write` does, if just before the rename the file still has the hash `read` (None: does not exist); else False."""
-    return _replace(path, real(path), data, mode, lambda: hash_of(read_bytes(path)) == read)
+def replace(path: Path, data: bytes, before: bytes | None, *, mode: int | None = None) -> bool:
+    """Write as `write` does, if just before the rename the file is still `before` (None: does not exist); else False."""
+    return _replace(path, real(path), data, mode, lambda: read_bytes(path) == before)
 
 
 def _replace(
@@ -143,7 +143,7 @@ def _replace(
         before = target.stat() if target.exists() else None
         if before and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        temporary = target.parent / f".nacre-{_host_hash()}-{os.getpid()}-{os.urandom(4).hex()}.tmp"
+        temporary = target.parent / f".nacre-{os.getpid()}-{os.urandom(4).hex()}.tmp"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE if before else mode or PRIVATE)
         try:
             try:
@@ -185,7 +185,7 @@ def rename(path: Path, to: Path) -> None:
         make_folder(to.parent)
         path.rename(to)
         sync_folder(to.parent)
-        sync_folder(path.parent, after=to.parent)
+        sync_folder(path.parent)
 
 
 def keep_time(path: Path, modified: int) -> None:
@@ -200,20 +200,11 @@ def clean_stale(folder: Path) -> None:
         names = os.listdir(folder)
     except PermissionError:  # a folder that may be written but not read
         return
-    for name in names:
-        if not name.startswith(".nacre-") or not (match := re.fullmatch(_TEMPORARY, name)):
-            continue
+    for match in filter(None, map(_TEMPORARY.fullmatch, names)):
         with contextlib.suppress(OSError):
-            if match[1] == _host_hash():
-                stale = int(match[2]) != os.getpid() and not is_alive(int(match[2]))
-            else:
-                stale = time.time() - (folder / name).lstat().st_mtime > _A_DAY
-            if stale:
-                (folder / name).unlink()
-
-
-def _host_hash() -> str:
-    return digest(host_name().encode())[:8]
+            # Its number may belong to another process now, or it was one of another machine.
+            if not is_alive(int(match[1])) or time.time() - (folder / match[0]).lstat().st_mtime > _A_DAY:
+                (folder / match[0]).unlink()
 
 
 # Folders: what is done to one lasts when it has been synced.
@@ -228,43 +219,31 @@ def make_folder(folder: Path) -> None:
     _sync(folder.parent)
 
 
-# By thread: folders that are to be synced together, each with those that must come before it.
-_waiting: dict[int, dict[Path, set[Path]]] = {}
+_waiting: dict[int, set[Path]] = {}  # by thread: folders that are to be synced together
 
 
 @contextlib.contextmanager
 def folders_once() -> Iterator[None]:
-    """Sync folders at the end, each once: a thousand moves need two syncs, not two thousand.
-
-    A folder that files went to comes before the one they left: after a power cut a file stands in both rather than in none.
-    """
-    from graphlib import CycleError, TopologicalSorter
-
+    """Sync folders at the end, each once: a thousand moves need two syncs, not two thousand."""
     thread = threading.get_ident()
     if thread in _waiting:
         yield
         return
-    _waiting[thread] = {}
+    _waiting[thread] = set()
     try:
         yield
     finally:
-        folders = _waiting.pop(thread)
-        try:
-            in_order = list(TopologicalSorter(folders).static_order())
-        except CycleError:  # files went both ways between two folders: the file system's own journal has to do
-            in_order = list(folders)
-        for folder in in_order:
+        for folder in _waiting.pop(thread):
             with writing_to(folder):
                 _sync(folder)
 
 
-def sync_folder(folder: Path, *, after: Path | None = None) -> None:
-    """Make what was done to the folder last; `after` names the one that has to be synced before it."""
-    waiting = _waiting.get(threading.get_ident())
-    if waiting is None:
+def sync_folder(folder: Path) -> None:
+    """Make what was done to the folder last."""
+    if (waiting := _waiting.get(threading.get_ident())) is None:
         _sync(folder)
     else:
-        waiting.setdefault(folder, set()).update({after} - {folder} if after else ())
+        waiting.add(folder)
 
 
 def _sync(folder: Path) -> None:
@@ -284,8 +263,8 @@ def _sync(folder: Path) -> None:
 
 
 def lines_for(path: Path, text: str) -> bytes:
-    """The bytes that carry the text on in the file: its line ends, and a line end first where its last line has none."""
-    head, last = b"", b"\n"
+    """The bytes that carry the text on in the file."""
+    head = last = b""
     with (
         writing_to(path),
         contextlib.suppress(FileNotFoundError),
@@ -294,7 +273,12 @@ def lines_for(path: Path, text: str) -> bytes:
         head = file.read(_HEAD)
         if size := file.seek(0, os.SEEK_END):
             file.seek(size - 1)
-            last = file.read(1) or b"\n"
+            last = file.read(1)
+    return lines_after(head, last, text, path)
+
+
+def lines_after(head: bytes, last: bytes, text: str, path: Path) -> bytes:
+    """The bytes that carry on a file that begins and ends so: its line ends, and a line end first where its last line has none."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise BadInput(
             f"{path} is stored as UTF-16; save it as UTF-8, then Nacre can write to it.",
@@ -304,7 +288,7 @@ def lines_for(path: Path, text: str) -> bytes:
     newline = b"\r\n" if first > 0 and head[first - 1] == 0x0D else b"\n"
     body = text if text.endswith("\n") else text + "\n"
     data = body.replace("\r\n", "\n").encode("utf-8", "replace").replace(b"\n", newline)
-    return data if last == b"\n" else newline + data
+    return data if last in (b"", b"\n") else newline + data
 
 
 def append_bytes(path: Path, data: bytes, *, root: Path | None = None, durable: bool = True) -> int:
@@ -343,8 +327,7 @@ def append_bytes(path: Path, data: bytes, *, root: Path | None = None, durable: 
 
 
 def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes, *, mode: int = PRIVATE) -> bool:
-    """Change a daily log in place; False when it no longer begins with `before`. One that is empty then is removed, unless others may
-    still append to it.
+    """Change a daily log in place; False when it no longer begins with `before`. One that is empty then is removed.
 
     Whoever holds the file open goes on writing into it, and what they append meanwhile stays at its end. The journal holds both
     contents until the edit is complete: `repair_log` completes one that was killed.
@@ -364,7 +347,8 @@ def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes, *, m
             os.close(descriptor)
         if created:
             sync_folder(target.parent)
-        _conclude(workspace, target)
+        _remove_empty(target)
+        _journal(workspace).unlink(missing_ok=True)
     return changed
 
 
@@ -399,10 +383,13 @@ def _edit(descriptor: int, journal: Path, name: str, before: bytes, after: bytes
         return True
 
 
-def _conclude(workspace: Workspace, log: Path) -> None:
-    if log.is_file() and not log.stat().st_size and not _has_writer(log):
-        remove(log)
-    _journal(workspace).unlink(missing_ok=True)
+def _remove_empty(log: Path) -> None:
+    """Remove a log that is empty; what is appended to it in this moment is kept."""
+    with log.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            remove(log)
+            if appended := file.read():
+                append_bytes(log, appended)
 
 
 def repair_log(workspace: Workspace) -> None:
@@ -423,7 +410,8 @@ def repair_log(workspace: Workspace) -> None:
             written = _common_length(current, after)
             if len(current) >= len(before) and current[written : len(before)] == before[written:]:
                 edit_log(workspace, path, current[: max(written, len(before))], after)
-            _conclude(workspace, path)
+            elif path.is_file():
+                _remove_empty(path)
         journal.unlink(missing_ok=True)
 
 
@@ -431,34 +419,9 @@ def _journal(workspace: Workspace) -> Path:
     return workspace.machine / "edit.json"
 
 
-def _has_writer(path: Path) -> bool:
-    """Whether a program has the file open for writing, as far as the system tells; True where it does not."""
-    try:
-        import fcntl
-        import signal
-
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            # A lease for reading is refused while anybody could write; a signal that is ignored tells of one who comes.
-            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
-            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        finally:
-            os.close(descriptor)
-    except (ImportError, AttributeError, OSError):
-        return True
-    return False
-
-
 def _common_length(first: bytes, second: bytes) -> int:
     """How many bytes both begin with."""
-    low, high = 0, min(len(first), len(second))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return len(os.path.commonprefix([first, second]))  # noqa: RUF071 - bytes, not paths
 
 
 # Archived logs as gzip: the same bytes give the same file, whenever and wherever they are packed.

@@ -64,37 +64,22 @@ def largest(layer: str) -> int:
 def _own_files(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[MemoryFile]:
     root = str(workspace.root)
     folders.add(root)
-    single = ["MEMORY.md", "USER.md"]
+    longterm = ["MEMORY.md", "USER.md"]
     projects = os.path.join(root, "projects")
-    names: list[str] = []
     if not _leads_out(root, projects, folders):
-        try:
-            names = sorted(name for name in os.listdir(projects) if name[0] != ".")
-            folders.add(projects)
-        except OSError as error:
-            raise_unless_absent(projects, error)
-    for name in names:
-        place = os.path.join(projects, name)
-        if not _leads_out(root, place, folders) and os.path.isdir(place):
-            folders.add(place)
-            single.append(f"projects/{name}/MEMORY.md")
-    for path in single:
-        full = os.path.join(root, path)
-        try:
-            about = os.lstat(full)
-        except OSError as error:
-            raise_unless_absent(full, error)
-        else:
-            if file := _usable(root, path, full, "longterm", about, folders):
-                yield file
+        for entry in sorted(_entries(projects, folders), key=lambda entry: entry.name):
+            if not _leads_out(root, entry.path, folders) and os.path.isdir(entry.path):
+                folders.add(entry.path)
+                longterm.append(f"projects/{entry.name}/MEMORY.md")
+    for path in longterm:
+        if file := _usable(root, path, os.path.join(root, path), "longterm", folders):
+            yield file
     yield from _walk(root, os.path.join(root, "memory"), "memory/", None, folders)
     tiers = str(workspace.tiers(config.tiers.path))
-    shown = _shown(root, tiers)
     folders.add(_nearest(tiers))
-    if _leads_out(root, tiers, folders) and not config.tiers.path:
-        return
-    for tier in TIERS:
-        yield from _walk(tiers, os.path.join(tiers, tier), f"{shown}{tier}/", tier, folders)
+    if not _leads_out(root, tiers, folders) or config.tiers.path:
+        for tier in TIERS:
+            yield from _walk(tiers, os.path.join(tiers, tier), f"{_shown(root, tiers)}{tier}/", tier, folders)
 
 
 def _extra_files(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[MemoryFile]:
@@ -109,7 +94,7 @@ def _extra_files(workspace: Workspace, config: Config, folders: set[str]) -> Ite
         shown = _shown(root, place)
         if os.path.isfile(place):
             folders.add(os.path.dirname(place))
-            if file := _usable(place, shown[:-1], place, "extra", os.stat(place), folders):
+            if file := _usable(place, shown[:-1], place, "extra", folders):
                 yield file
         else:
             pattern = extra.get("pattern", "*.md").removeprefix("**/")
@@ -123,17 +108,18 @@ def _shown(root: str, folder: str) -> str:
     return (Path(folder).as_posix() if outside else Path(relative).as_posix()) + "/"
 
 
-def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result, folders: set[str]) -> MemoryFile | None:
-    """The file; None when it is a folder, too large, or a link that leads out of its root."""
-    if stat.S_ISLNK(about.st_mode):
-        folders.add(LINKED)
-        if not _within(root, full):
-            return None
-        try:
+def _usable(root: str, path: str, full: str, layer: str, folders: set[str]) -> MemoryFile | None:
+    """The file; None when it is missing, a folder, too large, or a link that leads out of its root."""
+    try:
+        about = os.lstat(full)
+        if stat.S_ISLNK(about.st_mode):
+            folders.add(LINKED)
+            if not _within(root, full):
+                return None
             about = os.stat(full)
-        except OSError as error:
-            raise_unless_absent(full, error)
-            return None
+    except OSError as error:
+        raise_unless_absent(full, error)
+        return None
     if not stat.S_ISREG(about.st_mode) or about.st_size > largest(layer) or path == "memory/review.md":
         return None
     if about.st_nlink > 1:
@@ -145,54 +131,36 @@ def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result, 
 
 def _walk(
     root: str, folder: str, shown: str, layer: str | None, folders: set[str], pattern: str = "*.md"
-) -> list[MemoryFile]:
-    """The files below a folder; `layer` None means that the place and name of each decide."""
-    files: list[MemoryFile] = []
-    seen: set[str] = set()
-    if _leads_out(root, folder, folders):
-        return files
-    waiting = [(folder, shown)]
+) -> Iterator[MemoryFile]:
+    """The files below a folder, linked folders not among them; `layer` None means that the place and name of each decide."""
+    waiting = [] if _leads_out(root, folder, folders) else [(folder, shown)]
     while waiting:
         place, prefix = waiting.pop()
-        try:
-            with os.scandir(place) as listing:
-                entries = list(listing)
-        except OSError as error:
-            raise_unless_absent(place, error)
-            folders.add(_nearest(place))
-            continue  # not there or not for us to read: doctor says so
-        folders.add(place)
         is_archive = prefix.startswith("memory/archive/")
-        for entry in entries:
-            name = entry.name
-            if name[0] == ".":
+        for entry in _entries(place, folders):
+            name, path = entry.name, prefix + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, f"{path}/"))
                 continue
             if pattern == "*.md":
                 matches = name.endswith(".md") or (is_archive and name.endswith(".md.gz") and not entry.is_symlink())
             else:
-                matches = _matches(prefix + name, shown, pattern)
-            if matches:
-                try:
-                    about = entry.stat(follow_symlinks=False)
-                except OSError as error:
-                    raise_unless_absent(entry.path, error)
-                    continue
-                kind = stat.S_IFMT(about.st_mode)
-                # Unlike entry.is_dir, os.path.isdir raises no error for a loop of links.
-                if kind == stat.S_IFREG or (kind == stat.S_IFLNK and not os.path.isdir(entry.path)):
-                    path = prefix + name
-                    if file := _usable(root, path, entry.path, layer or layer_of(path), about, folders):
-                        files.append(file)
-                    continue
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append((entry.path, f"{prefix}{name}/"))
-            elif entry.is_symlink():
-                folders.add(LINKED)
-                real = os.path.realpath(entry.path)
-                if real not in seen and os.path.isdir(real) and _leads_elsewhere(root, folder, real):
-                    seen.add(real)
-                    waiting.append((entry.path, f"{prefix}{name}/"))
-    return files
+                matches = _matches(path, shown, pattern)
+            if matches and (file := _usable(root, path, entry.path, layer or layer_of(path), folders)):
+                yield file
+
+
+def _entries(place: str, folders: set[str]) -> list[os.DirEntry[str]]:
+    """What a folder holds, hidden things left out; nothing where it is missing or not for us to read: doctor says so."""
+    try:
+        with os.scandir(place) as listing:
+            entries = [entry for entry in listing if entry.name[0] != "."]
+    except OSError as error:
+        raise_unless_absent(place, error)
+        folders.add(_nearest(place))
+        return []
+    folders.add(place)
+    return entries
 
 
 def _matches(path: str, shown: str, pattern: str) -> bool:
@@ -201,9 +169,6 @@ def _matches(path: str, shown: str, pattern: str) -> bool:
         return fnmatch.fnmatch(path.rpartition("/")[2], pattern)
     below = path[len(shown) :]
     return fnmatch.fnmatch(below, pattern) or ("**/" in pattern and fnmatch.fnmatch(below, pattern.replace("**/", "")))
-
-
-# Which links are followed.
 
 
 def _within(root: str, full: str) -> bool:
@@ -217,14 +182,6 @@ def _leads_out(root: str, path: str, folders: set[str]) -> bool:
         return False
     folders.add(LINKED)
     return not _within(root, path)
-
-
-def _leads_elsewhere(root: str, folder: str, real: str) -> bool:
-    """Whether a linked folder lies in the root, is not hidden, and is not walked anyway: no file is memory twice."""
-    top, start = os.path.realpath(root), os.path.realpath(folder)
-    if os.path.commonpath([top, real]) != top or os.path.commonpath([start, real]) in (start, real):
-        return False
-    return not any(part.startswith(".") for part in os.path.relpath(real, top).split(os.sep))
 
 
 def _nearest(place: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre.errors import NacreError
+from nacre.i18n import say
 from nacre.model.report import Problem, problem
-
-LARGEST = 500_000_000  # bytes; no file of ours grows so long
+from nacre.vault import disk
 
 
 class Row(NamedTuple):
@@ -33,25 +32,12 @@ def dump_row(value: Mapping[str, Any]) -> str:
 def read_rows(path: Path, shown: str) -> Rows:
     """All objects of the file; a broken line is a problem with its number. `shown` is the path as users know it."""
     try:
-        about = path.stat()
         # A link may lead to a place in the folder that holds its own: for a file of memory that is the workspace.
-        near = os.path.join(os.path.realpath(path.parent.parent), "")
-        if path.is_symlink() and not os.path.realpath(path).startswith(near):
-            english, chinese = (
-                f"{shown} is a link that leads elsewhere; it is not read.",
-                f"{shown} 是指向别处的链接，不会读取。",
-            )
-        elif not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST:
-            english, chinese = f"{shown} is no ordinary file; it is not read.", f"{shown} 不是普通文件，不会读取。"
-        else:
-            return parse_rows(path.read_bytes(), shown)
-    except FileNotFoundError:
-        return Rows((), ())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        english, chinese = f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。"
-    remedy = ("move it away, or put the real file in its place", "请将其移走，或换回真正的文件")
-    return Rows((), (problem("unreadable", english, chinese, shown, remedy=remedy, severity="error"),))
+        disk.real_target(path, path.parent.parent)
+        return parse_rows(disk.read_bytes(path) or b"", shown)
+    except NacreError as error:
+        remedy = say("move it away, or put the real file in its place", "请将其移走，或换回真正的文件")
+        return Rows((), (Problem("unreadable", str(error), shown, remedy=remedy, severity="error"),))
 
 
 def parse_rows(data: bytes, shown: str) -> Rows:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -11,9 +9,10 @@ from typing import Any, NamedTuple
 from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.vault import jsonl, spool
+from nacre.vault import jsonl
 from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.history import Operation
+from nacre.vault.line_index import LineIndex
 from nacre.vault.writing import REFUSE, OnSecret, append
 
 VERDICTS = ("admitted", "adopted", "refused", "superseded", "merged", "demoted", "forgotten", "restored")
@@ -41,6 +40,7 @@ class Record(NamedTuple):
 
 
 _FIELDS = Record._fields[:-1]
+_NAMES = frozenset(_FIELDS)
 _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
 
 
@@ -96,13 +96,13 @@ def _record(value: dict[str, Any]) -> Record | None:
     record_fields: dict[str, Any] = {}
     more: dict[str, Any] = {}
     for name, held in value.items():
-        if name not in _FIELDS:
+        if name not in _NAMES:
             more[name] = held
         elif name in ("tests", "source"):
             if isinstance(held, dict):
-                kinds = str | int | float if name == "source" else int | float
+                kinds = (str, int, float) if name == "source" else (int, float)
                 record_fields[name] = {key: part for key, part in held.items() if isinstance(part, kinds)}
-        elif isinstance(held, int | float if name == "confidence" else str):
+        elif isinstance(held, (int, float) if name == "confidence" else str):
             record_fields[name] = held
     return Record(**record_fields, more=more)
 
@@ -149,6 +149,12 @@ class EntryState(NamedTuple):
     def into(self) -> str | None:
         return self._last("into")
 
+    @property
+    def by(self) -> str | None:
+        """What superseded it, rather than only said it in other words."""
+        by = self.records[-1].more.get("by") if self.verdict == "superseded" else None
+        return str(by) if by else None
+
     def _last(self, name: str) -> str | None:
         return next((str(record.more[name]) for record in reversed(self.records) if record.more.get(name)), None)
 
@@ -168,11 +174,67 @@ def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
     return states
 
 
+# The same without reading all of it: the lines of an entry are found by its id, or by what they name.
+
+_MARK = 8  # hexadecimal digits of the id of a bullet
+
+
+def line_keys(row: Mapping[str, Any]) -> list[str] | None:
+    """By what a line is found: "i" its id, "b" the bullet it was made of, "o" the entry it went into, "s" what it supersedes, "t" for a
+    tombstone, and "m" the marks of log lines, where it says more of them than that they were refused."""
+    known, at, verdict, source = row.get("id"), row.get("at"), row.get("verdict"), row.get("source")
+    if not isinstance(known, str) or not isinstance(at, str) or not isinstance(verdict, str):
+        return None
+    bullet = source.get("bullet") if isinstance(source, dict) else None
+    names = [("i", known), ("b", bullet), ("o", row.get("into")), ("o", row.get("by")), ("s", row.get("supersedes"))]
+    if verdict != "refused":
+        names += [("m", known[:_MARK]), ("m", bullet)]
+    return [letter + name for letter, name in names if isinstance(name, str)] + ["t"] * ("tombstone" in row)
+
+
+class LedgerStates:
+    """What the ledger says of each entry, looked up one by one."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.lines = LineIndex(workspace.index, workspace.ledger, line_keys)
+        self._states: dict[str, EntryState | None] = {}
+
+    def records(self, *keys: str) -> list[Record]:
+        return [record for row in self.lines.rows(keys) if (record := _record(row))]
+
+    def get(self, known: str) -> EntryState | None:
+        if known not in self._states:
+            self._states[known] = entry_states(self.records(f"i{known}")).get(known)
+        return self._states[known]
+
+    def made_of(self, bullet: str) -> list[EntryState]:
+        return [state for state in self._named("b", bullet) if state.source.get("bullet") == bullet]
+
+    def inside(self, known: str) -> list[EntryState]:
+        """What went into an entry, or was superseded by it."""
+        return [state for state in self._named("o", known) if known == (state.into or state.by)]
+
+    def superseding(self, known: str) -> str | None:
+        newer = [state.id for state in self._named("s", known) if state.supersedes == known]
+        return newer[-1] if newer else None
+
+    def marked(self, mark: str) -> list[EntryState]:
+        """The entries that a line of a log became, but for those that were only refused."""
+        every = self._named("m", mark)
+        return [state for state in every if mark in (state.id[:_MARK], state.source.get("bullet"))]
+
+    def _named(self, letter: str, name: str) -> list[EntryState]:
+        every = dict.fromkeys(record.id for record in self.records(letter + name))
+        return [state for known in every if (state := self.get(known))]
+
+
+def ledger_problems(workspace: Workspace) -> tuple[Problem, ...]:
+    """Lines that cannot be understood; the file is read only where there are some."""
+    return () if LedgerStates(workspace).lines.is_sound else read_ledger(workspace).problems
+
+
 # What the ledger closed: words that still stand in a log or a digest, where they were said, and no longer hold.
 
-CLOSED_FILE = "overtaken.json"
-_FORM = 1
-_MARK = 8  # hexadecimal digits of the id of a bullet
 _TIME = re.compile(r"\A\[\d{1,2}:\d{2}\]\s*")  # before a decision in working memory
 
 
@@ -183,57 +245,39 @@ class Closed(NamedTuple):
     by: str | None = None
 
 
-class ClosedEntries(NamedTuple):
-    """What no longer holds at a day, by the ids of bullets."""
+class ClosedEntries:
+    """What no longer holds at a day."""
 
-    today: str = ""
-    marks: Mapping[str, Closed] = {}
+    def __init__(self, today: str = "", states: LedgerStates | None = None) -> None:
+        self.today, self._states = today, states
+        self._marks = states.lines.keys("m") if states else frozenset[str]()
 
     def of(self, line: str, said: str | None = None) -> Closed | None:
         """What the ledger says against a line that was said on a day; nothing where it was said again later."""
-        if not self.marks or not (words := bare_words(_TIME.sub("", bare_words(line)))):
+        if not self._states or not (words := bare_words(_TIME.sub("", bare_words(line)))):
             return None
-        closed = self.marks.get(entry_id(words)[:_MARK])
+        mark = entry_id(words)[:_MARK]
+        closed = self._closed(self._states, mark) if f"m{mark}" in self._marks else None
         if closed is None or closed.until > self.today or (said and said > closed.until):
             return None
         return closed
+
+    def _closed(self, states: LedgerStates, mark: str) -> Closed | None:
+        """How what a line of a log became ended; None where something of it still holds."""
+        entries = states.marked(mark)
+        ends = [closed for state in entries if (closed := _end(state, states))]
+        return ends[-1] if ends and not any(state.in_memory for state in entries) else None
 
 
 NONE_CLOSED = ClosedEntries()
 
 
 def load_closed(workspace: Workspace, today: str) -> ClosedEntries:
-    """What the ledger closed up to a day; kept in a file beside the index for as long as the ledger stays the same."""
-    try:
-        about = os.stat(workspace.ledger)
-    except OSError:
-        return ClosedEntries(today)
-    # By what a ledger is told from what it was: undoing and forgetting make it anew, everything else longer.
-    state, folder = [_FORM, about.st_size, about.st_mtime_ns, about.st_ino], str(workspace.index)
-    stored = spool.read_json(os.path.join(folder, CLOSED_FILE))
-    if stored.get("of") == state and isinstance(rows := stored.get("marks"), dict):
-        return ClosedEntries(today, {mark: Closed(*row) for mark, row in rows.items()})
-    marks = closed_entries(entry_states(read_ledger(workspace).records))
-    with contextlib.suppress(OSError):  # where it cannot be written, it is made again next time
-        spool.put_json(folder, CLOSED_FILE, {"of": state, "marks": marks})
-    return ClosedEntries(today, marks)
+    """What the ledger closed up to a day."""
+    return ClosedEntries(today, LedgerStates(workspace))
 
 
-def closed_entries(states: Mapping[str, EntryState]) -> dict[str, Closed]:
-    """The marks of what was superseded, or put away as out of date, with those of the lines in the logs that it came from."""
-    after = {state.supersedes: state.id for state in states.values() if state.supersedes}
-    ended: dict[str, Closed] = {}
-    kept: set[str] = set()  # lines of which something else still holds
-    for state in states.values():
-        marks = {state.id[:_MARK], *([state.source["bullet"]] if "bullet" in state.source else [])}
-        if state.in_memory:
-            kept |= marks
-        elif closed := _end(state, states, after):
-            ended |= dict.fromkeys(marks, closed)
-    return {mark: closed for mark, closed in ended.items() if mark not in kept}
-
-
-def _end(state: EntryState, states: Mapping[str, EntryState], after: Mapping[str, str]) -> Closed | None:
+def _end(state: EntryState, states: LedgerStates) -> Closed | None:
     """How an entry ended, followed through what it was merged into; None where it may still hold."""
     passed: set[str] = set()
     until = by = None
@@ -246,18 +290,15 @@ def _end(state: EntryState, states: Mapping[str, EntryState], after: Mapping[str
             until = until or last.valid_to or last.at[:10]
         elif state.verdict not in ("merged", "superseded"):  # those were put in other words, which may hold
             break
-        by = str(doer if doer and doer != "hand" else into or after.get(state.id) or "") or None
-        if by is None or by not in states:
+        by = str(doer if doer and doer != "hand" else into or states.superseding(state.id) or "") or None
+        following = states.get(by) if by else None
+        if following is None:
             break
-        state = states[by]
+        state = following
     return Closed(until, by) if until else None
 
 
 def successor(workspace: Workspace, closed: Closed) -> str | None:
     """The words that hold instead, from the ledger itself: they are kept nowhere else."""
-    if closed.by is None or (data := spool.read(str(workspace.ledger))) is None:
-        return None
-    own = b"\n".join(line for line in data.split(b"\n") if closed.by.encode() in line)
-    records = (record for row in jsonl.parse_rows(own, "").rows if (record := record_from(row.value)))
-    state = entry_states(records).get(closed.by)
+    state = LedgerStates(workspace).get(closed.by) if closed.by else None
     return state.text if state and state.in_memory else None

@@ -16,26 +16,6 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk
 
 TIMEOUT = 30.0
-NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-
-
-def system_flock(descriptor: int) -> bool:
-    """Take the operating system's lock on an open file without waiting; False when another holds it."""
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the holder's pid, which others must be able to read
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK):
-            return False
-        raise
-    return True
 
 
 @dataclass
@@ -45,7 +25,6 @@ class _Held:
     thread_lock: threading.RLock = field(default_factory=threading.RLock)
     depth: int = 0
     descriptor: int = -1
-    lock_file: Path | None = None  # stands for the lock where the file system has none
 
 
 # By process too: a forked child does not hold the lock of its parent.
@@ -76,7 +55,7 @@ def hold(path: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
         raise _locked_error(path, f"{os.getpid()}")
     try:
         if held.depth == 0:
-            _take(held, path, deadline)
+            held.descriptor = _take(path, deadline)
         held.depth += 1
         try:
             yield
@@ -86,59 +65,54 @@ def hold(path: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
                 with contextlib.suppress(OSError):
                     os.ftruncate(held.descriptor, 0)
                 os.close(held.descriptor)
-                if held.lock_file:
-                    held.lock_file.unlink(missing_ok=True)
     finally:
         held.thread_lock.release()
 
 
-def _take(held: _Held, path: Path, deadline: float) -> None:
+def _take(path: Path, deadline: float) -> int:
+    """The descriptor of the lock file, locked."""
     while True:
         with disk.writing_to(path):
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-            descriptor = held.descriptor = os.open(path, flags, 0o600)
-            held.lock_file = None
+            descriptor = os.open(path, flags, 0o600)
             try:
-                taken = system_flock(descriptor)
-            except OSError as error:
-                if error.errno not in NO_LOCKS:
-                    os.close(descriptor)
-                    raise
-                held.lock_file = path.with_name(path.name + ".held")
-                taken = _make_lock_file(held.lock_file)
+                taken = _system_lock(descriptor)
+            except OSError:
+                os.close(descriptor)
+                raise
         with contextlib.suppress(FileNotFoundError):
             # Somebody may have removed `.nacre` meanwhile: the locked file must be the one that others will open.
-            if taken and (held.lock_file or os.path.samestat(os.fstat(descriptor), path.stat())):
+            if taken and os.path.samestat(os.fstat(descriptor), path.stat()):
                 with contextlib.suppress(OSError):  # only for the message that others see
                     os.ftruncate(descriptor, 0)
                     os.write(descriptor, f"{os.getpid()}\n".encode())
-                return
+                return descriptor
         os.close(descriptor)
         if not taken:
             if time.monotonic() >= deadline:
-                raise _locked_error(path, _read(path))
+                holder = disk.read_bytes(path) or b""
+                raise _locked_error(path, holder.decode("ascii", "replace").strip())
             # Short and uneven: who has waited long must not lose to who has just come.
             time.sleep(0.0005 + os.urandom(1)[0] / 60_000)
 
 
-def _make_lock_file(path: Path) -> bool:
-    """Make the file that stands for the lock; one whose maker died on this machine is removed first."""
-    pid, _, host = _read(path).partition(" ")
-    if pid.isdigit() and host == disk.host_name() and not disk.is_alive(int(pid)):
-        path.unlink(missing_ok=True)
+def _system_lock(descriptor: int) -> bool:
+    """Take the operating system's lock on an open file without waiting; False when another holds it."""
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(f"{os.getpid()} {disk.host_name()}")
-    except FileExistsError:
-        return False
+        if os.name == "nt":
+            import msvcrt
+
+            os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the holder's pid, which others must be able to read
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
+            return False
+        raise
     return True
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _locked_error(path: Path, pid: str) -> Locked:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import shlex
 import stat
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,17 +14,11 @@ from nacre.errors import NacreError
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import disk, jsonl, ledger, refcount, writing
-from nacre.vault.discover import check_own_files
-from nacre.vault.files import LARGEST, TIERS, largest, layer_of
-from nacre.vault.history import DELETE, REWRITE, Recorded, read_operations
+from nacre.vault import disk, jsonl, ledger, provenance, refcount, spool, writing
+from nacre.vault.files import LARGEST, largest, layer_of
+from nacre.vault.storage import operations_file
 
 _NEARLY_FULL = 0.9
-_OPERATIONS = 20  # the last ones, which are those that anybody undoes
-_CONTENTS = 200
-_WORTH = 5_000  # files of which one more that had to be read is not worth writing all of them down
-_RACY = 2_000_000_000  # nanoseconds in which a file may change once more without showing another time
-_PERMISSIONS = ("check its permissions", "请检查其权限")
 
 
 def file_problems(workspace: Workspace, config: Config | None = None, *, every_file: bool = False) -> list[Problem]:
@@ -37,54 +28,46 @@ def file_problems(workspace: Workspace, config: Config | None = None, *, every_f
     """
     config = config or Config()
     problems = list(_changed_files(workspace, config, every_file=every_file))
-    problems += ledger.read_ledger(workspace).problems
-    problems += refcount.read_recalls(workspace).problems
-    problems += jsonl.read_rows(workspace.trail, workspace.relative(workspace.trail)).problems
-    operations, unreadable = read_operations(workspace)
-    problems += unreadable
-    problems += _history_problems(workspace, config, operations)
-    problems += _machine_problems(workspace, config)
+    problems += ledger.ledger_problems(workspace)
+    problems += refcount.recall_problems(workspace)
+    problems += provenance.trail_problems(workspace)
+    if every_file:
+        operations = operations_file(workspace)
+        problems += jsonl.read_rows(operations, workspace.relative(operations)).problems
+    problems += count_problems(workspace, config)
+    problems += _setting_problems(workspace, config)
     return sorted(problems, key=lambda row: (row.path, row.line or 0))
 
 
 def _changed_files(workspace: Workspace, config: Config, *, every_file: bool) -> Iterator[Problem]:
     """The problems of files that changed since nothing was wrong with them: their signatures are kept beside the index."""
-    before: dict[str, list[int]] = {}
-    seen = workspace.index / "looked.json"
-    with contextlib.suppress(NacreError, ValueError, RecursionError, KeyError, TypeError):
-        content = json.loads(disk.read_bytes(seen) or b"{}")
-        if content["version"] == nacre.__version__:  # another one may find other things
-            before = dict(content["files"])
+    index, name = str(workspace.index), "looked.json"
+    content = spool.read_json(os.path.join(index, name))
+    seen = content.get("files") if content.get("version") == nacre.__version__ else {}  # another may find other things
+    before = seen if isinstance(seen, dict) and not every_file else {}
     in_order: dict[str, list[int]] = {}
-    added, now = 0, time.time_ns()
-    counts = workspace.refcount(config.tiers.path)
-    for path in (*_walk(workspace, config), counts):
+    for path in _walk(workspace, config):
+        shown = workspace.relative(path)
         try:
             about = path.lstat()
             signature = [about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
-            if before.get(str(path)) == signature and not every_file:
-                in_order[str(path)] = signature
-                if path.name.lower() == "memory.md" and writing.is_longterm(
-                    workspace, path
-                ):  # the limits may be others
-                    yield from _fullness(workspace.relative(path), path.read_bytes(), config)
-                continue
-            in_file = count_problems(workspace, config) if path == counts else list(_in_file(workspace, path, config))
+            in_file = [] if before.get(shown) == signature else list(_in_file(workspace, path, config))
         except OSError as error:
             if not os.path.lexists(path):
                 continue  # moved or deleted since the folder was listed
-            shown, reason = workspace.relative(path), error.strerror or str(error)
+            reason = error.strerror or str(error)
             english, chinese = f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。"
-            in_file = [problem("unreadable", english, chinese, shown, remedy=_PERMISSIONS, severity="error")]
+            remedy = ("check its permissions", "请检查其权限")
+            in_file = [problem("unreadable", english, chinese, shown, remedy=remedy, severity="error")]
         yield from in_file
-        # One that was written just now may change again unseen, and is read again.
-        if not in_file and stat.S_ISREG(about.st_mode) and now - max(about.st_mtime_ns, about.st_ctime_ns) > _RACY:
-            in_order[str(path)] = signature
-            added += 1
-    if added > len(in_order) // _WORTH and workspace.index.is_dir():
-        with contextlib.suppress(NacreError):
-            check_own_files(workspace)
-            disk.write(seen, json.dumps({"version": nacre.__version__, "files": in_order}).encode("ascii"))
+        # Limits are settings, which may change while the file stays.
+        if not in_file and stat.S_ISREG(about.st_mode) and not writing.is_longterm(workspace, path):
+            in_order[shown] = signature
+    if in_order != before and os.path.isdir(index):
+        try:
+            spool.put_json(index, name, {"version": nacre.__version__, "files": in_order})
+        except OSError:
+            return  # a workspace that cannot be written
 
 
 def _walk(workspace: Workspace, config: Config) -> Iterator[Path]:
@@ -110,25 +93,21 @@ def _walk(workspace: Workspace, config: Config) -> Iterator[Path]:
 
 def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Problem]:
     shown = workspace.relative(path)
-    tiers = workspace.tiers(config.tiers.path)
-    if path.is_symlink() and not _inside(path, workspace.root, tiers):
-        if path != workspace.state and path.parent != tiers:  # which are told as what they stop
-            yield problem(
-                "link out of the workspace",
-                f"{shown} is a link that leads out of the workspace; it is neither read nor written.",
-                f"{shown} 是指向工作区之外的链接；不会读取也不会写入。",
-                shown,
-                remedy=("name the folder in index.extra_paths instead", "请改在 index.extra_paths 中列出该文件夹"),
-            )
+    if path.is_symlink() and not _inside(path, workspace.root, workspace.tiers(config.tiers.path)):
+        yield problem(
+            "link out of the workspace",
+            f"{shown} is a link that leads out of the workspace; it is neither read nor written.",
+            f"{shown} 是指向工作区之外的链接；不会读取也不会写入。",
+            shown,
+            remedy=("name the folder in index.extra_paths instead", "请改在 index.extra_paths 中列出该文件夹"),
+        )
+        return
+    if path.suffix.lower() != ".md":
         return
     about = path.stat()
-    is_markdown = path.suffix.lower() == ".md"
     if not stat.S_ISREG(about.st_mode):
-        if is_markdown or not stat.S_ISDIR(about.st_mode):
-            english, chinese = f"{shown} is no ordinary file; it is skipped.", f"{shown} 不是普通文件，已跳过。"
-            yield problem("no ordinary file", english, chinese, shown)
-        return
-    if not is_markdown:
+        english, chinese = f"{shown} is no ordinary file; it is skipped.", f"{shown} 不是普通文件，已跳过。"
+        yield problem("no ordinary file", english, chinese, shown)
         return
     if about.st_size > LARGEST:
         size = about.st_size // 1_000_000
@@ -140,10 +119,10 @@ def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Probl
         yield problem("too large", english, chinese, shown, remedy=remedy)
         return
     data = path.read_bytes()
-    text = data.decode("utf-8", "replace")
     try:
-        data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
+        text = data.decode("utf-8", "replace")
         line = data.count(b"\n", 0, error.start) + 1
         english, chinese = f"{shown} is not valid UTF-8 in line {line}.", f"{shown} 第 {line} 行不是有效的 UTF-8。"
         remedy = ("save the file as UTF-8", "请将文件另存为 UTF-8")
@@ -232,7 +211,7 @@ def _fullness(shown: str, data: bytes, config: Config) -> Iterator[Problem]:
         )
 
 
-# What stops a part of Nacre without a word: counts that cannot be read, working memory that is no longer written, lost history.
+# What stops a part of Nacre without a word.
 
 
 def count_problems(workspace: Workspace, config: Config) -> list[Problem]:
@@ -242,28 +221,13 @@ def count_problems(workspace: Workspace, config: Config) -> list[Problem]:
         refcount.read_counts(workspace, config)
     except NacreError as error:
         english, chinese = f"The layers are not organised: {error}", f"各层无法整理：{error}"
-        shown, remedy = workspace.relative(path), _move_away(path)
+        shown, remedy = workspace.relative(path), f"mv {shlex.quote(str(path))} {shlex.quote(str(path) + '.broken')}"
         return [problem("counts unreadable", english, chinese, shown, remedy=remedy, severity="error")]
     return []
 
 
-def _move_away(path: Path) -> str:
-    return f"mv {shlex.quote(str(path))} {shlex.quote(str(path) + '.broken')}"
-
-
-def _machine_problems(workspace: Workspace, config: Config) -> Iterator[Problem]:
-    """The journal of jobs, layers that are links, working memory that "nacre wal" refuses to write, extra paths that are missing."""
-    path = workspace.machine / "jobs.jsonl"
-    shown = workspace.relative(path)
-    if broken := jsonl.read_rows(path, shown).problems:
-        yield problem(
-            "journal of jobs broken",
-            f"{len(broken)} lines of {shown} cannot be read: when these jobs ran is not known.",
-            f"{shown} 有 {len(broken)} 行无法读取：相关任务何时运行过已不可知。",
-            shown,
-            broken[0].line,
-            remedy=_move_away(path),
-        )
+def _setting_problems(workspace: Workspace, config: Config) -> Iterator[Problem]:
+    """Layers that are a link, extra paths that are missing, history that is off."""
     tiers = workspace.tiers(config.tiers.path)
     if not config.tiers.path and tiers.is_symlink() and not _inside(tiers, workspace.root):
         shown = workspace.relative(tiers)
@@ -274,77 +238,12 @@ def _machine_problems(workspace: Workspace, config: Config) -> Iterator[Problem]
             shown,
             remedy=f"nacre config set --user tiers.path {shlex.quote(str(disk.real(tiers)))}",
         )
-    else:
-        for folder in (tiers / layer for layer in TIERS if (tiers / layer).is_symlink()):
-            shown, place = workspace.relative(folder), shlex.quote(str(folder))
-            yield problem(
-                "layer is a link",
-                f"{shown} is a link, no layer of its own; nothing in it is organised.",
-                f"{shown} 是链接，不是独立的层；其中的内容不会整理。",
-                shown,
-                remedy=f"rm {place} && mkdir {place}",
-            )
-    from nacre.vault.working import LARGEST as LARGEST_STATE
-
-    shown = workspace.relative(workspace.state)
-    size = workspace.state.stat().st_size if workspace.state.exists() else 0
-    if workspace.state.is_symlink():
-        yield problem(
-            "working memory is a link",
-            f'{shown} is a link; "nacre wal" writes only to the file itself.',
-            f"{shown} 是链接；“nacre wal”只写入真正的文件。",
-            shown,
-            remedy=("put the file itself in the place of the link", "请用真正的文件替换该链接"),
-        )
-    elif size > LARGEST_STATE:
-        most = LARGEST_STATE // 1_000_000
-        yield problem(
-            "working memory too large",
-            f'{shown} has {size / 1e6:.1f} MB; "nacre wal" writes to none over {most} MB.',
-            f"{shown} 有 {size / 1e6:.1f} MB；超过 {most} MB 时“nacre wal”不再写入。",
-            shown,
-            remedy=("shorten it, or move it away", "请精简，或将其移走"),
-            severity="error",
-        )
     for name in (extra.get("path") for extra in config.index.extra_paths):
         if name and not (workspace.root / Path(name).expanduser()).exists():
             english = f"{name} of index.extra_paths does not exist."
             chinese = f"index.extra_paths 中的 {name} 不存在。"
             yield problem("extra path missing", english, chinese, name, remedy="nacre config set index.extra_paths")
-
-
-def _history_problems(workspace: Workspace, config: Config, operations: Sequence[Recorded]) -> Iterator[Problem]:
-    """History that is off, cannot be written, or lost what the last operations need to be undone."""
-    shown = workspace.relative(workspace.history)
-    places = (workspace.history, workspace.machine, workspace.root)
-    place = next((place for place in places if os.path.exists(place)), None)
     if not config.history.enabled:
         english, chinese = "History is switched off: changes cannot be undone.", "历史记录已关闭：更改无法撤销。"
+        shown = workspace.relative(workspace.history)
         yield problem("history off", english, chinese, shown, remedy="nacre config set history.enabled true")
-    elif place and (not place.is_dir() or not os.access(place, os.W_OK | os.X_OK)):
-        english = f"{shown} cannot be written, so nothing can be changed."
-        chinese = f"{shown} 无法写入，因此无法进行任何更改。"
-        yield problem("history not writable", english, chinese, shown, remedy=_PERMISSIONS, severity="error")
-    undone = {number for operation in operations for number in operation.undoes}
-    last = [operation for operation in operations if operation.changes and operation.id not in undone]
-    needed = [
-        (operation.id, change.before)
-        for operation in last[-_OPERATIONS:]
-        for change in operation.changes
-        if change.kind in (REWRITE, DELETE) and change.before
-    ]
-    blobs = workspace.history / "blobs"
-    lost = sorted({number for number, name in needed[-_CONTENTS:] if not (blobs / name[:2] / name[2:]).exists()})
-    # What was forgotten is gone on purpose.
-    if lost and not (blobs.is_dir() and b'"forgotten"' in (disk.read_bytes(workspace.ledger) or b"")):
-        numbers, shown = ", ".join(map(str, lost)), workspace.relative(blobs)
-        yield problem(
-            "history lost",
-            f"History has lost what operations {numbers} need to be undone.",
-            f"历史缺少撤销操作 {numbers} 所需的内容。",
-            shown,
-            remedy=(
-                f"bring {shown} back from a backup; what is changed from now on can be undone",
-                f"请从备份恢复 {shown}；此后的更改可以撤销",
-            ),
-        )

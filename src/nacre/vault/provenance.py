@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.history import Operation
+from nacre.vault.line_index import LineIndex
 from nacre.vault.writing import REDACT, append
 
 
@@ -87,23 +89,50 @@ def provenance_line(line: Captured | Digested | Offered) -> str:
 
 def read_provenance(workspace: Workspace) -> Provenance:
     """The trail as far as it can be read; a torn or foreign line is passed over."""
-    captured: list[Captured] = []
-    pressed: list[Digested] = []
-    offered: list[Offered] = []
-    for _, value in jsonl.read_rows(workspace.trail, workspace.relative(workspace.trail)).rows:
-        if not isinstance(day := value.get("day"), str):
-            continue
-        if isinstance(bullets := value.get("captured"), dict):
-            sources = {mark: tuple(map(str, ids)) for mark, ids in bullets.items() if isinstance(ids, list)}
-            names = ("session", "agent", "transcript", "place")
-            session, agent, transcript, place = (str(value.get(name, "")) for name in names)
-            agents = value.get("agents")
-            own = tuple(map(str, agents)) if isinstance(agents, list) else ()
-            captured.append(Captured(day, session, agent, sources, transcript, place, own))
-        elif isinstance(marks := value.get("pressed"), list):
-            size = value.get("size")
-            size = size if isinstance(size, int) else -1
-            pressed.append(Digested(day, str(value.get("week", "")), tuple(map(str, marks)), size))
-        elif isinstance(marks := value.get("offered"), list):
-            offered.append(Offered(day, tuple(map(str, marks))))
-    return Provenance(tuple(captured), tuple(pressed), tuple(offered))
+    rows = jsonl.read_rows(workspace.trail, workspace.relative(workspace.trail)).rows
+    lines = [line for row in rows if (line := _line(row.value))]
+    return Provenance(
+        tuple(line for line in lines if isinstance(line, Captured)),
+        tuple(line for line in lines if isinstance(line, Digested)),
+        tuple(line for line in lines if isinstance(line, Offered)),
+    )
+
+
+def captured_bullets(workspace: Workspace, marks: Iterable[str]) -> list[Captured]:
+    """The sections that one of the bullets stands in, without reading all of the trail."""
+    rows = _trail(workspace).rows(marks)
+    return [line for row in rows if isinstance(line := _line(row), Captured)]
+
+
+def trail_problems(workspace: Workspace) -> tuple[Problem, ...]:
+    """Lines that cannot be understood; the file is read only where there are some."""
+    if _trail(workspace).is_sound:
+        return ()
+    return jsonl.read_rows(workspace.trail, workspace.relative(workspace.trail)).problems
+
+
+def _trail(workspace: Workspace) -> LineIndex:
+    def keys(row: Mapping[str, Any]) -> Iterable[str]:
+        bullets = row.get("captured")
+        return bullets if isinstance(bullets, dict) else ()
+
+    return LineIndex(workspace.index, workspace.trail, keys)
+
+
+def _line(value: Mapping[str, Any]) -> Captured | Digested | Offered | None:
+    if not isinstance(day := value.get("day"), str):
+        return None
+    if isinstance(bullets := value.get("captured"), dict):
+        sources = {mark: tuple(map(str, ids)) for mark, ids in bullets.items() if isinstance(ids, list)}
+        session, agent, transcript, place = (
+            str(value.get(name, "")) for name in ("session", "agent", "transcript", "place")
+        )
+        agents = value.get("agents")
+        own = tuple(map(str, agents)) if isinstance(agents, list) else ()
+        return Captured(day, session, agent, sources, transcript, place, own)
+    if isinstance(marks := value.get("pressed"), list):
+        size = value.get("size")
+        size = size if isinstance(size, int) else -1
+        return Digested(day, str(value.get("week", "")), tuple(map(str, marks)), size)
+    marks = value.get("offered")
+    return Offered(day, tuple(map(str, marks))) if isinstance(marks, list) else None

@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
+from nacre.vault.line_index import LineIndex
 from nacre.vault.writing import expect, guarded, write_recorded
 
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
@@ -90,18 +91,35 @@ def read_recalls(workspace: Workspace) -> Recalls:
     recalls: list[Recall] = []
     problems = list(broken)
     for line, value in rows:
-        at, path, id_, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
-        texts = isinstance(at, str) and isinstance(path, str) and isinstance(id_, str)
-        if texts and isinstance(lines, list) and len(lines) == 2 and all(isinstance(number, int) for number in lines):
-            query = value.get("query_hash")
-            via, hashed = str(value.get("via", "")), query if isinstance(query, str) else None
-            recalls.append(Recall(str(at), str(path), str(id_), (lines[0], lines[1]), via, hashed))
+        if recall := _recall(value):
+            recalls.append(recall)
             continue
         sentence = say(
             f"Line {line} of {shown} is no recall; it is skipped.", f"{shown} 第 {line} 行不是有效记录，已跳过。"
         )
         problems.append(Problem("broken line", sentence, shown, line))
     return Recalls(tuple(recalls), tuple(sorted(problems, key=lambda problem: problem.line or 0)))
+
+
+def _recall(value: Mapping[str, Any]) -> Recall | None:
+    at, path, id_, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
+    if not (isinstance(at, str) and isinstance(path, str) and isinstance(id_, str) and isinstance(lines, list)):
+        return None
+    if len(lines) != 2 or not all(isinstance(number, int) for number in lines):
+        return None
+    query = value.get("query_hash")
+    hashed = query if isinstance(query, str) else None
+    return Recall(at, path, id_, (lines[0], lines[1]), str(value.get("via", "")), hashed)
+
+
+def recall_problems(workspace: Workspace) -> tuple[Problem, ...]:
+    """Lines that cannot be understood; the file is read only where there are some."""
+
+    def keys(row: Mapping[str, Any]) -> tuple[()] | None:
+        return () if _recall(row) else None
+
+    lines = LineIndex(workspace.index, workspace.recalls, keys)
+    return () if lines.is_sound else read_recalls(workspace).problems
 
 
 # refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is.
@@ -137,41 +155,28 @@ def read_counts(workspace: Workspace, config: Config) -> Counts:
 
 
 def write_counts(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> None:
-    """Replace the entries that were read; only strings that are new in the file are guarded."""
+    """Replace the entries that were read; only names that are new in the file are guarded."""
     if entries == counts.entries:
         return
+    names = {checkpoint_name(place) for place in counts.entries}
+    for name in suspects([checkpoint_name(place) for place in entries if checkpoint_name(place) not in names]):
+        guarded(name)
     path = op.workspace.refcount(op.config.tiers.path)
     op.place(path)
-    before = expect(op.workspace, path, counts.hash)
-    known = set(_strings(counts.entries))
-    for text in suspects([text for text in _strings(entries) if text not in known]):
-        guarded(text)
-    write_recorded(op, path, before, dump_counts(entries))
+    write_recorded(op, path, expect(op.workspace, path, counts.hash), dump_counts(entries))
 
 
-def suspects(strings: Sequence[str]) -> list[str]:
+def suspects(names: Sequence[str]) -> list[str]:
     """Which of them look like secrets; one look is enough where, as nearly always, none does."""
     from nacre.guard.secrets import redact
 
-    if not redact("\n".join(strings)).findings:
-        return []
-    return [text for text in strings if redact(text).findings]
+    return [name for name in names if redact(name).findings] if redact("\n".join(names)).findings else []
 
 
 def checkpoint_name(place: str) -> str:
     """The name of a checkpoint without its layer: under another one it is no new name."""
     layer, _, name = place.partition("/")
     return name if layer in TIERS else place
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield checkpoint_name(value)
-    elif isinstance(value, Mapping | list):
-        for part in value:
-            yield from _strings(part)
-            if isinstance(value, Mapping):
-                yield from _strings(value[part])
 
 
 def parse_counts(path: Path, data: bytes) -> dict[str, Any]:
@@ -231,47 +236,39 @@ def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) 
     listed = entry.get("timestamps", [])
     if not isinstance(listed, list):
         return dict(entry), []  # somebody else's idea of a list: kept
-    known = Counter(int(time) for time in moments(entry, clock))
-    added = sorted((seconds - known).elements())
+    added = sorted((seconds - Counter(int(time) for time in moments(entry, clock))).elements())
     before = entry.get("total", len(listed))
     total = {"total": before + len(added)} if added and is_number(before) else {}
     return {**entry, **({"timestamps": [*listed, *added]} if added else {}), **total}, added
 
 
-def merge_count(first: Mapping[str, Any], second: Mapping[str, Any]) -> Count:
-    """Two entries that turn out to be about one checkpoint: each counted recalls of its own."""
-    both: Count = {**second, **first}
-    for name in COUNTS:
-        if is_number(first.get(name)) and is_number(second.get(name)):
-            both[name] = first[name] + second[name]
-    for name in FLAGS:
-        if name in both:
-            both[name] = bool(first.get(name)) or bool(second.get(name))
-    if isinstance(first.get("timestamps"), list) and isinstance(second.get("timestamps"), list):
-        both["timestamps"] = [*first["timestamps"], *second["timestamps"]]
-    if times := [entry["created"] for entry in (first, second) if is_number(entry.get("created"))]:
-        both["created"] = min(times)
-    return both
+def merged_count(entries: Iterable[Mapping[str, Any]]) -> Count:
+    """Entries that turn out to be about one checkpoint as one: each counted recalls of its own."""
+    merged: Count = {}
+    for entry in entries:
+        both = {**entry, **merged}
+        for name in merged.keys() & entry.keys():
+            first, second = merged[name], entry[name]
+            if (name in COUNTS and is_number(first) and is_number(second)) or (
+                name == "timestamps" and isinstance(first, list) and isinstance(second, list)
+            ):
+                both[name] = first + second
+            elif name in FLAGS:
+                both[name] = bool(first) or bool(second)
+            elif name == "created" and is_number(second):
+                both[name] = min(first, second) if is_number(first) else second
+        merged = both
+    return merged
 
 
-def put_count(entries: dict[str, Any], key: str, entry: Any) -> None:
-    """Add an entry; where one stands already, two checkpoints turned out to be the same."""
-    if isinstance(old := entries.get(key), dict) and isinstance(entry, Mapping):
-        entries[key] = merge_count(old, entry)
-    elif entry is not None and key not in entries:
-        entries[key] = entry
-
-
-def move_counts(entries: Mapping[str, Any], keys: Sequence[str], key: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries with one entry under `key` in the place of those of `keys`."""
-    after: dict[str, Any] = {}
-    for old, value in entries.items():
-        if old not in keys:
-            put_count(after, old, value)
-        elif old == keys[0]:
-            put_count(after, key, entry)
-    if not keys:
-        put_count(after, key, entry)
+def with_counts(
+    entries: Mapping[str, Any], gone: Collection[str], new: Mapping[str, Mapping[str, Any] | None]
+) -> dict[str, Any]:
+    """The entries without some, and with new ones, each joined to what is counted there."""
+    after = {key: entry for key, entry in entries.items() if key not in gone}
+    for key, entry in new.items():
+        if entry is not None and isinstance(after.get(key, {}), dict):  # what is no entry stays as it is
+            after[key] = merged_count([after[key], entry]) if key in after else dict(entry)
     return after
 
 

@@ -20,8 +20,9 @@ from nacre.model.workspace import Workspace
 from nacre.text.sentences import sentences
 from nacre.vault import disk, ledger
 from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
-from nacre.vault.history import Operation, private_folder
+from nacre.vault.history import Operation
 from nacre.vault.ledger import IN_MEMORY, Record
+from nacre.vault.storage import private_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,12 +116,13 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def load_tombstones(workspace: Workspace) -> Tombstones:
-    """The tombstones of a workspace. Where nothing was ever forgotten this is one look at the ledger's bytes."""
-    data = disk.read_bytes(workspace.ledger)
-    if not data or f'"{FIELD}"'.encode() not in data:
+    """The tombstones of a workspace."""
+    states = ledger.LedgerStates(workspace)
+    buried = {record.id for record in states.records("t")}
+    if not buried:
         return Tombstones()
     stones: dict[str, Tombstone] = {}
-    for record in ledger.read_ledger(workspace).records:
+    for record in states.records(*(f"i{known}" for known in buried)):
         stone = record.more.get(FIELD)
         if record.verdict == "forgotten" and isinstance(stone, Mapping):
             listed = stone.get("signs")

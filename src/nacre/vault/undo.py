@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound, PartlyDone, PathEscape
@@ -17,45 +17,31 @@ from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import (
     APPEND,
     CREATE,
-    DELETE,
     DONE,
     MOVE,
     NOT_CARRIED_OUT,
     PARTLY,
-    REWRITE,
     UNDONE,
     Change,
-    History,
     Operation,
     Recorded,
     content_now,
     is_daily,
-    load_blob,
+    latest,
+    leads_out,
+    no_operation,
     operation,
     places_of,
-    read_history,
+    recorded,
 )
-from nacre.vault.lock import lock
 from nacre.vault.merge import merge, merge_records
 from nacre.vault.provenance import Offered
+from nacre.vault.storage import Disk, Storage
+from nacre.vault.writing import Pending
 
 _NAMED = 5  # files that a sentence names
-_ORDERS = 20  # earlier contents that are looked at for the order of lines
-
-
-@dataclass(frozen=True)
-class Restore:
-    """A file as it will be; `data` None: it will be gone. `before` is what stands there now.
-
-    `source` is where the file stands now when it is moved back, with its mode and its time; `before` is then what stands there.
-    """
-
-    path: str
-    before: bytes | None
-    data: bytes | None
-    mode: int | None = None
-    modified: int | None = None  # the file time of what is moved back
-    source: str | None = None
+_ORDERS = 20  # earlier contents that are looked at for the order of lines,
+_SEARCHED = 1000  # and operations among which they are sought
 
 
 @dataclass(frozen=True)
@@ -63,20 +49,23 @@ class UndoPlan:
     """Which operations are taken back, what that does to each file, and the steps to show."""
 
     undoes: tuple[int, ...]
-    restores: tuple[Restore, ...]
+    changes: tuple[Pending, ...]
     plan: Plan
     resumes: int | None = None  # the undo that was stopped and goes on
 
 
-def undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
+def undo(context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None) -> UndoPlan:
     """Plan and apply in one, so that nothing of ours comes between."""
-    with lock(context.workspace), layers_lock(context.workspace, context.config):
-        undo_plan = plan_undo(context, number, last=last)
-        apply_undo(context, undo_plan)
+    storage = storage or Disk(context.workspace)
+    with storage.hold(), layers_lock(context.workspace, context.config):
+        undo_plan = plan_undo(context, number, last=last, storage=storage)
+        apply_undo(context, undo_plan, storage)
         return undo_plan
 
 
-def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
+def plan_undo(
+    context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None
+) -> UndoPlan:
     """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones.
 
     Undos and operations already undone or never carried out are passed over when counting. An undo that was stopped goes on
@@ -89,21 +78,30 @@ def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> 
         )
     if last < 1:
         raise BadInput("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。")
-    past = read_history(context.workspace)
-    files = _Files(context, past)
-    stopped = _stopped_undos(past)
-    undoable = [done for done in past.operations if not done.undoes and done.state not in (UNDONE, NOT_CARRIED_OUT)]
-    newest = undoable[-1].id if undoable else 0
-    for undo in reversed(stopped):
-        if number in undo.undoes or (number is None and undo.id > newest):
-            steps = files.resume(undo)
-            return UndoPlan(undo.undoes, files.restores(), Plan(tuple(steps)), undo.id)
-    if number is None:
-        begun = {undone for undo in stopped for undone in undo.undoes}
+    storage = storage or Disk(context.workspace)
+    files = _Files(context, storage)
+    past: list[Recorded] = []  # the latest first, as far back as is needed
+    chosen: list[Recorded] = []
+    begun: set[int] = set()  # what undos that were stopped were to take back
+    for done in latest(storage):
+        past.append(done)
+        if _is_stopped(done, past):
+            if (number is None and not chosen) or number in done.undoes:
+                steps = files.resume(done)
+                return UndoPlan(done.undoes, files.changes(), Plan(tuple(steps)), done.id)
+            begun.update(done.undoes)
+        if number is not None:
+            if done.id <= number:
+                break
         # The making of the workspace itself is not a step back anyone means; it can be named by its number.
-        chosen = [done for done in reversed(undoable) if done.command != "init" and done.id not in begun][:last]
-    else:
-        chosen = [past.find(number)]
+        elif not done.undoes and done.state not in (UNDONE, NOT_CARRIED_OUT) and done.command != "init":
+            chosen += [done] if done.id not in begun else []
+            if len(chosen) == last:
+                break
+    if number is not None:
+        chosen = [done for done in past[-1:] if done.id == number]
+        if not chosen:
+            raise no_operation(number)
     if not chosen:
         raise NotFound("There is nothing to undo.", "没有可撤销的操作。")
     steps = []
@@ -114,96 +112,80 @@ def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> 
                 "takes that back.",
                 f"操作 {undone.id} 已被操作 {undone.undone_by} 撤销；“nacre undo {undone.undone_by}”可撤回该撤销。",
             )
-        later = [other for other in past.operations if other.id > undone.id and other not in chosen]
+        later = [other for other in reversed(past) if other.id > undone.id and other not in chosen]
         for change in reversed(undone.carried_changes):
             steps += files.take_back(undone, change, later)
     if not any(undone.undoes for undone in chosen):  # what an undo noted, its record brings back
         files.note_what_leaves_memory()
     taken = tuple(undone.id for undone in chosen if undone.state != NOT_CARRIED_OUT)
-    return UndoPlan(taken, files.restores(), Plan(tuple(steps)))
+    return UndoPlan(taken, files.changes(), Plan(tuple(steps)))
 
 
-def _stopped_undos(past: History) -> list[Recorded]:
-    """Undos that never said they were done, and did not do everything, or were the last thing done."""
-    undone = {done.id for done in past.operations if done.state == UNDONE}
-    return [
-        undo
-        for undo in past.operations
-        if undo.undoes
-        and not undo.finished
-        and (
-            (undo.state == PARTLY and not undone.issuperset(undo.undoes))
-            or (undo.state == DONE and undo == past.operations[-1])
-        )
-    ]
+def _is_stopped(done: Recorded, past: Sequence[Recorded]) -> bool:
+    """Whether it is an undo that never said it was done, and did not do everything, or was the last thing done."""
+    if not done.undoes or done.finished:
+        return False
+    undone = {number for other in past if other.state == DONE for number in other.undoes}
+    return (done.state == PARTLY and not undone.issuperset(done.undoes)) or (done.state == DONE and len(past) == 1)
 
 
-def apply_undo(context: Context, undo_plan: UndoPlan) -> None:
+def apply_undo(context: Context, undo_plan: UndoPlan, storage: Storage | None = None) -> None:
     """Carry the plan out. Changes that cancel each other out touch no file, but are undone all the same, and recorded so."""
     if undo_plan.undoes:
         number = undo_plan.resumes
-        with operation(context, "undo", undoes=undo_plan.undoes, number=number) as op:
-            _restore_files(op, undo_plan.restores, recorded=number is not None)
+        with operation(context, "undo", undoes=undo_plan.undoes, number=number, storage=storage) as op:
+            _make_changes(op, undo_plan.changes, is_recorded=number is not None)
 
 
 # Planning: the files as they would be after the changes taken back so far.
 
 
 class _Files:
-    def __init__(self, context: Context, past: History) -> None:
+    def __init__(self, context: Context, storage: Storage) -> None:
         self.context = context
         self.workspace = context.workspace
-        self.past = past
+        self.storage = storage
         self.now: dict[str, bytes | None] = {}
         self.then: dict[str, bytes | None] = {}
-        self.stats: dict[str, tuple[int | None, int | None]] = {}  # mode and time of a file that comes back
+        self.modes: dict[str, int] = {}  # of files that come back
         self.sources: dict[str, str] = {}  # where a file that is moved back stands now
 
     def read(self, path: str) -> bytes | None:
         if path not in self.then:
             self._must_be_ours(path)
-            self.now[path] = self.then[path] = content_now(self.workspace, path)
+            self.now[path] = self.then[path] = content_now(self.storage, path)
         return self.then[path]
 
     def _must_be_ours(self, path: str) -> None:
         """A record may have come with a clone: it must not lead an undo out of the workspace."""
-        real = disk.real(self.workspace.root / path)
-        counts = self.workspace.refcount(self.context.config.tiers.path)
-        if real == disk.real(counts.parent) / counts.name:
-            return
-        tiers = disk.real(self.workspace.tiers(self.context.config.tiers.path))
+        full = self.workspace.root / path
+        real, tiers = disk.real(full), disk.real(self.workspace.tiers(self.context.config.tiers.path))
         # The layers may lie below a hidden folder, such as OpenClaw's own; what counts is where a file lies in them.
         parts = real.relative_to(tiers).parts if tiers in real.parents else Path(path).parts
-        hidden = any(part.startswith(".") and part != ".gitignore" for part in parts)
-        packed = path.startswith("memory/archive/") and path.endswith(".md.gz")
-        ours = path == ".gitignore" or path.endswith((".md", ".jsonl")) or ".md.bak-" in path or packed
-        outside = disk.real(self.workspace.root) not in real.parents and tiers not in real.parents
-        if outside or hidden or not ours:
+        is_hidden = any(part.startswith(".") for part in parts) and path != ".gitignore"
+        is_memory = path.endswith((".md", ".jsonl", ".md.gz", ".gitignore")) or ".md.bak-" in path
+        is_ours = full.name == refcount.REFCOUNT_NAME or (is_memory and not is_hidden)
+        if not is_ours or leads_out(self.context, full):
             raise PathEscape(
                 f"{path} is no memory file of this workspace; it is not touched.",
                 f"{path} 不是此工作区的记忆文件，不会改动。",
             )
 
-    def restores(self) -> tuple[Restore, ...]:
+    def changes(self) -> tuple[Pending, ...]:
         # All in all a file gets another name when nothing stands there now, and nothing is to stand where it came from.
         moved = {
             path: source
             for path, source in self.sources.items()
-            if self.now[path] is None is self.then[source]
-            and self.now[source] is not None is not self.then[path]
-            and not (self.workspace.root / source).is_symlink()
+            if self.now[path] is None is self.then[source] and self.now[source] is not None is not self.then[path]
         }
-        return tuple(
-            Restore(
-                path,
-                self.now[moved.get(path, path)],
-                data,
-                *self.stats.get(path, (None, None)),
-                source=moved.get(path),
-            )
-            for path, data in self.then.items()
-            if data != self.now[path] and path not in moved.values()
-        )
+        changes: list[Pending] = []
+        for path, data in self.then.items():
+            if (source := moved.get(path)) is not None:
+                before = self.now[source]
+                changes.append(Pending(source, before, None if data == before else data, to=path))
+            elif data != self.now[path] and path not in moved.values():
+                changes.append(Pending(path, self.now[path], data, mode=self.modes.get(path)))
+        return tuple(changes)
 
     def take_back(self, undone: Recorded, change: Change, later: Sequence[Recorded]) -> list[Step]:
         if change.kind == MOVE:
@@ -220,14 +202,14 @@ class _Files:
             if moving.kind == MOVE and moving.path == change.path:
                 change = change._replace(path=moving.to or change.path)
         now = self.read(change.path)
-        data = self._cut(change, now) if change.bytes is not None else self._earlier(undone, change, now)
+        data = self._cut(change, now) if change.bytes is not None else self._earlier(change, now)
         if data == now:
             return []
         self.then[change.path] = data
         if data is None:
             self.sources.pop(change.path, None)
-        if change.kind == DELETE:
-            self.stats[change.path] = (None if change.mode is None else change.mode & 0o666, None)
+        if change.mode is not None:
+            self.modes[change.path] = change.mode & 0o666
         return [_step(undone, change, now, data)]
 
     def resume(self, undo: Recorded) -> list[Step]:
@@ -265,20 +247,20 @@ class _Files:
             data = self.read(trail) or b""
             self.then[trail] = data + (b"" if data.endswith(b"\n") or not data else b"\n") + line.encode()
 
-    def _load(self, name: str | None) -> bytes | None:
-        return None if name is None else load_blob(self.workspace.history, name)
+    def _load(self, digest: str | None) -> bytes | None:
+        return None if digest is None else self.storage.content(digest)
 
     def _merged(self, path: str, base: bytes | None, now: bytes | None, after: bytes | None) -> bytes | None:
         """What stands there now with the changes from `base` to `after`; `ChangedOutside` when they touch the same lines."""
         if Path(path).name == refcount.REFCOUNT_NAME:
             return refcount.merge_counts(Path(path), base, now, after)
         # What the file was before the last undos that touched it: the order in which its lines stood.
-        changes = [change for done in self.past.operations if done.undoes for change in done.changes]
-        names = [change.before for change in changes if change.path == path][-_ORDERS:]
+        undos = (done for done in islice(recorded(self.storage), _SEARCHED) if done.undoes)
+        changes = (change for done in undos for change in done.changes if change.path == path and change.before)
         earlier: list[bytes] = []
-        for name in filter(None, names):
+        for change in islice(changes, _ORDERS):
             with contextlib.suppress(NotFound):
-                earlier.append(load_blob(self.workspace.history, name))
+                earlier.append(self.storage.content(change.before or ""))
         if path.endswith(".jsonl"):
             records = merge_records(base or b"", now or b"", after or b"", earlier=earlier)
             return records or (None if after is None else b"")
@@ -305,7 +287,7 @@ class _Files:
             if records:
                 return None
             raise _conflict_error(change.path, gone=True)
-        places = places_of(self.workspace, change, now)
+        places = places_of(self.storage, change, now)
         if not places and records:
             return merge_records(self._load(change.bytes) or b"", now, b"") or None
         if not places:
@@ -313,7 +295,7 @@ class _Files:
         start, end = places[0], places[0] + (change.length or 0)
         return now[:start] + _needed_headings(now[start:end], now[end:]) + now[end:] or None
 
-    def _earlier(self, undone: Recorded, change: Change, now: bytes | None) -> bytes | None:
+    def _earlier(self, change: Change, now: bytes | None) -> bytes | None:
         """The file as it was before the change, keeping what others changed elsewhere in it since."""
         name = disk.hash_of(now)
         if name == change.before:
@@ -321,24 +303,14 @@ class _Files:
         before = self._load(change.before)
         if name == change.after:
             return before
-        after = self._load(change.after)
-        try:
-            return self._merged(change.path, after, now, before)
-        except ChangedOutside:
-            if undone.finished or before is None or now is None or after is None or merge(before, now, after) is None:
-                raise
-            return now  # it was killed before it wrote; what stands there never held the change
+        return self._merged(change.path, self._load(change.after), now, before)
 
     def _move(self, undone: Recorded, path: str, to: str) -> Step:
         self.then[to], self.then[path] = self.then[path], None
         self.sources[to] = self.sources.pop(path, path)
-        # One that comes back within this undo goes on with what it comes back with.
-        self.stats[to] = self.stats[path] if path in self.stats else self._stat(path)
+        if path in self.modes:
+            self.modes[to] = self.modes[path]
         return Step("move back", path, _reason(undone), to)
-
-    def _stat(self, path: str) -> tuple[int, int]:
-        about = (self.workspace.root / path).stat()
-        return about.st_mode & 0o7777, about.st_mtime_ns
 
 
 def _needed_headings(cut: bytes, after: bytes) -> bytes:
@@ -380,90 +352,45 @@ def _conflict_error(path: str, *, gone: bool = False) -> ChangedOutside:
 # Applying.
 
 
-def _restore_files(op: Operation, restores: Sequence[Restore], *, recorded: bool) -> None:
-    """Record and do all of them; what others changed since the plan is left as they wrote it, and told (`PartlyDone`).
+def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: bool) -> None:
+    """Record and make all of them; what others changed since the plan is left as they wrote it, and told (`PartlyDone`).
 
-    `recorded`: an undo that was stopped goes on, whose record names them already.
+    `is_recorded`: an undo that was stopped goes on, whose record names them already.
     """
-    if not recorded:
-        for restore in restores:
-            _expect(op, restore)
-        changes = [change for restore in restores for change in _changes(op, restore)]
-        edited = [restore for restore in restores if restore.source is None or restore.data != restore.before]
-        op.record(changes, [data for restore in edited for data in (restore.before, restore.data) if data is not None])
+    if not is_recorded:
+        for change in changes:
+            change.check(op.storage)
+        writing.record(op, changes)
     # What comes back before what goes: killed in between, a file stands in both places, never in none. What is only moved
     # needs no room on the disk, and comes first.
-    coming = sorted(
-        (restore for restore in restores if restore.data is not None), key=lambda restore: restore.source is None
-    )
-    going = [restore for restore in restores if restore.data is None]
-    done, of = 0, len(restores)
-    left: dict[str, ChangedOutside] = {}
+    going = [change for change in changes if change.data is None is change.to]
+    coming = sorted((change for change in changes if change not in going), key=lambda change: change.to is None)
+    done = 0
+    left: dict[str, NacreError] = {}
     for group in (coming, going):
         if left:
             break  # else the last that there is of a file might go
-        with disk.folders_once():
-            for restore in group:
+        with op.storage.together():
+            for change in group:
                 try:
-                    _restore(op, restore)
+                    change.make(op.storage)
                     done += 1
-                except ChangedOutside as error:
-                    in_the_way = restore.source is None or os.path.lexists(op.workspace.root / restore.path)
-                    left[restore.path if in_the_way else restore.source or ""] = error
                 except NacreError as error:
-                    if not done:
-                        raise
-                    raise PartlyDone(
-                        f"{error} {done} of {of} files were taken back and nothing is lost. Once that is mended, "
-                        'run "nacre undo" again: it goes on where it stopped.',
-                        f"{error} 已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。解决该问题后再次运行“nacre undo”，会从停下的地方继续。",
-                    ) from error
-    if left and not done:
-        raise next(iter(left.values()))
-    if left:
-        names = ", ".join(list(left)[:_NAMED]) + (" …" if len(left) > _NAMED else "")
-        raise PartlyDone(
-            f"Changed by someone else meanwhile and left as they are now: {names}. {done} of {of} files were taken back and "
-            'nothing is lost. Run "nacre undo" again: it goes on with the rest.',
-            f"在此期间被他人修改，保持现状：{names}。已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。"
-            "请再次运行“nacre undo”，会继续处理其余文件。",
-        )
-
-
-def _changes(op: Operation, restore: Restore) -> list[Change]:
-    """What the record says of it."""
-    before, after = (disk.hash_of(data) for data in (restore.before, restore.data))
-    moved = [] if restore.source is None else [Change(restore.source, MOVE, before, before, to=restore.path)]
-    if moved and after == before:
-        return moved
-    if after is None:
-        mode = (op.workspace.root / restore.path).stat().st_mode & 0o7777
-        return [Change(restore.path, DELETE, before, None, mode=mode)]
-    return [*moved, Change(restore.path, CREATE if before is None else REWRITE, before, after)]
-
-
-def _expect(op: Operation, restore: Restore) -> None:
-    """`ChangedOutside` unless the file is still what was read. To a log others may have appended: that stays."""
-    workspace = op.workspace
-    path = workspace.root / (restore.source or restore.path)
-    if restore.source is not None and os.path.lexists(workspace.root / restore.path):
-        raise writing.changed_outside(restore.path)
-    now = disk.read_bytes(path)
-    appended = writing.is_log(workspace, path) and (now or b"").startswith(restore.before or b"")
-    if now != restore.before and not appended:
-        raise writing.changed_outside(workspace.relative(path))
-
-
-def _restore(op: Operation, restore: Restore) -> None:
-    # Others may have come while the files before it were put back: each is looked at again just before it is touched.
-    path = op.workspace.root / restore.path
-    _expect(op, restore)
-    if restore.data is None:
-        writing.take_away(op, path, restore.before or b"")
+                    left[change.to if change.to and op.storage.exists(change.to) else change.name] = error
+    if not left:
         return
-    if restore.source is not None:
-        disk.rename(op.workspace.root / restore.source, path)
-    if restore.source is None or restore.data != restore.before:
-        writing.write_over(op, path, restore.before, restore.data, mode=restore.mode)
-        if restore.modified is not None:
-            disk.keep_time(path, restore.modified)
+    first = next(iter(left.values()))
+    if not done:
+        raise first
+    reason = str(first)
+    if isinstance(first, ChangedOutside):
+        names = ", ".join(list(left)[:_NAMED]) + (" …" if len(left) > _NAMED else "")
+        reason = say(
+            f"Changed by someone else meanwhile and left as they are now: {names}.",
+            f"在此期间被他人修改，保持现状：{names}。",
+        )
+    of = len(changes)
+    raise PartlyDone(
+        f'{reason} {done} of {of} files were taken back and nothing is lost. Run "nacre undo" again: it goes on with the rest.',
+        f"{reason} 已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。请再次运行“nacre undo”，会继续处理其余文件。",
+    ) from first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ from nacre.vault.working import (
     same,
     section_entries,
 )
-from nacre.vault.writing import expect, guarded, remove_file, rewrite, write_recorded
+from nacre.vault.writing import guarded, remove_file, rewrite, write_recorded
 
 _COMMANDS = {"drop": "task", "finish": "done", "clear": "blocker"}  # the command of an action not named like it
 _ENDINGS = {  # why something leaves working memory, and how today's log tells of it
@@ -136,7 +137,9 @@ class _Change:
         today = self.now.date()
         doc = working.dated(self.state, today, marked=True)
         doc = working.without(doc, [entry for entry in section_entries(doc, DECISIONS) if same(entry.words, words)])
-        doc, gone = working.oldest(working.added(doc, DECISIONS, line), DECISIONS, self.settings.max_entries)
+        doc, gone = working.without_oldest(
+            working.with_entry(doc, DECISIONS, line), DECISIONS, self.settings.max_entries
+        )
         log = []
         for entry in gone:
             is_old = entry.day not in ("", today.isoformat())
@@ -163,8 +166,8 @@ class _Change:
                 raise working.stuck(doc, CONTEXT)
             doc = made
         else:
-            doc = working.added(doc, CONTEXT, line)
-        doc, gone = working.oldest(doc, CONTEXT, self.settings.max_entries)
+            doc = working.with_entry(doc, CONTEXT, line)
+        doc, gone = working.without_oldest(doc, CONTEXT, self.settings.max_entries)
         log = [f"{entry.key}{say(': ', '：')}{entry.words}" if entry.key else entry.words for entry in gone]
         return self.edit(doc, CONTEXT, line, "set" if before else "add", say("key context", "关键上下文"), log)
 
@@ -186,7 +189,7 @@ class _Change:
                 f"阻塞项已有 {count} 项，达到上限。请先解除一些：“nacre wal blocker --clear 1”。",
             )
         reason = say("still to be done", "待办") if is_pending else say("stands in the way", "阻碍进展")
-        return self.edit(working.added(self.dated(), section, line), section, line, "add", reason)
+        return self.edit(working.with_entry(self.dated(), section, line), section, line, "add", reason)
 
     def take_out(self, section: str, which: str) -> Edit:
         """Take out something pending or a blocker, by its number or words."""
@@ -206,7 +209,7 @@ class _Change:
                 f"“{title}”下没有“{which}”；现有：{there or '无'}。",
             )
         doc = self.dated()
-        starts = [known.start for known, _ in working.nested_entries(self.doc, section)]
+        starts = [nested.start for nested, _ in working.nested_entries(self.doc, section)]
         again = working.nested_entries(doc, section)[starts.index(entry.start)][0]
         return self.leave(working.without(doc, [again]), section, entry.words, action)
 
@@ -286,13 +289,9 @@ class Snapshot(NamedTuple):
 
 
 class SnapshotPlan(NamedTuple):
-    """A snapshot taken or brought back: what is written where, what goes, and the steps to show."""
+    """A snapshot taken or brought back, and the steps for that; none where everything is so already."""
 
     snapshot: Snapshot
-    target: Path
-    read: str | None
-    data: bytes
-    removals: tuple[tuple[Path, str], ...] = ()
     plan: Plan = Plan()
 
 
@@ -315,76 +314,65 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
             f'"{name}" is no name for a snapshot; use letters, digits, "-" and "_", 60 at most.',
             f"“{name}”不能作为快照名；请使用文字、数字、“-”和“_”，最多 60 个字符。",
         )
-    return _plan_snapshot(context, name or "") if dry_run else _apply(context, "wal snapshot", name or "")
+    workspace, now, name = context.workspace, context.clock.now(), name or ""
+    path = working.path_of(workspace)
+    with nullcontext() if dry_run else operation(context, "wal snapshot") as op:
+        data = disk.read_bytes(path)
+        if data is None:
+            raise NotFound(
+                f'There is no {path.name} yet; "nacre wal task TEXT" begins one.',
+                f"还没有 {path.name}；“nacre wal task 文本”会新建。",
+            )
+        if len(data) > working.LARGEST:
+            raise BadInput(
+                f"{path.name} is too large for a snapshot. Shorten it.", f"{path.name} 过大，无法保存快照。请精简。"
+            )
+        before = list_snapshots(workspace)
+        last = next((snapshot for snapshot in before if snapshot.name == name), None)
+        if last and disk.read_bytes(last.path) == data:
+            return SnapshotPlan(last)
+        while (moment := f"{now:%Y-%m-%d-%H%M%S}") in {snapshot.moment for snapshot in before}:
+            now += dt.timedelta(seconds=1)  # so that the newest is always known
+        file_name = f"SESSION-STATE.md.bak-{moment}" + (f"-{name}" if name else "")
+        made, gone = Snapshot(workspace.archive / file_name, moment, name), before[MOST_SNAPSHOTS - 1 :]
+        if op:
+            op.place(made.path)
+            write_recorded(op, made.path, None, data)
+            for old in gone:
+                remove_file(op, old.path, read=disk.digest(disk.read_bytes(old.path) or b""))
+    reason = say(f"only the last {MOST_SNAPSHOTS} snapshots are kept", f"只保留最近 {MOST_SNAPSHOTS} 个快照")
+    keep = Step("keep", workspace.relative(made.path), say("a copy of working memory", "工作记忆的副本"))
+    return SnapshotPlan(made, Plan((keep, *(Step("remove", workspace.relative(old.path), reason) for old in gone))))
 
 
 def restore(context: Context, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
     """Bring a copy back: the newest, or the newest of that name or moment. What stood there before is kept by history."""
-    return _plan_restore(context, name) if dry_run else _apply(context, "wal restore", name)
-
-
-def _plan_snapshot(context: Context, name: str) -> SnapshotPlan:
-    workspace, now = context.workspace, context.clock.now()
-    path = working.path_of(workspace)
-    data = disk.read_bytes(path)
-    if data is None:
-        raise NotFound(
-            f'There is no {path.name} yet; "nacre wal task TEXT" begins one.',
-            f"还没有 {path.name}；“nacre wal task 文本”会新建。",
-        )
-    if len(data) > working.LARGEST:
-        raise BadInput(
-            f"{path.name} is too large for a snapshot. Shorten it.", f"{path.name} 过大，无法保存快照。请精简。"
-        )
-    before = list_snapshots(workspace)
-    last = next((snapshot for snapshot in before if snapshot.name == name), None)
-    if last and disk.read_bytes(last.path) == data:
-        return SnapshotPlan(last, last.path, disk.digest(data), data)
-    while (moment := f"{now:%Y-%m-%d-%H%M%S}") in {snapshot.moment for snapshot in before}:
-        now += dt.timedelta(seconds=1)  # so that the newest is always known
-    file_name = f"SESSION-STATE.md.bak-{moment}" + (f"-{name}" if name else "")
-    made = Snapshot(workspace.archive / file_name, moment, name)
-    steps = [Step("keep", workspace.relative(made.path), say("a copy of working memory", "工作记忆的副本"))]
-    removals: list[tuple[Path, str]] = []
-    reason = say(f"only the last {MOST_SNAPSHOTS} snapshots are kept", f"只保留最近 {MOST_SNAPSHOTS} 个快照")
-    for old in before[MOST_SNAPSHOTS - 1 :]:
-        removals.append((old.path, disk.digest(disk.read_bytes(old.path) or b"")))
-        steps.append(Step("remove", workspace.relative(old.path), reason))
-    return SnapshotPlan(made, made.path, None, data, tuple(removals), Plan(tuple(steps)))
-
-
-def _plan_restore(context: Context, name: str | None) -> SnapshotPlan:
     workspace = context.workspace
-    snapshots = list_snapshots(workspace)
-    if not snapshots:
-        raise NotFound(
-            'There is no snapshot yet; "nacre wal snapshot" keeps one.', "还没有快照；“nacre wal snapshot”可保存一个。"
-        )
-    chosen = next((copy for copy in snapshots if name is None or name in (copy.name, copy.moment, copy.label)), None)
-    if not chosen:
-        there = say(", ", "、").join(snapshot.label for snapshot in snapshots)
-        raise NotFound(
-            f'There is no snapshot "{name}"; there are: {there}.', f"没有名为“{name}”的快照；现有：{there}。"
-        )
-    data = disk.read_bytes(chosen.path)
-    if data is None or len(data) > working.LARGEST:
-        shown = workspace.relative(chosen.path)
-        raise BadInput(
-            f"{shown} cannot be brought back: it is gone or too large.", f"无法恢复 {shown}：文件不存在或过大。"
-        )
-    target = working.writable(workspace)
-    now = disk.read_bytes(target)
+    with nullcontext() if dry_run else operation(context, "wal restore") as op:
+        snapshots = list_snapshots(workspace)
+        if not snapshots:
+            raise NotFound(
+                'There is no snapshot yet; "nacre wal snapshot" keeps one.',
+                "还没有快照；“nacre wal snapshot”可保存一个。",
+            )
+        chosen = next((copy for copy in snapshots if name in (None, copy.name, copy.moment, copy.label)), None)
+        if not chosen:
+            there = say(", ", "、").join(snapshot.label for snapshot in snapshots)
+            raise NotFound(
+                f'There is no snapshot "{name}"; there are: {there}.', f"没有名为“{name}”的快照；现有：{there}。"
+            )
+        data = disk.read_bytes(chosen.path)
+        if data is None or len(data) > working.LARGEST:
+            shown = workspace.relative(chosen.path)
+            raise BadInput(
+                f"{shown} cannot be brought back: it is gone or too large.", f"无法恢复 {shown}：文件不存在或过大。"
+            )
+        target = working.writable(workspace)
+        before = disk.read_bytes(target)
+        if before == data:
+            return SnapshotPlan(chosen)
+        if op:
+            op.place(target)
+            write_recorded(op, target, before, data)
     reason = say(f"as it was at {chosen.label}", f"恢复到 {chosen.label} 时的样子")
-    steps = () if now == data else (Step("restore", workspace.relative(target), reason),)
-    return SnapshotPlan(chosen, target, disk.hash_of(now), data, plan=Plan(steps))
-
-
-def _apply(context: Context, command: str, name: str | None) -> SnapshotPlan:
-    with operation(context, command) as op:
-        made = _plan_restore(context, name) if command == "wal restore" else _plan_snapshot(context, name or "")
-        if made.plan:
-            op.place(made.target)
-            write_recorded(op, made.target, expect(op.workspace, made.target, made.read), made.data)
-            for path, read in made.removals:
-                remove_file(op, path, read=read)
-    return made
+    return SnapshotPlan(chosen, Plan((Step("restore", workspace.relative(target), reason),)))

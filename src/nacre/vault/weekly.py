@@ -80,10 +80,17 @@ def digest_lines(doc: Document) -> tuple[DigestLine, ...]:
 
 def add_lines(doc: Document, day: str, project: str | None, new: Sequence[str]) -> bytes:
     """New lines below the headings of their day and project; `BadInput` where they would not be text."""
-    for after, added in _places(doc, day, project, new):
-        for lines in (added, [*added, ""]):  # a blank line below keeps them from becoming part of what follows
-            data = insert_lines(doc, after, lines)
-            if _only_adds(doc, document(doc.path, data), after, lines, project):
+    before = digest_lines(doc)
+    added = tuple(DigestLine(words_of(line), source_day(line) or day, project) for line in new)
+    for after, lines in _places(doc, day, project, new):
+        for candidate in (lines, [*lines, ""]):  # a blank line below keeps them from becoming part of what follows
+            data = insert_lines(doc, after, candidate)
+            made = digest_lines(document(doc.path, data))
+            same = next(
+                (at for at, (old, line) in enumerate(zip(before, made, strict=False)) if old != line), len(before)
+            )
+            spots = range(max(0, same - len(added)), same + 1)
+            if any(made == (*before[:at], *added, *before[at:]) for at in spots):
                 return data
     raise BadInput(
         f"Nothing can be added to {doc.path} for {day}: a code fence there is never closed. Close it.",
@@ -132,36 +139,6 @@ def _with_air(doc: Document, after: int, section: Sequence[str]) -> list[str]:
 
 def _heading(level: int, title: str) -> str:
     return f"{'#' * min(level, 6)} {title}"
-
-
-def _only_adds(old: Document, new: Document, after: int, added: Sequence[str], project: str | None) -> bool:
-    """Whether all that stood there is still what it was, under the same headings, and the new lines are text of the project."""
-    was, now = _shape(old), _shape(new)
-    if now[:after] != was[:after] or now[after + len(added) :] != was[after:]:
-        return False
-    for text, shape in zip(added, now[after:], strict=False):
-        if not text:
-            continue
-        kind, titles = shape or ("", ())
-        named = [name for title in titles if (name := _project_of(title))]
-        is_text = kind == TEXT and (named[-1] if named else None) == project
-        if not (kind == HEADING if text.startswith("#") else is_text):
-            return False
-    return True
-
-
-def _shape(doc: Document) -> list[tuple[str, tuple[str, ...]] | None]:
-    """For each line the kind of block that it is part of, and the headings above it; None for blank lines and rules."""
-    shape: list[tuple[str, tuple[str, ...]] | None] = [None] * len(doc.lines)
-    path: list[tuple[int, str]] = []
-    for block in doc.blocks:
-        if block.kind == HEADING:
-            path = [*(outer for outer in path if outer[0] < block.level), (block.level, block.text)]
-        titles = tuple(title for _, title in path)
-        for number in range(block.start, block.end + 1):
-            if doc.bare[number - 1].strip():
-                shape[number - 1] = (block.kind, titles)
-    return shape
 
 
 def _heads(doc: Document) -> list[_Head]:

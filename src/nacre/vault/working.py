@@ -52,14 +52,12 @@ _NAMES = {  # in plain form, best first: as a new file has them, then as users a
 DAY_MARK = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*")
 _TIMED = re.compile(r"\[(?:(\d{4}-\d{2}-\d{2})[ T])?(\d{1,2}:\d{2})\]\s*")
 _BOX = r"\[([ xX])\]\s*"
-_TAG = r"</?[A-Za-z][\w-]*(?:[\s/>]|$)"
 _KEY = r"(.[^:：\n]*)[:：](.*)"
 # What would be Markdown at the beginning of a line, and must stay text there.
 _SIGNS = (
     r"#{1,6}(?=\s|\Z)|>|`{3,}|~{3,}|[-+*](?=\s|\Z)|[-=]+\s*\Z|(?:[-*_]\s*){3,}\Z|<(?=[A-Za-z/!?])|\[[ xX]\](?=\s|\Z)"
+    r"|\d{1,9}[.)](?=\s|\Z)"
 )
-_NUMBER = r"\A(\d{1,9})(\\*)([.)])(?=\s|\Z)"
-_WRITTEN_COMMENT = "&((?:amp;)*)lt;!--"
 
 
 class StateEntry(NamedTuple):
@@ -136,37 +134,26 @@ def heading_for(doc: Document, name: str) -> str:
 
 
 def section_entries(doc: Document, name: str) -> tuple[StateEntry, ...]:
-    section = find_section(doc, name)
-    if not section:
-        return ()
-    items = (_without_foreign(item) for item in doc.items if section.start <= item.start <= section.end)
-    return tuple(entry for item in items if (entry := _entry(name, item)).words or entry.key)
+    entries = (_entry(name, item) for item in _section_items(doc, name))
+    return tuple(entry for entry in entries if entry.words or entry.key)
 
 
 def nested_entries(doc: Document, name: str) -> list[tuple[StateEntry, str]]:
     """The entries of a section at every depth, each with what it says before its first nested one."""
-    outermost = {entry.start for entry in section_entries(doc, name)}
-    todo = [_without_foreign(item) for item in doc.items if item.start in outermost][::-1]
+    items = _section_items(doc, name)[::-1]
     entries: list[tuple[StateEntry, str]] = []
-    while todo:
-        item = todo.pop()
-        inner = [_without_foreign(nested) for nested in doc.nested(item)]
-        own = _until(item, inner[0].start) if inner else item
-        entries.append((_entry(name, item), _entry(name, own).words))
-        todo += inner[::-1]
+    while items:
+        item = items.pop()
+        inner = doc.nested(item)
+        own = "\n".join(item.text.split("\n")[: inner[0].start - item.start]) if inner else item.text
+        entries.append((_entry(name, item), _entry(name, item._replace(text=own)).words))
+        items += inner[::-1]
     return entries
 
 
-def _without_foreign(item: Item) -> Item:
-    """An entry without the tags below it, such as the end of a fold around the list: they are no words of it."""
-    lines = item.text.split("\n")
-    at = next((at for at, line in enumerate(lines) if at and pattern(_TAG).match(line)), None)
-    return item if at is None else _until(item, item.start + at)
-
-
-def _until(item: Item, line: int) -> Item:
-    text = "\n".join(item.text.split("\n")[: line - item.start]).rstrip()
-    return item._replace(end=item.start + text.count("\n"), text=text, words=words_of(text))
+def _section_items(doc: Document, name: str) -> list[Item]:
+    section = find_section(doc, name)
+    return [item for item in doc.entries if section and section.start <= item.start <= section.end]
 
 
 def _entry(name: str, item: Item) -> StateEntry:
@@ -238,31 +225,18 @@ def section_body(doc: Document, title: str) -> str | None:
 
 def as_text(words: str, *, first: bool = True) -> str:
     """The words so written that nothing in them is taken for Markdown; `plain` gives them back."""
-    safe = pattern(_WRITTEN_COMMENT).sub(r"&amp;\1lt;!--", words) if "&" in words else words
-    safe = safe.replace("<!--", "&lt;!--")
-    if not first:
-        return safe
-    if pattern(_SIGNS).match(safe, _slashes(safe)):
-        return "\\" + safe
-    return pattern(_NUMBER).sub(r"\1\\\2\3", safe, count=1) if safe[:1].isdecimal() else safe
+    safe = words.replace("<!--", "&lt;!--")
+    return "\\" + safe if first and _is_sign(safe) else safe
 
 
 def plain(written: str, *, first: bool = True) -> str:
     """The words that were written so."""
-
-    words = written
-    if "&" in written:
-        words = pattern(_WRITTEN_COMMENT).sub(lambda match: f"&{match[1][4:]}lt;!--" if match[1] else "<!--", written)
-    if not first:
-        return words
-    if written.startswith("\\") and pattern(_SIGNS).match(written, _slashes(written)):
-        return words[1:]
-    number = pattern(_NUMBER).match(words) if words[:1].isdecimal() else None
-    return number[1] + number[2][1:] + words[number.start(3) :] if number and number[2] else words
+    is_escaped = first and written.startswith("\\") and _is_sign(written)
+    return written[is_escaped:].replace("&lt;!--", "<!--")
 
 
-def _slashes(words: str) -> int:
-    return len(words) - len(words.lstrip("\\"))
+def _is_sign(words: str) -> bool:
+    return pattern(_SIGNS).match(words.lstrip("\\")) is not None
 
 
 def same(words: str, other: str) -> bool:
@@ -295,8 +269,7 @@ def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
             if entry.time and not entry.day:
                 line = doc.bare[entry.start - 1]
                 new[entry.start] = line.replace(f"[{entry.time}]", f"[{day.isoformat()} {entry.time}]", 1)
-        if redact("\n".join(filter(None, new.values()))).findings:
-            # What the user wrote long ago must not stop today's decision from being written.
+        if redact("\n".join(filter(None, new.values()))).findings:  # such a line would be refused: it stays as it is
             new = {number: line for number, line in new.items() if not redact(line or "").findings}
     day_line = f"<!-- day: {today.isoformat()} -->"
     if mark:
@@ -305,12 +278,11 @@ def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
     title = next((section for section in doc.sections if section.level == 1), None)
     section = find_section(doc, DECISIONS)
     place = title.start + title.headings - 1 if title else section.start - 1 if section else len(doc.lines)
+    top = (
+        0 if doc.frontmatter is None else doc.blocks[0].end
+    )  # above a comment that is never closed, and would end here
     made = document(doc.path, insert_lines(doc, place, [day_line]))
-    if shape_of(doc) == shape_of(made):
-        return made
-    # A comment that the user never closed would end at our mark, and hide what stands between: the top is above it.
-    top = 0 if doc.frontmatter is None else doc.blocks[0].end
-    return document(doc.path, insert_lines(doc, top, [day_line]))
+    return made if shape_of(doc) == shape_of(made) else document(doc.path, insert_lines(doc, top, [day_line]))
 
 
 def with_lines(doc: Document, new: Mapping[int, str | None]) -> Document:
@@ -334,23 +306,25 @@ def hides_nothing(old: Document, new: Document, name: str) -> bool:
     return shapes[0] == shapes[1]
 
 
-def added(doc: Document, name: str, line: str) -> Document:
-    doc = with_section(doc, name)
-    section = find_section(doc, name)
-    if section is None:
-        raise stuck(doc, name)  # a fence or comment that is never closed hides it
+def with_entry(doc: Document, name: str, line: str) -> Document:
+    doc, section = _with_section(doc, name)
     return document(doc.path, add_bullet(doc, section, line))
 
 
-def with_section(doc: Document, name: str) -> Document:
-    return doc if find_section(doc, name) else document(doc.path, add_section(doc, heading_for(doc, name), []))
+def _with_section(doc: Document, name: str) -> tuple[Document, Section]:
+    if section := find_section(doc, name):
+        return doc, section
+    doc = document(doc.path, add_section(doc, heading_for(doc, name), []))
+    if section := find_section(doc, name):
+        return doc, section
+    raise stuck(doc, name)  # a fence or comment that is never closed hides it
 
 
 def without(doc: Document, entries: Iterable[StateEntry]) -> Document:
     return with_lines(doc, {number: None for entry in entries for number in range(entry.start, entry.end + 1)})
 
 
-def oldest(doc: Document, name: str, most: int) -> tuple[Document, tuple[StateEntry, ...]]:
+def without_oldest(doc: Document, name: str, most: int) -> tuple[Document, tuple[StateEntry, ...]]:
     """The file with no more than so many entries in the section, and the oldest, which leave it."""
     entries = section_entries(doc, name)
     gone = entries[: max(0, len(entries) - most)]
@@ -358,10 +332,9 @@ def oldest(doc: Document, name: str, most: int) -> tuple[Document, tuple[StateEn
 
 
 def with_task(doc: Document, line: str | None) -> Document:
-    doc = with_section(doc, TASK)
-    section, numbers = find_section(doc, TASK), task_lines(doc)
-    is_last = max(numbers, default=0) == len(doc.lines)
-    if section is None or (is_last and not unclosed_fences(list(doc.bare)).isdisjoint(numbers)):
+    doc, section = _with_section(doc, TASK)
+    numbers = task_lines(doc)
+    if not unclosed_fences(list(doc.bare)).isdisjoint(numbers):
         raise stuck(doc, TASK)  # what follows is hidden in a fence that nothing closes, and is not the task
     marker = "- " if numbers and doc.bare[numbers[0] - 1].startswith("- ") else ""
     bare = with_lines(doc, dict.fromkeys(numbers))

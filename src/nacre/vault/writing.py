@@ -6,17 +6,17 @@ history before the file is touched. A batch does this for many files with one re
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
-from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
-from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
+from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation, is_daily
+from nacre.vault.storage import Disk, Storage, is_log
 
 OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
@@ -143,13 +143,13 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
         safe = guarded(text, on_secret)
     if not safe.strip("\n"):
         raise BadInput("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。")
-    op.place(path)
-    data = disk.lines_for(path, safe)
-    before = disk.read_bytes(path) or None  # an empty file is what a killed run left: undo takes it away
+    name = op.place(path)
+    before = op.storage.read(name) or None  # an empty file is what a killed run left: undo takes it away
+    data = disk.lines_after(before or b"", (before or b"")[-1:], safe, path)
     after = (before or b"") + data
     check_limits(op.workspace, path, before, after, op.config.memory)
     change = Change(
-        op.workspace.relative(path),
+        name,
         CREATE if before is None else APPEND,
         disk.hash_of(before),
         disk.digest(after),
@@ -158,7 +158,7 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
         bytes=disk.digest(data),
     )
     op.record([change], [data])
-    return disk.append_bytes(path, data), len(data)
+    return op.storage.append(name, data), len(data)
 
 
 def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bool = False) -> str:
@@ -167,13 +167,10 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
     Only lines that were not in the file before are guarded: what the user wrote long ago does not block an edit elsewhere.
     A daily log is append-only; `log` is for the few commands whose work it is to take something out of one.
     """
-    op.place(path)
+    name = op.place(path)
     if not log and is_log(op.workspace, path):
-        raise BadInput(
-            f"{op.workspace.relative(path)} is a daily log: lines are only ever added to it.",
-            f"{op.workspace.relative(path)} 是每日日志：只能追加内容。",
-        )
-    before = expect(op.workspace, path, read)
+        raise BadInput(f"{name} is a daily log: lines are only ever added to it.", f"{name} 是每日日志：只能追加内容。")
+    before = _expect(op.storage, name, read)
     safe = guard_added(before or b"", data)
     check_limits(op.workspace, path, before, safe, op.config.memory)
     return write_recorded(op, path, before, safe)
@@ -181,38 +178,32 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
 
 def write_recorded(op: Operation, path: Path, before: bytes | None, data: bytes) -> str:
     """Record and write bytes that were guarded, or are the user's own in another form."""
-    if data == before:
-        return disk.digest(data)
-    old = disk.hash_of(before)
-    change = Change(op.workspace.relative(path), CREATE if before is None else REWRITE, old, disk.digest(data))
-    op.record([change], [data] if before is None else [before, data])
-    write_over(op, path, before, data)
+    if data != before:
+        _make(op, Pending(op.workspace.relative(path), before, data))
     return disk.digest(data)
 
 
-def write_over(op: Operation, path: Path, before: bytes | None, data: bytes, *, mode: int | None = None) -> None:
-    """The write itself: a daily log is edited in place, any other file replaced. `mode` is for a new one."""
-    if is_log(op.workspace, path):
-        written = disk.edit_log(op.workspace, path, before or b"", data, mode=mode or disk.PRIVATE)
-    else:
-        written = disk.replace(path, data, disk.hash_of(before), mode=mode)
-    if not written:
-        raise changed_outside(op.workspace.relative(path))
+def remove_file(op: Operation, path: Path, *, read: str) -> None:
+    """Delete a file that is still what was read."""
+    name = op.place(path)
+    _make(op, Pending(name, _expect(op.storage, name, read)))
 
 
-def take_away(op: Operation, path: Path, before: bytes) -> None:
-    """The removal itself. A daily log is emptied, and stays while others may still append to it, or with what they appended."""
-    if not is_log(op.workspace, path):
-        disk.remove(path)
-    elif not disk.edit_log(op.workspace, path, before, b""):
-        raise changed_outside(op.workspace.relative(path))
+def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
+    """Move a file that is still what was read to a place where nothing stands."""
+    name = op.place(path)
+    _make(op, Pending(name, _expect(op.storage, name, read), to=op.place(to)))
 
 
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
     """The file's bytes, when they are what was read; else `ChangedOutside`."""
-    data = disk.read_bytes(path)
+    return _expect(Disk(workspace), workspace.relative(path), read)
+
+
+def _expect(storage: Storage, name: str, read: str | None) -> bytes | None:
+    data = storage.read(name)
     if disk.hash_of(data) != read:
-        raise changed_outside(workspace.relative(path))
+        raise changed_outside(name)
     return data
 
 
@@ -223,79 +214,73 @@ def changed_outside(shown: str) -> ChangedOutside:
     )
 
 
-def is_log(workspace: Workspace, path: Path) -> bool:
-    """Whether the path is a daily log that agents append to."""
-    real = disk.real(path)
-    return real.parent == disk.real(workspace.memory) and bool(DAY_NAME.fullmatch(real.name))
-
-
 # Changes of whole files, one by one or many under one record.
 
 
-class _Pending(NamedTuple):
-    """A change that waits: `to` for a move, `data` for a write, neither for a removal, which needs the file `beside` to have a hash."""
+class Pending(NamedTuple):
+    """A change that waits: a file gets the name `to`, or new `data`, or both; with neither it is removed.
 
-    who: int
-    path: Path
-    read: str | None
-    to: Path | None = None
+    `mode` is for a file that comes back; `beside` is another file, which has to have a hash.
+    """
+
+    name: str
+    before: bytes | None
     data: bytes | None = None
-    beside: tuple[Path, str] | None = None
+    to: str | None = None
+    mode: int | None = None
+    beside: tuple[str, str] | None = None
+
+    def changes(self, storage: Storage) -> list[Change]:
+        """What the record says of it."""
+        read = disk.hash_of(self.before)
+        moved = [] if self.to is None else [Change(self.name, MOVE, read, read, to=self.to)]
+        if self.data is not None:
+            kind = CREATE if self.before is None else REWRITE
+            return [*moved, Change(self.to or self.name, kind, read, disk.digest(self.data))]
+        return moved or [Change(self.name, DELETE, read, None, mode=storage.mode(self.name))]
 
     @property
-    def places(self) -> tuple[Path, ...]:
-        return tuple(place for place in (self.path, self.to, self.beside and self.beside[0]) if place)
+    def contents(self) -> list[bytes]:
+        """What history needs to show it and to take it back."""
+        if self.to is not None and self.data is None:
+            return []
+        return [data for data in (self.before, self.data) if data is not None]
 
-    def check(self, op: Operation) -> tuple[_Pending, Change, list[bytes]]:
-        """The change with its data guarded, its record, and the contents that history needs for it."""
-        for place in self.places:
-            op.place(place)
-        before = self.expect(op)
-        shown = op.workspace.relative(self.path)
-        if self.to is not None:
-            return self, Change(shown, MOVE, self.read, self.read, to=op.workspace.relative(self.to)), []
-        if self.data is not None:
-            data = guard_added(before or b"", self.data)
-            change = Change(shown, CREATE if before is None else REWRITE, self.read, disk.digest(data))
-            return self._replace(data=data), change, [data] if before is None else [before, data]
-        mode = stat.S_IMODE(self.path.stat().st_mode)
-        return self, Change(shown, DELETE, self.read, None, mode=mode), [before or b""]
-
-    def expect(self, op: Operation) -> bytes | None:
-        """The bytes of the file; `ChangedOutside` when it, or what it depends on, is not what was read."""
-        if self.to is not None and os.path.lexists(self.to):
-            raise changed_outside(op.workspace.relative(self.to))
+    def check(self, storage: Storage) -> None:
+        """`ChangedOutside` unless everything is still as it was read. To a daily log others may have appended: that stays."""
         if self.beside:
-            expect(op.workspace, *self.beside)
-        return expect(op.workspace, self.path, self.read)
+            _expect(storage, *self.beside)
+        if self.to is not None and storage.exists(self.to):
+            raise changed_outside(self.to)
+        now = storage.read(self.name)
+        appended = self.to is None and is_daily(self.name) and (now or b"").startswith(self.before or b"")
+        if now != self.before and not appended:
+            raise changed_outside(self.name)
 
-    def make(self, op: Operation) -> None:
+    def make(self, storage: Storage) -> None:
         """The change itself. What was checked before the record is checked again: others may have come meanwhile."""
-        if self.data is not None:
-            if not disk.replace(self.path, self.data, self.read):
-                raise changed_outside(op.workspace.relative(self.path))
-            return
-        before = self.expect(op)
+        self.check(storage)
+        made = True
         if self.to is not None:
-            disk.rename(self.path, self.to)
-        else:
-            take_away(op, self.path, before or b"")
+            storage.move(self.name, self.to)
+        if self.data is not None:
+            made = storage.replace(self.to or self.name, self.data, self.before, mode=self.mode)
+        elif self.to is None:
+            made = storage.remove(self.name, self.before or b"")
+        if not made:
+            raise changed_outside(self.name)
 
 
-def remove_file(op: Operation, path: Path, *, read: str) -> None:
-    """Delete a file that is still what was read."""
-    _make_one(op, _Pending(0, path, read))
+def _make(op: Operation, pending: Pending) -> None:
+    pending.check(op.storage)
+    record(op, [pending])
+    pending.make(op.storage)
 
 
-def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
-    """Move a file that is still what was read to a place where nothing stands."""
-    _make_one(op, _Pending(0, path, read, to))
-
-
-def _make_one(op: Operation, pending: _Pending) -> None:
-    _, change, contents = pending.check(op)
-    op.record([change], contents)
-    pending.make(op)
+def record(op: Operation, pending: Sequence[Pending]) -> None:
+    """Record what is about to be done."""
+    changes = [change for each in pending for change in each.changes(op.storage)]
+    op.record(changes, [data for each in pending for data in each.contents])
 
 
 class Batch:
@@ -307,48 +292,69 @@ class Batch:
     def __init__(self, op: Operation) -> None:
         self.op = op
         self.failed: dict[int, NacreError] = {}
-        self._pending: list[_Pending] = []
-        self._touched: set[Path] = set()
+        self._waiting: list[tuple[int, Pending]] = []
+        self._touched: set[Path | None] = set()
 
     def write(self, who: int, path: Path, data: bytes, *, read: str | None) -> None:
         """Put new bytes into a file that is still what was read (hash; None: it must not exist)."""
-        self._add(_Pending(who, path, read, data=data))
+        self._add(who, path, read, data=data)
 
     def move(self, who: int, path: Path, to: Path, *, read: str) -> None:
         """Move a file that is still what was read to a place where nothing stands."""
-        self._add(_Pending(who, path, read, to))
+        self._add(who, path, read, to=to)
 
     def remove(self, who: int, path: Path, *, read: str, beside: tuple[Path, str] | None = None) -> None:
         """Delete a file that is still what was read, and only while the one `beside` has the bytes of a hash."""
-        self._add(_Pending(who, path, read, beside=beside))
+        self._add(who, path, read, beside=beside)
 
-    def _add(self, pending: _Pending) -> None:
-        if len(self._pending) >= BATCH_SIZE or not self._touched.isdisjoint(pending.places):
+    def _add(
+        self,
+        who: int,
+        path: Path,
+        read: str | None,
+        *,
+        data: bytes | None = None,
+        to: Path | None = None,
+        beside: tuple[Path, str] | None = None,
+    ) -> None:
+        touched = {path, to, beside and beside[0]} - {None}
+        if len(self._waiting) >= BATCH_SIZE or not self._touched.isdisjoint(touched):
             self.carry_out()
-        self._pending.append(pending)
-        self._touched.update(pending.places)
+        if who in self.failed:
+            return
+        op = self.op
+        try:
+            name = op.place(path)
+            before = _expect(op.storage, name, read)
+            pending = Pending(
+                name,
+                before,
+                None if data is None else guard_added(before or b"", data),
+                op.place(to) if to else None,
+                beside=(op.place(beside[0]), beside[1]) if beside else None,
+            )
+            pending.check(op.storage)
+        except NacreError as error:
+            self.failed[who] = error
+            return
+        self._waiting.append((who, pending))
+        self._touched |= touched
 
     def carry_out(self) -> None:
         """Make every change that waits, and make them last."""
-        waiting, self._pending, self._touched = self._pending, [], set()
-        checked: list[tuple[_Pending, Change, list[bytes]]] = []
-        for pending in waiting:
-            try:
-                if pending.who not in self.failed:
-                    checked.append(pending.check(self.op))
-            except NacreError as error:
-                self.failed[pending.who] = error
-        if not checked:
+        waiting = [(who, pending) for who, pending in self._waiting if who not in self.failed]
+        self._waiting, self._touched = [], set()
+        if not waiting:
             return
-        self.op.record([change for _, change, _ in checked], [data for *_, contents in checked for data in contents])
-        with disk.folders_once():
-            for pending, *_ in checked:
+        record(self.op, [pending for _, pending in waiting])
+        with self.op.storage.together():
+            for who, pending in waiting:
                 try:
-                    if pending.who not in self.failed:
-                        pending.make(self.op)
+                    if who not in self.failed:
+                        pending.make(self.op.storage)
                         continue
                 except Locked:
                     raise
                 except NacreError as error:
-                    self.failed[pending.who] = error
+                    self.failed[who] = error
                 self.op.is_whole = False

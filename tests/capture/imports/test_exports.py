@@ -11,9 +11,9 @@ import pytest
 from tests.capture.imports.elsewhere import key, run
 from tests.capture.talks import Desk, Said, at, zulu
 
-from nacre.capture import cursors, importing_exports
-from nacre.capture.importing_exports import ImportReport
-from nacre.capture.sync import sync
+from nacre.capture import cursors
+from nacre.capture import sync as syncing
+from nacre.capture.importing_exports import ImportReport, import_export
 from nacre.errors import BadInput
 from nacre.model.context import Context
 from nacre.sources.consent import begin_pause
@@ -66,7 +66,7 @@ def write(path: Path, *conversations: dict[str, Any]) -> Path:
 
 
 def take(desk: Desk, path: Path, **more: Any) -> ImportReport:
-    return importing_exports.import_export(path, desk.setting("2026-03-09"), **more)
+    return import_export(path, desk.setting("2026-03-09"), **more)
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_dry_run_tells_and_writes_nothing(desk: Desk, export: Path) -> None:
 def test_many_batches_are_one_step_to_undo_and_can_be_imported_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing_exports, "BATCH", 3)
+    monkeypatch.setattr(syncing, "BATCH", 3)
     talks = [
         claude_ai(("2024-05-01 09:00", "user", f"one {n}"), ("2024-05-02 09:00", "user", f"two {n}"), name=f"{n:08}-x")
         for n in range(10)
@@ -147,8 +147,8 @@ def test_many_batches_are_one_step_to_undo_and_can_be_imported_again(
     path = write(desk.home / "export.zip", *talks)
     seen: list[tuple[int, int]] = []
     assert take(desk, path, progress=lambda done, total: seen.append((done, total))).changed == 20
-    assert seen[0] == (3, 20)
-    assert seen[-1] == (20, 20)
+    assert seen[0] == (1, 10)
+    assert seen[-1] == (10, 10)
     first = desk.logs()
     operations = read_history(desk.workspace).operations
     assert [one.command for one in operations] == ["import"]
@@ -202,21 +202,21 @@ def test_an_export_without_conversations_gets_a_sentence(desk: Desk) -> None:
 def test_a_run_that_breaks_off_is_completed_by_the_next(
     desk: Desk, export: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing_exports, "BATCH", 1)
-    calls = 0
+    monkeypatch.setattr(syncing, "BATCH", 1)
+    write_sections, calls = syncing._write, 0
 
-    def breaking(*given: Any, **more: Any) -> Any:
+    def breaking(*given: Any) -> None:
         nonlocal calls
         calls += 1
-        if calls == 4:  # two conversations are looked at first, then written
+        if calls == 2:
             raise KeyboardInterrupt
-        return sync(*given, **more)
+        write_sections(*given)
 
-    monkeypatch.setattr(importing_exports, "sync", breaking)
+    monkeypatch.setattr(syncing, "_write", breaking)
     with pytest.raises(KeyboardInterrupt):
         take(desk, export)
-    assert len(desk.headings()) == 1
-    monkeypatch.setattr(importing_exports, "sync", sync)
+    assert len(desk.headings()) == 2
+    monkeypatch.setattr(syncing, "_write", write_sections)
     take(desk, export)
     assert len(desk.headings()) == 3
     assert take(desk, export).changed == 0

@@ -9,7 +9,7 @@ from tests.capture.imports.elsewhere import key, run
 from tests.capture.talks import Desk
 
 from nacre.capture import importing
-from nacre.config.loading import known_settings, load, user_config_file
+from nacre.config.settings import known_settings, load, user_config_file
 from nacre.errors import BadInput, NotFound
 
 CLASSIC = """

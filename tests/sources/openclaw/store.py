@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -108,19 +106,3 @@ class Store:
 
     def read(self, name: str, before: Reading | None = None, until: dt.datetime | None = None) -> Reading:
         return SOURCE.read(self.found()[name], as_kept(before.mark) if before else None, until)
-
-
-def put_aside(store: Store, name: str, events: Iterable[dict[str, Any]], generation: str) -> Path:
-    """Write what OpenClaw's cold storage writes for a session, and take its events out of the database."""
-    records: list[dict[str, Any]] = [{"kind": "header", "version": 1, "sessionId": name, "generation": generation}]
-    for seq, event in enumerate(events):
-        row = {"seq": seq, "event_json": json.dumps(event, ensure_ascii=False), "created_at": millis(0)}
-        records.append({"kind": "event", "row": row})
-    records.append({"kind": "identity", "row": {"event_id": "x", "seq": 0}})
-    data = zstd.compress("".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in records).encode())
-    folder = store.path.parent.parent / "sessions/cold"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{hashlib.sha256(data).hexdigest()}.jsonl.zst"
-    path.write_bytes(data)
-    store.run("DELETE FROM transcript_events WHERE session_id = ?", name)
-    return path

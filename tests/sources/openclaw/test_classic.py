@@ -139,4 +139,4 @@ def test_public_samples_of_the_form_are_understood(tmp_path: Path) -> None:
     )
     reading = read(SOURCE.read, write(tmp_path / "s.jsonl", data))
     assert said(reading) == [("owner", "Need a quick diagnostic")]
-    assert reading.unknown == 1
+    assert reading.unknown == 0

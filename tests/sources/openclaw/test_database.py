@@ -18,8 +18,7 @@ from tests.sources.steps import said
 from nacre.model.session import Kind
 from nacre.sources import openclaw
 from nacre.sources.openclaw import DATABASE as SOURCE
-from nacre.sources.reading import open_readonly
-from nacre.sources.transcript import Mark, Places, Transcript
+from nacre.sources.transcript import Mark, Places, Transcript, open_readonly
 
 from .store import Store, agent, head, says, user, zstd
 

@@ -10,8 +10,8 @@ import pytest
 from tests.sources.steps import NOON, stamp
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.openclaw import Taker, kind_of_key, owner_ids, session_of
-from nacre.sources.reading import Notes, parse_time
+from nacre.sources.openclaw import kind_of_key, owner_ids, session_of, take
+from nacre.sources.transcript import MALFORMED, Notes, parse_time
 
 OWNER = {"senderIsOwner": True}
 
@@ -26,10 +26,10 @@ def event(role: str, content: object, at: float = 1, **more: Any) -> dict[str, A
 
 
 def taken(*events: dict[str, Any], known: Mapping[str, Any] | None = None) -> Session:
-    notes, take = Notes(), Taker(known or {})
-    for number, one in enumerate(events):
-        assert take(one, parse_time(one.get("timestamp")), number, notes)
-    return session_of(notes, "s", known or {})
+    notes = Notes()
+    for number, entry in enumerate(events):
+        take(known or {}, entry, parse_time(entry.get("timestamp")), str(number), notes)
+    return session_of("s", known or {}, notes)
 
 
 def heard(session: Session) -> list[tuple[str, str]]:
@@ -211,12 +211,11 @@ def test_blocks_are_joined_and_a_message_keeps_its_entrys_id() -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        {"type": "compact"},
         {"type": "message"},
         {"type": "message", "message": "x"},
         {"type": "message", "message": {"role": "user", "content": "no time"}},
-        {"type": "message", "timestamp": stamp(1), "message": {"role": "robot", "content": "x"}},
     ],
 )
-def test_forms_that_are_not_known_are_said_to_be_so(entry: dict[str, Any]) -> None:
-    assert not Taker({})(entry, parse_time(entry.get("timestamp")), 0, Notes())
+def test_a_message_that_is_none_raises(entry: dict[str, Any]) -> None:
+    with pytest.raises(MALFORMED):
+        take({}, entry, parse_time(entry.get("timestamp")), "0", Notes())

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nacre.capture.sections import session_heading
-from nacre.sources.openclaw_scope import database, scope_of
+from nacre.capture.cursors import session_heading
+from nacre.sources.openclaw import database, scope_of
 from nacre.sources.registry import chat_hash
 from nacre.sources.transcript import Places
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -180,10 +180,10 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[\u3400-\u9fff]|[?!？！]")
 def grams(text: str, language: str) -> set[str]:
     """The words and pairs of neighbours of a sentence, digits made alike; where it begins and ends counts too."""
     words = ["<", *("0" if word[0].isdigit() else word for word in _WORD.findall(text.lower())), ">"]
-    found = {*words[1:-1], *(f"{left} {right}" for left, right in itertools.pairwise(words))}
+    result = {*words[1:-1], *(f"{left} {right}" for left, right in itertools.pairwise(words))}
     if language == "zh":
-        found |= {" ".join(words[i : i + 3]) for i in range(len(words) - 2)}
-    return found
+        result |= {" ".join(words[i : i + 3]) for i in range(len(words) - 2)}
+    return result
 
 
 TYPES = ("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP")
@@ -208,27 +208,33 @@ class Weights:
     lasting: tuple[float, ...] = (1.0, 0.0)  # slope and offset that make the odds of passing all tests honest
 
 
-@cache
-def load(language: str, variant: str) -> Weights:
-    """The weights in the package: "full" with embeddings, "bare" without."""
+def read_weights(name: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A file of weights in the package: what it says of itself, and its arrays."""
     import io
 
     import numpy as np
 
-    data = resources.files("nacre.brain.local").joinpath("weights", f"{language}-{variant}.npz").read_bytes()
+    data = resources.files("nacre.brain.local").joinpath("weights", f"{name}.npz").read_bytes()
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         about = json.loads(bytes(stored["about"]).decode("utf-8"))
-        return Weights(
-            {gram: place for place, gram in enumerate(about["vocabulary"])},
-            stored["matrix"].astype(np.float32) * stored["step"].astype(np.float32),
-            stored["bias"].astype(np.float32),
-            stored["center"].astype(np.float32),
-            float(about["scale"]),
-            about["model"],
-            about["corpus"],
-            stored["worth"].astype(np.float32) if "worth" in stored else None,
-            tuple(about["lasting"]),
-        )
+        return about, {key: stored[key].astype(np.float32) for key in stored.files if key != "about"}
+
+
+@cache
+def load(language: str, variant: str) -> Weights:
+    """The weights in the package: "full" with embeddings, "bare" without."""
+    about, arrays = read_weights(f"{language}-{variant}")
+    return Weights(
+        {gram: place for place, gram in enumerate(about["vocabulary"])},
+        arrays["matrix"] * arrays["step"],
+        arrays["bias"],
+        arrays["center"],
+        float(about["scale"]),
+        about["model"],
+        about["corpus"],
+        arrays.get("worth"),
+        tuple(about["lasting"]),
+    )
 
 
 def design(texts: Sequence[str], language: str, weights: Weights, vectors: Array | None) -> Array:

@@ -37,7 +37,7 @@ class Sentence:
 
 def sentences_of(messages: Sequence[Message]) -> list[Sentence]:
     """Every sentence of the owner and the agent. Code, quotations and logs are data, not what somebody says."""
-    found: list[Sentence] = []
+    result: list[Sentence] = []
     asked_by = Speaker.OWNER
     for turn, message in enumerate(messages):
         if message.speaker is not Speaker.AGENT:
@@ -47,8 +47,8 @@ def sentences_of(messages: Sequence[Message]) -> list[Sentence]:
         texts = sentences(own_words(message.text, typed=message.speaker is Speaker.OWNER))
         for place, text in enumerate(texts):
             to_owner = asked_by is Speaker.OWNER
-            found.append(Sentence(text, message.speaker, turn, place, len(texts), message.id, to_owner))
-    return found
+            result.append(Sentence(text, message.speaker, turn, place, len(texts), message.id, to_owner))
+    return result
 
 
 def context(session: Sequence[Sentence], judged: Sequence[Judged]) -> npt.NDArray[np.float32]:
@@ -69,15 +69,15 @@ def context(session: Sequence[Sentence], judged: Sequence[Judged]) -> npt.NDArra
         answers = bool(before) and session[before[0]].speaker != speaker
         agreed, corrected = chance(after, "agree"), chance(after, "correct")
         for place in places:
-            one = session[place]
+            sentence = session[place]
             rows.append(
                 (
                     speaker is Speaker.OWNER,
                     number == 0,  # first turn
                     number == len(turns) - 1,  # last turn
-                    one.place / max(one.of - 1, 1),
-                    one.place == one.of - 1,
-                    one.of == 1,  # alone in its message
+                    sentence.place / max(sentence.of - 1, 1),
+                    sentence.place == sentence.of - 1,
+                    sentence.of == 1,  # alone in its message
                     asked if answers else 0.0,
                     agreed,
                     corrected,
@@ -96,8 +96,8 @@ def _said_before(place: int, judged: Sequence[Judged]) -> float:
     mine = judged[place]
     if mine.vector is None:
         return 0.0
-    earlier = (one for one in judged[max(0, place - NEAR) : place] if one.language == mine.language)
-    return max((float(mine.vector @ one.vector) for one in earlier if one.vector is not None), default=0.0)
+    earlier = (other for other in judged[max(0, place - NEAR) : place] if other.language == mine.language)
+    return max((float(mine.vector @ other.vector) for other in earlier if other.vector is not None), default=0.0)
 
 
 # Whether a sentence of a session is worth a line in the day's log.
@@ -109,7 +109,7 @@ def inputs(judged: Judged, around: npt.NDArray[np.float32], center: npt.NDArray[
     """One sentence as numbers: embedding, structure, the odds of every label, what stands around it, and 1."""
     import numpy as np
 
-    odds = np.concatenate([np.log(np.clip(one, 1e-3, 1.0)) * 0.3 for one in judged.odds.values()])
+    odds = np.concatenate([np.log(np.clip(chances, 1e-3, 1.0)) * 0.3 for chances in judged.odds.values()])
     vector = np.zeros(0, np.float32) if judged.vector is None else (judged.vector - center) * VECTOR_SCALE
     # Whose words they are changes what everything else means, so the odds count once for each speaker.
     mine = odds * around[0]
@@ -121,13 +121,13 @@ def worth(session: Sequence[Sentence], judged: Sequence[Judged]) -> list[float]:
     import numpy as np
 
     around = context(session, judged)
-    found: list[float] = []
-    for place, one in enumerate(judged):
-        weights = classifier.load(one.language, "bare" if one.vector is None else "full")
+    chances: list[float] = []
+    for place, labels in enumerate(judged):
+        weights = classifier.load(labels.language, "bare" if labels.vector is None else "full")
         assert weights.worth is not None
-        score = float(inputs(one, around[place], weights.center) @ weights.worth)
-        found.append(float(1 / (1 + np.exp(-score))))
-    return found
+        score = float(inputs(labels, around[place], weights.center) @ weights.worth)
+        chances.append(float(1 / (1 + np.exp(-score))))
+    return chances
 
 
 # What must be written nowhere: what the user asks not to keep, and everything that repeats it.
@@ -145,22 +145,24 @@ def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int
     """
     hidden: set[int] = set()
     private: set[int] = set()
-    owner_turns = sorted({one.turn for one in session if one.speaker is Speaker.OWNER})
-    for place, (one, labels) in enumerate(zip(session, judged, strict=True)):
+    owner_turns = sorted({sentence.turn for sentence in session if sentence.speaker is Speaker.OWNER})
+    for place, (sentence, labels) in enumerate(zip(session, judged, strict=True)):
         chance = labels.chance("act", "offrecord")
-        felt = chance > SURE and not forbids_things(one.text)
+        felt = chance > SURE and not forbids_things(sentence.text)
         if felt:
             private.add(place)
-        if one.speaker is Speaker.OWNER and ((felt and chance > CERTAIN) or asks_for_privacy(one.text)):
+        if sentence.speaker is Speaker.OWNER and ((felt and chance > CERTAIN) or asks_for_privacy(sentence.text)):
             hidden |= _covered(place, session, judged, owner_turns)
     elsewhere = Counter(
-        token for place, one in enumerate(session) if place not in hidden for token in set(tokens(one.text))
+        token for place, sentence in enumerate(session) if place not in hidden for token in set(tokens(sentence.text))
     )
     owners = (session[place].text for place in hidden if session[place].speaker is Speaker.OWNER)
     # Words of what was hidden that hardly occur in the rest: names, numbers, the matter itself.
     telling = {token for text in owners for token in tokens(text) if _weight(token) and elsewhere[token] <= 3}
     repeats = {
-        place for place, one in enumerate(session) if sum(map(_weight, telling & set(tokens(one.text)))) >= ENOUGH
+        place
+        for place, sentence in enumerate(session)
+        if sum(map(_weight, telling & set(tokens(sentence.text)))) >= ENOUGH
     }
     return hidden | repeats | private
 
@@ -176,7 +178,9 @@ def _covered(place: int, session: Sequence[Sentence], judged: Sequence[Judged], 
             back = 0  # the rest of its message tells what is meant
     begin = owner_turns[max(number - back, 0)]
     later = owner_turns[number + 1 + forward :]
-    return {at for at, one in enumerate(session) if begin <= one.turn and (not later or one.turn < later[0])}
+    return {
+        at for at, sentence in enumerate(session) if begin <= sentence.turn and (not later or sentence.turn < later[0])
+    }
 
 
 def _weight(token: str) -> int:

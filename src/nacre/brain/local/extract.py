@@ -335,13 +335,13 @@ def _fills(item: _Item, session: Sequence[_Item]) -> bool:
 def _bullet(line: _Line, session: Sequence[_Item]) -> Bullet:
     first, last = line.items[0], line.items[-1]
     language = first.language
-    told = list(line.items)
+    parts = list(line.items)
     if first.of_owner and first.sentence.place > 0 and starts_with_pronoun(first.text, language):
         before = session[first.place - 1]  # says who "she" is, or what "it" is
         long = len(before.text) >= (5 if before.language == "zh" else 15)
         if long and before.usable and before.act not in ("agree", "question"):
-            told.insert(0, before)
-    text = joined([tidy(item.text, item.language) for item in told], language)
+            parts.insert(0, before)
+    text = joined([tidy(item.text, item.language) for item in parts], language)
     question = first.question
     starts = first.of_owner and first.sentence.place == 0
     if starts and question and question.usable and (first.needs_context >= 0.35 or is_only_when(first.text)):

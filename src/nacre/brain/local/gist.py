@@ -85,12 +85,12 @@ def summary(text: str, judge: Judge | None) -> Gist:
     title, body = _split_title(bare)
     body = _shortened(body)
     said = _utterances(body)
-    language = language_of(" ".join(one.text for one in said[:200]) or title)
+    language = language_of(" ".join(remark.text for remark in said[:200]) or title)
     plain = without_speakers(body)
     tags = [tag for tag in tags_of(f"# {title}\n\n{plain}", 6 + len(_NO_TAGS)) if tag not in _NO_TAGS]
     if said:
         chosen = _of_substance(said) if len(said) <= FEW else _chosen(said, _weights(said, judge))
-        lines = [_line(one.text) for one in chosen]
+        lines = [_line(remark.text) for remark in chosen]
     else:
         lines = _any_lines(plain)
     return Gist(title or "checkpoint", tuple(tags[:6]), tuple(_cut(line, language) for line in lines), language)
@@ -99,8 +99,12 @@ def summary(text: str, judge: Judge | None) -> Gist:
 def _of_substance(said: Sequence[Utterance]) -> list[Utterance]:
     """Without thanks, and without the few words that settle nothing."""
     settled = decisions(said)
-    telling = (one for one in said if _size(one.text) >= (2 * _FEW_WORDS if THANKS.search(one.text) else _FEW_WORDS))
-    return sorted({*telling, *settled}, key=lambda one: one.place) or list(said)
+    telling = (
+        remark
+        for remark in said
+        if _size(remark.text) >= (2 * _FEW_WORDS if THANKS.search(remark.text) else _FEW_WORDS)
+    )
+    return sorted({*telling, *settled}, key=lambda remark: remark.place) or list(said)
 
 
 def rendered(gist: Gist) -> str:
@@ -126,17 +130,16 @@ def _shortened(body: str) -> str:
     """A text that can be read in a moment: of a very long one its beginning, its end, and the lines between with a cue."""
     if len(body) <= _WHOLE:
         return body
-    head, middle, tail = body[: _WHOLE // 3], body[_WHOLE // 3 : -_WHOLE // 3], body[-_WHOLE // 3 :]
-    kept: list[str] = []
-    room = _WHOLE // 3
-    step = max(1, len(middle) // (8 * room))  # a book is sampled evenly, not read to its first third
-    for line in (one[:2000] for one in middle.split("\n")[::step]):
-        if DATED.match(line) or (len(line) > 12 and any(cue.search(line) for cue in _CUES)):
-            kept.append(line)
-            room -= len(line) + 1
+    third = _WHOLE // 3
+    middle: list[str] = []
+    room = third
+    for line in body[third:-third].split("\n"):
+        if DATED.match(line) or (len(line) > 12 and any(cue.search(line[:2000]) for cue in _CUES)):
+            middle.append(line[:2000])
+            room -= len(middle[-1]) + 1
         if room < 0:
             break
-    return "\n".join([head, *kept, tail])
+    return "\n".join([body[:third], *middle, body[-third:]])
 
 
 def _utterances(body: str) -> list[Utterance]:
@@ -149,7 +152,7 @@ def _utterances(body: str) -> list[Utterance]:
             prose = _WRAPPED.sub(lambda match: "" if match.string[match.start() - 1] > "\u3000" else " ", prose)
         texts = [text for text in sentences(prose) if _is_worthy(text, _FEW_WORDS)]
         return [Utterance(text, Speaker.OWNER, place, place) for place, text in enumerate(texts)]
-    found: list[Utterance] = []
+    utterances: list[Utterance] = []
     for number, turn in enumerate(turns):
         by_owner = turn.speaker is Speaker.OWNER
         words = own_words(turn.text, typed=by_owner)
@@ -158,8 +161,8 @@ def _utterances(body: str) -> list[Utterance]:
             if not _is_worthy(text, 1 if by_owner else _FEW_WORDS):
                 continue
             if by_owner or not (demands(text) and reports(text)):  # no rule that stands elsewhere
-                found.append(Utterance(text, turn.speaker, number, len(found), items.get(text, "")))
-    return found
+                utterances.append(Utterance(text, turn.speaker, number, len(utterances), items.get(text, "")))
+    return utterances
 
 
 def _is_worthy(text: str, least: int) -> bool:
@@ -174,7 +177,7 @@ def _size(text: str) -> int:
 def _any_lines(body: str) -> list[str]:
     """The first lines of a text without a sentence: a list of names, a piece of code."""
     lines = (one_line(_MARKS.sub("", line)) for line in _FENCE.sub("", body).splitlines())
-    return [line for line in lines if any(one.isalnum() for one in line)][:LEAST]
+    return [line for line in lines if any(sign.isalnum() for sign in line)][:LEAST]
 
 
 def _line(text: str) -> str:
@@ -196,53 +199,58 @@ def _cut(text: str, language: str) -> str:
 def _weights(said: Sequence[Utterance], judge: Judge | None) -> list[float]:
     """How much each sentence tells: by its cues, and for the likeliest ones by the classifiers."""
     weights: list[float] = []
-    for one in said:
-        weight = sum(1.0 for cue in _CUES if cue.search(one.text))
-        weight += min(len(_FIGURE.findall(one.text)), 3) * 0.3
-        weight += 0.5 if one.speaker is Speaker.OWNER else 0.0
-        weight -= 0.8 if one.asks else 0.0
-        weight -= 1.0 if one.speaker is Speaker.OTHER else 0.0
-        weight -= 0.0 if 6 <= _size(one.text) <= 60 else 0.6
-        weights.append(weight + (0.3 if one.place in (0, len(said) - 1) else 0.0))
+    for remark in said:
+        weight = sum(1.0 for cue in _CUES if cue.search(remark.text))
+        weight += min(len(_FIGURE.findall(remark.text)), 3) * 0.3
+        weight += 0.5 if remark.speaker is Speaker.OWNER else 0.0
+        weight -= 0.8 if remark.asks else 0.0
+        weight -= 1.0 if remark.speaker is Speaker.OTHER else 0.0
+        weight -= 0.0 if 6 <= _size(remark.text) <= 60 else 0.6
+        weights.append(weight + (0.3 if remark.place in (0, len(said) - 1) else 0.0))
     if judge is None:
         return weights
     from nacre.brain.local.dialogue import Sentence, off_record, worth
     from nacre.guard.privacy import asks_for_privacy
 
     # A wish for silence is always among them: what it covers must not be told.
-    settled = {one.place for one in decisions(said)}
+    settled = {remark.place for remark in decisions(said)}
     best = sorted(
         range(len(said)),
         key=lambda place: (not asks_for_privacy(said[place].text), place > 0 and place not in settled, -weights[place]),
     )
     distinct = list({said[place].text: place for place in reversed(best)}.values())[::-1]
     likely = [said[place] for place in sorted(distinct[:_JUDGED])]
-    session = [Sentence(one.text, one.speaker, one.turn, 0, 1, str(one.turn), to_owner=True) for one in likely]
-    judged = judge.read([one.text for one in session])
+    session = [
+        Sentence(remark.text, remark.speaker, remark.turn, 0, 1, str(remark.turn), to_owner=True) for remark in likely
+    ]
+    judged = judge.read([remark.text for remark in session])
     hidden = off_record(session, judged)
-    told = [_NEVER] * len(said)
-    for number, (one, chance) in enumerate(zip(likely, worth(session, judged), strict=True)):
+    final = [_NEVER] * len(said)
+    for number, (remark, chance) in enumerate(zip(likely, worth(session, judged), strict=True)):
         if number not in hidden:
-            told[one.place] = weights[one.place] + 2 * chance
-    return told
+            final[remark.place] = weights[remark.place] + 2 * chance
+    return final
 
 
 def _chosen(said: Sequence[Utterance], weights: Sequence[float]) -> list[Utterance]:
     """The beginning, the best of what was settled, found and left open, then the best of the rest; in the text's order."""
     settled = decisions(said)
     most = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1, 1 + len(settled) + len(_CUES)))
-    ranked = sorted(_of_substance(said), key=lambda one: (-weights[one.place], one.place))
-    first = next((one for one in said if one.speaker is Speaker.OWNER and weights[one.place] > _NEVER), said[0])
+    ranked = sorted(_of_substance(said), key=lambda remark: (-weights[remark.place], remark.place))
+    first = next(
+        (remark for remark in said if remark.speaker is Speaker.OWNER and weights[remark.place] > _NEVER),
+        said[0],
+    )
     leading = [first, *settled]
     for cue in _CUES:
-        with_cue = [one for one in ranked if cue.search(one.text) and weights[one.place] >= 0]
+        with_cue = [remark for remark in ranked if cue.search(remark.text) and weights[remark.place] >= 0]
         # Of what is left open the last word counts: the rest may have been done since.
-        leading += sorted(with_cue[:3], key=lambda one: -one.place)[:1] if cue is _LEFT else with_cue[:1]
+        leading += sorted(with_cue[:3], key=lambda remark: -remark.place)[:1] if cue is _LEFT else with_cue[:1]
     kept: list[tuple[Utterance, set[str]]] = []
-    for one in (*leading, *ranked):
-        words = set(tokens(one.text))
+    for remark in (*leading, *ranked):
+        words = set(tokens(remark.text))
         if len(kept) >= most:
             break
-        if weights[one.place] > _NEVER and not any(len(words & other) >= _SAME * len(words) for _, other in kept):
-            kept.append((one, words))
-    return sorted((one for one, _ in kept), key=lambda one: one.place)
+        if weights[remark.place] > _NEVER and not any(len(words & other) >= _SAME * len(words) for _, other in kept):
+            kept.append((remark, words))
+    return sorted((remark for remark, _ in kept), key=lambda remark: remark.place)

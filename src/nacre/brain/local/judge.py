@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 LARGEST = 64_000_000  # bytes; a file of vectors that is larger is none of ours
 MOST = 8000  # vectors of one model that are kept
-FRESH = 1000  # vectors of this run that are at hand: a line is looked at whole, in pieces, and again when it is offered
 
 
 class VectorCache:
-    """What one workspace's statements mean, by model and text. Derived: the file may be deleted at any time."""
+    """What one workspace's statements mean, by model and text: those of the last run that made any. Derived: the file may be deleted
+    at any time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._wanted: dict[str, Rows] = {}
-        self._fresh: dict[tuple[str, bytes], Vectors] = {}
+        self._used: dict[str, Rows] = {}
+        self._is_saved = True
 
     @cached_property
     def _stored(self) -> dict[str, Rows]:
@@ -59,10 +59,6 @@ class VectorCache:
             return {}
         return stored
 
-    def _get(self, model: str, key: bytes) -> Vectors | None:
-        row = self._stored.get(model, {}).get(key)
-        return self._fresh.get((model, key)) if row is None else row
-
     def embed(self, embedder: Embedder, model: ModelId, texts: Sequence[str]) -> Vectors:
         """The vectors of the texts; only those that are not known are made."""
         import numpy as np
@@ -70,44 +66,33 @@ class VectorCache:
         if not texts:
             return np.empty((0, model.dims), np.float32)
         keys = [_key(text) for text in texts]
-        rows = {key: row for key in keys if (row := self._get(model.hash, key)) is not None}
+        used = self._used.setdefault(model.hash, {})
+        stored = self._stored.get(model.hash, {})
+        rows = {key: row for key in keys if (row := used.get(key, stored.get(key))) is not None}
         if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}:
-            made = dict(zip(new, embedder.embed(model, list(new.values())), strict=True))
-            if len(self._fresh) > FRESH:
-                self._fresh.clear()
-            if len(made) <= FRESH:
-                self._fresh |= {(model.hash, key): row for key, row in made.items()}
-            rows |= made
+            rows |= zip(new, embedder.embed(model, list(new.values())), strict=True)
+            self._is_saved = False
+        used |= rows
+        for key in list(used)[:-MOST]:
+            del used[key]
         return np.stack([rows[key] for key in keys])
 
-    def want(self, model: str, statements: Iterable[tuple[str, Vectors]]) -> None:
-        """Keep these for the next time. What nobody wants is dropped by `save`."""
-        self._wanted.setdefault(model, {}).update((_key(text), vector) for text, vector in statements)
-
-    def carry(self, model: str, texts: Iterable[str]) -> None:
-        """Keep these for the next time, too, as far as they are known already."""
-        for key in map(_key, texts):
-            if (row := self._get(model, key)) is not None:
-                self._wanted.setdefault(model, {})[key] = row
-
     def save(self) -> None:
-        """Put what is wanted on disk, where it differs from what is there. Trouble costs only time, the next time."""
+        """Put on disk what was used, where something of it is new."""
         from io import BytesIO
 
         import numpy as np
 
-        wanted = {model: dict(list(rows.items())[-MOST:]) for model, rows in self._wanted.items() if rows}
-        stored_keys = {model: rows.keys() for model, rows in self._stored.items()}
-        if not wanted or stored_keys == {model: rows.keys() for model, rows in wanted.items()}:
+        if self._is_saved:
             return
         arrays: dict[str, npt.NDArray[np.generic]] = {}
-        for model, rows in wanted.items():
+        for model, rows in self._used.items():
             arrays[f"{model}.keys"] = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
             arrays[f"{model}.rows"] = np.stack(list(rows.values()))
         made = BytesIO()
         np.savez(made, **arrays)  # type: ignore[arg-type]  # numpy's own stub takes a flag of the same form
         disk.write(self._path, made.getvalue())
-        self._stored = wanted
+        self._is_saved = True
 
 
 def _key(text: str) -> bytes:
@@ -165,14 +150,14 @@ class Judge:
     def read(self, texts: Sequence[str]) -> list[Judged]:
         """Judge sentences, each by the classifiers of its language; a great many by structure alone."""
         languages = [language_of(text) for text in texts]
-        found: dict[int, Judged] = {}
+        by_place: dict[int, Judged] = {}
         for language in LANGUAGES:
             places = [place for place, own in enumerate(languages) if own == language]
             for start in range(0, len(places), AT_ONCE):
                 some = places[start : start + AT_ONCE]
                 judged = self._judge([texts[place] for place in some], language, plain=len(texts) > MANY)
-                found |= zip(some, judged, strict=True)
-        return [found[place] for place in range(len(texts))]
+                by_place |= zip(some, judged, strict=True)
+        return [by_place[place] for place in range(len(texts))]
 
     def meant(self, texts: Sequence[str]) -> list[Embedded]:
         """What sentences mean, without judging them: enough to compare what is remembered with something new."""
@@ -213,13 +198,7 @@ class Judge:
             return None
         return self.kept.embed(self._embedder, model, texts) if self.kept else self._embedder.embed(model, texts)
 
-    def keep(self, meant: Iterable[Embedded], texts: Sequence[str] = ()) -> None:
-        """Remember what these mean for the next run, and the texts where that is known; nothing else."""
-        if self.kept is None or not self._models:
-            return
-        every = list(meant)
-        for language, model in self._models.items():
-            own = ((one.text, one.vector) for one in every if one.language == language)
-            self.kept.want(model.hash, ((text, vector) for text, vector in own if vector is not None))
-            self.kept.carry(model.hash, texts)
-        self.kept.save()
+    def save(self) -> None:
+        """Keep what the sentences of this run mean for the next."""
+        if self.kept:
+            self.kept.save()

@@ -141,11 +141,11 @@ def statement(text: str, language: str, vector: npt.NDArray[np.float32] | None =
     lower = text.lower()
     numbers = set(_NUMBER.findall(text))
     if language == "zh":
-        numbers |= {_HAN_DIGITS.get(one, one) for one in _HAN_NUMBER.findall(text)}
-        names = {one.lower() for one in _LATIN.findall(text)}
+        numbers |= {_HAN_DIGITS.get(number, number) for number in _HAN_NUMBER.findall(text)}
+        names = {name.lower() for name in _LATIN.findall(text)}
     else:
         numbers |= {_SPELLED[word] for word in re.findall(r"[a-z]+", lower) if word in _SPELLED}
-        names = {one.lower() for one in _LATIN.findall(text)[1:] if one[0].isupper()}
+        names = {name.lower() for name in _LATIN.findall(text)[1:] if name[0].isupper()}
     return Statement(
         text,
         language,
@@ -153,7 +153,7 @@ def statement(text: str, language: str, vector: npt.NDArray[np.float32] | None =
         frozenset(numbers),
         {unit: number for number, unit in _WITH_UNIT.findall(text)},
         frozenset(names),
-        frozenset(found[:3].lower() for found in _WEEKDAY.findall(text)),
+        frozenset(day[:3].lower() for day in _WEEKDAY.findall(text)),
         vector,
     )
 
@@ -206,8 +206,8 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
         min(len(new.text) / max(len(old.text), 1), 3) / 3,
         min(len(after) / 30, 1),
         min(len(before) / 30, 1),
-        any(one != other for one, other in measures),
-        any(one == other for one, other in measures),
+        any(first != second for first, second in measures),
+        any(first == second for first, second in measures),
         _opposed(old, new),
         from_to,
         change and from_to,
@@ -249,10 +249,10 @@ _SLOT = re.compile(r"([A-Za-z][\w.+-]{0,60}|[\u4e00-\u9fff]{2})\s?[:：]?\s?v?(\
 
 def fills_otherwise(old: Statement, new: Statement) -> bool:
     """Whether both put a number behind the same word, or before the same unit, and not the same number."""
-    before, after = ({word.lower(): number for word, number in _SLOT.findall(one.text)} for one in (old, new))
+    before, after = ({word.lower(): number for word, number in _SLOT.findall(side.text)} for side in (old, new))
     places = [(before[word], after[word]) for word in before if word in after]
     places += [(old.units[unit], new.units[unit]) for unit in old.units if unit in new.units]
-    return any(one != other for one, other in places) and not any(one == other for one, other in places)
+    return any(first != second for first, second in places) and not any(first == second for first, second in places)
 
 
 def _shared(old: Statement, new: Statement, near: list[str]) -> frozenset[str]:
@@ -362,10 +362,10 @@ def _sides(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _words(text: str) -> list[str]:
-    return [one for one in tokens(text) if one not in STOP_WORDS and one not in STOP_HAN]
+    return [word for word in tokens(text) if word not in STOP_WORDS and word not in STOP_HAN]
 
 
-def _way(one: Statement) -> tuple[str, ...]:
+def _way(side: Statement) -> tuple[str, ...]:
     """Whence and whither the first way leads that a statement names."""
-    found = _WAY[one.language].search(one.text)
-    return tuple(part.strip(".,;:，。").lower() for part in found.groups()) if found else ()
+    match = _WAY[side.language].search(side.text)
+    return tuple(part.strip(".,;:，。").lower() for part in match.groups()) if match else ()

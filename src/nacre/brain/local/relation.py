@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
+from nacre.brain.local.classifier import read_weights, softmax
 from nacre.brain.local.likeness import Statement, adds_a_value, compare, is_reversed, shares_a_value, statement
 
 if TYPE_CHECKING:
@@ -51,15 +50,10 @@ class Relation(NamedTuple):
 @cache
 def load(language: str, variant: str) -> Weights:
     """The weights in the package: "full" with embeddings, "bare" without."""
-    import io
-
-    import numpy as np
-
-    data = resources.files("nacre.brain.local").joinpath("weights", f"relation-{language}-{variant}.npz").read_bytes()
-    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-        about = json.loads(bytes(stored["about"]).decode("utf-8"))
-        arrays = {name: stored[name].astype(np.float32) for name in ("matrix", "bias", "mean", "spread")}
-    return Weights(**arrays, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
+    about, arrays = read_weights(f"relation-{language}-{variant}")
+    names = ("matrix", "bias", "mean", "spread")
+    parts = {name: arrays[name] for name in names}
+    return Weights(**parts, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
 
 
 def as_statement(judged: Judged | Embedded) -> Statement:
@@ -70,12 +64,10 @@ def odds(pairs: Sequence[tuple[Statement, Statement]], language: str, weights: W
     """The odds of each relation for (remembered, new) pairs of one language."""
     import numpy as np
 
-    from nacre.brain.local.classifier import softmax
-
     if not pairs:
         return np.zeros((0, len(RELATIONS)), np.float32)
     if weights is None:
-        meant = all(one.vector is not None for pair in pairs for one in pair)
+        meant = all(side.vector is not None for pair in pairs for side in pair)
         weights = load(language, "full" if meant else "bare")
     return softmax(design(pairs, weights) @ weights.matrix + weights.bias)
 
@@ -118,40 +110,29 @@ def _swapped(old: Statement, new: Statement) -> bool:
     return rare(before - after) and rare(after - before)
 
 
-def relations(known: Sequence[Statement], new: Statement) -> list[Relation]:
+def relations(remembered: Sequence[Statement], new: Statement) -> list[Relation]:
     """How a statement stands to the remembered ones nearest to it; the others stand beside it.
 
     What is written half in Chinese and half in English may count as either: across languages words alone are compared.
     """
-    found: list[Relation] = []
+    result: list[Relation] = []
     for own in (True, False):
-        places = _nearest(known, new, own=own)
-        pairs = [(known[place], new) for place in places]
+        places = _nearest(remembered, new, own=own)
+        pairs = [(remembered[place], new) for place in places]
         if not own:
             pairs = [(statement(old.text, "zh"), statement(new.text, "zh")) for old, _ in pairs]
         odd = odds(pairs, new.language if own else "zh")
-        found += [Relation(place, float(row[0]), float(row[1])) for place, row in zip(places, odd, strict=True)]
-    return found
+        result += [Relation(place, float(row[0]), float(row[1])) for place, row in zip(places, odd, strict=True)]
+    return result
 
 
-CLOSE = 0.45  # of meaning or of words in common: statements further apart than this never say the same
-
-
-def are_close(one: Statement, other: Statement) -> bool:
-    """Whether it is worth asking how two statements stand to each other: a glance before the look."""
-    if one.vector is not None and other.vector is not None and one.language == other.language:
-        return float(one.vector @ other.vector) >= CLOSE
-    words, others = one.word_set, other.word_set
-    return len(words & others) >= CLOSE * min(len(words), len(others))
-
-
-def _nearest(known: Sequence[Statement], new: Statement, *, own: bool) -> list[int]:
+def _nearest(remembered: Sequence[Statement], new: Statement, *, own: bool) -> list[int]:
     words = new.word_set
     nearness: dict[int, float] = {}
-    for place, one in enumerate(known):
-        shared = len(words & one.word_set)
-        if (one.language == new.language) is own and (own or shared > 1):
-            both = own and one.vector is not None and new.vector is not None
-            meaning = float(one.vector @ new.vector) if both else 0.0  # type: ignore[operator]
-            nearness[place] = meaning + shared / max(len(words | one.word_set), 1)
+    for place, old in enumerate(remembered):
+        shared = len(words & old.word_set)
+        if (old.language == new.language) is own and (own or shared > 1):
+            both = own and old.vector is not None and new.vector is not None
+            meaning = float(old.vector @ new.vector) if both else 0.0  # type: ignore[operator]
+            nearness[place] = meaning + shared / max(len(words | old.word_set), 1)
     return sorted(nearness, key=lambda place: nearness[place], reverse=True)[:NEAREST]

@@ -126,81 +126,83 @@ class Utterance(NamedTuple):
 
 def decisions(said: Sequence[Utterance]) -> list[Utterance]:
     """The last settlements of the owner, newest first, each followed by what it agrees to or chooses where it needs that."""
-    told: list[Utterance] = []
+    result: list[Utterance] = []
     count = 0
-    for one in reversed(said):
-        if one.speaker is not Speaker.OWNER or one.asks or one in told:
+    for remark in reversed(said):
+        if remark.speaker is not Speaker.OWNER or remark.asks or remark in result:
             continue
-        near = said[max(0, one.place - _LOOKED_BACK) : one.place]
+        near = said[max(0, remark.place - _LOOKED_BACK) : remark.place]
         before = [
-            other for other in near if other.speaker is Speaker.AGENT and one.turn - _DISTANCE <= other.turn < one.turn
+            other
+            for other in near
+            if other.speaker is Speaker.AGENT and remark.turn - _DISTANCE <= other.turn < remark.turn
         ]
-        if not _settles(one, before, near[-1] if near else None):
+        if not _settles(remark, before, near[-1] if near else None):
             continue
-        told += [one, *(other for other in _agreed_to(one, before) if other not in told)]
+        result += [remark, *(other for other in _agreed_to(remark, before) if other not in result)]
         count += 1
         if count == MAX_DECISIONS:
             break
-    return told
+    return result
 
 
-def _settles(one: Utterance, before: Sequence[Utterance], follows: Utterance | None) -> bool:
-    agrees, firmly = bool(_AGREES.match(one.text)), bool(_FIRMLY.search(one.text))
-    if agrees and len(one.text) <= _NOD and not firmly:
+def _settles(remark: Utterance, before: Sequence[Utterance], follows: Utterance | None) -> bool:
+    agrees, firmly = bool(_AGREES.match(remark.text)), bool(_FIRMLY.search(remark.text))
+    if agrees and len(remark.text) <= _NOD and not firmly:
         return False
-    if SETTLED.search(one.text) or _CHOSEN.search(one.text):
+    if SETTLED.search(remark.text) or _CHOSEN.search(remark.text):
         return True
-    if THANKS.search(one.text) or not any(other.turn == one.turn - 1 for other in before):
+    if THANKS.search(remark.text) or not any(other.turn == remark.turn - 1 for other in before):
         return False
     if firmly or agrees:
         return True
-    if follows is None or follows.turn != one.turn:
-        return bool(_picked(one, before)) or _answers_a_choice(one, before)
+    if follows is None or follows.turn != remark.turn:
+        return bool(_picked(remark, before)) or _answers_a_choice(remark, before)
     # "Good. Slack Water." settles with its second sentence.
-    return len(follows.text) <= _NOD and bool(_AGREES.match(follows.text)) and len(one.text) <= _BRIEF
+    return len(follows.text) <= _NOD and bool(_AGREES.match(follows.text)) and len(remark.text) <= _BRIEF
 
 
-def _answers_a_choice(one: Utterance, before: Sequence[Utterance]) -> bool:
+def _answers_a_choice(remark: Utterance, before: Sequence[Utterance]) -> bool:
     last = before[-1]
-    return last.turn == one.turn - 1 and last.asks and bool(_EITHER.search(last.text))
+    return last.turn == remark.turn - 1 and last.asks and bool(_EITHER.search(last.text))
 
 
-def _picked(one: Utterance, before: Sequence[Utterance]) -> list[Utterance]:
+def _picked(remark: Utterance, before: Sequence[Utterance]) -> list[Utterance]:
     """The items of a list that the words choose: by their number, or by a word that stands in one of them alone."""
     listed = [other for other in before if other.number]
     items = [other for other in listed if other.turn == listed[-1].turn]
     if len(items) < 2:
         return []
-    if _ALL.search(one.text):
+    if _ALL.search(remark.text):
         return items[:_ITEMS]
-    numbers = {group.upper() for match in _PICK.finditer(one.text) for group in match.groups() if group}
+    numbers = {group.upper() for match in _PICK.finditer(remark.text) for group in match.groups() if group}
     numbers |= {_NUMBERS[number] for number in numbers if number in _NUMBERS}
     if by_number := [other for other in items if other.number in numbers]:
         return by_number[:_ITEMS]
-    mine = _words(one.text)
+    mine = _words(remark.text)
     shared = [mine & _words(other.text) for other in items]
     alone = [
         other
         for other, words in zip(items, shared, strict=True)
-        if any(sum(word in one for one in shared) == 1 for word in words)
+        if any(sum(word in others for others in shared) == 1 for word in words)
     ]
-    return alone if len(alone) == 1 and len(one.text) <= 2 * _BRIEF else []
+    return alone if len(alone) == 1 and len(remark.text) <= 2 * _BRIEF else []
 
 
-def _agreed_to(one: Utterance, before: Sequence[Utterance]) -> list[Utterance]:
+def _agreed_to(remark: Utterance, before: Sequence[Utterance]) -> list[Utterance]:
     """What a settlement cannot be understood without: the items that it picks, else what was proposed or asked last."""
-    if chosen := _picked(one, before):
+    if chosen := _picked(remark, before):
         return chosen
-    nearest = [other for other in before if other.turn == one.turn - 1]
-    if not nearest or (len(one.text) > _BRIEF and not _AGREES.match(one.text)):
+    nearest = [other for other in before if other.turn == remark.turn - 1]
+    if not nearest or (len(remark.text) > _BRIEF and not _AGREES.match(remark.text)):
         return []
-    if _answers_a_choice(one, before):
+    if _answers_a_choice(remark, before):
         return nearest[-1:]
     stated = [other for other in nearest if not other.asks]
-    if not affirms(one.text):  # a nod does not make a rule of what an agent read somewhere
+    if not affirms(remark.text):  # a nod does not make a rule of what an agent read somewhere
         stated = [other for other in stated if not (demands(other.text) and reports(other.text))]
     # Of several sentences the one that shares words with the answer; else the last, which is what was put to the owner.
-    mine = _words(one.text)
+    mine = _words(remark.text)
     if not (nearest := stated or [other for other in nearest if other.asks]):
         return []
     return [max(nearest, key=lambda other: (len(mine & _words(other.text)), other.place))]
@@ -227,7 +229,7 @@ def outcome(text: str, most: int) -> list[str]:
     for number, turn in enumerate(split_turns(text)[-_LAST_TURNS:]):
         words = own_words(turn.text, typed=turn.speaker is Speaker.OWNER)
         items = list_items(words) if turn.speaker is Speaker.AGENT else {}
-        for one in sentences(words)[:_LOOKED_BACK]:
-            said.append(Utterance(one, turn.speaker, number, len(said), items.get(one, "")))
-    chosen = sorted(decisions(said)[:most], key=lambda one: one.place)
-    return [one.text for one in chosen]
+        for sentence in sentences(words)[:_LOOKED_BACK]:
+            said.append(Utterance(sentence, turn.speaker, number, len(said), items.get(sentence, "")))
+    chosen = sorted(decisions(said)[:most], key=lambda remark: remark.place)
+    return [remark.text for remark in chosen]

@@ -173,7 +173,7 @@ class Piece(NamedTuple):
 
 def pieces(line: str) -> list[Piece]:
     """The statements of a log's line, in order, without what the log put around them."""
-    found: list[Piece] = []
+    result: list[Piece] = []
     said, *outcomes = OUTCOME.split(AGENT.sub("", line))
     asked = bool(_ASKED.match(said))
     for number, text in enumerate((_ASKED.sub("", said), *outcomes)):
@@ -185,8 +185,8 @@ def pieces(line: str) -> list[Piece]:
             stripped = stripped if len(stripped) > 3 else sentence
             own = own_part(stripped)
             if bare := tidy(own or stripped, language):
-                found.append(Piece(bare, language, asked and not agents, agents, stripped != sentence, not own))
-    return found
+                result.append(Piece(bare, language, asked and not agents, agents, stripped != sentence, not own))
+    return result
 
 
 # The reverse check: what would go wrong without a statement, in one sentence drawn from its own structure.
@@ -287,18 +287,24 @@ def _by_kind(text: str, language: str, kind: str) -> str | None:
     if kind == "PEOPLE":
         name = None if chinese else _NAMED.search(text)
         who = name[0] if name else subject or first
-        told = f"the agent would not know who {who} is, or turn to the wrong person", f"助手会不知道{who}是谁、该找谁"
+        consequence = (
+            f"the agent would not know who {who} is, or turn to the wrong person",
+            f"助手会不知道{who}是谁、该找谁",
+        )
     elif kind == "PREF":
-        told = f"the agent would do it another way than the user wants: {first}", f"助手会不按用户的习惯来：{first}"
+        consequence = (
+            f"the agent would do it another way than the user wants: {first}",
+            f"助手会不按用户的习惯来：{first}",
+        )
     elif kind == "LESSON":
-        told = f"the same mistake would be made again: {first}", f"助手会再犯同样的错：{first}"
+        consequence = f"the same mistake would be made again: {first}", f"助手会再犯同样的错：{first}"
     elif subject and (chinese or _VALUE.search(text) or len(first.split()) > 3):
-        told = f"the agent would assume something else about {subject}", f"助手会对“{subject}”作出错误的假设"
+        consequence = f"the agent would assume something else about {subject}", f"助手会对“{subject}”作出错误的假设"
     elif _VALUE.search(text):
-        told = f"the agent would assume otherwise: {first}", f"助手会以为是别的：{first}"
+        consequence = f"the agent would assume otherwise: {first}", f"助手会以为是别的：{first}"
     else:
         return None
-    return told[chinese]
+    return consequence[chinese]
 
 
 _PLACES = frozenset(
@@ -317,8 +323,8 @@ def _verbal(what: str) -> str:
         return " ".join(["do it", *words])
     if first in _THINGS or not first.isalpha():
         return " ".join(["go for", *words])
-    if (found := re.fullmatch(r"(\w{3,}?)(?:(\w)\2)?ing", words[0])) and len(words[0]) > 5:
-        words[0] = found[1] + (found[2] or "")
+    if (gerund := re.fullmatch(r"(\w{3,}?)(?:(\w)\2)?ing", words[0])) and len(words[0]) > 5:
+        words[0] = gerund[1] + (gerund[2] or "")
     elif re.fullmatch(r"\w+(?:sh|ch|x|ss)es", words[0]):
         words[0] = words[0][:-2]
     elif re.fullmatch(r"\w{2,}[^s]s", words[0]):

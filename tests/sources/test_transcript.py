@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.sources.steps import NOON, line, lines, stamp, write
 
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import Notes, follow, list_files, parse_time, time_field
-from nacre.sources.transcript import Mark, Reading
+from nacre.model.session import Kind, Session, Speaker
+from nacre.sources.transcript import Mark, Notes, Reading, follow, list_files, parse_time, time_field
 
 
-def take(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
-    if entry.get("type") in frozenset({"note", "remark"}):
-        return True
-    notes.messages.append(Message(str(start), at or NOON, Speaker.OWNER, str(entry.get("text"))))
-    return True
+def take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
+    if entry.get("type") not in frozenset({"note", "remark"}):
+        notes.add(start, at or NOON, Speaker.OWNER, entry["text"])
+
+
+def session(notes: Notes) -> Session:
+    notes.facts["seen"] = True
+    return notes.session("s", "test", Kind.MAIN)
 
 
 def made(path: Path, mark: Mark | None = None) -> Reading:
-    reading, notes = follow(path, mark, None, take, time=time_field("at", "timestamp"))
-    notes.facts["seen"] = True
-    return replace(reading, session=Session("s", "test", Kind.MAIN, None, tuple(notes.messages)))
+    return follow(path, mark, None, take, session, time=time_field("at", "timestamp"))
 
 
 def texts(reading: Reading) -> list[str]:
@@ -34,7 +33,7 @@ def texts(reading: Reading) -> list[str]:
     return [message.text for message in reading.session.messages]
 
 
-def test_a_kind_that_is_no_word_is_counted_and_never_looked_up(tmp_path: Path) -> None:
+def test_an_entry_that_a_reader_stumbles_over_is_counted_and_passed_over(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", lines({"type": []}, {"type": {}, "text": "x"}, {"role": 7}, {"text": "good"}))
     reading = made(path)
     assert texts(reading) == ["good"]
