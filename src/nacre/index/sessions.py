@@ -44,7 +44,7 @@ _INDEXED, _EXCLUDED, _NOT_A_SESSION = "taken", "left out", "no talk"
 _TABLES = (
     """create table transcripts(
   key text primary key, place text not null, agent text not null, state text not null, made_with text not null,
-  stamp text not null, mark text not null, whole integer not null, told text not null,
+  stamp text not null, mark text not null, whole integer not null, listed text not null,
   session text not null, kind text not null, cwd text not null, chat text not null, begun text, ended text, pauses text not null,
   file integer, messages integer not null, chunks integer not null, lines integer not null, read_at integer not null) without rowid""",
     "create index transcript_file on transcripts(file)",
@@ -67,7 +67,7 @@ class _Row(NamedTuple):
     stamp: str
     mark: str
     whole: bool | int
-    told: str  # what the listing said of its kind and group
+    listed: str  # what the listing said of its kind and group
     session: str
     kind: str
     cwd: str
@@ -242,7 +242,7 @@ class SessionIndex(MemoryIndex):
                 or (before.made_with != self.wanted and (outdated or not unchanged))
                 or before.state == _EXCLUDED
                 or before.cwd.startswith("#")  # a hash: only the transcript can tell whether it is left out
-                or bool(kind and kind != before.told)
+                or bool(kind and kind != before.listed)
                 or before.pauses != exclusions.pauses_between(before.begun, before.ended)
             )
             if anew or not unchanged or not before.whole:
@@ -302,7 +302,7 @@ class SessionIndex(MemoryIndex):
             stamp=" ".join(map(str, transcript.stamp)),
             mark=json.dumps([mark.offset, mark.fingerprint, dict(mark.facts)], ensure_ascii=False),
             whole=reading.whole or session is None,
-            told=_listed_kind(transcript) or (before.told if before else ""),
+            listed=_listed_kind(transcript) or (before.listed if before else ""),
             kind=session.kind.value if session else "",
             begun=begun,
             ended=ended,

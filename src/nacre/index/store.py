@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nacre.config.settings import Config
-from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
+from nacre.errors import IndexUnusable, NoWorkspace, cannot_write
 from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
 from nacre.vault.disk import make_folder
 from nacre.vault.lock import hold
@@ -23,9 +23,8 @@ from nacre.vault.lock import hold
 VERSION = 2
 _NAME = "index.sqlite"
 _LOCK = "making"  # held while the file is made or set aside, never while it is used
-_ATTEMPTS = 6  # at opening and at work, which others disturb by deleting or replacing the file
+_ATTEMPTS = 6  # at work that others disturb by deleting or replacing the file
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_DELETED = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
 # Tables or text are not what we left: swept away by another process just now, or damaged.
 _UNEXPECTED = frozenset({None, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_IOERR})
 Result = TypeVar("Result")
@@ -223,32 +222,26 @@ class Store:
         self._folders.append((folder, file_identity(folder)))
 
     def _open(self) -> sqlite3.Connection:
-        """The file, made if it is not there. A damaged one is set aside; others may delete file and folder meanwhile."""
-        for attempt in range(1, _ATTEMPTS + 1):
-            for folder, identity in self._folders:
-                if file_identity(folder) != identity:
-                    raise NoWorkspace(
-                        f"{folder} was moved or deleted while it was in use.", f"{folder} 在使用过程中被移动或删除。"
-                    )
-            try:
-                make_folder(self.path.parent)
-                if self.path.exists() and self.path.stat().st_size:
-                    return _connect(self.path)
-                # Two who make the file at once would find it locked where SQLite does not wait.
-                with hold(self.path.with_name(_LOCK)):
-                    with contextlib.suppress(FileExistsError):
-                        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-                    return _connect(self.path)
-            except sqlite3.DatabaseError as error:
-                if attempt == _ATTEMPTS or _code(error) not in _DAMAGED | _DELETED:
-                    raise index_error(error, self.path) from error
-                if _code(error) in _DAMAGED:
-                    set_aside(self.path, file_identity(self.path))
-            except (CannotWrite, OSError) as error:
-                cause = error.__cause__ if isinstance(error, CannotWrite) else error
-                if attempt == _ATTEMPTS or not isinstance(cause, FileNotFoundError):
-                    raise cannot_write(self.path.parent, error) if isinstance(error, OSError) else error from cause
-        raise AssertionError("the last attempt returns or raises")
+        """The file, made if it is not there. A damaged one is set aside."""
+        for folder, identity in self._folders:
+            if file_identity(folder) != identity:
+                raise NoWorkspace(
+                    f"{folder} was moved or deleted while it was in use.", f"{folder} 在使用过程中被移动或删除。"
+                )
+        make_folder(self.path.parent)
+        try:
+            # Two who make the file at once would find it locked where SQLite does not wait.
+            is_there = self.path.exists() and self.path.stat().st_size > 0
+            with contextlib.nullcontext() if is_there else hold(self.path.with_name(_LOCK)):
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+                return _connect(self.path)
+        except sqlite3.DatabaseError as error:
+            if _code(error) not in _DAMAGED:
+                raise
+            set_aside(self.path, file_identity(self.path))
+            return self._open()
+        except OSError as error:
+            raise cannot_write(self.path.parent, error) from error
 
     def _same_file(self) -> bool:
         return self._identity is None or file_identity(self.path) == self._identity
@@ -269,9 +262,8 @@ class Store:
             self._forget()
 
     def safely(self, work: Callable[[], Result]) -> Result:
-        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one. Work that
-        failed because another process deleted the file is simply done again. Only
-        if it fails then too, on tables that are always there, is the file held to be damaged."""
+        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one. Work that failed
+        because another process deleted the file is done again; only if it fails then too is the file held to be damaged."""
         failed = False
         for attempt in range(1, _ATTEMPTS + 1):
             used = self._identity
