@@ -325,6 +325,9 @@ class SessionIndex(MemoryIndex):
             stored = db.execute("select read_at from transcripts where key = ?", (row.key,)).fetchone()
             if stored != ((before.read_at,) if before else None):
                 return anew and before is not None  # another process was faster
+            if before and before.file is not None and before.made_with != row.made_with:
+                remove_file(db, before.file)  # nothing of it is as it would be made now
+                before = before._replace(file=None)
             if session and blocks:
                 path, file = _document(db, before.file if before else None, session, row)
                 parts = _parts(self.context, session, path, blocks)
