@@ -106,12 +106,11 @@ def daemon_status(memory: Memory) -> dict[str, Any] | None:
 
 def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
     store = memory.keeper.store
-    live = store.safely(store.live)
-    count = "select count(*) from files where generation = ?"
+    count = "select count(*) from files"
     return {
         "path": str(store.path),
         "bytes": store.path.stat().st_size if store.path.exists() else 0,
-        "files": store.db.execute(count, (live.id,)).fetchone()[0] if live else 0,
+        "files": store.safely(lambda: store.db.execute(count).fetchone()[0]),
         "chunks": memory.passages(),
         "changed": changed,
         "outdated": memory.keeper.outdated(),

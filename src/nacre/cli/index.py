@@ -26,7 +26,7 @@ _collection = click.option("-c", "--collection", multiple=True, hidden=True, exp
 def index(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]:
     """Bring text and vectors up to date with the files and the settings, and wait.
 
-    A changed setting builds a new index beside the old one, which goes on answering. An interrupted run is carried on.
+    After a changed setting what was read before goes on answering until it is read anew. An interrupted run is carried on.
     """
 
     def work(memory: Memory) -> IndexReport:
