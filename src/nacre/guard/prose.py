@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from nacre.guard import values
-from nacre.guard.assignments import GROUPS
+from nacre.guard.assignments import CODE_LABELS, GROUPS, KOREAN_NAME, SCRIPT_NAME
 from nacre.guard.finding import Finding, Findings, Rule, any_of, apply_rules, pattern, rule_rows
-from nacre.guard.labels import CODE_LABELS, KOREAN_NAME, SCRIPT_NAME
 
 ENCRYPTED_WITH = r"\b(?:encrypted|protected|locked|unlocks?|opens?|unlocked|opened|decrypt(?:s|ed)?) (?:with|using|by)\s(?:the\s)?[\"'`]?(?P<value>[^\s\"'`]{5,60})"
 AUTHENTICATOR = r"(?i:\b2fa|\btotp|\bmfa|\bsetup key|\bauthenticator|\botp\b|两步验证|二次验证|双重验证|验证器|动态口令)[^\n]{0,40}?(?<![\w-])((?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|[A-Z2-7]{16,64}|[a-z2-7]{16,64})(?![\w-])"

@@ -11,9 +11,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from nacre.errors import SecretRefused
-from nacre.guard.assignments import HINTS, assignments, commands
+from nacre.guard.assignments import HINTS, assignments, commands, elements, following, pairs, tables
 from nacre.guard.finding import LONG_RUN, MARK, Finding, Findings, Redaction, any_of, joined, lowered, merged, pattern
-from nacre.guard.labels import elements, following, pairs, tables
 from nacre.guard.prose import SCRIPT_HINTS, USED, answers, apposition, awaits, english, other_scripts
 from nacre.guard.sanitise import clean, fold, one_line
 from nacre.guard.tokens import blocks, headers, logins, tokens
