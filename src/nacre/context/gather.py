@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.context.pack import (
     ContextPack,
-    Omitted,
     Packed,
+    Part,
     Piece,
     PieceLine,
     has_content,
@@ -59,7 +59,7 @@ class Gathered(NamedTuple):
     answers: tuple[Piece, ...]
     then: tuple[Piece, ...]
     sessions: tuple[Piece, ...] = ()  # checkpoints, the newest first
-    left: tuple[Omitted, ...] = ()
+    left: tuple[Part, ...] = ()
 
 
 def give(
@@ -84,12 +84,12 @@ def give(
         return ContextPack("", budget, scope, disabled=True)
     place = place_of(memory, project, here) if is_private else SessionProject()
     answers: list[Piece] = []
-    missed: tuple[Omitted, ...] = ()
+    missed: tuple[Part, ...] = ()
     try:
         if query and query.strip():
             answers = pieces_of(memory, hits_for(memory, query, place, mode))
     except (IndexUnusable, CannotWrite, ModelUnusable) as error:  # a session without answers is better than none
-        missed = (Omitted(".nacre/index", 0, 0, 0, str(error).rstrip(".。")),)
+        missed = (Part(".nacre/index", 0, 0, 0, str(error).rstrip(".。")),)
     if is_private:
         gathered = gather_private(memory.opened, place, answers, all_files=all_files, closed=_closed_for(memory))
     else:
@@ -136,9 +136,9 @@ def pieces_of(memory: Memory, hits: tuple[Hit, ...], superseded: Superseded | No
     def texts() -> dict[str, str]:
         """The whole passages that hits are snippets of, by the id of the hit."""
         rows = store.db.execute(
-            "select c.key, c.text from chunks c join files f on f.id = c.file where f.generation = ? and c.key in "
+            "select c.key, c.text from chunks c join files f on f.id = c.file where c.key in "
             f"({', '.join('?' * len(hits))})",
-            ((store.live() or memory.keeper.current()).id, *(hit.id for hit in hits)),
+            tuple(hit.id for hit in hits),
         )
         return dict(rows.fetchall())
 
@@ -224,7 +224,7 @@ def pack_context(gathered: Gathered, budget: int, scope: str, project: str | Non
         kept = next((some for some in shorter(sessions) if not {*chosen, *some} & attempt(chosen, some).cut), ())
     packed = attempt(chosen, kept)
     dropped = [piece for piece in missing(packed) if piece not in chosen]
-    omitted = (left_out(piece, no_room(budget)) for piece in (*dropped, *sessions[len(kept) :]))
+    omitted = (left_out(piece.path, piece.lines, no_room(budget)) for piece in (*dropped, *sessions[len(kept) :]))
     return ContextPack(packed.text, budget, scope, packed.parts, (*left, *packed.left, *omitted), project)
 
 
@@ -262,9 +262,10 @@ def gather_shared(memory: Memory, answers: Sequence[Piece] = ()) -> Gathered:
     sql, values = condition(memory.scope, Filters(), days[0] if memory.clock.fixed else None)
     query = (
         "select f.path, c.first, c.last, c.heading, c.text, c.date, c.time, c.audience from chunks c join files f on f.id = c.file"
-        f" where f.generation = ? and {sql} and (c.audience = '*' or c.date in (?, ?)) order by f.path, c.position"
+        f" where {sql} and (c.audience = '*' or c.date in (?, ?)) order by f.path, c.position"
     )
-    rows = store.safely(lambda: store.db.execute(query, (memory.keeper.current().id, *values, *days)).fetchall())
+    store.safely(memory.keeper.current)
+    rows = store.safely(lambda: store.db.execute(query, (*values, *days)).fetchall())
     own = [row for row in rows if row[-1] != "*"]
     own.sort(key=lambda row: (row[5], (row[6] or "").zfill(5)), reverse=True)
     lines: dict[str, list[PieceLine]] = {}  # by file; neighbours that overlap say nothing twice

@@ -219,7 +219,8 @@ def _clean_index(context: ForgetContext, words: Words) -> bool:
     for old in store.path.parent.glob(f"{store.path.name}.damaged-*"):
         disk.remove(old)
     with contextlib.suppress(sqlite3.Error, NacreError):
-        store.safely(lambda: store.scrub(index.current()))
+        store.safely(index.current)
+        store.safely(store.scrub)
         store.db.execute("vacuum")
         store.db.execute("pragma wal_checkpoint(truncate)").fetchall()
         if not any(traces_in(path, words) for path in store.path.parent.glob(f"{store.path.name}*")):

@@ -301,8 +301,9 @@ def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple
 def _by_id(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[Target, ...]:
     """By the id of a search hit, of a ledger entry, or of a bullet in the provenance."""
     index = context.keeper()
-    query = "select f.path, c.first, c.last from chunks c join files f on f.id = c.file where c.key = ? and c.generation = ?"
-    hit = index.store.safely(lambda: index.store.db.execute(query, (text, index.current().id)).fetchone())
+    query = "select f.path, c.first, c.last from chunks c join files f on f.id = c.file where c.key = ?"
+    index.store.safely(index.current)
+    hit = index.store.safely(lambda: index.store.db.execute(query, (text,)).fetchone())
     if hit:
         path, first, last = hit
         if inside := lines_at(lines.of(path), first, last):
