@@ -79,11 +79,7 @@ class Thing:
         if self.kind == "file":
             self.noted = min(self.touched, now) if self.noted is None else self.noted
             return self.noted
-        if not self.kind.endswith("day"):
-            return self.time
-        if self.noted is None and self.touched - self.touched % DAY == midnight:
-            self.noted = self.touched
-        return min(midnight + DAY - 1 if self.noted is None else self.noted, now)
+        return min(midnight + DAY - 1, now) if self.kind.endswith("day") else self.time
 
 
 class Year:
@@ -196,9 +192,7 @@ class Year:
     def follow_the_rules(self, thing: Thing) -> None:
         hot, warm, gist, forget, delete = SECONDS[self.which]
         begun = thing.begun(self.now)
-        # Where only the file time tells, what was read long before it was another file by this name.
-        earliest = begun - DAY if thing.kind == "file" else 0
-        told = Counter(at for stem, at, _ in self.told if stem == thing.stem and at >= earliest)
+        told = Counter(at for stem, at, _ in self.told if stem == thing.stem)
         is_new = any((thing.stem, at, "get") in self.told for at in told - thing.counted)
         thing.counted = told
         age = self.now - max([begun, *told])
