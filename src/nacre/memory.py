@@ -279,34 +279,29 @@ class Indexes:
             return corpora
         if self.sessions is None:
             raise BadInput(
-                'Sessions are not indexed; "nacre config set --user corpus.sessions true" turns it on.',
-                "会话未被索引；运行“nacre config set --user corpus.sessions true”即可开启。",
+                'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
+                "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
             )
         return [*corpora, self.sessions]
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
-        """Bring the text up to date. A new generation takes over at once when no vectors are to be made."""
-
-        def work(corpus: MemoryIndex) -> TextReport:
-            report = corpus.rebuild(progress, every_file=full)
-            if not self.memory[1].chosen[0]:
-                corpus.finish()
-            return report
-
-        report, *others = [corpus.store.safely(partial(work, corpus)) for corpus in self._all]
+        """Bring the text up to date with the files and the settings."""
+        corpora = self._all
+        report, *others = [
+            corpus.store.safely(partial(corpus.rebuild, progress, every_file=full)) for corpus in corpora
+        ]
         report.sessions = others[0] if others else None
         if not self.opened.config.index.sessions:
             index.sessions.delete_sessions_index(self.opened.workspace)
         return report
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
-        """Make the vectors that are missing, then let what was built take over."""
+        """Make the vectors that are missing."""
         embedder, reason = self.memory[1].chosen
 
         def work(corpus: MemoryIndex) -> int:
-            corpus.current()
+            corpus.rebuild()
             count = index.embedding.fill(corpus.store, embedder, progress=progress) if embedder else 0
-            corpus.finish()
             index.embedding.prune(corpus.store)
             return count
 
@@ -314,17 +309,14 @@ class Indexes:
         try:
             return IndexReport(None, sum(corpus.store.safely(partial(work, corpus)) for corpus in indexes), reason)
         except ModelUnusable as error:
-            for corpus in indexes:
-                corpus.store.safely(corpus.finish)
             return IndexReport(reason=str(error))
 
     def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
         """How many files and transcripts differ from the index, and how many passages have no vector yet; `files` are those of
         memory, where they were listed already."""
         store, embedder = self.memory[0].store, self.memory[1].chosen[0]
-        live = store.safely(store.live)
         files = list(memory_files(self.opened.workspace, self.opened.config)) if files is None else files
-        changed = index.freshness.count_changed(store, live, files) if live else len(files)
+        changed = store.safely(lambda: index.freshness.count_changed(store, files))
         if self.sessions:
             changed += self.sessions[0].store.safely(self.sessions[0].count_changed)
         if embedder is None:
@@ -588,9 +580,7 @@ class Memory:
 
     def passages(self) -> int:
         store = self.keeper.store
-        live = store.safely(store.live)
-        query = "select count(*) from chunks where generation = ?"
-        return int(store.db.execute(query, (live.id,)).fetchone()[0]) if live else 0
+        return int(store.safely(lambda: store.db.execute("select count(*) from chunks").fetchone()[0]))
 
     def files(self) -> list[MemoryFile]:
         """Every file of memory, with its path, size and layer."""
@@ -666,7 +656,8 @@ class Memory:
         scope = self.scope
         if bare.startswith("#"):
             keeper = self.keeper
-            place = keeper.store.safely(lambda: search.read.place_of_id(keeper.store, keeper.current(), scope, bare))
+            keeper.store.safely(keeper.current)
+            place = keeper.store.safely(lambda: search.read.place_of_id(keeper.store, scope, bare))
             if place:
                 bare, first, last = place
                 count = count or (None if start or start_line else last - first + 1)
@@ -676,7 +667,9 @@ class Memory:
             place_in_session = sessions, bare, start, count, self.clock.fixed
             if excerpt := sessions.store.safely(lambda: search.read.read_session(*place_in_session)):
                 return excerpt
-        seen = (self.keeper.store, self.keeper.current()) if scope.group is not None else None
+        if scope.group is not None:
+            self.keeper.current()
+        seen = self.keeper.store if scope.group is not None else None
         excerpt = search.read.read_lines(self.opened, bare, start, count, seen)
         if scope.group is None and via:
             extent = excerpt.start_line, excerpt.end_line

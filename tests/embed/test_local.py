@@ -114,8 +114,8 @@ def test_a_damaged_model_is_a_sentence_and_installing_again_mends_it(
 
 def test_nothing_heavy_is_loaded_before_a_text_is_embedded() -> None:
     program = (
-        "import sys, nacre.embed.models, nacre.embed.install, nacre.embed.choose, nacre.config\n"
-        "nacre.embed.choose.choose(nacre.config.Config())[0]\n"
+        "import sys, nacre.embed.models, nacre.embed.install, nacre.embed.choose, nacre.config.settings\n"
+        "nacre.embed.choose.choose(nacre.config.settings.Config())[0]\n"
         "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'httpx2'} & set(sys.modules)\n"
         "sys.exit(f'loaded: {heavy}' if heavy else 0)"
     )

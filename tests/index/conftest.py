@@ -14,7 +14,7 @@ import pytest
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.index.freshness import MemoryIndex, TextReport, update
-from nacre.index.store import Generation, Store, index_file, wanted_settings
+from nacre.index.store import Store, index_file
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault.files import memory_files
@@ -40,12 +40,8 @@ class Indexed:
         self.config = config or Config()
         self.store = Store(path or index_file(workspace.index))
 
-    @property
-    def generation(self) -> Generation:
-        return self.store.building(wanted_settings(self.config))
-
     def update(self, **more: Any) -> TextReport:
-        return update(self.store, self.generation, memory_files(self.workspace, self.config), **more)
+        return update(self.store, self.config, memory_files(self.workspace, self.config), **more)
 
     def write(self, path: str, text: str) -> Path:
         full = self.workspace.root / path
@@ -57,30 +53,25 @@ class Indexed:
         return self.store.db.execute(query, values).fetchall()
 
     def texts(self) -> list[str]:
-        query = "select c.text from chunks c join files f on f.id = c.file where c.generation = ? order by f.path, c.position"
-        return [row[0] for row in self.rows(query, self.generation.id)]
+        query = "select c.text from chunks c join files f on f.id = c.file order by f.path, c.position"
+        return [row[0] for row in self.rows(query)]
 
     def dump(self) -> dict[str, object]:
         """Everything in the index but numbers and times that may differ from one run to the next."""
-        one = self.generation
-        words = one.words
-        self.store.db.execute(f"insert into {words}({words}) values('integrity-check')")
+        self.store.db.execute("insert into words(words) values('integrity-check')")
         assert self.rows("pragma integrity_check") == [("ok",)]
         place = "from chunks c join files f on f.id = c.file"
         return {
-            "files": self.rows(
-                "select path, layer, size, mtime, inode, hash from files where generation = ? order by path", one.id
-            ),
+            "files": self.rows("select path, layer, made_with, size, mtime, inode, hash from files order by path"),
             "chunks": self.rows(
                 "select f.path, c.position, c.first, c.last, c.heading, c.context, c.text, c.key, c.layer, c.date, c.time, c.session,"
-                f" c.project, c.audience, c.label, c.tags {place} where c.generation = ? order by f.path, c.position",
-                one.id,
+                f" c.project, c.audience, c.label, c.tags {place} order by f.path, c.position",
             ),
             "words": self.rows(
-                f"select f.path, c.position, w.body, w.heading from {words} w left join chunks c on c.id = w.rowid"
+                "select f.path, c.position, w.body, w.heading from words w left join chunks c on c.id = w.rowid"
                 " left join files f on f.id = c.file order by f.path, c.position"
             ),
-            "terms": self.rows(f"select * from {words}_terms"),
+            "terms": self.rows("select * from words_terms"),
             "passages": self.rows(
                 "select f.path, c.position, p.position, p.hash from passages p left join chunks c on c.id = p.chunk"
                 " left join files f on f.id = c.file order by f.path, c.position, p.position"

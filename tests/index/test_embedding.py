@@ -126,21 +126,6 @@ def test_going_back_to_the_old_model_halfway_costs_nothing_and_leaves_nothing(
     assert by_model(notes) == {"latin-one": 42, "han-one": 2}
 
 
-def test_passages_without_a_chunk_or_cut_differently_do_not_hold_it_up(notes: Any, fake_embedder: Any) -> None:
-    db = notes.store.db
-    db.execute("insert into passages(chunk, position, hash) values(99999, 0, x'00')")
-    (chunk,) = notes.rows("select id from chunks where text like 'The service 12 %'")[0]
-    db.execute("update passages set hash = x'01' where chunk = ?", (chunk,))
-    db.execute("insert into passages(chunk, position, hash) values(?, 7, x'02')", (chunk,))
-    embedder = fake_embedder()
-    embedding.fill(notes.store, embedder)
-    batch = embedding.batch_for(notes.store, embedder)
-    assert embedding.waiting_count(db, batch) == 0
-    assert notes.rows("select count(*) from passages where chunk = 99999") == [(0,)]
-    assert notes.rows("select position from passages where chunk = ?", chunk) == [(0,)]
-    assert by_model(notes)["latin-one"] == 42
-
-
 def test_a_file_that_changed_while_its_text_was_embedded_is_embedded_again(notes: Any, fake_embedder: Any) -> None:
     embedder = fake_embedder()
     real = embedder.embed
@@ -162,7 +147,7 @@ def test_a_file_that_changed_while_its_text_was_embedded_is_embedded_again(notes
     assert rows == [(1,)]
 
 
-def test_a_new_generation_reuses_the_vectors_of_texts_that_stayed_the_same(
+def test_a_changed_setting_reuses_the_vectors_of_texts_that_stayed_the_same(
     notes: Any, indexed: Any, fake_embedder: Any
 ) -> None:
     embedder = fake_embedder()
@@ -172,6 +157,5 @@ def test_a_new_generation_reuses_the_vectors_of_texts_that_stayed_the_same(
     keeper.rebuild()
     embedder.asked = 0
     embedding.fill(notes.store, embedder)
-    keeper.finish()
     assert embedder.asked == 0
     assert notes.rows("select count(*) from passages where batch is null") == [(0,)]

@@ -21,7 +21,7 @@ from nacre.config.settings import Config, IndexSettings
 from nacre.errors import CannotRead, IndexUnusable
 from nacre.index import freshness as updating
 from nacre.index import store
-from nacre.index.store import VERSION, Store, index_file, wanted_settings
+from nacre.index.store import VERSION, Store, index_file
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.files import memory_files
@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_indexed(indexed:
     index.write("memory/a.md", "text\n")
     found = list(memory_files(index.workspace, index.config))
     gone = found[0]._replace(path="memory/gone.md", full="/nonexistent/gone.md")
-    report = updating.update(index.store, index.generation, [*found, gone])
+    report = updating.update(index.store, index.config, [*found, gone])
     assert report.unreadable == ["memory/gone.md"]
     assert index.texts() == ["text"]
 
@@ -181,9 +181,8 @@ def test_an_older_read_never_replaces_what_another_process_read_later(indexed: A
     stale = next(iter(memory_files(index.workspace, index.config))), time.time_ns(), b"old\n"
     path.write_text("new and longer\n", encoding="utf-8")
     index.update()
-    generation = index.generation
     with index.store.writing() as db:
-        updating._store_file(db, generation, *stale, updating.TextReport())
+        updating._store_file(db, index.config, *stale, updating.TextReport())
     assert index.texts() == ["new and longer"]
 
 
@@ -196,7 +195,7 @@ def test_a_file_that_came_back_while_we_looked_is_not_removed(indexed: Any) -> N
         index.update(every_file=True)
         yield from ()
 
-    updating.update(index.store, index.generation, nothing_found_while_another_reads())
+    updating.update(index.store, index.config, nothing_found_while_another_reads())
     assert index.texts() == ["text"]
 
 
@@ -303,13 +302,13 @@ def _older(path: Path) -> None:
 
 def _without_words(path: Path) -> None:
     db = sqlite3.connect(path)
-    db.execute("drop table words_1")
+    db.execute("drop table words")
     db.close()
 
 
 def _words_unreadable(path: Path) -> None:
     db = sqlite3.connect(path, isolation_level=None)
-    db.execute("update words_1_data set block = zeroblob(20)")
+    db.execute("update words_data set block = zeroblob(20)")
     db.close()
 
 
@@ -331,8 +330,7 @@ def test_a_damaged_index_is_set_aside_and_built_again(
 
     def work() -> dict[str, object]:
         again.update(every_file=True)
-        words = again.generation.words
-        again.rows(f"select rowid from {words} where {words} match '\"note\"'")
+        again.rows("select rowid from words where words match '\"note\"'")
         made: dict[str, object] = again.dump()
         return made
 
@@ -372,9 +370,9 @@ def test_a_deleted_index_folder_is_built_again_under_an_open_keeper(indexed: Any
     for _ in range(4):
         keeper.current()
     shutil.rmtree(workspace.index)
-    live = index.store.safely(keeper.current)
+    index.store.safely(keeper.current)
     assert index.texts() == ["text"]
-    assert index.rows(f"select count(*) from {live.words}") == [(1,)]
+    assert index.rows("select count(*) from words") == [(1,)]
     keeper.close()
 
 
@@ -398,79 +396,70 @@ def test_an_index_deleted_in_the_middle_of_an_update_is_built_again(
     keeper.close()
 
 
-def test_a_changed_setting_is_built_beside_and_the_old_answers_until_it_is_finished(
-    indexed: Any, workspace: Workspace
+def test_after_a_changed_setting_the_old_chunks_answer_until_a_file_is_read_again(
+    indexed: Any, workspace: Workspace, tmp_path: Path, settled: None
 ) -> None:
     first = indexed()
-    first.write("memory/a.md", "\n\n".join(f"Paragraph {number} says something of its own." for number in range(60)))
-    old = memory_index(workspace, first.config, first.store)
-    answered = old.current()
+    for name in ("a", "b"):
+        text = "\n\n".join(f"Paragraph {number} of {name} says something of its own." for number in range(60))
+        first.write(f"memory/{name}.md", text)
+    first.update()
+    before = first.texts()
     config = Config(index=IndexSettings(chunk_tokens=50, chunk_overlap=0))
-    second = indexed(config)
-    new = memory_index(workspace, config, second.store)
-    assert new.current() == answered
-    assert new.outdated()
-    new.rebuild()
-    assert new.current() == answered
-    assert len(second.rows("select distinct generation from chunks")) == 2
-    first.write("memory/b.md", "written while the new one was built\n")
-    assert new.current() == answered
-    assert first.rows("select count(*) from files where path = 'memory/b.md'") == [(1,)]
-    new.finish()
-    now = new.current()
-    assert now.id != answered.id
-    assert now.live
-    assert not new.outdated()
-    assert second.rows("select distinct generation from chunks union select distinct generation from files") == [
-        (now.id,)
-    ]
-    assert second.rows("select count(*) from passages where chunk not in (select id from chunks)") == [(0,)]
-    assert second.rows("select count(*) from sqlite_master where name like ?", f"{answered.words}%") == [(0,)]
-    assert "written while the new one was built" in second.texts()
-    assert old.current().id == now.id  # a process with the old settings searches what there is
-    old.close()
-    new.close()
+    keeper = memory_index(workspace, config, first.store)
+    keeper.current()
+    assert first.texts() == before
+    assert keeper.outdated()
+    first.write("memory/b.md", "short now\n")
+    keeper.current()
+    assert first.texts() == [*(text for text in before if "of a" in text), "short now"]
+    assert keeper.outdated()
+    assert keeper.rebuild().read == 1
+    assert not keeper.outdated()
+    assert first.dump() == fresh_dump(indexed, tmp_path, config)
+    keeper.close()
 
 
-def test_a_new_generation_that_was_interrupted_is_carried_on_and_one_given_up_is_dropped(
-    indexed: Any, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+def test_reading_anew_that_was_interrupted_is_carried_on(
+    indexed: Any, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, settled: None
 ) -> None:
     monkeypatch.setattr(updating, "_BATCH_FILES", 5)
-    monkeypatch.setattr(updating, "_RACY", 0)
     index = indexed()
     for number in range(20):
         index.write(f"memory/{number}.md", f"text {number}\n")
     index.update()
-    wanted = indexed(Config(index=IndexSettings(chunk_tokens=100)))
 
     def stop(done: int, total: int) -> None:
         if done >= 10:
             raise KeyboardInterrupt
 
-    keeper = memory_index(workspace, wanted.config, wanted.store)
+    keeper = memory_index(workspace, Config(index=IndexSettings(chunk_tokens=100)), index.store)
     with pytest.raises(KeyboardInterrupt):
         keeper.rebuild(stop)
     assert keeper.rebuild().read == 10
-    given_up = wanted.generation
-    other = indexed(Config(index=IndexSettings(chunk_tokens=200)))
-    other.update()
-    assert [one.id for one in other.store.generations() if one.settings == given_up.settings] == []
-    assert other.store.live() == index.generation
     keeper.close()
 
 
-def test_finishing_before_anything_was_built_builds_it_first(indexed: Any, workspace: Workspace) -> None:
+def test_an_index_of_the_first_version_keeps_its_vectors(indexed: Any) -> None:
     index = indexed()
     index.write("memory/a.md", "text\n")
     index.update()
-    config = Config(index=IndexSettings(chunk_tokens=100))
-    keeper = memory_index(workspace, config, Store(index.store.path))
-    keeper.finish()
-    live = keeper.store.live()
-    assert live
-    assert live.settings == wanted_settings(config)
-    assert index.rows("select count(*) from chunks where generation = ?", live.id) == [(1,)]
-    keeper.close()
+    db = index.store.db
+    db.execute("insert into vectors values(1, 0, x'00', 1.0, x'01')")
+    for statement in (
+        "drop table words_terms", "drop table words", "drop table files", "drop table chunks", "drop table passages",
+        "create table generations(id integer primary key, settings text not null, live integer not null)",
+        "create table files(id integer primary key, generation integer not null, path text not null)",
+        "create virtual table words_1 using fts5(body, heading)", "create virtual table words_1_terms using fts5vocab(words_1, row)",
+        "pragma user_version = 1",
+    ):  # fmt: skip
+        db.execute(statement)
+    index.store.close()
+    again = indexed()
+    again.update()
+    assert again.texts() == ["text"]
+    assert again.rows("select count(*) from vectors") == [(1,)]
+    assert again.rows("select count(*) from sqlite_master where name like 'words_1%'") == [(0,)]
 
 
 def test_where_the_workspace_cannot_be_written_the_index_lies_in_the_cache(
@@ -502,8 +491,8 @@ def test_where_the_workspace_cannot_be_written_the_index_lies_in_the_cache(
             assert root not in path.parents
             keeper = memory_index(workspace, Config(), Store(path))
             for _ in range(4):
-                live = keeper.store.safely(keeper.current)
-            assert keeper.store.db.execute(f"select body from {live.words}").fetchall() == [("text",)]
+                keeper.store.safely(keeper.current)
+            assert keeper.store.db.execute("select body from words").fetchall() == [("text",)]
             assert (
                 index_file(base / "hidden" / ".nacre" / "index")
                 != base / "hidden" / ".nacre" / "index" / "index.sqlite"
@@ -525,9 +514,9 @@ def test_an_error_of_the_file_system_is_not_an_empty_folder(
     note = tmp_path / "memory" / "note.md"
     note.write_text("# Note\n\nThe roses need cover.\n", "utf8")
     keeper = memory_index(Workspace(tmp_path), Config(), Store(tmp_path / "index.sqlite"))
-    generation = keeper.current()
-    count = "select count(*) from files where generation = ?"
-    assert keeper.store.db.execute(count, (generation.id,)).fetchone() == (1,)
+    keeper.current()
+    count = "select count(*) from files"
+    assert keeper.store.db.execute(count).fetchone() == (1,)
     note.write_text("# Note\n\nThe roses need cover before winter.\n", "utf8")
 
     def fails(*_: object, **__: object) -> None:
@@ -537,6 +526,6 @@ def test_an_error_of_the_file_system_is_not_an_empty_folder(
         patched.setattr(disk if call == "open" else os, call, fails, raising=False)
         with pytest.raises(CannotRead):
             keeper.current()
-    assert keeper.store.db.execute(count, (generation.id,)).fetchone() == (1,)
+    assert keeper.store.db.execute(count).fetchone() == (1,)
     keeper.current()
     assert "winter" in keeper.store.db.execute("select text from chunks").fetchone()[0]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nacre.guard import secrets
+from nacre.guard.finding import Redaction
 from nacre.index import document
 
 LINES = (
@@ -67,7 +68,12 @@ def test_a_line_added_to_a_long_log_costs_no_reading_of_the_rest(indexed: Any, m
     index.update()
     before = dict(index.rows("select text, id from chunks"))
     redacted: list[str] = []
-    monkeypatch.setattr(document, "redact", lambda words: redacted.append(words) or secrets.redact(words))
+
+    def counted(words: str) -> Redaction:
+        redacted.append(words)
+        return secrets.redact(words)
+
+    monkeypatch.setattr(document, "redact", counted)
     index.write("memory/2026-02-10.md", text + "- the kiln is called Bertha\n")
     index.update()
     assert len(redacted) < 800

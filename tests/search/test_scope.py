@@ -177,10 +177,10 @@ def test_the_lines_of_a_file_that_changed_since_it_was_indexed_are_not_taken_for
     log = tmp_path / "memory" / "2026-02-10.md"
     lay_out(tmp_path, {"memory/2026-02-10.md": f"## {STAMP}\n- The walrus is ours\n"})
     memory = Memory.open(tmp_path, scope="group:team")
-    seen = memory.keeper.store, memory.keeper.current()
+    memory.keeper.current()
     log.write_text(f"## 07:00 note\n- The walrus is private\n\n{log.read_text('utf8')}", encoding="utf8")
     with pytest.raises(NotFound):
-        read_lines(replace(memory.opened, scope=Scope("team")), "memory/2026-02-10.md", 1, 50, seen)
+        read_lines(replace(memory.opened, scope=Scope("team")), "memory/2026-02-10.md", 1, 50, memory.keeper.store)
     assert memory.get("memory/2026-02-10.md", 1, 50).text == "- The walrus is ours"
 
 
@@ -190,7 +190,7 @@ def test_what_an_older_version_indexed_is_not_believed(tmp_path: Path) -> None:
     owner.update()
     db = owner.keeper.store.db
     db.execute("update chunks set audience = '*'")
-    db.execute("update generations set settings = replace(settings, '\"chunker\": ', '\"chunker\": -')")
+    db.execute("update files set made_with = replace(made_with, '\"chunker\": ', '\"chunker\": -')")
     owner.close()
     assert "private" not in seen_by_the_team(tmp_path)
     assert "ours" in seen_by_the_team(tmp_path)

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nacre.index.store import Generation, create_full_text
+from nacre.index.store import create_full_text
 from nacre.text.tokens import query_tokens, stop_tokens, tokens
 
 
 def kept_by_fts(texts: Iterable[list[str]]) -> set[str]:
     """The terms that the index's own full-text table makes of tokens joined by spaces."""
     db = sqlite3.connect(":memory:", isolation_level=None)
-    create_full_text(db, Generation(1, "", live=True))
-    db.executemany("insert into words_1(body, heading) values(?, '')", [(" ".join(one),) for one in texts])
-    found = {row[0] for row in db.execute("select term from words_1_terms")}
+    create_full_text(db)
+    db.executemany("insert into words(body, heading) values(?, '')", [(" ".join(one),) for one in texts])
+    found = {row[0] for row in db.execute("select term from words_terms")}
     db.close()
     return found
 
@@ -64,10 +64,10 @@ def test_no_character_there_is_breaks_a_token() -> None:
 def test_any_token_in_quotes_finds_its_text(text: str) -> None:
     made = tokens(text)
     db = sqlite3.connect(":memory:", isolation_level=None)
-    create_full_text(db, Generation(1, "", live=True))
-    db.execute("insert into words_1(body, heading) values(?, '')", (" ".join(made),))
+    create_full_text(db)
+    db.execute("insert into words(body, heading) values(?, '')", (" ".join(made),))
     for token in set(made):
-        assert db.execute("select count(*) from words_1 where words_1 match ?", (f'"{token}"',)).fetchone() == (1,)
+        assert db.execute("select count(*) from words where words match ?", (f'"{token}"',)).fetchone() == (1,)
     db.close()
 
 

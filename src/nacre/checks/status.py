@@ -13,7 +13,6 @@ _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an
 
 
 def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
-    """Everything `nacre status` shows, as plain values."""
     from nacre.vault.files import memory_files
     from nacre.vault.history import last_id
     from nacre.vault.problems import file_problems
@@ -107,12 +106,11 @@ def daemon_status(memory: Memory) -> dict[str, Any] | None:
 
 def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
     store = memory.keeper.store
-    live = store.safely(store.live)
-    count = "select count(*) from files where generation = ?"
+    count = "select count(*) from files"
     return {
         "path": str(store.path),
         "bytes": store.path.stat().st_size if store.path.exists() else 0,
-        "files": store.db.execute(count, (live.id,)).fetchone()[0] if live else 0,
+        "files": store.safely(lambda: store.db.execute(count).fetchone()[0]),
         "chunks": memory.passages(),
         "changed": changed,
         "outdated": memory.keeper.outdated(),

@@ -5,18 +5,15 @@ from __future__ import annotations
 import copy
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from nacre.cli import ui
 from nacre.errors import BadInput
 from nacre.i18n import say
+from nacre.memory import Memory
 from nacre.model.report import Report
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
-
 
 _USUAL_PORT = 6227
 _NO_DAEMON = ("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")

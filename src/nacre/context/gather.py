@@ -144,9 +144,9 @@ def pieces_of(memory: Memory, hits: tuple[Hit, ...], superseded: Superseded | No
     def texts() -> dict[str, str]:
         """The whole passages that hits are snippets of, by the id of the hit."""
         rows = store.db.execute(
-            "select c.key, c.text from chunks c join files f on f.id = c.file where f.generation = ? and c.key in "
+            "select c.key, c.text from chunks c join files f on f.id = c.file where c.key in "
             f"({', '.join('?' * len(hits))})",
-            ((store.live() or memory.keeper.current()).id, *(hit.id for hit in hits)),
+            tuple(hit.id for hit in hits),
         )
         return dict(rows.fetchall())
 
@@ -270,9 +270,10 @@ def gather_shared(memory: Memory, answers: Sequence[Piece] = ()) -> Gathered:
     sql, values = condition(memory.scope, Filters(), days[0] if memory.clock.fixed else None)
     query = (
         "select f.path, c.first, c.last, c.heading, c.text, c.date, c.time, c.audience from chunks c join files f on f.id = c.file"
-        f" where f.generation = ? and {sql} and (c.audience = '*' or c.date in (?, ?)) order by f.path, c.position"
+        f" where {sql} and (c.audience = '*' or c.date in (?, ?)) order by f.path, c.position"
     )
-    rows = store.safely(lambda: store.db.execute(query, (memory.keeper.current().id, *values, *days)).fetchall())
+    store.safely(memory.keeper.current)
+    rows = store.safely(lambda: store.db.execute(query, (*values, *days)).fetchall())
     own = [row for row in rows if row[-1] != "*"]
     own.sort(key=lambda row: (row[5], (row[6] or "").zfill(5)), reverse=True)
     lines: dict[str, list[PieceLine]] = {}  # by file; neighbours that overlap say nothing twice

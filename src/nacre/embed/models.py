@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -194,15 +194,14 @@ PINS = Pins(
 )
 
 
-@dataclass(frozen=True)
-class ModelStatus:
+class ModelStatus(NamedTuple):
     name: str
     script: Script
     dims: int
     size: int
     licence: str
     folder: Path
-    state: Literal["absent", "installed", "verified", "damaged"]
+    state: str  # absent, installed, verified or damaged
 
 
 def models_folder(env: Mapping[str, str] | None = None) -> Path:
@@ -228,7 +227,7 @@ def list_models(*, verify: bool = False, pins: Pins = PINS) -> tuple[ModelStatus
         else:
             state = "installed"
         about = (model.name, model.script, model.dims, model.size, model.licence, folder)
-        statuses.append(ModelStatus(*about, state))  # type: ignore[arg-type]
+        statuses.append(ModelStatus(*about, state))
     return tuple(statuses)
 
 

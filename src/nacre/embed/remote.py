@@ -133,17 +133,15 @@ class RemoteEmbedder:
         return self.models() if any(character.isalnum() for character in text) else ()
 
     def embed(
-        self, model: ModelId, texts: Sequence[str], *, query: bool = False, hurry: bool = False
+        self,
+        model: ModelId,  # noqa: ARG002 - there is but one
+        texts: Sequence[str],
+        *,
+        query: bool = False,
+        hurry: bool = False,
     ) -> npt.NDArray[np.float32]:
         import numpy as np
 
-        if model != self.models()[0]:
-            raise ModelUnusable(
-                f'{self!r} does not have the model {model.name}. Run "nacre index" to make the vectors again.',
-                f"{self!r} 没有模型 {model.name}。请运行“nacre index”重新生成向量。",
-            )
-        if not texts:
-            return np.empty((0, self._dims), np.float32)
         parts = _requests(texts, self._batch)
         return np.vstack([self._vectors(part, query=query, hurry=query or hurry) for part in parts])
 

@@ -175,7 +175,9 @@ def _cuts(lines: list[str], begin: int) -> list[tuple[int, list[str]]]:
         line = lines[at]
         level = _level(line)
         is_heading = 0 < level < 7 and line[level : level + 1] in ("", " ", "\t")
-        underlines = at > 0 and bool(lines[at - 1].strip()) and _UNDERLINE.match(line)
+        underlines = (
+            _UNDERLINE.match(line) and at and lines[at - 1].strip() and not lines[at - 1].startswith(("- ", "#"))
+        )
         if (level and not is_heading) or underlines or _INDENTED.match(line):
             return cuts[:1]
         if is_heading or (size >= _PIECE and line.startswith("- ") and line[2:].strip()):

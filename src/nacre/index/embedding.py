@@ -173,17 +173,8 @@ def fill(
             for model, hashes, values in made:
                 vectors.add(db, vectors.model_number(db, model, values.shape[1]), hashes, values)
             # Only passages that still say what was embedded: a file may have changed meanwhile.
-            db.executemany(
-                "update passages set batch = ? where chunk = ? and position = ? and hash = ?",
-                [(batch, *passage) for passage in group if passage[2] in texts],
-            )
-            # Passages that do not fit their chunk could never be embedded, and would be waited for without end: cut it anew.
-            for chunk in {chunk for chunk, _, key in group if key not in texts}:
-                row = db.execute(chunk_text, (chunk,)).fetchone()
-                db.execute("delete from passages where chunk = ?", (chunk,))
-                for position, passage in enumerate(passage_texts(*row) if row else ()):
-                    new = (chunk, position, passage_hash(passage))
-                    db.execute("insert into passages(chunk, position, hash) values(?,?,?)", new)
+            embedded = "update passages set batch = ? where chunk = ? and position = ? and hash = ?"
+            db.executemany(embedded, [(batch, *passage) for passage in group])
         done += len(group)
         if progress:
             progress(done, max(total, done))

@@ -1,4 +1,4 @@
-"""Keeps the index true to the files: a scan, or the kernel's change events, before every search; a new generation after a changed setting.
+"""Keeps the index true to the files: a scan, or the kernel's change events, before every search.
 
 Only files that changed are read, and only what changed in them is written.
 """
@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nacre.config.settings import Config
 from nacre.errors import NacreError, raise_unless_absent
-from nacre.index.store import Generation, Store, wanted_settings
+from nacre.index.store import Store, wanted_settings
 from nacre.model.context import Context
 from nacre.vault import disk
 from nacre.vault.files import LINKED, MemoryFile, memory_files
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 _BATCH_FILES = 200
-_END = 1 << 62  # beyond every position
 # A file written just before it was read may change again without a newer time. Two seconds is the coarsest tick of any file
 # system. Every write moves ctime, which nobody can set; only Windows keeps something else there.
 _RACY = 2_000_000_000
@@ -43,13 +43,12 @@ class TextReport:
     read: int = 0
     changed: int = 0
     removed: int = 0
-    chunks: int = 0
     unreadable: list[str] = field(default_factory=list)
     sessions: TextReport | None = None  # the same for the index of sessions, where there is one
 
 
 class MemoryIndex:
-    """Answers which generation to search, after making sure that it has missed no write."""
+    """Brings an index up to date before it is searched, so that no write is missed."""
 
     to_the_second = False  # whether it is known when something was said, not only on which day
 
@@ -63,54 +62,45 @@ class MemoryIndex:
         self._feed = ChangeFeed()
         self._lock = threading.Lock()
         self._scans = 0
-        self._fresh: tuple[int, Generation | None] | None = None  # what was brought up to date last
+        self._fresh: int | None = None  # the epoch of the store that was brought up to date last
 
     @property
     def wanted(self) -> str:
         return wanted_settings(self.context.config)
 
-    def current(self, progress: Progress | None = None) -> Generation:
-        """The generation that answers, fresh: a search never misses a file that changed before it was asked. A group
-        does not get answers from one that an older version made: what is whose may have been told otherwise then."""
-        if self.context.scope.group is not None and self.outdated():
-            self.finish()
+    def current(self, progress: Progress | None = None) -> None:
+        """Read what changed: a search never misses a file that changed before it was asked. Files that were read with other
+        settings answer as they are, but not to a group: what is whose may have been told otherwise by an older version."""
         with self._lock:
-            live = self.store.live()  # another process may have let a new generation take over
-            if live and self._fresh == (self.store.epoch, live) and self._feed.quiet():
-                return live
-            self._fresh = None  # if this fails, the next one looks again
-            live = live or self.store.building(self.wanted)
-            self._bring_up(live, progress or self.each_batch)
-            self._fresh = (self.store.epoch, live)
-            return live
+            in_group = self.context.scope.group is not None
+            if self._fresh == self.store.epoch and self._feed.quiet() and not (in_group and self.outdated()):
+                return
+            self._fresh = epoch = None  # if this fails, the next one looks again
+            while epoch != self.store.epoch:  # else somebody deleted the file meanwhile
+                epoch = self.store.epoch
+                self._bring_up(progress or self.each_batch, outdated=in_group)
+            self._fresh = epoch
 
     def outdated(self) -> bool:
-        live = self.store.live()
-        return live is not None and live.settings != self.wanted
+        """Whether some file was read with other settings than those in force."""
+        other = "select 1 from files where made_with"
+        query = f"{other} < ?1 union all {other} > ?1 limit 1"
+        return self.store.db.execute(query, (self.wanted,)).fetchone() is not None
 
     def rebuild(self, progress: Progress | None = None, *, every_file: bool = False) -> TextReport:
-        """Bring the text up to date with files and settings. A new generation is built beside the one that answers."""
+        """Bring the text up to date with files and settings."""
         with self._lock:
             self._fresh = None
-            return self._bring_up(self.store.building(self.wanted), progress, every_file=every_file)
+            return self._bring_up(progress, every_file=every_file, outdated=True)
 
-    def finish(self) -> None:
-        """Let the generation that fits the settings take over, completed first if it was not."""
-        with self._lock:
-            self._fresh = None
-            generation = self.store.building(self.wanted)
-            if not generation.live:
-                self._bring_up(generation, None)
-                self.store.promote(generation)
-
-    def _bring_up(self, generation: Generation, progress: Progress | None, *, every_file: bool = False) -> TextReport:
+    def _bring_up(self, progress: Progress | None, *, every_file: bool = False, outdated: bool = False) -> TextReport:
         self._scans += 1
         # Who searches again and again is worth a watch.
         watching = self._scans > 2 and bool(self.folders) and not self._linked and self._feed.watch(self.folders)
         self._feed.quiet()  # what was queued until now, the scan below sees
         folders: set[str] = set()
         files = memory_files(self.context.workspace, self.context.config, folders)
-        report = update(self.store, generation, files, progress, every_file=every_file)
+        report = update(self.store, self.context.config, files, progress, every_file=every_file, outdated=outdated)
         self._linked = LINKED in folders
         folders.discard(LINKED)
         if watching and (folders != self.folders or self._linked):
@@ -125,52 +115,54 @@ class MemoryIndex:
 
 # Files into the index.
 
-# A file as the index knows it: path, id, then what the walk sees of it (layer, size, mtime, ctime, inode), and when it was read.
-# Plain rows: two thousand objects would cost as much as the whole search.
-_Row = tuple[str, int, str, int, int, int, int, int]
+# A file as the index knows it: path, id, then what the walk sees of it (layer, size, mtime, ctime, inode), when it was read and
+# with which settings. Plain rows: two thousand objects would cost as much as the whole search.
+_Row = tuple[str, int, str, int, int, int, int, int, str]
 
 
 def update(
     store: Store,
-    generation: Generation,
+    config: Config,
     files: Iterable[MemoryFile],
     progress: Progress | None = None,
     *,
     every_file: bool = False,
+    outdated: bool = False,
 ) -> TextReport:
-    """Make the generation fit the files; in several transactions, so that an interrupted run is carried on by the next.
-    `every_file` reads also those that look unchanged."""
+    """Make the index fit the files; in several transactions, so that an interrupted run is carried on by the next.
+    `every_file` reads also those that look unchanged, `outdated` those that were read with other settings."""
     report = TextReport()
-    rows = _rows(store.db, generation)
+    rows = _rows(store.db)
+    wanted = wanted_settings(config)
     changed: list[MemoryFile] = []
     for file in files:
         report.files += 1
         row = rows.pop(file.path, None)
         # Racy: it may have changed after it was read without showing a newer time.
         racy = row and row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY
-        if every_file or row is None or row[2:7] != file[2:] or racy:
+        if every_file or row is None or row[2:7] != file[2:] or racy or (outdated and row[8] != wanted):
             changed.append(file)
     if rows:
         with store.writing() as db:
-            for path, number, *_, read_at in rows.values():
+            for path, number, *_, read_at, _ in rows.values():
                 # Unless another process has read it since: then it is there again.
                 same = "select 1 from files where id = ? and path = ? and read_at = ?"
                 if db.execute(same, (number, path, read_at)).fetchone():
-                    remove_file(db, generation, number)
+                    remove_file(db, number)
                     report.removed += 1
     for start in range(0, len(changed), _BATCH_FILES):
         contents = [(file, time.time_ns(), _read(file)) for file in changed[start : start + _BATCH_FILES]]
         with store.writing() as db:
             for content in contents:
-                _store_file(db, generation, *content, report)
+                _store_file(db, config, *content, report, outdated=outdated)
         if progress:
             progress(min(start + _BATCH_FILES, len(changed)), len(changed))
     return report
 
 
-def count_changed(store: Store, generation: Generation, files: Iterable[MemoryFile]) -> int:
+def count_changed(store: Store, files: Iterable[MemoryFile]) -> int:
     """How many files differ from what the index knows of them; those that are gone count too."""
-    rows = _rows(store.db, generation)
+    rows = _rows(store.db)
     changed = 0
     for file in files:
         row = rows.pop(file.path, None)
@@ -178,9 +170,9 @@ def count_changed(store: Store, generation: Generation, files: Iterable[MemoryFi
     return changed + len(rows)
 
 
-def _rows(db: sqlite3.Connection, generation: Generation) -> dict[str, _Row]:
-    query = "select path, id, layer, size, mtime, ctime, inode, read_at from files where generation = ?"
-    return {row[0]: row for row in db.execute(query, (generation.id,))}
+def _rows(db: sqlite3.Connection) -> dict[str, _Row]:
+    query = "select path, id, layer, size, mtime, ctime, inode, read_at, made_with from files"
+    return {row[0]: row for row in db.execute(query)}
 
 
 def _read(file: MemoryFile) -> bytes | None:
@@ -200,92 +192,89 @@ def content_digest(data: bytes, *, private: bool = False) -> bytes:
 
 def _store_file(
     db: sqlite3.Connection,
-    generation: Generation,
+    config: Config,
     file: MemoryFile,
     read_at: int,
     data: bytes | None,
     report: TextReport,
+    *,
+    outdated: bool = False,
 ) -> None:
     """Store one file. Another process may have done so meanwhile: the row is read again inside the transaction."""
-    query = "select id, hash, layer, read_at from files where generation = ? and path = ?"
-    row = db.execute(query, (generation.id, file.path)).fetchone()
+    row = db.execute(
+        "select id, hash, layer, read_at, made_with, pieces from files where path = ?", (file.path,)
+    ).fetchone()
     if row and read_at < row[3] <= time.time_ns():
         return  # another process has read it later than we did
     if data is None:
         report.unreadable.append(file.path)
         if row:
-            remove_file(db, generation, row[0])
+            remove_file(db, row[0])
         return
     # Only a changed file pays for the machinery of chunks.
     from nacre.index.document import Document, lies_where_named
 
     report.read += 1
+    made_with = wanted_settings(config)
     private = not lies_where_named(file.path, file.full)
     digest = content_digest(data, private=private)
-    facts = (file.layer, file.size, file.mtime, file.ctime, file.inode, read_at, digest)
+    is_same = bool(row) and row[1:3] == (digest, file.layer)
+    if row and row[4] != made_with and (outdated or not is_same):  # nothing of it is as it would be made now
+        remove_file(db, row[0])
+        row, is_same = None, False
+    values = (file.path, made_with, *file[2:], read_at, digest)
     store = (
-        "insert into files(generation, path, layer, size, mtime, ctime, inode, read_at, hash) values(?,?,?,?,?,?,?,?,?)"
-        " on conflict(generation, path) do update set layer=excluded.layer, size=excluded.size, mtime=excluded.mtime,"
+        "insert into files(path, made_with, layer, size, mtime, ctime, inode, read_at, hash) values(?,?,?,?,?,?,?,?,?)"
+        " on conflict(path) do update set layer=excluded.layer, size=excluded.size, mtime=excluded.mtime,"
         " ctime=excluded.ctime, inode=excluded.inode, read_at=excluded.read_at, hash=excluded.hash returning id"
     )
-    number = db.execute(store, (generation.id, file.path, *facts)).fetchone()[0]
-    if row and row[1:3] == (digest, file.layer):
-        return
-    report.changed += 1
-    document = Document(file.path, file.layer, data, private=private)
-    report.chunks += _store_document(db, generation, number, document, digest, row and row[1])
+    number = db.execute(store, values).fetchone()[0]
+    if not is_same:
+        report.changed += 1
+        size = config.index.chunk_tokens, config.index.chunk_overlap
+        document = Document(file.path, file.layer, data, private=private)
+        _store_document(db, number, document, size, row[5] if row else None)
 
 
 def _store_document(
-    db: sqlite3.Connection, generation: Generation, file: int, document: Document, digest: bytes, before: bytes | None
-) -> int:
-    """Store what changed in a file; returns how many chunks it has. Pieces at its beginning and end that are as they were when
-    the file had the digest `before` are not parsed again, those at the end only move."""
-    row = db.execute("select data from pieces where file = ? and digest = ?", (file, before)).fetchone()
-    values = array("Q", row[0] if row else b"")
+    db: sqlite3.Connection, file: int, document: Document, size: tuple[int, int], pieces: bytes | None
+) -> None:
+    """Store what changed in a file. Of its pieces before, those at the beginning and at the end
+    that are as they were are not parsed again; those at the end only move."""
+    values = array("Q", pieces or b"")
     old = list(zip(values[::3], values[1::3], values[2::3], strict=True))  # of each its digest, lines and chunks
     new = document.pieces
     most = min(len(old), len(new))
     head = next((at for at in range(most) if old[at][0] != new[at].digest), most)
     tail = next((at for at in range(most - head) if old[-1 - at][0] != new[-1 - at].digest), most - head)
     start = sum(chunks for *_, chunks in old[:head])
-    end = sum(chunks for *_, chunks in old[: len(old) - tail]) if row else _END
+    end = sum(chunks for *_, chunks in old[: len(old) - tail])
     outside = "select key from chunks where file = ? and (position < ? or position >= ?)"
     used = {key for (key,) in db.execute(outside, (file, start, end))}
     if tail:  # out of the way of new positions
         db.execute("update chunks set position = -1 - position where file = ? and position >= ?", (file, end))
-    changed = new[head : len(new) - tail]
     counts: list[int] = []
 
     def parts() -> Iterator[Part]:
-        for piece in changed:
+        for piece in new[head : len(new) - tail]:
             before = len(used)
-            yield from document.parts([piece], *generation.chunk_size, used)
+            yield from document.parts([piece], *size, used)
             counts.append(len(used) - before)
 
-    count = replace_chunks(db, generation, file, document.layer, parts(), start, end)
+    count = replace_chunks(db, file, document.layer, parts(), start, end)
     if tail:
         moved = start + count - end, new[-tail].first - sum(lines for _, lines, _ in old[: len(old) - tail])
         places = "position = ? - 1 - position, first = first + ?, last = last + ?"
         db.execute(f"update chunks set {places} where file = ? and position < 0", (*moved, moved[1], file))
     kept = [chunks for *_, chunks in old]
     counts = [*kept[:head], *counts, *kept[len(old) - tail :]]
-    values = array(
-        "Q",
-        [n for piece, count in zip(new, counts, strict=True) for n in (piece.digest, piece.end - piece.first, count)],
-    )
-    db.execute("insert or replace into pieces values(?,?,?)", (file, digest, values.tobytes()))
-    return sum(counts)
+    rows = [(piece.digest, piece.end - piece.first, count) for piece, count in zip(new, counts, strict=True)]
+    stored = array("Q", [value for row in rows for value in row]).tobytes()
+    db.execute("update files set pieces = ? where id = ?", (stored, file))
 
 
 def replace_chunks(
-    db: sqlite3.Connection,
-    generation: Generation,
-    file: int,
-    layer: str,
-    parts: Iterable[Part],
-    start: int = 0,
-    end: int = _END,
+    db: sqlite3.Connection, file: int, layer: str, parts: Iterable[Part], start: int = 0, end: int = 1 << 62
 ) -> int:
     """Replace the chunks of a file from one position to before another; those whose words stayed the same keep their row and
     only move. How many there are."""
@@ -298,10 +287,10 @@ def replace_chunks(
         if chunk is not None:
             moves.append((position - 1, part.first, part.last, layer, part.date, part.audience, part.project, chunk))
         else:
-            add_chunk(db, generation, file, layer, position - 1, part)
+            add_chunk(db, file, layer, position - 1, part)
     moved = "update chunks set position=?, first=?, last=?, layer=?, date=?, audience=?, project=? where id=?"
     db.executemany(moved, moves)
-    _remove_chunks(db, generation, kept.values())
+    _remove_chunks(db, kept.values())
     return position - start
 
 
@@ -309,12 +298,11 @@ def _stored_tags(part: Part) -> str | None:
     return json.dumps(part.tags, ensure_ascii=False) if part.tags else None
 
 
-def add_chunk(db: sqlite3.Connection, generation: Generation, file: int, layer: str, position: int, part: Part) -> None:
+def add_chunk(db: sqlite3.Connection, file: int, layer: str, position: int, part: Part) -> None:
     from nacre.index.document import passage_hash, passage_texts
     from nacre.text.tokens import tokens, tokens_estimate
 
     row = {
-        "generation": generation.id,
         "file": file,
         "position": position,
         "first": part.first,
@@ -336,20 +324,20 @@ def add_chunk(db: sqlite3.Connection, generation: Generation, file: int, layer: 
     query = f"insert into chunks({','.join(row)}) values({','.join('?' * len(row))})"
     chunk = db.execute(query, tuple(row.values())).lastrowid
     words = (chunk, " ".join(tokens(part.text)), " ".join(tokens(part.found_by)))
-    db.execute(f"insert into {generation.words}(rowid, body, heading) values(?,?,?)", words)
+    db.execute("insert into words(rowid, body, heading) values(?,?,?)", words)
     hashes = map(passage_hash, passage_texts(part.context, part.text))
     rows = [(chunk, at, digest) for at, digest in enumerate(hashes)]
     db.executemany("insert into passages(chunk, position, hash) values(?,?,?)", rows)
 
 
-def remove_file(db: sqlite3.Connection, generation: Generation, file: int) -> None:
-    _remove_chunks(db, generation, [row[0] for row in db.execute("select id from chunks where file = ?", (file,))])
+def remove_file(db: sqlite3.Connection, file: int) -> None:
+    _remove_chunks(db, [row[0] for row in db.execute("select id from chunks where file = ?", (file,))])
     db.execute("delete from files where id = ?", (file,))
 
 
-def _remove_chunks(db: sqlite3.Connection, generation: Generation, ids: Iterable[int]) -> None:
+def _remove_chunks(db: sqlite3.Connection, ids: Iterable[int]) -> None:
     rows = [(number,) for number in ids]
-    db.executemany(f"delete from {generation.words} where rowid = ?", rows)
+    db.executemany("delete from words where rowid = ?", rows)
     db.executemany("delete from passages where chunk = ?", rows)
     db.executemany("delete from chunks where id = ?", rows)
 

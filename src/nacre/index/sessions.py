@@ -22,7 +22,7 @@ from nacre.guard.sanitise import clean
 from nacre.guard.secrets import hash_name, redact, redact_messages, storable_name
 from nacre.index.document import Part
 from nacre.index.freshness import MemoryIndex, Progress, TextReport, add_chunk, remove_file, replace_chunks
-from nacre.index.store import Generation, Store, index_file, wanted_settings
+from nacre.index.store import Store, index_file, wanted_settings
 from nacre.model.context import Context
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import Workspace, slug_of
@@ -43,18 +43,15 @@ _LONGEST_NAME = 100
 _INDEXED, _EXCLUDED, _NOT_A_SESSION = "taken", "left out", "no talk"
 _TABLES = (
     """create table transcripts(
-  generation integer not null, key text not null, place text not null, agent text not null, state text not null,
-  stamp text not null, mark text not null, whole integer not null, told text not null,
+  key text primary key, place text not null, agent text not null, state text not null, made_with text not null,
+  stamp text not null, mark text not null, whole integer not null, listed text not null,
   session text not null, kind text not null, cwd text not null, chat text not null, begun text, ended text, pauses text not null,
-  file integer, messages integer not null, chunks integer not null, lines integer not null, read_at integer not null,
-  primary key(generation, key)) without rowid""",
+  file integer, messages integer not null, chunks integer not null, lines integer not null, read_at integer not null) without rowid""",
     "create index transcript_file on transcripts(file)",
     """create table said(
   file integer not null, position integer not null, message text not null, first integer not null, last integer not null,
   primary key(file, position)) without rowid""",
     "create trigger said_goes after delete on files begin delete from said where file = old.id; end",
-    """create trigger transcripts_go after delete on generations begin
-  delete from transcripts where generation = old.id; end""",
 )
 _HAS_TABLES = "select 1 from sqlite_master where name = 'transcripts'"
 
@@ -66,10 +63,11 @@ class _Row(NamedTuple):
     place: str  # the file that holds it
     agent: str
     state: str
+    made_with: str  # the settings
     stamp: str
     mark: str
     whole: bool | int
-    told: str  # what the listing said of its kind and group
+    listed: str  # what the listing said of its kind and group
     session: str
     kind: str
     cwd: str
@@ -83,9 +81,8 @@ class _Row(NamedTuple):
     lines: int = 0
     read_at: int = 0
 
-    def save(self, db: sqlite3.Connection, generation: Generation) -> None:
-        query = f"insert or replace into transcripts(generation,{_COLUMNS}) values(?,{','.join('?' * len(self))})"
-        db.execute(query, (generation.id, *self))
+    def save(self, db: sqlite3.Connection) -> None:
+        db.execute(f"insert or replace into transcripts({_COLUMNS}) values({','.join('?' * len(self))})", self)
 
 
 _COLUMNS = ",".join(_Row._fields)
@@ -130,30 +127,23 @@ class SessionIndex(MemoryIndex):
         return wanted_settings(self.context.config, zone=zone, rendering=_RENDERING)
 
     def counts(self) -> tuple[int, int]:
-        live = self.store.live()
-        if live is None or not self.store.db.execute(_HAS_TABLES).fetchone():
-            return 0, 0
-        query = "select count(*), coalesce(sum(messages), 0) from transcripts where generation = ? and file is not null"
-        sessions, messages = self.store.db.execute(query, (live.id,)).fetchone()
-        return int(sessions), int(messages)
+        rows = [row for row in self._rows().values() if row.file is not None]
+        return len(rows), sum(row.messages for row in rows)
 
     def count_changed(self) -> int:
         """How many transcripts differ from what the index knows of them; those that are gone count too."""
-        live = self.store.live()
-        if live is None:
-            return sum(1 for _ in self._transcripts())
-        rows = self._rows(live)
-        tasks, hidden = self._plan(rows, _Exclusions(self.context, rows.values()), every=False)
+        rows = self._rows()
+        tasks, hidden = self._plan(rows, _Exclusions(self.context, rows.values()))
         return len(tasks) + len(hidden) + len(rows)
 
     def lines(self, path: str, first: int, last: int, until: dt.datetime | None) -> list[str] | None:
         """The document of a session, its messages between two lines read from the transcript and redacted at this
         moment. All other messages are empty lines. Those after `until` are not there at all. None when the path is no
         session's."""
-        generation = self.current()
+        self.current()
         db = self.store.db
-        query = "select key, file, lines from transcripts where file in (select id from files where generation = ? and path = ?)"
-        row = db.execute(query, (generation.id, path)).fetchone()
+        query = "select key, file, lines from transcripts where file in (select id from files where path = ?)"
+        row = db.execute(query, (path,)).fetchone()
         if row is None or row[0] not in self._listed:
             return None
         source, transcript = self._listed[row[0]]
@@ -189,48 +179,47 @@ class SessionIndex(MemoryIndex):
             if consent.settings_of(self.context.config, source.agent).enabled:
                 yield from ((source, transcript) for transcript in filter(belongs_here, source.find(self._places)))
 
-    def _rows(self, generation: Generation) -> dict[str, _Row]:
+    def _rows(self) -> dict[str, _Row]:
         if not self.store.db.execute(_HAS_TABLES).fetchone():
             with self.store.writing() as db:
                 for statement in _TABLES if not db.execute(_HAS_TABLES).fetchone() else ():
                     db.execute(statement)
-        rows = self.store.db.execute(f"select {_COLUMNS} from transcripts where generation = ?", (generation.id,))
-        return {row[0]: _Row(*row) for row in rows}
+        return {row[0]: _Row(*row) for row in self.store.db.execute(f"select {_COLUMNS} from transcripts")}
 
-    def _bring_up(self, generation: Generation, progress: Progress | None, *, every_file: bool = False) -> TextReport:
+    def _bring_up(self, progress: Progress | None, *, every_file: bool = False, outdated: bool = False) -> TextReport:
         report = TextReport()
-        rows = self._rows(generation)
+        rows = self._rows()
         exclusions = _Exclusions(self.context, rows.values())
-        tasks, hidden = self._plan(rows, exclusions, every=every_file)
+        tasks, hidden = self._plan(rows, exclusions, every=every_file, outdated=outdated)
         self.store.db.execute("pragma secure_delete = on")  # what is taken out is overwritten
         gone = [row for row in rows.values() if not self._may_be_there(row)]
         if gone or hidden:
             with self.store.writing() as db:
                 for row in (*gone, *hidden):
-                    same = "select 1 from transcripts where generation = ? and key = ? and read_at = ?"
-                    if not db.execute(same, (generation.id, row.key, row.read_at)).fetchone():
+                    same = "select 1 from transcripts where key = ? and read_at = ?"
+                    if not db.execute(same, (row.key, row.read_at)).fetchone():
                         continue  # another process was faster
                     if row.file is not None:
-                        remove_file(db, generation, row.file)
+                        remove_file(db, row.file)
                         report.removed += 1
                     if row in hidden:  # that there is one is kept, so that it need not be read to be left out
                         out = row._replace(state=_EXCLUDED, file=None, messages=0, chunks=0, lines=0)
-                        out._replace(read_at=time.time_ns()).save(db, generation)
+                        out._replace(read_at=time.time_ns()).save(db)
                     else:
-                        query = "delete from transcripts where generation = ? and key = ?"
-                        db.execute(query, (generation.id, row.key))
+                        db.execute("delete from transcripts where key = ?", (row.key,))
         replaced = False
         for number, task in enumerate(tasks, 1):
-            replaced |= self._take(task, generation, exclusions, report)
+            replaced |= self._take(task, exclusions, report)
             if progress:
                 progress(number, len(tasks))
         if gone or hidden or replaced:
-            self.store.scrub(generation)
-        query = "select count(*) from transcripts where generation = ? and file is not null"
-        report.files = self.store.db.execute(query, (generation.id,)).fetchone()[0]
+            self.store.scrub()
+        report.files = self.counts()[0]
         return report
 
-    def _plan(self, rows: dict[str, _Row], exclusions: _Exclusions, *, every: bool) -> tuple[list[_Task], list[_Row]]:
+    def _plan(
+        self, rows: dict[str, _Row], exclusions: _Exclusions, *, every: bool = False, outdated: bool = False
+    ) -> tuple[list[_Task], list[_Row]]:
         """What to read, and what to take out because it is left out now. What is gone remains in `rows`."""
         tasks: list[_Task] = []
         hidden: list[_Row] = []
@@ -250,9 +239,10 @@ class SessionIndex(MemoryIndex):
             kind = _listed_kind(transcript)
             anew = (
                 every
+                or (before.made_with != self.wanted and (outdated or not unchanged))
                 or before.state == _EXCLUDED
                 or before.cwd.startswith("#")  # a hash: only the transcript can tell whether it is left out
-                or bool(kind and kind != before.told)
+                or bool(kind and kind != before.listed)
                 or before.pauses != exclusions.pauses_between(before.begun, before.ended)
             )
             if anew or not unchanged or not before.whole:
@@ -266,13 +256,11 @@ class SessionIndex(MemoryIndex):
         try:
             with open_readonly(Path(row.place)) as connection:
                 connection.execute("select 1 from sqlite_master limit 1").fetchall()
-        except sqlite3.OperationalError:
-            return True
-        except sqlite3.Error:
-            pass  # no database
+        except sqlite3.DatabaseError as error:
+            return isinstance(error, sqlite3.OperationalError)  # else it is no database
         return False
 
-    def _take(self, task: _Task, generation: Generation, exclusions: _Exclusions, report: TextReport) -> bool:
+    def _take(self, task: _Task, exclusions: _Exclusions, report: TextReport) -> bool:
         """Read a transcript and store it; returns whether it took the place of what was stored before."""
         before, transcript = task.before, task.transcript
         read_at = time.time_ns()
@@ -296,7 +284,7 @@ class SessionIndex(MemoryIndex):
             stored = (before.state, before.session, before.kind, before.cwd, before.chat)
             same = stored == (state, session.id, session.kind.value, session.cwd, session.group)
             if not same or privacy.reaches_back(session.messages):
-                return self._take(task._replace(anew=True), generation, exclusions, report)
+                return self._take(task._replace(anew=True), exclusions, report)
         moments = [message.at for message in session.messages] if session else []
         if before and before.begun and before.ended and not anew:
             moments += [dt.datetime.fromisoformat(before.begun), dt.datetime.fromisoformat(before.ended)]
@@ -310,10 +298,11 @@ class SessionIndex(MemoryIndex):
             **storable,
             agent=transcript.agent,
             state=state,
+            made_with=self.wanted,
             stamp=" ".join(map(str, transcript.stamp)),
             mark=json.dumps([mark.offset, mark.fingerprint, dict(mark.facts)], ensure_ascii=False),
             whole=reading.whole or session is None,
-            told=_listed_kind(transcript) or (before.told if before else ""),
+            listed=_listed_kind(transcript) or (before.listed if before else ""),
             kind=session.kind.value if session else "",
             begun=begun,
             ended=ended,
@@ -333,24 +322,25 @@ class SessionIndex(MemoryIndex):
                     blocks.append((message, first, lines))
                     first += len(lines) + 1
         with self.store.writing() as db:
-            query = "select read_at from transcripts where generation = ? and key = ?"
-            stored = db.execute(query, (generation.id, row.key)).fetchone()
+            stored = db.execute("select read_at from transcripts where key = ?", (row.key,)).fetchone()
             if stored != ((before.read_at,) if before else None):
                 return anew and before is not None  # another process was faster
+            if before and before.file is not None and before.made_with != row.made_with:
+                remove_file(db, before.file)  # nothing of it is as it would be made now
+                before = before._replace(file=None)
             if session and blocks:
-                path, file = _document(db, generation, before.file if before else None, session, row)
-                parts = _parts(self.context, session, path, blocks, generation)
+                path, file = _document(db, before.file if before else None, session, row)
+                parts = _parts(self.context, session, path, blocks)
                 if appends:
                     for position, part in enumerate(parts, row.chunks):
-                        add_chunk(db, generation, file, _LAYER, position, part)
+                        add_chunk(db, file, _LAYER, position, part)
                 else:
-                    replace_chunks(db, generation, file, _LAYER, parts)
+                    replace_chunks(db, file, _LAYER, parts)
                 db.execute("delete from said where file = ? and position >= ?", (file, row.messages))
                 for position, (message, first, lines) in enumerate(blocks, row.messages):
                     said = (file, position, storable_name(message.id), first, first + len(lines) - 1)
                     db.execute("insert into said values(?,?,?,?,?)", said)
                 report.changed += 1
-                report.chunks += len(parts)
                 row = row._replace(
                     file=file,
                     messages=row.messages + len(blocks),
@@ -358,9 +348,9 @@ class SessionIndex(MemoryIndex):
                     lines=said[-1] + 2,
                 )
             elif before and before.file is not None and not appends:
-                remove_file(db, generation, before.file)
+                remove_file(db, before.file)
                 report.removed += 1
-            row.save(db, generation)
+            row.save(db)
         return anew and before is not None
 
 
@@ -425,26 +415,22 @@ def _render(message: Message, context: Context) -> list[str]:
     return [f"## {context.clock.local(message.at):%Y-%m-%d %H:%M} {_NAMES[message.speaker]}", *words.split("\n")]
 
 
-def _document(
-    db: sqlite3.Connection, generation: Generation, file: int | None, session: Session, row: _Row
-) -> tuple[str, int]:
+def _document(db: sqlite3.Connection, file: int | None, session: Session, row: _Row) -> tuple[str, int]:
     path = f"sessions/{_plain(session.agent)}/{_plain(storable_name(session.id))}.md"
-    taken = db.execute("select id from files where generation = ? and path = ?", (generation.id, path)).fetchone()
+    taken = db.execute("select id from files where path = ?", (path,)).fetchone()
     if taken and taken[0] != file:
         path = f"{path.removesuffix('.md')}-{hashlib.blake2b(row.key.encode(), digest_size=3).hexdigest()}.md"
     if file is not None:
-        db.execute("update files set path = ? where id = ?", (path, file))
+        db.execute("update files set path = ?, made_with = ? where id = ?", (path, row.made_with, file))
         return path, file
-    made = "insert into files(generation, path, layer, read_at) values(?,?,?,?) returning id"
-    return path, int(db.execute(made, (generation.id, path, _LAYER, row.read_at)).fetchone()[0])
+    made = "insert into files(path, layer, made_with, read_at) values(?,?,?,?) returning id"
+    return path, int(db.execute(made, (path, _LAYER, row.made_with, row.read_at)).fetchone()[0])
 
 
-def _parts(
-    context: Context, session: Session, path: str, blocks: list[tuple[Message, int, list[str]]], generation: Generation
-) -> list[Part]:
+def _parts(context: Context, session: Session, path: str, blocks: list[tuple[Message, int, list[str]]]) -> list[Part]:
     """The messages as chunks: each one, unless it is long. The first of a message begins with the line that says who speaks."""
     title, project, group = _about(context, session)
-    size, overlap = generation.chunk_size
+    size, overlap = context.config.index.chunk_tokens, context.config.index.chunk_overlap
     parts = []
     for message, first, lines in blocks:
         heading = f"{title} > {lines[0].removeprefix('## ')}"

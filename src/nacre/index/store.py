@@ -1,4 +1,4 @@
-"""The index file: its tables, connections for each thread, transactions, generations, recovery from damage."""
+"""The index file: its tables, connections for each thread, transactions, recovery from damage."""
 
 from __future__ import annotations
 
@@ -12,34 +12,39 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from nacre.config.settings import Config
-from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
+from nacre.errors import IndexUnusable, NoWorkspace, cannot_write
 from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
 from nacre.vault.disk import make_folder
 from nacre.vault.lock import hold
 
-VERSION = 1
+VERSION = 2
 _NAME = "index.sqlite"
 _LOCK = "making"  # held while the file is made or set aside, never while it is used
-_ATTEMPTS = 6  # at opening and at work, which others disturb by deleting or replacing the file
+_ATTEMPTS = 6  # at work that others disturb by deleting or replacing the file
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_DELETED = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
 # Tables or text are not what we left: swept away by another process just now, or damaged.
 _UNEXPECTED = frozenset({None, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_IOERR})
 Result = TypeVar("Result")
 Identity = tuple[int, int]
 
 TABLES = """
-create table meta(key text primary key, value text) without rowid;
-create table generations(id integer primary key, settings text not null, live integer not null);
+create table if not exists meta(key text primary key, value text) without rowid;
+create table if not exists models(id integer primary key, name text not null, hash text not null unique, dims integer not null);
+create table if not exists batches(id integer primary key, provider text not null, models text not null, settings text not null, unique(provider, models));
+create table if not exists vectors(
+  model integer not null, slot integer not null, hash blob not null, scale real not null, data blob not null,
+  primary key(model, slot)) without rowid;
+create unique index if not exists vector_hash on vectors(model, hash);
+create table if not exists signs(model integer not null, block integer not null, data blob not null, primary key(model, block)) without rowid;
 create table files(
-  id integer primary key, generation integer not null, path text not null, layer text not null,
-  size integer, mtime integer, ctime integer, inode integer, read_at integer, hash blob,
-  unique(generation, path));
+  id integer primary key, path text not null unique, layer text not null, made_with text not null,
+  size integer, mtime integer, ctime integer, inode integer, read_at integer, hash blob, pieces blob);
+create index file_made on files(made_with);
 create table chunks(
-  id integer primary key, generation integer not null, file integer not null, position integer not null, first integer not null, last integer not null,
+  id integer primary key, file integer not null, position integer not null, first integer not null, last integer not null,
   heading text not null, context text not null, text text not null, size integer not null, key text not null,
   layer text not null, date text, time text, session text, project text, audience text, label text, tags text);
 create index chunk_file on chunks(file, position);
@@ -49,44 +54,17 @@ create table passages(
   primary key(chunk, position)) without rowid;
 create index passage_hash on passages(hash);
 create index passage_batch on passages(batch);
-create table models(id integer primary key, name text not null, hash text not null unique, dims integer not null);
-create table batches(id integer primary key, provider text not null, models text not null, settings text not null, unique(provider, models));
-create table vectors(
-  model integer not null, slot integer not null, hash blob not null, scale real not null, data blob not null,
-  primary key(model, slot)) without rowid;
-create unique index vector_hash on vectors(model, hash);
-create table signs(model integer not null, block integer not null, data blob not null, primary key(model, block)) without rowid;
 """
+# The text in an index of version 1, which is made anew; the vectors stay.
+_FIRST_VERSION = ("generations", "files", "chunks", "passages", "pieces", "transcripts", "said")
 
-# What came later: of a long log the digest, lines and chunks of each piece, and the digest of the file that these belong to.
-_PIECES = (
-    "create table if not exists pieces(file integer primary key, digest blob not null, data blob not null)",
-    "create trigger if not exists pieces_go after delete on files begin delete from pieces where file = old.id; end",
-)
+# "made_with" are the settings by which a file was cut into chunks, "pieces" the digest, lines and chunks of each of its pieces.
 # "audience" is null for private talk, "*" for what is public, else the group a section is stamped with.
 # "batch" names the set of models with which a passage has been embedded; null means not yet.
 
 
-class Generation(NamedTuple):
-    """One way of cutting files into chunks, with everything made that way."""
-
-    id: int
-    settings: str
-    live: bool
-
-    @property
-    def words(self) -> str:
-        return f"words_{self.id:d}"
-
-    @property
-    def chunk_size(self) -> tuple[int, int]:
-        """The tokens of a chunk, and how many of them the next one repeats."""
-        settings = json.loads(self.settings)
-        return int(settings["tokens"]), int(settings["overlap"])
-
-
 def wanted_settings(config: Config, **more: object) -> str:
-    """What a generation must have been made with to fit the settings in force."""
+    """What the chunks of a file must have been made with to fit the settings in force."""
     made_with = {
         "tokens": config.index.chunk_tokens,
         "overlap": config.index.chunk_overlap,
@@ -102,8 +80,6 @@ def index_file(folder: Path, name: str = _NAME) -> Path:
     while not os.path.exists(place) and place != os.path.dirname(place):
         place = os.path.dirname(place)
     is_writable = os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)
-    if hasattr(os, "statvfs") and os.statvfs(place).f_flag & os.ST_RDONLY:
-        is_writable = False
     if is_writable and (not file.exists() or os.access(file, os.R_OK | os.W_OK)):  # not made by another user
         return file
     import hashlib
@@ -187,17 +163,20 @@ def _connect(path: Path) -> sqlite3.Connection:
             db.execute("begin exclusive")
             version = db.execute("pragma user_version").fetchone()[0]
             if version < VERSION:  # else another process was first
-                if db.execute("select 1 from sqlite_master").fetchone():
+                tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
+                if tables and version != 1:
                     error = sqlite3.DatabaseError("not an index of this version")
                     error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
                     raise error
+                full_text = [name for name in tables if name.startswith("words_") and name.endswith("_terms")]
+                full_text += [name.removesuffix("_terms") for name in full_text]
+                for name in (*full_text, *_FIRST_VERSION):
+                    db.execute(f"drop table if exists {name}")
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
+                create_full_text(db)
                 db.execute(f"pragma user_version = {VERSION}")
             db.execute("commit")
-        if not db.execute("select 1 from sqlite_master where name = 'pieces_go'").fetchone():
-            for statement in _PIECES:
-                db.execute(statement)
     except BaseException:
         db.close()
         raise
@@ -243,32 +222,26 @@ class Store:
         self._folders.append((folder, file_identity(folder)))
 
     def _open(self) -> sqlite3.Connection:
-        """The file, made if it is not there. A damaged one is set aside; others may delete file and folder meanwhile."""
-        for attempt in range(1, _ATTEMPTS + 1):
-            for folder, identity in self._folders:
-                if file_identity(folder) != identity:
-                    raise NoWorkspace(
-                        f"{folder} was moved or deleted while it was in use.", f"{folder} 在使用过程中被移动或删除。"
-                    )
-            try:
-                make_folder(self.path.parent)
-                if self.path.exists() and self.path.stat().st_size:
-                    return _connect(self.path)
-                # Two who make the file at once would find it locked where SQLite does not wait.
-                with hold(self.path.with_name(_LOCK)):
-                    with contextlib.suppress(FileExistsError):
-                        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-                    return _connect(self.path)
-            except sqlite3.DatabaseError as error:
-                if attempt == _ATTEMPTS or _code(error) not in _DAMAGED | _DELETED:
-                    raise index_error(error, self.path) from error
-                if _code(error) in _DAMAGED:
-                    set_aside(self.path, file_identity(self.path))
-            except (CannotWrite, OSError) as error:
-                cause = error.__cause__ if isinstance(error, CannotWrite) else error
-                if attempt == _ATTEMPTS or not isinstance(cause, FileNotFoundError):
-                    raise cannot_write(self.path.parent, error) if isinstance(error, OSError) else error from cause
-        raise AssertionError("the last attempt returns or raises")
+        """The file, made if it is not there. A damaged one is set aside."""
+        for folder, identity in self._folders:
+            if file_identity(folder) != identity:
+                raise NoWorkspace(
+                    f"{folder} was moved or deleted while it was in use.", f"{folder} 在使用过程中被移动或删除。"
+                )
+        make_folder(self.path.parent)
+        try:
+            # Two who make the file at once would find it locked where SQLite does not wait.
+            is_there = self.path.exists() and self.path.stat().st_size > 0
+            with contextlib.nullcontext() if is_there else hold(self.path.with_name(_LOCK)):
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+                return _connect(self.path)
+        except sqlite3.DatabaseError as error:
+            if _code(error) not in _DAMAGED:
+                raise
+            set_aside(self.path, file_identity(self.path))
+            return self._open()
+        except OSError as error:
+            raise cannot_write(self.path.parent, error) from error
 
     def _same_file(self) -> bool:
         return self._identity is None or file_identity(self.path) == self._identity
@@ -289,9 +262,8 @@ class Store:
             self._forget()
 
     def safely(self, work: Callable[[], Result]) -> Result:
-        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one. Work that
-        failed because another process deleted the file, or let a new generation take over, is simply done again. Only
-        if it fails then too, on tables that are always there, is the file held to be damaged."""
+        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one. Work that failed
+        because another process deleted the file is done again; only if it fails then too is the file held to be damaged."""
         failed = False
         for attempt in range(1, _ATTEMPTS + 1):
             used = self._identity
@@ -331,50 +303,14 @@ class Store:
             if db.in_transaction:
                 db.execute("rollback")
 
-    def generations(self) -> list[Generation]:
-        rows = self.db.execute("select id, settings, live from generations order by id")
-        return [Generation(row[0], row[1], bool(row[2])) for row in rows]
-
-    def live(self) -> Generation | None:
-        return next((generation for generation in self.generations() if generation.live), None)
-
-    def building(self, settings: str) -> Generation:
-        """The generation made with these settings, begun if it was not; the first of all is live from the start."""
-
-        def begun() -> Generation | None:
-            return next((generation for generation in self.generations() if generation.settings == settings), None)
-
-        if generation := begun():  # no need to wait for another writer
-            return generation
-        with self.writing() as db:
-            if generation := begun():
-                return generation
-            for old in self.generations():
-                if not old.live:  # begun with settings that have changed again
-                    _drop_generation(db, old)
-            live = self.live() is None
-            made = "insert into generations(settings, live) values(?, ?) returning id"
-            generation = Generation(db.execute(made, (settings, live)).fetchone()[0], settings, live)
-            create_full_text(db, generation)
-            return generation
-
-    def promote(self, generation: Generation) -> None:
-        """Let a finished generation answer, and drop the ones before it."""
-        with self.writing() as db:
-            for old in self.generations():
-                if old.id != generation.id:
-                    _drop_generation(db, old)
-            db.execute("update generations set live = 1 where id = ?", (generation.id,))
-
     def get_meta(self, key: str) -> str | None:
         row = self.db.execute("select value from meta where key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
-    def scrub(self, generation: Generation) -> None:
+    def scrub(self) -> None:
         """Drop the words and vectors that nothing uses any more, and empty the journal: nothing of them stays in the file."""
-        words = generation.words
         with self.writing() as db:
-            db.execute(f"insert into {words}({words}) values('optimize')")
+            db.execute("insert into words(words) values('optimize')")
             for (model,) in db.execute("select distinct model from vectors").fetchall():
                 from nacre.index.vectors import compact
 
@@ -401,20 +337,7 @@ def set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
     db.execute("insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", (key, value))
 
 
-def create_full_text(db: sqlite3.Connection, generation: Generation) -> None:
-    """Full text of one generation. Tokens are ours, joined by spaces; FTS5 only has to split them again."""
-    words, tokenizer = generation.words, """tokenize = "ascii tokenchars '_'\""""
-    db.execute(f"create virtual table if not exists {words} using fts5(body, heading, {tokenizer})")
-    db.execute(f"create virtual table if not exists {words}_terms using fts5vocab({words}, row)")
-
-
-def _drop_generation(db: sqlite3.Connection, generation: Generation) -> None:
-    for rows in (
-        "passages where chunk in (select id from chunks where generation = ?)",
-        "chunks where generation = ?",
-        "files where generation = ?",
-        "generations where id = ?",
-    ):
-        db.execute(f"delete from {rows}", (generation.id,))
-    for table in (f"{generation.words}_terms", generation.words):
-        db.execute(f"drop table if exists {table}")
+def create_full_text(db: sqlite3.Connection) -> None:
+    """Tokens are ours, joined by spaces; FTS5 only has to split them again."""
+    db.execute("create virtual table words using fts5(body, heading, tokenize = \"ascii tokenchars '_'\")")
+    db.execute("create virtual table words_terms using fts5vocab(words, row)")

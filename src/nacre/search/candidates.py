@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from nacre.index.store import Generation, in_groups
+from nacre.index.store import in_groups
 from nacre.search.filters import Where
 
 MANY = 5000  # chunks above which very common words no longer choose candidates
@@ -55,14 +55,12 @@ class Terms(NamedTuple):
 
 
 class Chunks:
-    """The chunks of a generation that a search may see: those that meet `where`. `scope` is its part that the caller cannot widen:
+    """The chunks that a search may see: those that meet `where`. `scope` is its part that the caller cannot widen:
     what stands outside of it has no influence on any score."""
 
-    def __init__(self, db: sqlite3.Connection, generation: Generation, where: Where, scope: Where) -> None:
+    def __init__(self, db: sqlite3.Connection, where: Where, scope: Where) -> None:
         self.db = db
         self.scoped = bool(scope[0])
-        self._generation = generation.id
-        self._words = generation.words
         self._where = where
         self._scope = scope
         self.is_filtered = bool(where[0])
@@ -74,14 +72,14 @@ class Chunks:
         counts: dict[str, int] = {}
         size = 0.0
         if self.scoped:
-            query = f"select count(*), total(size) from chunks c where c.generation = ? and {self._scope[0]}"
-            total, size = self.db.execute(query, (self._generation, *self._scope[1])).fetchone()
+            query = f"select count(*), total(size) from chunks c where {self._scope[0]}"
+            total, size = self.db.execute(query, self._scope[1]).fetchone()
             for body, heading in self._matching(tokens, self._scope).values():
                 for token in set(tokens) & {*body, *heading}:
                     counts[token] = counts.get(token, 0) + 1
         else:
-            total = self.db.execute(f"select count(*) from {self._words}_docsize").fetchone()[0]
-            query = f"select term, doc from {self._words}_terms where term in (%s)"
+            total = self.db.execute("select count(*) from words_docsize").fetchone()[0]
+            query = "select term, doc from words_terms where term in (%s)"
             counts = dict(in_groups(self.db, query, tokens))
         weights = {
             token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
@@ -106,17 +104,15 @@ class Chunks:
                 often = ((token, body.count(token) + 0.5 * heading.count(token)) for token in terms.chosen)
                 scores[number] = sum(terms.weights[token] * f * 2.2 / (f + longer) for token, f in often if f)
             return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:count])
-        name = self._words
         join = " join chunks c on c.id = w.rowid" if self.is_filtered else ""
         query = (
-            f"select w.rowid, -bm25({name}, 1.0, 0.5) as s from {name} w{join}"
-            f" where {name} match ?{self._and_where} order by s desc limit ?"
+            f"select w.rowid, -bm25(words, 1.0, 0.5) as s from words w{join}"
+            f" where words match ?{self._and_where} order by s desc limit ?"
         )
         return dict(self.db.execute(query, (_any_of(terms.chosen), *self._where[1], count)).fetchall())
 
     def _matching(self, tokens: Sequence[str], where: Where) -> dict[int, Tokens]:
-        name = self._words
-        query = f"select w.rowid, w.body, w.heading from {name} w join chunks c on c.id = w.rowid where {name} match ? and {where[0]}"
+        query = f"select w.rowid, w.body, w.heading from words w join chunks c on c.id = w.rowid where words match ? and {where[0]}"
         rows: dict[int, Tokens] = {}
         for start in range(0, len(tokens), 64):
             for number, body, heading in self.db.execute(query, (_any_of(tokens[start : start + 64]), *where[1])):
@@ -124,16 +120,15 @@ class Chunks:
         return rows
 
     def by_days(self, first: str, last: str, count: int) -> list[int]:
-        query = f"select c.id from chunks c where c.generation = ? and c.date between ? and ?{self._and_where}"
-        values = (self._generation, first, last, *self._where[1], count)
+        query = f"select c.id from chunks c where c.date between ? and ?{self._and_where}"
+        values = (first, last, *self._where[1], count)
         return [row[0] for row in self.db.execute(f"{query} order by c.date desc, c.id limit ?", values)]
 
     def passages(self, hashes: Sequence[bytes] | None = None) -> list[tuple[int, bytes]]:
-        query = f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where %s c.generation = ?{self._and_where}"
-        values = (self._generation, *self._where[1])
+        query = f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where %s{self._and_where}"
         if hashes is None:
-            return self.db.execute(query % "", values).fetchall()
-        return in_groups(self.db, query % "p.hash in (%s) and", hashes, *values)
+            return self.db.execute(query % "true", self._where[1]).fetchall()
+        return in_groups(self.db, query % "p.hash in (%s)", hashes, *self._where[1])
 
     def load(self, ids: Iterable[int]) -> dict[int, Candidate]:
         rows = in_groups(self.db, f"select {_COLUMNS} from chunks c where c.id in (%s)", list(ids))
@@ -153,7 +148,7 @@ class Chunks:
         """Fill in the tokens of each candidate, and how much of the question's weight they cover."""
         whole = sum(terms.weights.values()) or 1.0
         shares = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
-        query = f"select rowid, body, heading from {self._words} where rowid in (%s)"
+        query = "select rowid, body, heading from words where rowid in (%s)"
         for number, body, heading in in_groups(self.db, query, list(candidates)):
             # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them.
             padded = candidates[number].body = f" {body} "

@@ -40,8 +40,7 @@ _FEW = 5  # files of a layer below which nothing can be said about how common a 
 _COMMONPLACE = 0.2  # what is left of the weight of a name that stands in all of them
 _NARROWER = (0.7, 0.85, 0.99)  # thresholds applied in turn while more than MAX_FILES answer
 _COMPOUND = 4  # characters from which a Chinese word is two
-_AROUND = 500  # characters that are shown around a line, of a text too long to be shown whole
-_LINE = 400  # characters of one line there
+_LINE = 400  # characters of a line that are shown of a text too long to be shown whole
 _LONGEST_LINE = 100_000  # what is looked at of a line; a longer one is data
 _TITLE = 80
 _TAGS = re.compile(r"(?:标签|Tags)[:：]")
@@ -144,7 +143,7 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     tried: list[tuple[str, list[_Answer]]] = []
     for layer in TIERS:
         here = [family for family in grouped if family.layer == layer]
-        answers = _answers([found for family in here if (found := _files_of(family, files))], words, len(here))
+        answers = _answers([held for family in here if (held := _files_of(family, files))], words, len(here))
         if answers:
             tried.append((layer, answers))
             if answers[0].answered >= _WELL:
@@ -181,15 +180,15 @@ def _search(
 ) -> dict[Checkpoint, _File]:
     """The checkpoints that hold any of the key words."""
     by_path = {context.workspace.relative(checkpoint.path): checkpoint for checkpoint in checkpoints}
-    generation = index.current()
+    index.current()
     with index.store.reading() as db:
-        chunks = Chunks(db, generation, condition(context.scope, Filters(layers=TIERS), None), ("", []))
+        chunks = Chunks(db, condition(context.scope, Filters(layers=TIERS), None), ("", []))
         wanted = {token: cjk_count(token) == 1 for word in words for token in tokens(word.text)}
         telling = [token for token, single in wanted.items() if not single] or list(wanted)
         scores = chunks.by_words(chunks.weigh_terms(telling, frozenset()), _BY_WORDS)
         query = (
             "select f.path, c.id, c.first, c.last, c.text, w.body, w.heading from chunks c join files f on f.id = c.file"
-            f" join {generation.words} w on w.rowid = c.id where c.id in ({','.join('?' * len(scores))})"
+            f" join words w on w.rowid = c.id where c.id in ({','.join('?' * len(scores))})"
             " order by f.path, c.position"
         )
         rows = db.execute(query, tuple(scores)).fetchall()
@@ -318,11 +317,7 @@ def _recalled(context: Context, answer: _Answer, layer: str, query: str, words: 
         path,
         layer,
         redact(title[: 5 * _TITLE]).text[:_TITLE],
-        _passages(
-            lines,
-            {at: weight for at, (weight, _) in _lines(file, words).items()},
-            frozenset(tokens(" ".join(word.text for word in words))),
-        ),
+        _passages(lines, _lines(file, words), frozenset(tokens(" ".join(word.text for word in words)))),
         round(answer.coverage, 2),
         opened,
         answer.answered,
@@ -330,38 +325,28 @@ def _recalled(context: Context, answer: _Answer, layer: str, query: str, words: 
     )
 
 
-def _passages(lines: Sequence[str], weights: dict[int, float], words: frozenset[str]) -> tuple[Passage, ...]:
+def _passages(
+    lines: Sequence[str], matching: dict[int, tuple[float, str]], words: frozenset[str]
+) -> tuple[Passage, ...]:
     """All lines of a short text; of a longer one those that match best with what stands around them."""
-    sizes = [min(len(line), _LINE) + 1 for line in lines]
-    chosen = set(range(1, len(lines) + 1))
+    chosen, longest = set(range(1, len(lines) + 1)), LONGEST_PASSAGES
     if sum(map(len, lines)) + len(lines) > LONGEST_PASSAGES:
-        chosen = set()
-        for best in sorted(weights, key=lambda at: (-weights[at], at)):
-            if best in chosen or best > len(lines):
-                continue
-            if sum(sizes[at - 1] for at in chosen) + _AROUND > LONGEST_PASSAGES:
-                break
-            room = _AROUND - sizes[best - 1]
-            chosen.add(best)
+        chosen, longest = set(), _LINE
+        for best in sorted(matching, key=lambda at: (-matching[at][0], at)):
             # What follows is the answer to a question; what stands before it is what an answer answers.
-            for step, least in ((1, _AROUND // 3), (-1, 0)):
-                at = best + step
-                while 0 < at <= len(lines) and room - sizes[at - 1] >= least:
-                    chosen.add(at)
-                    room -= sizes[at - 1]
-                    at += step
+            near = {at for at in range(best - 3, best + 12) if 0 < at <= len(lines)}
+            for wanted in (near, near & {best}):
+                if sum(min(len(lines[at - 1]), _LINE) + 1 for at in chosen | wanted) <= LONGEST_PASSAGES:
+                    chosen |= wanted
+                    break
     passages = []
     for _, run in groupby(enumerate(sorted(chosen)), lambda pair: pair[1] - pair[0]):
         filled = [at for _, at in run if lines[at - 1].strip()]
         if filled:
             # Secrets go before anything is cut off: half of one would no longer look like one.
-            near = (_cut(line[:_LONGEST_LINE], 20 * _LINE, words) for line in lines[filled[0] - 1 : filled[-1]])
-            text = redact(clean("\n".join(near))).text
-            shown = "\n".join(
-                _cut(line, _LINE if len(text) > LONGEST_PASSAGES else LONGEST_PASSAGES, words)
-                for line in text.split("\n")
-            )
-            passages.append(Passage(filled[0], filled[-1], shown))
+            whole = (_cut(line[:_LONGEST_LINE], 20 * _LINE, words) for line in lines[filled[0] - 1 : filled[-1]])
+            shown = (_cut(line, longest, words) for line in redact(clean("\n".join(whole))).text.split("\n"))
+            passages.append(Passage(filled[0], filled[-1], "\n".join(shown)))
     return tuple(passages)
 
 

@@ -25,7 +25,7 @@ from nacre.vault.files import largest, layer_of, memory_files
 
 if TYPE_CHECKING:
     from nacre.index.sessions import SessionIndex
-    from nacre.index.store import Generation, Store
+    from nacre.index.store import Store
     from nacre.search.layered import Recalled
 
 
@@ -59,7 +59,7 @@ def parse_place(text: str) -> tuple[str, int | None, int | None]:
     return match[1], first, int(match[5]) - first + 1 if match[5] else None
 
 
-def place_of_id(store: Store, generation: Generation, scope: Scope, name: str) -> tuple[str, int, int] | None:
+def place_of_id(store: Store, scope: Scope, name: str) -> tuple[str, int, int] | None:
     """The file and lines of a passage that search named `#id`; None where that is no id. Who may not see it is told that it is not
     there."""
     match = _ID.fullmatch(name)
@@ -68,8 +68,8 @@ def place_of_id(store: Store, generation: Generation, scope: Scope, name: str) -
     sql, values = condition(scope, Filters(), None)
     row = store.db.execute(
         "select f.path, c.first, c.last from chunks c join files f on f.id = c.file"
-        f" where c.generation = ? and c.key glob ? {f'and {sql}' if sql else ''} limit 1",
-        (generation.id, f"{match[1]}*", *values),
+        f" where c.key glob ? {f'and {sql}' if sql else ''} limit 1",
+        (f"{match[1]}*", *values),
     ).fetchone()
     if row is None:
         raise NotFound(
@@ -79,9 +79,7 @@ def place_of_id(store: Store, generation: Generation, scope: Scope, name: str) -
     return str(row[0]), int(row[1]), int(row[2])
 
 
-def read_lines(
-    context: Context, path: str, start: int, lines: int, seen: tuple[Store, Generation] | None = None
-) -> Excerpt:
+def read_lines(context: Context, path: str, start: int, lines: int, seen: Store | None = None) -> Excerpt:
     """The lines from `start` on; fewer at the end of the file, an error past it. A group is shown what the index `seen` allows."""
     group = context.scope.group is not None
     try:
@@ -102,9 +100,9 @@ def read_lines(
         sql, values = condition(context.scope, Filters(), None)
         query = (
             "select c.first, c.last from chunks c join files f on f.id = c.file"
-            f" where f.generation = ? and f.path = ? and f.hash = ? and {sql}"
+            f" where f.path = ? and f.hash = ? and {sql}"
         )
-        rows = seen[0].db.execute(query, (seen[1].id, path, content_digest(data), *values)) if seen else ()
+        rows = seen.db.execute(query, (path, content_digest(data), *values)) if seen else ()
         allowed = {number for first, last in rows for number in range(first, last + 1)}
     return _excerpt(path, every, start, lines, allowed)
 

@@ -14,7 +14,7 @@ from nacre.config.settings import SearchSettings
 from nacre.errors import ModelUnusable
 from nacre.index.embedding import Meaning, MeaningSource, words_only
 from nacre.index.freshness import MemoryIndex
-from nacre.index.store import Generation, in_groups
+from nacre.index.store import in_groups
 from nacre.model.context import Context, Scope
 from nacre.model.hit import Hit, SearchReport
 from nacre.search.candidates import Candidate, Chunks
@@ -64,12 +64,11 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
     def work() -> SearchReport:
         while True:
             epoch = index.store.epoch  # before: what was brought up must be what is read
-            generation = index.current()
+            index.current()
             vectors = meaning.now() if request.mode != "text" else None
             with index.store.reading() as db:  # one moment, whatever others write meanwhile
-                if index.store.epoch == epoch and index.store.live() == generation:
-                    return _search(db, generation, request, vectors, to_the_second=index.to_the_second)
-            # Somebody deleted the index or let a new generation take over: look again.
+                if index.store.epoch == epoch:
+                    return _search(db, request, vectors, to_the_second=index.to_the_second)
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
@@ -92,7 +91,6 @@ def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
 
 def _search(
     db: sqlite3.Connection,
-    generation: Generation,
     request: SearchRequest,
     meaning: Meaning | None,
     *,
@@ -105,7 +103,7 @@ def _search(
     today = clock.today().isoformat() if clock.fixed else None
     moment = clock.now().isoformat() if clock.fixed and to_the_second else None
     where = condition(request.context.scope, request.filters, today, moment)
-    chunks = Chunks(db, generation, where, scope)
+    chunks = Chunks(db, where, scope)
     terms = chunks.weigh_terms(question.tokens, question.of_dates)
     fallback = meaning.reason if meaning else None
     model = provider = scanner = None
