@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import os
 import re
 from collections import Counter
@@ -78,8 +79,7 @@ def give(
     budget = settings.budget if budget is None else budget
     if budget < 1:
         raise BadInput("The budget must be at least one token.", "预算至少为一个 token。")
-    is_private = memory.scope.group is None
-    scope = "main" if is_private else f"group:{memory.scope.group}"
+    is_private, scope = memory.scope.group is None, memory.scope.name
     if not settings.enabled:
         return ContextPack("", budget, scope, disabled=True)
     place = place_of(memory, project, here) if is_private else SessionProject()
@@ -95,8 +95,16 @@ def give(
     else:
         gathered = gather_shared(memory, answers)
     made = pack_context(gathered._replace(left=(*missed, *gathered.left)), budget, scope, place.project)
-    if settings.log and noted:
-        _note(memory, made, query)
+    if noted:
+        about: dict[str, object] = {
+            "budget": budget,
+            "tokens": made.tokens,
+            "parts": [part.as_plain() for part in made.parts],
+        }
+        about |= {"project": made.project} if made.project else {}
+        if query and query.strip():
+            about["query_hash"] = hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        note_given(memory, made.text, about)
     return made
 
 
@@ -287,20 +295,13 @@ def gather_shared(memory: Memory, answers: Sequence[Piece] = ()) -> Gathered:
     return Gathered((), tuple(answers), pieces)
 
 
-def _note(memory: Memory, made: ContextPack, query: str | None) -> None:
-    import hashlib
-
+def note_given(memory: Memory, text: str, about: dict[str, object]) -> None:
+    """For `nacre context --last` and `nacre hook --last`: what was given, when and why; or why nothing was."""
     from nacre.vault import injected
 
-    about: dict[str, object] = {
-        "at": memory.clock.now().isoformat(timespec="seconds"),
-        "scope": made.scope,
-        "budget": made.budget,
-        "tokens": made.tokens,
-        "parts": [part.as_plain() for part in made.parts],
-    }
-    if made.project:
-        about["project"] = made.project
-    if query and query.strip():
-        about["query_hash"] = hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    injected.write_pack(memory.workspace, about, made.text)
+    if memory.config.context.log:
+        row = {"at": memory.clock.now().isoformat(timespec="seconds"), "scope": memory.scope.name, **about}
+        if "reason" in about:
+            injected.write_silence(memory.workspace, row)
+        else:
+            injected.write_pack(memory.workspace, row, text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nacre.config.settings import load
+from nacre.daemon.client import pack
 from nacre.daemon.fast import is_switched_off
 from nacre.errors import NacreError, error_place
 from nacre.hooks.events import PROMPT, START, answer, folder_of, parse_event, read, speaker
@@ -56,7 +56,7 @@ def run_hook(options: dict[str, str], name: str, data: bytes) -> None:
             given = answer(memory, agent, event)
             with printing:
                 if given:
-                    print(json.dumps(given), flush=True)
+                    print(pack(given).decode(), flush=True)
             fired = read(event)
             if fired is not None and fired.kind in (START, PROMPT):
                 _start_daemon(memory)

@@ -260,7 +260,7 @@ class RequestHandler:
                 given = answer(memory, speaker(options.get("agent"), environment), event)
             finally:
                 use_language_here(None)
-            return "", json.dumps(given) + "\n" if given else ""
+            return "", client.pack(given).decode() + "\n" if given else ""
         limit, query = options.get("limit", "1"), " ".join(words[1:])
         if (
             words[:1] != ["search"]

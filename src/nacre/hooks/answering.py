@@ -20,7 +20,6 @@ from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
 from nacre.hooks.events import COMPACT, END, PROMPT, START, Fired, read
 from nacre.i18n import say
-from nacre.vault import injected
 from nacre.vault.injected import Delivered, load_delivered, save_delivered
 
 if TYPE_CHECKING:
@@ -63,20 +62,12 @@ def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] 
 
 
 def note(memory: Memory, agent: str, fired: Fired, text: str, about: dict[str, Any]) -> None:
-    """For `nacre hook --last` and `nacre context --last`: what was given, when, by which hook and why; or why nothing was."""
-    if not memory.config.context.log:
-        return
-    row: dict[str, Any] = {
-        "at": memory.clock.now().isoformat(timespec="seconds"),
-        "scope": "main" if memory.scope.group is None else f"group:{memory.scope.group}",
-        "hook": fired.name,
-        "agent": agent,
-        "session": fired.session[:8],
-    }
+    from nacre.context.gather import note_given
+
+    row: dict[str, Any] = {"hook": fired.name, "agent": agent, "session": fired.session[:8]}
     if text:
-        injected.write_pack(memory.workspace, row | {"tokens": tokens(weight(text))} | about, text + "\n")
-    else:
-        injected.write_silence(memory.workspace, row | about)
+        row["tokens"] = tokens(weight(text))
+    note_given(memory, text and text + "\n", row | about)
 
 
 # The right to answer one event, as a file: the same event of the same session within some seconds is the same.
