@@ -257,8 +257,8 @@ class Indexes:
             return corpora
         if self.sessions is None:
             raise BadInput(
-                'Sessions are not indexed; "nacre config set --user corpus.sessions true" turns it on.',
-                "会话未被索引；运行“nacre config set --user corpus.sessions true”即可开启。",
+                'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
+                "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
             )
         return [*corpora, self.sessions]
 
