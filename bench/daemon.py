@@ -26,7 +26,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.corpus import lay_out
 from bench.measure import spread
-from nacre.daemon.client import Connection, NoDaemon
+from nacre.daemon.client import Connection, NoDaemon, daemon_status
 from nacre.memory import Memory
 
 NACRE = (sys.executable, "-m", "nacre")
@@ -86,16 +86,15 @@ def prepared(folder: Path, archive: Path | None) -> tuple[Path, list[dict[str, A
 @contextmanager
 def daemon(workspace: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A daemon of this workspace that listens, ended at the end."""
-    ours, theirs = os.pipe()
-    command = [*NACRE, "--workspace", str(workspace), "serve", "--no-jobs", "--ready", str(theirs)]
-    process = subprocess.Popen(command, pass_fds=[theirs], stderr=subprocess.DEVNULL)
-    os.close(theirs)
+    command = [*NACRE, "--workspace", str(workspace), "serve", "--no-jobs"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
-        if os.read(ours, 1) != b"1":
-            raise RuntimeError("the daemon did not come up")
+        while daemon_status(str(workspace)) is None:
+            if process.poll() is not None:
+                raise RuntimeError("the daemon did not come up")
+            time.sleep(0.02)
         yield process
     finally:
-        os.close(ours)
         _end(process)
 
 
@@ -110,7 +109,7 @@ def _asked(workspace: Path, kept: Connection, questions: list[str]) -> dict[str,
         return partial(subprocess.run, command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
 
     search = (*NACRE, "--workspace", str(workspace), "search")
-    imported = started(sys.executable, "-c", "import nacre.daemon.client")
+    imported = started(sys.executable, "-c", "import nacre.daemon.fast")
     bare = started(sys.executable, "-c", "pass")
     # One of each in turn: whatever else the machine does, it does to all of them.
     rounds: list[tuple[Callable[[], object], ...]] = [

@@ -89,7 +89,9 @@ def serve(root: str, path: Path, start: str, ready: int) -> None:
     gc.set_threshold(10_000, 20, 20)  # as `nacre serve` does
     with Memory.open(root) as opened:
         memory = Memory(replace(opened.opened, clock=clock))
-        service.Daemon(memory).serve(ready)
+        daemon = service.Daemon(memory)
+        os.write(ready, b"1")
+        daemon.serve()
 
 
 @dataclass

@@ -9,14 +9,13 @@ from typing import Any
 
 from nacre.errors import Locked, NotFound
 from nacre.vault import disk
-from nacre.vault.history import is_daily
 from nacre.vault.lock import TIMEOUT
+from nacre.vault.storage import is_daily
 
 
 class Dictionary:
     def __init__(self) -> None:
         self.strings: dict[str, bytes] = {}
-        self.modes: dict[str, int] = {}
         self.contents: dict[str, bytes] = {}
         self.rows: list[dict[str, Any]] = []
         self._lock = threading.RLock()
@@ -32,23 +31,18 @@ class Dictionary:
     def exists(self, name: str) -> bool:
         return name in self.strings
 
-    def mode(self, name: str) -> int:
-        return self.modes.get(name, disk.PRIVATE)
-
     def append(self, name: str, data: bytes) -> int:
         before = self.strings.get(name, b"")
         self.strings[name] = before + data
         return len(before)
 
-    def replace(self, name: str, data: bytes, before: bytes | None, *, mode: int | None = None) -> bool:
+    def replace(self, name: str, data: bytes, before: bytes | None) -> bool:
         now = self.strings.get(name)
         if is_daily(name) and (now or b"").startswith(before or b""):
             data += (now or b"")[len(before or b"") :]
         elif now != before:
             return False
         self.strings[name] = data
-        if now is None and mode is not None:
-            self.modes[name] = mode
         if is_daily(name) and not data:
             del self.strings[name]
         return True

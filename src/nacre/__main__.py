@@ -29,9 +29,7 @@ def _run(arguments: list[str]) -> int:
     if "hook" in arguments or "search" in arguments:
         from nacre.daemon import fast
 
-        code = fast.hook(arguments)
-        if code is None:
-            code = fast.search(arguments)
+        code = fast.run(arguments)
     if code is not None:  # everything is written and nothing is open: taking Python apart would only take time
         if sys.stderr is not None:
             sys.stderr.flush()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from _thread import _local
+from collections.abc import Mapping
+from threading import local
 
 _chosen: str | None = None
-_here = _local()
+_here = local()
 
 
 def use_language(name: str) -> None:
@@ -21,16 +22,16 @@ def use_language_here(name: str | None) -> None:
 
 
 def language() -> str:
-    return getattr(_here, "language", None) or _chosen or language_of_environment()
+    return getattr(_here, "language", None) or _chosen or language_of(os.environ)
 
 
-def language_of_environment() -> str:
-    """What the environment asks for, whatever was fixed."""
-    wanted = os.environ.get("NACRE_LANGUAGE", "auto")
+def language_of(environment: Mapping[str, str]) -> str:
+    """What an environment asks for, whatever was fixed."""
+    wanted = environment.get("NACRE_LANGUAGE", "auto")
     if wanted in ("en", "zh"):
         return wanted
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        if value := os.environ.get(name):
+        if value := environment.get(name):
             return "zh" if value.lower().startswith("zh") else "en"
     return "en"
 

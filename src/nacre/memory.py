@@ -101,6 +101,7 @@ __all__ += ["trusted_workspaces"]
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
+_UNNAMED = ("openclaw", "settings", "default")  # origins of a workspace that neither the user nor the folder named
 _Report = TypeVar("_Report")
 
 
@@ -135,12 +136,33 @@ def find_workspace(path: str | Path | None, now: str | None, agent: str | None) 
     return opened_at(place.workspace.root, now), tuple(place.problems)
 
 
+def machine_folder(path: Path | None) -> Path:
+    """Where our own files of a workspace lie, whether or not it can be opened."""
+    return discover.find_workspace(path, config=settings.load()).workspace.machine
+
+
+def origin_elsewhere(
+    workspace: Workspace, named: str | None, config: Config, environment: Mapping[str, str], here: str
+) -> str | None:
+    """What would lead a command to this workspace that is started with these variables in that folder: "flag", "parent", "several agents"
+    where theirs are meant together; None where it would open another, or have a word to say about others."""
+    home = Path(environment.get("HOME") or Path.home())
+    try:
+        place = discover.find_workspace(named, config=config, env=environment, home=home, cwd=Path(here))
+    except NoWorkspace:
+        return None
+    if place.problems or os.path.realpath(place.workspace.root) != os.path.realpath(workspace.root):
+        return None
+    agents = discover.agent_workspaces(config, environment, home).values()
+    is_shared = place.origin in _UNNAMED and sum(map(Path.is_dir, agents)) > 1
+    return "several agents" if is_shared else place.origin
+
+
 def several_agents() -> tuple[str, ...]:
     """The agents whose workspaces are meant together where nobody names one; none when there is only one, or when the
     current folder or the environment names a workspace."""
     names = tuple(name for name, place in discover.agent_workspaces(settings.load()).items() if place.is_dir())
-    unnamed = ("openclaw", "settings", "default")
-    return names if len(names) > 1 and discover.find_workspace(None, config=settings.load()).origin in unnamed else ()
+    return names if len(names) > 1 and discover.find_workspace(None, config=settings.load()).origin in _UNNAMED else ()
 
 
 def default_place() -> Path:

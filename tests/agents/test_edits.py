@@ -181,12 +181,19 @@ def test_a_table_goes_into_any_toml_and_out_again(lines: list[str], newline: str
     except tomllib.TOMLDecodeError:  # behind an inline table nothing can be added
         return
     cut, left = take_back_edits(grown + later, TOML, done)
-    assert left == []
+    if left:  # a comment would be lost
+        assert (cut, left) == (grown + later, ["mcp_servers.nacre"])
+        return
     assert "nacre" not in tomllib.loads(cut.removeprefix("\ufeff")).get("mcp_servers", {})
     assert cut.endswith(later)
-    commented = (
-        f"{grown}# mine{newline}{later}"  # which is of the table before it for all that TOML says, and must not be lost
-    )
+
+
+def test_tables_below_ours_go_with_it_unless_a_comment_would_be_lost() -> None:
+    text = 'model = "x" # mine\n\n[mcp_servers.other]\ncommand = "y"\n'
+    after, done = apply_edits(text, TOML, TABLE)
+    grown, later = f"{after}\n[mcp_servers.nacre.tools.x]\nok = true\n\n", "[later]\nz = 1\n"
+    assert take_back_edits(grown + later, TOML, done) == (f"{text}\n{later}", [])
+    commented = f"{grown}# about the next one\n{later}"
     assert take_back_edits(commented, TOML, done) == (commented, ["mcp_servers.nacre"])
 
 

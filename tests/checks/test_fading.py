@@ -1,4 +1,4 @@
-"""Entries whose day comes, entries whose time is over, and working memory that was left behind."""
+"""Entries whose day comes, and working memory that was left behind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.checks.conftest import Patient
 from tests.tidy.nights import SAFETY
 
-from nacre.checks.memory_checks import FADED, QUESTION, STATE
+from nacre.checks.memory_checks import STATE
 
 
 @pytest.mark.parametrize("words", ["The launch of the shop is on 2026-03-25", "网店上线日期是 2026年3月25日"])
@@ -21,25 +21,6 @@ def test_an_entry_about_a_day_of_the_coming_week_is_told_with_its_day(patient: P
     assert health.findings == ()
     patient.run(fade.keep)
     assert patient.health().fading == ()
-
-
-def test_an_entry_whose_time_is_over_becomes_a_question_by_tidying_and_goes_by_the_users_word(patient: Patient) -> None:
-    patient.entries("The exam is due by 2026-03-01", SAFETY)
-    (found,) = patient.found(FADED)
-    assert "2026-03-01" in found.message
-    patient.run(found.remedy)
-    assert patient.found(FADED) == []
-    (question,) = patient.found(QUESTION)
-    patient.run(question.remedy, "--accept", question.id)
-    assert patient.found(QUESTION) == []
-    assert patient.kept() == [SAFETY]
-
-
-def test_what_a_log_says_is_over_is_found(patient: Patient) -> None:
-    patient.entries("Kite is the name of the mobile shop project", SAFETY)
-    patient.log("2026-03-18", "Kite was cancelled by the board")
-    (found,) = patient.found(FADED)
-    assert "Kite was cancelled" in found.message
 
 
 @pytest.mark.parametrize("heading", ["Current Task", "当前任务"])

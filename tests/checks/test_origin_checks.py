@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from tests.checks.conftest import Patient
-from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY
+from tests.tidy.nights import RULE, SAFETY
 
-from nacre.checks.memory_checks import ORIGIN, UNKNOWN
+from nacre.checks.memory_checks import ORIGIN
 from nacre.vault.entries import bullet_id
 
 DAY = "2026-03-18"
@@ -39,16 +39,6 @@ def test_a_compressed_log_is_believed(patient: Patient) -> None:
     health = patient.health()
     assert [one for one in health.findings if one.kind == ORIGIN] == []
     assert health.stock.archived == 1
-
-
-def test_lines_that_were_written_edited_or_taken_out_by_hand_become_known_by_tidying(patient: Patient) -> None:
-    patient.entries(RULE, SAFETY)
-    patient.lay("MEMORY.md", f"# Mine\n\n- {RULE} and package\n- {CHINESE_RULE}\n")
-    assert [(one.line, one.remedy) for one in patient.found(UNKNOWN)] == [
-        (None, "nacre tidy"), (3, "nacre tidy"), (4, "nacre tidy"),
-    ]  # fmt: skip
-    patient.run("nacre tidy")
-    assert patient.found(UNKNOWN) == []
 
 
 def test_what_leads_nowhere_and_does_no_harm_is_only_counted(patient: Patient) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -12,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from nacre.daemon.client import Connection, NoDaemon
+from nacre.daemon.client import Connection, NoDaemon, daemon_status
 from nacre.memory import Memory
+
+from .waiting import until
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -52,22 +53,16 @@ def start(root: Path) -> Iterator[Start]:
     def begin(
         *options: str, place: Path = root, jobs: bool = False, program: Sequence[str] = ("-m", "nacre"), **env: str
     ) -> subprocess.Popen[bytes]:
-        ours, theirs = os.pipe()
-        command = [sys.executable, *program, "--workspace", str(place), "serve", *options, "--ready", str(theirs)]
+        command = [sys.executable, *program, "--workspace", str(place), "serve", *options]
         process = subprocess.Popen(
             command + ([] if jobs else ["--no-jobs"]),
-            pass_fds=[theirs],
             env={**os.environ, **env},
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
         started.append(process)
-        os.close(theirs)
-        ready, _, _ = select.select([ours], [], [], 300)
-        told = os.read(ours, 1) if ready else b""
-        os.close(ours)
-        if told != b"1":
-            process.kill()
+        until(lambda: process.poll() is not None or (daemon_status(str(place)) or {}).get("process") == process.pid)
+        if process.returncode is not None:
             raise AssertionError(process.communicate()[1].decode())
         return process
 
@@ -84,6 +79,11 @@ def start(root: Path) -> Iterator[Start]:
 
 def connected(root: Path, scope: str = "main") -> Connection:
     return Connection(str(root), scope)
+
+
+def framed(body: bytes) -> bytes:
+    """A message as it goes over the socket."""
+    return len(body).to_bytes(4, "big") + body
 
 
 def answers(root: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import subprocess
@@ -13,40 +12,28 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from nacre.daemon import client
+from nacre.daemon import client, fast
+from nacre.daemon.service import meaning_of
 from nacre.embed.remote import PROVIDERS
+
+from .conftest import Start, answers
+from .waiting import until
 
 HEAVY = {"click", "typing", "re", "json", "socket", "hashlib", "tomllib", "dataclasses", "nacre.config", "nacre.memory"}
 
 
-def test_importing_the_client_loads_nothing_heavy() -> None:
-    told = "import sys; before = set(sys.modules); import nacre.daemon.client; print(*set(sys.modules) - before)"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    assert "nacre.daemon.client" in done.stdout.split()
+def test_what_asks_before_the_command_line_is_loaded_loads_nothing_heavy() -> None:
+    program = "import sys; before = set(sys.modules); import nacre.daemon.fast; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "nacre.daemon.fast" in done.stdout.split()
     assert not HEAVY & set(done.stdout.split())
 
 
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
-)
-
-
-@given(values)
-def test_quick_json_says_what_json_says(value: object) -> None:
-    assert json.loads(client.dumps(value)) == value
-    assert client.loads(json.dumps(value)) == value
-    assert client.loads(client.dumps(value)) == value
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a":1} x', "nul", '"\n"', "[" * 100_000])
-def test_what_is_not_json_is_an_error(text: str) -> None:
-    with pytest.raises((ValueError, RecursionError)):
-        client.loads(text)
+@pytest.mark.parametrize("body", [b"", b"{", b"[1,]", b"[]", b"\xff", b"[" * 100_000])
+def test_what_is_no_object_is_a_bad_message(body: bytes) -> None:
+    with pytest.raises(client.BadMessage):
+        client.unpack(body)
 
 
 def test_a_message_arrives_as_it_was_sent() -> None:
@@ -54,9 +41,7 @@ def test_a_message_arrives_as_it_was_sent() -> None:
         "kind": "search",
         "asked": {"query": "花园 \n\ud800", "limit": 3, "all": True, "since": None, "x": [0.5]},
     }
-    data = client.pack(message)
-    assert client.body_length(data, client.LARGEST_REQUEST) == len(data) - client.HEADER
-    assert client.unpack(data[client.HEADER :]) == message
+    assert client.unpack(client.pack(message)) == message
 
 
 def test_the_socket_lies_where_the_system_keeps_such_things(root: Path) -> None:
@@ -65,7 +50,7 @@ def test_the_socket_lies_where_the_system_keeps_such_things(root: Path) -> None:
 
 def test_a_place_that_is_too_long_for_a_socket_is_no_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = root / ("x" * 90)
-    assert all(len(place) <= client.LONGEST_SOCKET_PATH for place in client.socket_paths(str(deep)))
+    assert all(len(place) <= fast._LONGEST_SOCKET_PATH for place in client.socket_paths(str(deep)))
     assert not any(place.startswith(str(root)) for place in client.socket_paths(str(deep)))
 
 
@@ -75,11 +60,8 @@ def test_a_workspace_has_one_name_however_it_is_reached(root: Path, tmp_path: Pa
     assert client.socket_paths(str(tmp_path / "link")) == client.socket_paths(f"{root}/memory/..") == paths
 
 
-def test_settings_models_and_environment_tell_answers_apart(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = client.settings_print(str(root)), client.environment_print(str(root))
-    (root / ".nacre" / "config.toml").write_text("[search]\nmax_results = 3\n", "utf8")
-    assert client.settings_print(str(root)) != before[0]
-    after = client.settings_print(str(root))
+def test_environments_are_told_apart_by_what_changes_an_answer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = meaning_of(fast.environment(), keys=True)
     for name, value in (
         ("NACRE_SEARCH_DECAY", "off"),
         ("NACRE_LANGUAGE", "zh"),
@@ -88,29 +70,25 @@ def test_settings_models_and_environment_tell_answers_apart(root: Path, monkeypa
     ):
         with monkeypatch.context() as changed:
             changed.setenv(name, value)
-            assert client.environment_print(str(root)) != before[1]
-    monkeypatch.setenv("NACRE_WORKSPACE", str(root))
-    assert client.environment_print(str(root)) == before[1]
-    Path(os.environ["NACRE_MODELS_PATH"], "some-model").mkdir(parents=True)
-    assert client.settings_print(str(root)) != after
+            assert meaning_of(fast.environment(), keys=True) != before
+    for name in ("NACRE_WORKSPACE", "ANTHROPIC_API_KEY", "PATH"):
+        monkeypatch.setenv(name, str(root))
+    assert meaning_of(fast.environment(), keys=True) == before
 
 
 def test_a_key_tells_answers_apart_only_where_a_service_may_be_asked(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def matters(name: str) -> bool:
-        with monkeypatch.context() as changed:
-            without = client.environment_print(str(root))
-            changed.setenv(name, "x")
-            return client.environment_print(str(root)) != without
-
-    assert sorted(client._API_KEYS) == sorted(key for one in PROVIDERS.values() for key in one.key_variables)
-    assert matters("OPENAI_API_KEY")  # no model is installed: whichever key is there is used
-    assert not matters("ANTHROPIC_API_KEY")
+    keys = [key for provider in PROVIDERS.values() for key in provider.key_variables]
+    assert sorted(keys) == sorted(name for name in fast.RELEVANT if name.endswith("_API_KEY"))
+    start()
+    with monkeypatch.context() as changed:
+        changed.setenv("OPENAI_API_KEY", "x")
+        assert not answers(root)  # no model is installed: whichever key is there is used
     Path(os.environ["NACRE_MODELS_PATH"], "some-model").mkdir(parents=True)
-    assert not matters("OPENAI_API_KEY")
-    (root / ".nacre" / "config.toml").write_text('[embed]\nprovider = "openai"\n', "utf8")
-    assert matters("OPENAI_API_KEY")
+    until(lambda: answers(root))
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    until(lambda: answers(root))
 
 
 def test_nobody_there_is_no_daemon(root: Path) -> None:
@@ -148,7 +126,7 @@ def trickling(root: Path) -> Iterator[list[int]]:
         over.set()
         with contextlib.suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)
-    client._hung.clear()
+    fast.hung.clear()
 
 
 def test_one_that_trickles_is_waited_for_as_long_as_was_said_and_then_left_alone(

@@ -1,32 +1,50 @@
-"""The short way takes only what means the same on the long one, and finds the same workspace."""
+"""What is handed to the daemon means the same there as on the command line, or is left to that."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from nacre import __version__
 from nacre.daemon import fast
-from nacre.errors import NacreError
-from nacre.memory import find_workspace, several_agents
+from nacre.daemon.client import BadMessage, CannotAnswer
+from nacre.daemon.requests import OUT, Command, RequestHandler, answer_search
+from nacre.errors import NoWorkspace
+from nacre.memory import Memory
 from nacre.vault.discover import trust_workspace
 
 
+@pytest.fixture
+def handler(root: Path) -> Iterator[RequestHandler]:
+    with Memory.open(root) as memory:
+        yield RequestHandler(memory)
+
+
+def command(arguments: str, here: Path, **environment: str) -> Command:
+    return Command(__version__, str(here), False, arguments.split(" "), {"HOME": str(Path.home()), **environment}, b"")
+
+
 @pytest.mark.parametrize(
-    ("arguments", "asked"),
+    ("arguments", "request_"),
     [
-        ("search roses", {"query": "roses"}),
-        ("search roses and frost -n 3 --json", {"query": "roses and frost", "limit": 3, "as_json": True}),
-        ("--workspace w search --mode text roses", {"query": "roses", "mode": "text", "workspace": "w"}),
-        ("search roses --workspace w --scope group:x", {"query": "roses", "workspace": "w", "scope": "group:x"}),
-        ("search --all-projects 花园", {"query": "花园", "all_projects": True}),
+        ("search roses", {}),
+        ("search roses -n 1 --json", {"limit": 1, "as_json": True}),
+        ("--scope main search --mode text roses", {"mode": "text"}),
+        ("search --all-projects --limit=2 花园", {"all_projects": True, "limit": 2}),
     ],
 )
-def test_a_plain_search_is_read(arguments: str, asked: dict[str, object]) -> None:
-    assert fast.parse_search(arguments.split()) == asked
+def test_a_plain_search_is_answered(
+    arguments: str, request_: dict[str, object], handler: RequestHandler, root: Path
+) -> None:
+    query = "花园" if "花园" in arguments else "roses"
+    expected = answer_search([handler.memory], query=query, here=str(root), **request_)  # type: ignore[arg-type]
+    _, result = handler.carry_out(command(arguments, root))
+    assert result.partition('"tookMs"')[0] == expected.text(OUT).partition('"tookMs"')[0] != ""
 
 
 @pytest.mark.parametrize(
@@ -34,112 +52,102 @@ def test_a_plain_search_is_read(arguments: str, asked: dict[str, object]) -> Non
     [
         "search", "search -n 3", "search roses -n", "search roses -n 0", "search roses -n 1001", "search roses -n ³", "search roses --mode sideways",
         "search --help", "search roses --since 7d", "search roses --now 2026-01-01", "search -- roses", "search roses --explain", "search roses -n=3",
-        "query roses", "get search roses", "search roses --agent a", "search --json=1 roses", "search r\udcff",
+        "query roses", "get search roses", "search roses --agent a", "search --json=1 roses", "search r\udcff", "",
     ],
 )  # fmt: skip
-def test_anything_else_goes_the_ordinary_way(arguments: str) -> None:
-    assert fast.parse_search(arguments.split(" ")) is None
+def test_anything_else_is_left_to_the_command_line(arguments: str, handler: RequestHandler, root: Path) -> None:
+    with pytest.raises(CannotAnswer):
+        handler.carry_out(command(arguments, root))
 
 
-@pytest.mark.parametrize("name", ["NACRE_NOW", "NACRE_AGENT", "NACRE_SEARCH_LIMIT", "NACRE_SEARCH_MAX_RESULTS"])
-def test_what_the_environment_changes_goes_the_ordinary_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, "1")
+@pytest.mark.parametrize("name", ["NACRE_AGENT", "NACRE_SEARCH_LIMIT", "NACRE_SEARCH_MAX_RESULTS"])
+def test_what_the_environment_changes_is_left_to_the_command_line(
+    name: str, handler: RequestHandler, root: Path
+) -> None:
+    with pytest.raises(CannotAnswer):
+        handler.carry_out(command("search roses", root, **{name: "1"}))
+
+
+def test_only_a_command_that_means_this_workspace_is_answered(
+    handler: RequestHandler, root: Path, tmp_path: Path
+) -> None:
+    home = Path.home()
+    other = tmp_path / "other"
+    (other / ".nacre").mkdir(parents=True)
+
+    def answers(arguments: str = "search roses", here: Path = tmp_path, **environment: str) -> bool:
+        try:
+            return bool(handler.carry_out(command(arguments, here, **environment)))
+        except (CannotAnswer, NoWorkspace):
+            return False
+
+    assert answers(here=root)
+    assert answers(here=root / "memory")
+    assert answers(f"search roses --workspace {root}")
+    assert answers("search roses --workspace ws")
+    assert answers(NACRE_WORKSPACE=str(root))
+    assert not answers()  # there is none of the user's own
+    assert not answers(f"search roses --workspace {other}", here=root)
+    assert not answers(here=root, OPENCLAW_WORKSPACE=str(other))
+    (root / "clone" / ".nacre").mkdir(parents=True)
+    assert not answers(here=root / "clone")  # nobody trusted it: the command line says so
+    trust_workspace(root, trust=False)
+    assert not answers(here=root)
+    openclaw = home / ".openclaw"
+    openclaw.mkdir()
+    settings = '{{agents: {{list: [{{id: "a", workspace: "{}"}}{}]}}}} // JSON5'
+    (openclaw / "openclaw.json").write_text(settings.format(root, ""), "utf8")
+    assert answers()
+    (openclaw / "openclaw.json").write_text(settings.format(root, f', {{id: "b", workspace: "{other}"}}'), "utf8")
+    assert not answers()  # of several agents the command line mixes the answers
+
+
+def test_a_command_arrives_as_it_was_sent(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[bytes] = []
+
+    def exchange(_connection: object, body: bytes, _within: float) -> bytes:
+        sent.append(body)
+        return b"no"
+
+    monkeypatch.setattr(fast, "connect", lambda _root: None)
+    monkeypatch.setattr(fast, "exchange", exchange)
     monkeypatch.setenv("NACRE_NO_DAEMON", "0")
-    monkeypatch.setattr(fast, "find_workspace", lambda _named: pytest.fail("looked for a daemon"))
-    assert fast.search(["search", "roses"]) is None
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-words")
+    monkeypatch.setenv("UNRELATED", "x")
+    monkeypatch.chdir(root)
+    words = ["hook", "Stop", "--workspace", "/w\udcff"]
+    assert not fast._forward(words, {"workspace": "/w"}, b'{"a": "\0\0"}', 1.0)
+    read = Command.read(sent[0])
+    assert (read.arguments, read.here, read.data) == (words, os.getcwd(), b'{"a": "\0\0"}')
+    assert read.environment == fast.environment()
+    assert read.environment["OPENAI_API_KEY"] == "set"
+    assert "UNRELATED" not in read.environment
+
+
+@pytest.mark.parametrize("body", [b"command\0", b"command\0\xff\0\0", b"command\0a\0b\0c\0many\0\0"])
+def test_what_is_no_command_is_a_bad_message(body: bytes) -> None:
+    with pytest.raises(BadMessage):
+        Command.read(body)
 
 
 def test_a_terminal_that_speaks_no_utf8_goes_the_ordinary_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
-    monkeypatch.setenv("NACRE_NO_DAEMON", "0")
-    monkeypatch.setattr(fast, "find_workspace", lambda _named: pytest.fail("looked for a daemon"))
-    assert fast.search(["search", "roses"]) is None
+    monkeypatch.setattr(fast, "_forward", lambda *_: pytest.fail("asked a daemon"))
+    assert fast.run(["search", "roses"]) is None
 
 
-def long_way(named: str | None = None) -> str | None:
-    """The one workspace that the command line would open, without a word about others."""
-    try:
-        if not named and several_agents():
-            return None
-        opened, problems = find_workspace(named, None, None)
-    except NacreError:
-        return None
-    return None if problems else os.path.realpath(opened.workspace.root)
-
-
-def make(place: Path) -> Path:
-    (place / ".nacre").mkdir(parents=True)
-    return place
-
-
-def test_both_ways_find_the_same_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_daemon_of_the_nearest_workspace_is_asked_and_else_that_of_the_users_own(tmp_path: Path) -> None:
     home = Path.home()
     here = tmp_path / "here" / "deep"
     here.mkdir(parents=True)
-    monkeypatch.chdir(here)
-
-    def agree(named: str | None = None, *, quick: bool = True) -> None:
-        short = fast.find_workspace(named)
-        assert short is None or os.path.realpath(short) == long_way(named)
-        assert (short is not None) is (quick and long_way(named) is not None)
-
-    agree()
-    make(home / ".nacre" / "workspace")
-    agree()
-    make(home / ".openclaw" / "workspace")
-    agree()
-    make(tmp_path / "here")
-    agree(quick=False)  # not trusted: the long way says so
-    trust_workspace(tmp_path / "here")
-    agree()
-    make(tmp_path / "named")
-    agree(str(tmp_path / "named"))
-    agree("../../named")
-    agree(str(tmp_path / "missing"))
-    make(home / "own")
-    agree("~/own")
-    monkeypatch.setenv("OPENCLAW_WORKSPACE", str(tmp_path / "named"))
-    agree()
-    monkeypatch.setenv("NACRE_WORKSPACE", str(home / "own"))
-    agree()
-    monkeypatch.delenv("NACRE_WORKSPACE")
-    monkeypatch.delenv("OPENCLAW_WORKSPACE")
-    monkeypatch.chdir(tmp_path)
-    settings = home / ".config" / "nacre"
-    (settings / "config.toml").write_text(f'workspace = "{tmp_path / "named"}"\n', "utf8")
-    agree(quick=False)
-    (settings / "config.toml").write_text("[search]\nmax_results = 3\n", "utf8")
-    agree()
-    openclaw = home / ".openclaw" / "openclaw.json"
-    openclaw.write_text('{"agents": {"defaults": {"workspace": "~/own"}}, "gateway": {"allowlist": []}}\n', "utf8")
-    agree()
-    assert fast.find_workspace(None) == str(home / "own")
-    for roster in ('"entries": {"a": {"workspace": "~/own"}}', '"list": [{"id": "a", "workspace": "~/own"}]'):
-        openclaw.write_text(f'{{"agents": {{{roster}}}}}', "utf8")
-        agree()
-        assert fast.find_workspace(None) == str(home / "own")
-    openclaw.write_text('{"agents": {"entries": {"a": {"workspace": "~/own"}, "b": {}}}}', "utf8")
-    agree(quick=False)
-    openclaw.write_text('{agents: {defaults: {workspace: "~/own"}}} // JSON5', "utf8")
-    agree(quick=False)
-    for place in ("$HOME/own", "${HOME}/own"):
-        openclaw.write_text(f'{{"agents": {{"defaults": {{"workspace": "{place}"}}}}}}', "utf8")
-        assert fast.find_workspace(None) is None
-    openclaw.unlink()
-    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
-    make(tmp_path / "state" / "workspace")
-    agree()
-    assert fast.find_workspace(None) == str(tmp_path / "state" / "workspace")
-    monkeypatch.setenv("OPENCLAW_PROFILE", "x")
-    agree(quick=False)
-    monkeypatch.delenv("OPENCLAW_PROFILE")
-    monkeypatch.delenv("OPENCLAW_STATE_DIR")
-    make(home / ".openclaw" / "workspace-b")
-    (home / ".openclaw" / "openclaw.json").write_text('{agents: {list: [{id: "main"}, {id: "b"}]}}', "utf8")
-    agree(quick=False)
-    assert long_way() is None
+    assert fast._likely_workspace(None, str(here)) == str(home / ".nacre" / "workspace")
+    (home / ".openclaw" / "workspace").mkdir(parents=True)
+    assert fast._likely_workspace(None, str(here)) == str(home / ".openclaw" / "workspace")
+    (tmp_path / "here" / ".nacre").mkdir()
+    assert fast._likely_workspace(None, str(here)) == str(tmp_path / "here")
+    assert fast._likely_workspace("~/own", str(here)) == str(home / "own")
 
 
 def test_without_a_daemon_it_says_nothing(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert fast.search(["--workspace", str(root), "search", "roses"]) is None
+    assert fast.run(["--workspace", str(root), "search", "roses"]) is None
     assert capsys.readouterr() == ("", "")

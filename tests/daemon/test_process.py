@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from nacre.errors import Locked
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
 
-from .conftest import Start, answers, connected
+from .conftest import Start, answers, connected, framed
 from .waiting import until
 
 
@@ -29,9 +29,9 @@ def socket_of(root: Path) -> Path:
 
 def test_only_the_user_can_reach_it(root: Path, start: Start) -> None:
     start()
-    socket = socket_of(root)
-    assert stat.S_IMODE(socket.stat().st_mode) == 0o600
-    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    path = socket_of(root)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE((root / ".nacre" / "daemon.log").stat().st_mode) == 0o600
 
 
@@ -57,10 +57,10 @@ def test_there_is_only_one(root: Path, start: Start) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly(root: Path, start: Start, number: signal.Signals) -> None:
     process = start()
-    socket = socket_of(root)
+    path = socket_of(root)
     process.send_signal(number)
     assert process.wait(300) == 0
-    assert not socket.exists()
+    assert not path.exists()
     assert daemon_process(Workspace(root)) is None
     assert client.daemon_status(str(root)) is None
 
@@ -68,24 +68,26 @@ def test_a_signal_ends_it_cleanly(root: Path, start: Start, number: signal.Signa
 def test_what_was_asked_before_the_signal_is_answered(root: Path, start: Start) -> None:
     process = start()
     with connected(root) as daemon:
-        daemon._socket.sendall(client.pack({"kind": "search", "asked": {"query": "roses"}}))
+        daemon._socket.sendall(framed(client.pack({"kind": "search", "asked": {"query": "roses"}})))
         until(lambda: client.daemon_status(str(root)) is not None)  # our question was taken before this one
         process.send_signal(signal.SIGTERM)
-        size = client.body_length(daemon._read(4, time.monotonic() + 300), client.LARGEST_ANSWER)
-        assert "parts" in client.unpack(daemon._read(size, time.monotonic() + 300))
+        daemon._socket.settimeout(300)
+        header = daemon._socket.recv(4, socket.MSG_WAITALL)
+        body = daemon._socket.recv(int.from_bytes(header, "big"), socket.MSG_WAITALL)
+        assert "parts" in client.unpack(body)
     assert process.wait(300) == 0
 
 
 def test_what_a_killed_one_left_is_replaced(root: Path, start: Start) -> None:
     process = start()
-    socket = socket_of(root)
+    path = socket_of(root)
     process.kill()
     process.wait(300)
-    assert socket.exists()
+    assert path.exists()
     assert not answers(root)
     start()
     assert answers(root)
-    assert socket_of(root) == socket
+    assert socket_of(root) == path
 
 
 def test_it_ends_when_it_cannot_be_found_any_more(root: Path, start: Start) -> None:

@@ -111,30 +111,16 @@ def test_where_the_system_has_no_watches_left_it_looks_itself_and_says_so_once(
 def test_while_it_scans_it_tries_to_watch_again_and_says_when_it_can(
     root: Path, memory: Memory, log: logging.Logger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tried: list[float] = []
-    now = [0.0]
-
     def full(*_: Any, **__: Any) -> Iterator[set[Any]]:
-        tried.append(now[0])
         raise OSError(f'OS file watch limit reached. about ["{root}/memory"] (Error {{ kind: MaxFilesWatch }})')
 
+    watcher = Watcher(memory, log, scan_every=0.02)
     with monkeypatch.context() as limited:
         limited.setattr(watchfiles, "watch", full)
-        watcher = Watcher(memory, log, scan_every=0.02, clock=lambda: now[0])
         watcher.start()
-        until(lambda: watcher.mode == "scanning")
+        until(lambda: watcher.mode == "scanning" and watcher.updates > 2)
         assert watcher.reason == "OS file watch limit reached"
-        for number in (1, 2):
-            assert watcher.tries_again_in == 300
-            now[0] += 299
-            seen = watcher.updates
-            until(lambda seen=seen: watcher.updates > seen + 1)  # type: ignore[misc]
-            assert len(tried) == number
-            now[0] += 1
-            until(lambda number=number: len(tried) == number + 1 and watcher.tries_again_in != 0)  # type: ignore[misc]
-        assert watcher.mode == "scanning"
-    now[0] += 300
-    until(lambda: watcher.mode == "events" and watcher.reason is None and watcher.tries_again_in is None)
+    until(lambda: watcher.mode == "events" and watcher.reason is None)
     (root / "memory" / "new.md").write_text("The violin is in the attic.\n", "utf8")
     until(lambda: "memory/new.md" in indexed(memory))
     watcher.stop()
@@ -151,15 +137,14 @@ from nacre import Memory
 from nacre.daemon.service import open_log
 from nacre.daemon.watcher import Watcher
 from tests.daemon.waiting import until
-root, limit, now = Path(sys.argv[1]), Path("/proc/sys/user/max_inotify_watches"), [0.0]
+root, limit = Path(sys.argv[1]), Path("/proc/sys/user/max_inotify_watches")
 before = limit.read_text()
 limit.write_text("0")
-watcher = Watcher(Memory.open(root), open_log(root / ".nacre" / "daemon.log"), scan_every=0.02, clock=lambda: now[0])
+watcher = Watcher(Memory.open(root), open_log(root / ".nacre" / "daemon.log"), scan_every=0.02)
 watcher.start()
 until(lambda: watcher.mode == "scanning")
 assert watcher.reason == "OS file watch limit reached", watcher.reason
 limit.write_text(before)
-now[0] += 300
 until(lambda: watcher.mode == "events")
 watcher.stop()
 watcher.join(300)
@@ -187,7 +172,7 @@ def test_the_systems_own_limit_is_met_and_left_behind_when_it_is_raised(root: Pa
 def test_a_file_system_that_others_write_to_is_scanned(
     root: Path, memory: Memory, log: logging.Logger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nacre.index.freshness.all_on_local_disks", lambda _: False)
+    monkeypatch.setattr("nacre.daemon.watcher.all_on_local_disks", lambda _: False)
     watcher = Watcher(memory, log, scan_every=0.1)
     watcher.start()
     until(lambda: watcher.mode == "scanning")

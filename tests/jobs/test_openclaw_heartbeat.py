@@ -22,7 +22,9 @@ def file(here: World) -> Path:
     [None, b"", b"# Mine", b"# Mine\n", b"# Mine\n\n", b"# Mine\r\n- look\r\n", b"no end\r\nat all", "心跳".encode()],
 )
 @pytest.mark.parametrize("below", [b"", b"\n- written later\n"])
-def test_the_file_comes_back_byte_for_byte(here: World, file: Path, before: bytes | None, below: bytes) -> None:
+def test_every_line_of_the_file_comes_back_byte_for_byte(
+    here: World, file: Path, before: bytes | None, below: bytes
+) -> None:
     if before is not None:
         file.write_bytes(before)
     apply_plan(plan_install(here.setup, with_heartbeat=True))
@@ -33,7 +35,7 @@ def test_the_file_comes_back_byte_for_byte(here: World, file: Path, before: byte
         assert not file.exists()
         return
     newline = b"\r\n" if b"\r\n" in (before or b"") else b"\n"
-    ended = newline if below and before and not before.endswith(b"\n") else b""
+    ended = newline if before and not before.endswith(b"\n") else b""  # a last line is given its end
     assert file.read_bytes() == (before or b"") + ended + below
 
 

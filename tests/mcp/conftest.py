@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -13,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.daemon.waiting import until
 
+from nacre.daemon.client import daemon_status
 from nacre.memory import Memory
 
 FILES = {
@@ -66,32 +67,15 @@ def serve(root: Path) -> Iterator[Serve]:
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(*options: str, scope: str = "main", **env: str) -> Served:
-        ours, theirs = os.pipe()
         process = subprocess.Popen(
-            [
-                *nacre(root),
-                "serve",
-                "--no-jobs",
-                "--http",
-                "0",
-                "--http-scope",
-                scope,
-                *options,
-                "--ready",
-                str(theirs),
-            ],
-            pass_fds=[theirs],
+            [*nacre(root), "serve", "--no-jobs", "--http", "0", "--http-scope", scope, *options],
             env={**os.environ, **env},
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
         started.append(process)
-        os.close(theirs)
-        ready, _, _ = select.select([ours], [], [], 60)
-        told = os.read(ours, 1) if ready else b""
-        os.close(ours)
-        if told != b"1":
-            process.kill()
+        until(lambda: process.poll() is not None or daemon_status(str(root)) is not None)
+        if process.returncode is not None:
             raise AssertionError(process.communicate()[1].decode())
         command = [*nacre(root), "serve", "--token", "--http-scope", scope, "--json"]
         about = json.loads(subprocess.run(command, capture_output=True, check=True, env={**os.environ, **env}).stdout)

@@ -148,11 +148,11 @@ def test_when_nothing_may_go_the_book_is_as_it_was(nights: Nights) -> None:
 
 def test_what_is_over_goes_before_what_is_only_unsure(nights: Nights) -> None:
     book, known = book_of(nights, ["unsure", "over"], MemorySettings())
-    worth = {entry_id("unsure"): Worth(0.1), entry_id("over"): Worth(0.9, recalls=5, outdated="its date has passed")}
+    worth = {entry_id("unsure"): Worth(0.1), entry_id("over"): Worth(0.9, outdated="its date has passed")}
     gone = make_space(book, lambda: len(book.lines) < 2, known, lambda line: worth[line.id], 0.5)
     assert gone is not None
     assert [(line.words, reason) for line, reason in gone] == [("over", "its date has passed")]
 
 
-def test_recalls_speak_for_a_line_and_age_against_it() -> None:
-    assert Worth(0.5, recalls=4).value > Worth(0.5).value > Worth(0.5, age=400).value
+def test_age_speaks_against_a_line() -> None:
+    assert Worth(0.5).value > Worth(0.5, age=400).value

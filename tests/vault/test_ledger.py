@@ -99,8 +99,8 @@ def test_recalls_are_appended_and_read(workspace: Workspace, clock: Clock) -> No
         ),
         ({"confidence": "high"}, {"confidence": None}),
         ({"confidence": 1}, {"confidence": 1}),
-        ({"source": {"day": [1], "bullet": {}, "session": "a"}}, {"source": {"session": "a"}}),
-        ({"tests": {"broad": "yes", "novel": 0.5}}, {"tests": {"novel": 0.5}}),
+        ({"source": {"day": [1], "bullet": {}, "session": "a"}}, {"source": {}}),
+        ({"tests": {"broad": "yes", "novel": 0.5}}, {"tests": {}}),
         ({"tests": 3, "source": "x"}, {"tests": {}, "source": {}}),
     ],
 )

@@ -113,13 +113,6 @@ def test_moving_gives_another_name(storage: Storage) -> None:
     assert storage.read("memory/archive/2026/a.md") == b"a\n"
 
 
-def test_a_file_that_comes_back_has_the_mode_it_is_given(storage: Storage) -> None:
-    storage.replace("memory/a.md", b"a\n", None, mode=0o640)
-    assert storage.mode("memory/a.md") == 0o640
-    storage.replace("memory/b.md", b"b\n", None)
-    assert storage.mode("memory/b.md") == 0o600
-
-
 def test_contents_are_kept_by_their_hash(storage: Storage) -> None:
     storage.keep(b"earlier\n")
     storage.keep(b"earlier\n")

@@ -319,15 +319,14 @@ def _connect(plan: AgentPlan, machine: Machine, new: Connection, folder: Path) -
             new = replace(new, registered=new.registered or not notes)
         for change in plan.changes:
             if change.changes or plan.command:
-                _put_settings(change.path, change.after)
+                _put_settings(change, change.after)
         _must_be_accepted(plan, machine)
     except BaseException:
         if plan.command and not notes and plan.wanted.unregister:
             run_command(machine, plan.wanted.unregister, timeout=_TIMEOUT)
         for change in plan.changes:
             with contextlib.suppress(NacreError, OSError):
-                _put_settings(change.path, change.before)
-                _remove_folders(change)
+                _put_settings(change, change.before)
         save_connections(folder, connections)
         raise
     save_connections(folder, {**connections, plan.agent: new})
@@ -337,10 +336,8 @@ def _connect(plan: AgentPlan, machine: Machine, new: Connection, folder: Path) -
 def _disconnect(plan: AgentPlan, machine: Machine, folder: Path) -> list[str]:
     notes = _run_own_command(plan, machine) if plan.command else []
     for change in plan.changes:
-        if change.changes or plan.command:
-            _put_settings(change.path, change.after)
-        if change.after is None:
-            _remove_folders(change)
+        if change.changes or plan.command or change.after is None:
+            _put_settings(change, change.after)
     connections = load_connections(folder)
     connections.pop(plan.agent, None)
     save_connections(folder, connections)
@@ -356,14 +353,13 @@ def _run_own_command(plan: AgentPlan, machine: Machine) -> list[str]:
     return [say(english, f"“{shown}”失败：{ran.words}。设置仍已写入。")]
 
 
-def _put_settings(path: Path, data: bytes | None) -> None:
+def _put_settings(change: FileChange, data: bytes | None) -> None:
+    """Write the file of a change, or (None) remove it with the folders that were made for it."""
     if data is not None:
-        disk.write(path, data)
-    elif (target := disk.real(path)).exists():
+        disk.write(change.path, data)
+        return
+    if (target := disk.real(change.path)).exists():
         disk.remove(target)
-
-
-def _remove_folders(change: FileChange) -> None:
     for folder in change.folders:
         with contextlib.suppress(OSError):  # somebody else has put something into it
             Path(folder).rmdir()

@@ -138,7 +138,7 @@ def save_cursors(workspace: Workspace, cursors: Cursors) -> None:
 
 def _cursor_values(cursor: Cursor) -> dict[str, Any]:
     reached, mark = cursor.reached, cursor.mark
-    values = {"fingerprint": mark.fingerprint, "facts": dict(mark.facts)}
+    values: dict[str, Any] = {"fingerprint": mark.fingerprint, "facts": dict(mark.facts)}
     values |= {"at": reached.at, "ids": reached.ids} if reached else {}
     values |= {name: getattr(cursor, name) for name in _KEPT}
     return {"stamp": cursor.stamp, "offset": mark.offset} | {name: value for name, value in values.items() if value}

@@ -163,12 +163,12 @@ def _new_bullets(bullets: Sequence[Bullet], noted: Sequence[str], said: Sequence
 
 def alike_in_meaning(judge: Callable[[], Judge], texts: Sequence[str], others: Sequence[str]) -> list[bool]:
     """Whether each text says what one of the others says, as tidying decides it. Without embedding models nothing is alike."""
-    from nacre.brain.local.relation import as_statement, relations, says_the_same
+    from nacre.brain.local.relation import relations, says_the_same
 
     reader = judge()
     if not others or not reader.with_vectors:
         return [False] * len(texts)
-    meant = map(as_statement, reader.meant([part for line in others for part in _parts(line)]))
+    meant = reader.meant([part for line in others for part in _parts(line)])
     said = [statement for statement in meant if statement.vector is not None]
     return [
         new.vector is not None
@@ -176,7 +176,7 @@ def alike_in_meaning(judge: Callable[[], Judge], texts: Sequence[str], others: S
             says_the_same(said[near.place], new, near) and _negated(said[near.place]) == _negated(new)
             for near in relations(said, new)
         )
-        for new in map(as_statement, reader.meant(texts))
+        for new in reader.meant(texts)
     ]
 
 

@@ -51,15 +51,6 @@ class ImportReport:
         return any(step.action in (CREATE, CHANGE, CAPTURE) for step in self.steps)
 
 
-@dataclass(frozen=True)
-class Importing(Workspace):
-    """The workspace, with a file of its own for how far exports were read: sync is not told that it has run."""
-
-    @property
-    def cursors(self) -> Path:
-        return self.machine / "imports.json"
-
-
 def import_export(
     path: Path,
     setup: SyncSetup,
@@ -81,7 +72,8 @@ def import_export(
             lines[key] = setup.extract(messages)
         return lines[key]
 
-    workspace = Importing(setup.context.workspace.root)
+    workspace = Workspace(setup.context.workspace.root)
+    workspace.cursors = workspace.machine / "imports.json"  # apart: sync is not told that it has run
     context, source = replace(setup.context, workspace=workspace), source_of(path.name, sessions)
     importing = replace(setup, context=context, sources=(source,), extract=extract, wanted=lambda _: True)
     with hold(workspace.machine / "sync.lock", timeout=PATIENCE):

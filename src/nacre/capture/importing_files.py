@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -217,10 +218,11 @@ def _is_left_out(project: Path, patterns: list[str]) -> bool:
 
     Which folder it is, its transcripts tell; without one only the name is known, in which every sign is a "-".
     """
-    transcripts = list_files(CLAUDE, sorted(project.glob("*.jsonl")))
-    sessions = (claude.read(transcript, None, None).session for transcript in transcripts)
-    if session := next((session for session in sessions if session and session.cwd), None):
-        return opted_out(session.cwd) or is_left_out(session, patterns)
+    for transcript in list_files(CLAUDE, sorted(project.glob("*.jsonl"))):
+        with suppress(OSError):
+            session = claude.read(transcript, None, None).session
+            if session and session.cwd:
+                return opted_out(session.cwd) or is_left_out(session, patterns)
     codes = [_folder_code(os.path.expanduser(pattern).rstrip("/")).casefold() for pattern in patterns]
     name = project.name.casefold()
     return any(code and (name == code or name.endswith("-" + code.strip("-"))) for code in codes)

@@ -10,26 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-from nacre.capture.cursors import (
-    SHORT,
-    Cursor,
-    Cursors,
-    Section,
-    any_opted_out,
-    by_day,
-    is_storable,
-    load_cursors,
-    log_headings,
-    must_wait,
-    owner_count,
-    plain_id,
-    provenance_of,
-    reached_by,
-    save_cursors,
-    session_heading,
-    short_id,
-    storable,
-)
+from nacre.capture import cursors
+from nacre.capture.cursors import SHORT, Cursor, Cursors, Section, owner_count, storable
 from nacre.capture.dedupe import HookNote, captured_before, drop_duplicates, not_forgotten, read_hook_notes
 from nacre.capture.read import LONGEST, Progress, Queue, SyncSetup, clear_queue, list_transcripts, read_queue
 from nacre.clock import Clock, duration
@@ -125,7 +107,7 @@ class _Run:
     @cached_property
     def opted_out(self) -> bool:
         """Whether a folder is marked to be left out: of those that earlier runs met and those of the sessions at hand."""
-        if any_opted_out(self.context.workspace, self.saved):
+        if cursors.any_opted_out(self.context.workspace, self.saved):
             return True
         for source, transcript in self.changed:
             with suppress(OSError):
@@ -177,7 +159,7 @@ def sync(
 
 def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
     context, settings = setup.context, setup.context.config.sync
-    now, saved = context.clock.now(), load_cursors(context.workspace)
+    now, saved = context.clock.now(), cursors.load_cursors(context.workspace)
     lookback = min(duration(settings.lookback), LONGEST)
     if since or saved.since:
         since = min(moment for moment in (since, saved.since, now - lookback) if moment)
@@ -239,7 +221,7 @@ def _new_sections(
     begin = before or Cursor((), Mark())
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
     stamp = transcript.stamp if reading.whole or clock.fixed is None else ()
-    is_safe = is_storable(reading.mark)
+    is_safe = cursors.is_storable(reading.mark)
     mark = reading.mark if is_safe else Mark()
     done = replace(begin, stamp=stamp, mark=mark, open=not reading.whole, partly=not is_safe)
     session = reading.session
@@ -280,21 +262,21 @@ def _new_sections(
         headings = {
             day: [
                 heading
-                for heading in log_headings(daily.log_path(workspace, day))
+                for heading in cursors.log_headings(daily.log_path(workspace, day))
                 if run.names.get(heading.session[:SHORT], {}).get(heading.session, session_id) == session_id
             ]
-            for day, _ in by_day(messages, clock)
+            for day, _ in cursors.by_day(messages, clock)
         }
         in_logs, name = captured_before(session.id, messages, headings, clock)
         if in_logs:
-            point, users = reached_by(in_logs), owner_count(in_logs)
+            point, users = cursors.reached_by(in_logs), owner_count(in_logs)
             begin = replace(begin, name=name, reached=point, users=users, partly=True)
             done = replace(done, name=name, reached=point, users=users)
             captured_ids = set(map(id, in_logs))
             messages = tuple(message for message in messages if id(message) not in captured_ids)
     if not messages:
         if copied and begin.reached is None:
-            done = replace(done, reached=reached_by(copied), users=covered_users)
+            done = replace(done, reached=cursors.reached_by(copied), users=covered_users)
         return done, [], "too old" if too_old and not recent else "nothing new"
 
     # Wait until there is enough of it.
@@ -302,28 +284,28 @@ def _new_sections(
     captured = begin.users or covered_users + owner_count(too_old)
     held = replace(begin, stamp=stamp, session=session_id, users=captured, open=True)
     patience = dt.timedelta() if run.queue.is_ended(transcript) else duration(settings.lookback)
-    if must_wait(messages, captured, least, run.now, patience, clock):
+    if cursors.must_wait(messages, captured, least, run.now, patience, clock):
         return held, [], "too few" if owner_count(messages) + captured < least else "waits"
 
     # Redact all of it together: a question may stand before midnight, its answer after.
     redacted = tuple(redact_messages(messages))
-    days = by_day(redacted, clock)
+    days = cursors.by_day(redacted, clock)
     if len(days) > 1:  # a wish for silence after midnight is about what was said before it
-        days = by_day(privacy.drop_private(redacted), clock)
+        days = cursors.by_day(privacy.drop_private(redacted), clock)
     waits = False
     if len(days) > 1:  # the last day may be only a lone remark yet; those before it are over
         earlier, last = [message for _, said in days[:-1] for message in said], days[-1][1]
         in_order = min(message.at for message in last) > max(message.at for message in earlier)
-        waits = in_order and must_wait(last, captured + owner_count(earlier), least, run.now, patience, clock)
+        waits = in_order and cursors.must_wait(last, captured + owner_count(earlier), least, run.now, patience, clock)
 
     # Extract and dedupe, day by day.
-    rivals = run.names.get(plain_id(session_id)[:SHORT], {})
+    rivals = run.names.get(cursors.plain_id(session_id)[:SHORT], {})
     own = next((name for name, session in rivals.items() if session == session_id), "")
-    name = begin.name or own or short_id(session_id, rivals)
+    name = begin.name or own or cursors.short_id(session_id, rivals)
     sections: list[Section] = []
     for day, said in days[:-1] if waits else days:
         last_at = max(message.at for message in said if clock.local(message.at).date() == day)
-        heading = session_heading(
+        heading = cursors.session_heading(
             name,
             clock.local(last_at),
             len(said),
@@ -341,7 +323,7 @@ def _new_sections(
                     session_id,
                     name,
                     heading,
-                    reached_by(said),
+                    cursors.reached_by(said),
                     owner_count(said),
                     tuple(tuple(map(storable, bullet.sources)) for bullet in bullets),
                     storable(session.cwd) if project else "",
@@ -413,14 +395,14 @@ def _write(run: _Run, sections: Sequence[Section]) -> None:
     with operation(context, "sync") as op:
         touched = {section.key for section in sections}
         # Until the sections stand in their logs, the file says what was known before them.
-        cursors = {key: cursor for key, cursor in run.cursors.items() if key not in touched}
-        cursors |= {key: cursor for key, cursor in run.saved.transcripts.items() if key in touched}
+        kept = {key: cursor for key, cursor in run.cursors.items() if key not in touched}
+        kept |= {key: cursor for key, cursor in run.saved.transcripts.items() if key in touched}
         counts: Counter[tuple[dt.date, str]] = Counter()
         pending: list[Section] = []
         for section in sections:
             pending.append(replace(section, before=_count_heading(run, section) + counts[section.day, section.heading]))
             counts[section.day, section.heading] += 1
-        save_cursors(workspace, Cursors(cursors, run.saved.synced, run.saved.since, tuple(pending)))
+        cursors.save_cursors(workspace, Cursors(kept, run.saved.synced, run.saved.since, tuple(pending)))
         for section in sections:
             daily.append_section(context, section.heading, section.bullets, day=section.day)
         provenance.write_provenance(op, _provenance(run, pending))
@@ -428,18 +410,18 @@ def _write(run: _Run, sections: Sequence[Section]) -> None:
 
 
 def _count_heading(run: _Run, section: Section) -> int:
-    headings = log_headings(daily.log_path(run.context.workspace, section.day))
+    headings = cursors.log_headings(daily.log_path(run.context.workspace, section.day))
     return sum(heading.heading == section.heading for heading in headings)
 
 
 def _provenance(run: _Run, sections: Iterable[Section]) -> list[Captured]:
     log = cache(lambda day: disk.read_bytes(daily.log_path(run.context.workspace, day)))  # each is read once
-    return [captured for section in sections if (captured := provenance_of(section, log(section.day)))]
+    return [captured for section in sections if (captured := cursors.provenance_of(section, log(section.day)))]
 
 
 def _save(run: _Run, *, synced: dt.datetime | None, pending: tuple[Section, ...] = ()) -> None:
     run.saved = Cursors(dict(run.cursors), synced, run.since, pending)
-    save_cursors(run.context.workspace, run.saved)
+    cursors.save_cursors(run.context.workspace, run.saved)
 
 
 def _recover(run: _Run) -> None:

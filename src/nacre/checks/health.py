@@ -34,8 +34,6 @@ GRADES = ((90, "A"), (80, "B"), (70, "C"), (60, "D"))
 
 @dataclass(frozen=True)
 class Deduction:
-    """What one kind of problem takes away."""
-
     kind: str
     count: int
     points: float
@@ -86,8 +84,6 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Contents:
-    """What memory holds, in figures."""
-
     sizes: tuple[Size, ...]
     daily: int
     weekly: int

@@ -23,7 +23,7 @@ from nacre.layers.organise import OrganisePlan, Transition
 from nacre.memory import Memory
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.tidy import budget, collect, compare, memory_files, run
+from nacre.tidy import budget, collect, compare, run
 from nacre.tidy.collect import Day, TidyContext
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.distil import Draft
@@ -45,8 +45,8 @@ _LATER = 2 * (WEEK + budget.GRACE)  # days after which a date that is looked for
 _UNDATED = "~"  # a line that the ledger does not know was written after everything that it does
 
 UNREADABLE, OVER = "unreadable", "over limits"
-CONTRADICTION, QUESTION, DUPLICATE, FADED = "contradiction", "question", "duplicate", "faded"
-UNKNOWN, ORIGIN, UNTYPED, UNPRESSED = "unknown entry", "origin gone", "untyped", "unpressed"
+CONTRADICTION, QUESTION, DUPLICATE = "contradiction", "question", "duplicate"
+ORIGIN, UNTYPED, UNPRESSED = "origin gone", "untyped", "unpressed"
 UNSORTED, STATE = "unsorted", "stale state"
 
 
@@ -66,10 +66,8 @@ KINDS = {
     CONTRADICTION: Kind(6, 24, "entries that contradict each other", "互相矛盾的条目"),
     DUPLICATE: Kind(3, 15, "entries that say the same", "意思相同的条目"),
     QUESTION: Kind(1, 10, "questions that wait for you", "待您决定的问题"),
-    FADED: Kind(2, 10, "entries whose time is over", "已过时的条目"),
     STATE: Kind(5, 5, "working memory left behind", "遗留的工作记忆"),
     ORIGIN: Kind(2, 10, "entries whose origin is gone", "来源已不存在的条目"),
-    UNKNOWN: Kind(0.5, 10, "entries that the ledger does not know", "账本中没有记录的条目"),
     UNTYPED: Kind(0.5, 10, "notes without a type", "没有类型的笔记"),
     UNPRESSED: Kind(0.5, 15, "old logs that are not put away yet", "尚未归档的旧日志"),
     UNSORTED: Kind(0.5, 10, "checkpoints in the wrong layer", "所在层级不对的检查点"),
@@ -147,12 +145,6 @@ def take_snapshot(memory: Memory) -> Snapshot:
     except NacreError as error:
         draft = None
         problems.append(Problem(UNREADABLE, str(error), workspace.relative(workspace.longterm), severity="error"))
-    for day in days:
-        if draft and (today - day.date).days <= memory.config.tidy.daily_days:
-            try:
-                draft.recent.extend(collect.read_log(day).lines)  # tells what is over
-            except NacreError as error:
-                problems.append(Problem(UNREADABLE, str(error), workspace.relative(day.path)))
     layers, rules = OrganisePlan(), None
     try:
         layers, rules = organise.plan(memory.opened), LayerRules.of(memory.config.tiers)
@@ -270,44 +262,6 @@ def _duplicate(old: _Entry, new: _Entry) -> Problem:
     return Problem(DUPLICATE, message, weaker.file.shown, weaker.line.start, remedy, id=weaker.line.id)
 
 
-def faded_entries(snapshot: Snapshot) -> Iterator[Problem]:
-    """Entries that the next tidying would put to the user because their time is over."""
-    if snapshot.draft is None:
-        return
-    snapshot.draft.ask_about_outdated()
-    asked = {question.id for question in snapshot.draft.asks if question.kind == review.FADED}
-    for file, line in snapshot.lines:
-        if line.id in asked:
-            since = _since(snapshot, line)
-            why = budget.outdated_reason(line.words, since, snapshot.today, snapshot.draft.recent)
-            text, why = quoted(line.words), quoted(why or "")
-            message = say(
-                f"“{text}”: {why}; tidying asks whether it may go.", f"“{text}”：{why}；整理时会询问是否移除。"
-            )
-            yield Problem(FADED, message, file.shown, line.start, "nacre tidy", id=line.id)
-
-
-def _since(snapshot: Snapshot, line: Line) -> str | None:
-    state = snapshot.states.get(line.id)
-    return state.valid_from if state else None
-
-
-def unknown_entries(snapshot: Snapshot) -> Iterator[Problem]:
-    """Where files and ledger tell different things: somebody wrote, edited or took out a line since the last tidying."""
-    edits = memory_files.hand_edits(snapshot.files, snapshot.states)
-    written = say("was written by hand and is not in the ledger yet", "由他人写入，尚未记入账本")
-    edited = say("was edited since the ledger saw it", "在记入账本之后被修改过")
-    taken = say("was taken out by hand; the ledger still has it", "已被手动移除，账本中仍有记录")
-    rows: list[tuple[str, str, str, int | None, str]] = [
-        *((line.words, written, file.shown, line.start, line.id) for file, line in edits.adopted),
-        *((line.words, edited, file.shown, line.start, line.id) for file, line, _ in edits.edited),
-        *((state.text or "", taken, state.file, None, state.id) for state in edits.gone),
-    ]
-    for words, why, path, number, entry in rows:
-        message = say(f"“{quoted(words)}” {why}.", f"“{quoted(words)}”{why}。")
-        yield Problem(UNKNOWN, message, path, number, "nacre tidy", id=entry)
-
-
 def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries whose day no longer has a log: `nacre why` cannot follow them. A pin says that the user vouches for the entry, which
     then needs no origin."""
@@ -326,7 +280,6 @@ def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def stale_task(snapshot: Snapshot) -> Iterator[Problem]:
-    """The task in SESSION-STATE.md, when nobody has touched it for days."""
     shown = snapshot.workspace.relative(snapshot.workspace.state)
     try:
         state = working.read_state(snapshot.workspace, snapshot.context.clock)
@@ -408,9 +361,7 @@ def misplaced_checkpoints(snapshot: Snapshot) -> Iterator[Problem]:
 CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
     files_and_questions,
     duplicates_and_conflicts,
-    faded_entries,
     stale_task,
-    unknown_entries,
     entries_without_origin,
     log_problems,
     misplaced_checkpoints,
@@ -440,7 +391,8 @@ def what_fades(snapshot: Snapshot) -> tuple[Fade, ...]:
     fades = list(_fading_checkpoints(snapshot))
     today = snapshot.today
     for file, line in snapshot.lines:
-        since = _since(snapshot, line) or today.isoformat()
+        state = snapshot.states.get(line.id)
+        since = (state.valid_from if state else None) or today.isoformat()
         day = budget.expired_on(line.words, since, today + dt.timedelta(days=_LATER))
         if day and today <= day <= today + dt.timedelta(days=WEEK) and not snapshot.is_pinned(line):
             rule = say(

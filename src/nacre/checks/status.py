@@ -13,7 +13,6 @@ _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an
 
 
 def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
-    """Everything `nacre status` shows, as plain values."""
     from nacre.vault.files import memory_files
     from nacre.vault.history import last_id
     from nacre.vault.problems import file_problems

@@ -104,11 +104,11 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
             f"有 {count} 个对话未采集：不知道它们属于哪个文件夹，而有的文件夹已被排除。",
         ),
     )
+    written = ui.done(f"written: {ui.plural(sections, 'section')}.", f"写入 {sections} 段。", dry_run=dry_run)
     outcome = ui.first(
         (made.paused or not (dry_run or sys.stderr.isatty()), "", ""),
         (not sections, "Nothing new to write down.", "没有新的内容可记录。"),
-        (dry_run, f"Would be written: {ui.plural(sections, 'section')}.", f"将写入 {sections} 段。"),
-        (True, f"Written: {ui.plural(sections, 'section')}.", f"已写入 {sections} 段。"),
+        (True, written, written),
     )
     lines: list[str] = []
     for section in made.sections if dry_run or sys.stdout.isatty() else ():

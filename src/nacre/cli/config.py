@@ -15,7 +15,7 @@ from nacre.cli import ui
 from nacre.config import settings
 from nacre.errors import NoWorkspace
 from nacre.i18n import say
-from nacre.model.report import Report
+from nacre.model.report import Report, fields
 
 if TYPE_CHECKING:
     from nacre.memory import ModelStatus
@@ -31,7 +31,7 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
     loaded = settings.load(_root(ctx.obj))
     rows = [
         {"key": one.key, "value": _value(loaded, one.key), "origin": loaded.origins.get(one.key, "default")}
-        | ui.fields(one, "meaning variable")
+        | fields(one, "meaning variable")
         for one in settings.known_settings().values()
     ]
     report = Report(
@@ -165,7 +165,7 @@ def _models_report(models: tuple[ModelStatus, ...]) -> Report:
         ("state", "状态"),
     )
     return Report(
-        [ui.fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
+        [fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
         lines=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
         columns=[say(*column) for column in columns],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,10 +11,8 @@ from nacre.cli import ui
 from nacre.daemon import requests
 from nacre.errors import BadInput
 from nacre.i18n import say
-from nacre.model.report import Problem, Report
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
+from nacre.memory import Memory
+from nacre.model.report import Problem, Report, fields
 
 
 @ui.command('nacre context --budget 4000 --query "the release of shop-api"')
@@ -153,14 +151,14 @@ def flush(
     else:
         due = memory.flush(tokens, window, session=session, compactions=compactions, dry_run=options.dry_run)
         if prompts := due.prompts:
-            limits = ui.fields(memory.config.flush, "reserve_tokens soft_threshold_tokens")
+            limits = fields(memory.config.flush, "reserve_tokens soft_threshold_tokens")
             facts = {"due": due.due, "reason": due.reason, "systemPrompt": prompts.system, "prompt": prompts.user}
             facts |= {"path": due.path, "session": session, "threshold": due.threshold or None, **limits}
             system, user = say("System prompt", "系统提示词"), say("Prompt", "提示词")
             lines = [f"{system}\n\n{prompts.system}\n\n{user}\n\n{prompts.user}"]
             report = Report({**facts, "attempt": due.tries}, lines=lines)
         else:
-            facts = ui.fields(due, "due code reason threshold", due=False, threshold=due.threshold or None)
+            facts = fields(due, "due code reason threshold", due=False, threshold=due.threshold or None)
             report = Report(facts, notes=[due.reason])
     return report
 
@@ -190,9 +188,9 @@ def _answer_report(memory: Memory, text: str, session: str, *, dry_run: bool) ->
             f"有 {over} 行未写入：一轮最多写 30 行。请在下一次回答中给出。",
         )
     )
-    written = [ui.fields(entry, "line type text") for entry in taken.written]
+    written = [fields(entry, "line type text") for entry in taken.written]
     names = "path written already forgotten left silent"
-    facts = ui.fields(taken, names, written=written, left=list(taken.over), dryRun=dry_run)
+    facts = fields(taken, names, written=written, left=list(taken.over), dryRun=dry_run)
     lines = [f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}" for entry in taken.written]
     return Report(facts, lines=lines, notes=notes, left=[Problem("over", sentence) for sentence in left])
 
@@ -205,7 +203,7 @@ def _check_report(memory: Memory, session: str, *, restore: bool) -> Report:
     )
     facts = {
         "since": check.since.isoformat(timespec="seconds") if check.since else None,
-        "changed": [ui.fields(file, "path how command") for file in check.touched],
+        "changed": [fields(file, "path how command") for file in check.touched],
         "restored": list(restored),
     }
     lines = [memory.flush_change(file) for file in check.touched]

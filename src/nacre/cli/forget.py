@@ -9,7 +9,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Note, Report
+from nacre.model.report import Note, Report, fields
 
 if TYPE_CHECKING:
     from nacre.memory import ForgetReport, Remaining, Removal, Target, Why
@@ -95,11 +95,8 @@ def _forgotten_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     like_it = say(
         "Also looks like it, and stays (--similar takes it too):", "看起来也像，但予以保留（--similar 可一并删除）："
     )
-    outcome = ui.every(
-        (dry_run, f"Would be forgotten: {lines}.", f"将忘记 {count} 行。"),
-        (not dry_run and (count or plan), f"Forgotten: {lines}.{undo}", f"已忘记 {count} 行。{undo}"),
-    )
-    return [*outcome, *([like_it, *alike] if alike else [])]
+    outcome = ui.done(f"forgotten: {lines}.", f"忘记 {count} 行。", dry_run=dry_run) + ("" if dry_run else undo)
+    return [*([outcome] if dry_run or count or plan else []), *([like_it, *alike] if alike else [])]
 
 
 def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
@@ -107,17 +104,12 @@ def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
         return []
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
     transcripts = [(f"{one.agent} {one.session}".strip(), one.day) for one in purge.sessions]
-    return ui.every(
-        (
-            dry_run,
-            f"Would be cleaned: {contents} earlier contents in history, {backups} backups.",
-            f"将清理：历史中的 {contents} 份旧内容、{backups} 个备份。",
-        ),
-        (
-            not dry_run,
-            f"Cleaned: {contents} earlier contents in history, {backups} backups, the ledger and the index.",
-            f"已清理：历史中的 {contents} 份旧内容、{backups} 个备份、账本和索引。",
-        ),
+    cleaned = ui.done(
+        f"cleaned: {contents} earlier contents in history, {backups} backups, the ledger and the index.",
+        f"清理：历史中的 {contents} 份旧内容、{backups} 个备份、账本和索引。",
+        dry_run=dry_run,
+    )
+    more = ui.every(
         (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。"),
         *(
             (
@@ -139,6 +131,7 @@ def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
             "已搜索 Nacre 写入的所有内容：相关文字已不存在。",
         ),
     )
+    return [cleaned, *more]
 
 
 def left_rows(left: Sequence[Remaining]) -> list[tuple[str, str]]:
@@ -155,12 +148,12 @@ def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
         "dryRun": dry_run,
     }
     if purge:
-        left = None if report.purged is None else [ui.fields(one, "path line reason") for one in report.purged.left]
+        left = None if report.purged is None else [fields(one, "path line reason") for one in report.purged.left]
         facts["purge"] = {
             "historyContents": len(purge.blobs),
             "notUndoable": list(purge.undoes),
             "backups": [gone[0].path for _, gone in purge.backups],
-            "transcripts": [ui.fields(one, "agent session day") for one in purge.sessions],
+            "transcripts": [fields(one, "agent session day") for one in purge.sessions],
             "left": left,
         }
     return facts
@@ -169,7 +162,7 @@ def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
 def _removal_json(removal: Removal) -> dict[str, Any]:
     line = removal.line
     names, text = "path startLine endLine text layer reason", ui.legible(line.text)
-    return ui.fields(line, names, startLine=line.start, endLine=line.end, text=text, reason=removal.reason)
+    return fields(line, names, startLine=line.start, endLine=line.end, text=text, reason=removal.reason)
 
 
 # nacre pin: keep an entry of MEMORY.md whatever happens.
@@ -240,19 +233,17 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
 
 def _why_json(origin: Why) -> dict[str, Any]:
     links = [
-        ui.fields(link, "kind path line date text about", path=link.path or None, about=link.about or None)
+        fields(link, "kind path line date text about", path=link.path or None, about=link.about or None)
         | {"text": ui.legible(link.text) or None}
         for link in origin.chain
     ]
-    superseded = [
-        ui.fields(one, "id text valid_to", text=ui.legible(one.text or "") or None) for one in origin.superseded
-    ]
+    superseded = [fields(one, "id text valid_to", text=ui.legible(one.text or "") or None) for one in origin.superseded]
     names = "id at verdict section tests failed withoutIt confidence valid_from valid_to supersedes brain"
     ledger = [
-        ui.fields(record, names, tests=dict(record.tests), withoutIt=ui.legible(record.without_it or "") or None)
+        fields(record, names, tests=dict(record.tests), withoutIt=ui.legible(record.without_it or "") or None)
         | {"pinned": record.more.get("pinned")}
         for record in origin.story
     ]
     names = "id text pinned confidence chain ends superseded ledger"
     shown = {"text": ui.legible(origin.words), "chain": links, "ends": origin.ends or None}
-    return ui.fields(origin, names, **shown, superseded=superseded, ledger=ledger)
+    return fields(origin, names, **shown, superseded=superseded, ledger=ledger)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 import click
 
 from nacre.cli import ui
 from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.i18n import say
+from nacre.memory import Memory
 from nacre.model.report import Report
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
 
 
 @ui.command("nacre history -n 5")

@@ -10,7 +10,7 @@ import click
 from nacre.cli import ui
 from nacre.i18n import as_sentence, say
 from nacre.memory import IndexReport, Memory
-from nacre.model.report import Note, Report
+from nacre.model.report import Note, Report, fields
 
 _full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")
 _verbose = click.option("--verbose", is_flag=True, help="Also name the files that could not be read.")
@@ -80,8 +80,8 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
         facts = {
             "agent": memory.agent,
             "workspace": str(memory.workspace.root),
-            **(ui.fields(text, f"files {names}") if text else texts),
-            "sessions": ui.fields(sessions, f"sessions {names}", sessions=sessions.files) if sessions else None,
+            **(fields(text, f"files {names}") if text else texts),
+            "sessions": fields(sessions, f"sessions {names}", sessions=sessions.files) if sessions else None,
             "embedded": count,
             "fallback": made.reason,
             "recovered": recovered,

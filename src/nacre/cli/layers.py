@@ -11,7 +11,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Note, Report
+from nacre.model.report import Note, Report, fields
 
 if TYPE_CHECKING:
     from nacre.memory import OrganiseReport, PromotePlan
@@ -33,7 +33,7 @@ def checkpoint(options: ui.Options, session: str | None, title: str | None) -> R
         (options.dry_run, "Would be written:", "将写入："),
         (not written.changed, "Already there, unchanged:", "已存在，没有变化："),
     )
-    facts = ui.fields(written, "path changed", dryRun=options.dry_run)
+    facts = fields(written, "path changed", dryRun=options.dry_run)
     return Report(facts, heading=[outcome], lines=[written.path])
 
 
@@ -65,7 +65,7 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
             "before": dict(made.before),
             "after": dict(made.after),
             "counted": made.counted,
-            "steps": [ui.fields(step, "action path to reason", to=step.detail or None) for step in made.steps],
+            "steps": [fields(step, "action path to reason", to=step.detail or None) for step in made.steps],
             "problems": ui.problems_json(made.notes),
             "left": ui.problems_json(made.left),
         }
@@ -118,14 +118,14 @@ def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
 def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[str, Any]:
     return {
         "candidates": [
-            ui.fields(one, "path title")
+            fields(one, "path title")
             | {"total": one.nominee.total, "7d": one.nominee.week, "14d": one.nominee.fortnight}
             | {"user_marked": one.nominee.marked, "rule": one.nominee.rule}
-            | {"lessons": [ui.fields(lesson, "skill text known") for lesson in one.lessons]}
+            | {"lessons": [fields(lesson, "skill text known") for lesson in one.lessons]}
             | {"lines": [line.words for line in one.lines]}
             for one in made.promoted
         ],
-        "steps": [ui.fields(step, "action path reason", text=step.detail) for step in made.distilled.steps],
+        "steps": [fields(step, "action path reason", text=step.detail) for step in made.distilled.steps],
         "problems": [problem.message for problem in made.left],
         "applied": applied,
         "dryRun": dry_run,
@@ -150,10 +150,10 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
     names = "path was layer title confidence certainty coverage opened"
     passages = "start_line end_line text"
     results = [
-        ui.fields(recalled, names, passages=[ui.fields(passage, passages) for passage in recalled.passages])
+        fields(recalled, names, passages=[fields(passage, passages) for passage in recalled.passages])
         for recalled in made.found
     ]
-    facts = ui.fields(made, "layer words narrowed reason", words=list(made.words), dryRun=options.dry_run)
+    facts = fields(made, "layer words narrowed reason", words=list(made.words), dryRun=options.dry_run)
     facts = {"results": results, **facts, "problems": ui.problems_json(made.problems)}
     lines: list[str] = []
     for recalled in made.found:
@@ -209,7 +209,7 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
     left = (*done.organised.left, *done.promoted.left)
     facts = {
         "checkpoint": path,
-        "organised": [ui.fields(step, "action path to reason", to=step.detail) for step in done.organised.steps],
+        "organised": [fields(step, "action path to reason", to=step.detail) for step in done.organised.steps],
         "promoted": _promoted_json(done.promoted, applied=carry_out and not options.dry_run, dry_run=options.dry_run),
         "context": done.context.as_plain(),
         "problems": [problem.message for problem in left],

@@ -8,7 +8,7 @@ from nacre.cli import ui
 from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.model.entry import EVERYWHERE, TYPES
-from nacre.model.report import Report
+from nacre.model.report import Report, fields
 
 
 @ui.command('nacre remember "Use pnpm, never npm" --type PREF', dry_run=True)
@@ -40,12 +40,10 @@ def remember(
     entry = ui.open_memory(options).remember(words, kind, project=project, dry_run=options.dry_run)
     where = f"{entry.path}:{entry.line}" if entry.line else entry.path
     where += ui.first((entry.project, f", for the project {entry.project}", f"，属于项目 {entry.project}"))
-    outcome = ui.first(
-        (entry.already, f"Already there: {where}", f"已经记过：{where}"),
-        (options.dry_run, f"Would be written to {where}", f"将写入 {where}"),
-        (True, f"Written to {where}", f"已写入 {where}"),
-    )
-    facts = ui.fields(entry, "path line type text already", project=entry.project or None, dryRun=options.dry_run)
+    outcome = ui.done(f"written to {where}", f"写入 {where}", dry_run=options.dry_run)
+    if entry.already:
+        outcome = say(f"Already there: {where}", f"已经记过：{where}")
+    facts = fields(entry, "path line type text already", project=entry.project or None, dryRun=options.dry_run)
     line = f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}"
     return Report(facts, heading=[outcome], lines=[line])
 
@@ -62,7 +60,7 @@ def extract(options: ui.Options, text: tuple[str, ...], *, auto: bool) -> Report
     words, write = ui.words_of(text), auto and not options.dry_run
     bullets = ui.open_memory(options).extract(words, write=write)
     notes = ui.every((not bullets, "Nothing in it is worth a line.", "其中没有值得记录的内容。"))
-    facts = {"lines": [ui.fields(bullet, "text type") for bullet in bullets], "written": write and bool(bullets)}
+    facts = {"lines": [fields(bullet, "text type") for bullet in bullets], "written": write and bool(bullets)}
     lines = [f"- {bullet.line}" for bullet in bullets]
     return Report(facts, lines=lines, notes=notes)
 
@@ -101,6 +99,6 @@ def classify(options: ui.Options, text: tuple[str, ...], *, summary: bool, do_ap
         return Report(
             {"counts": counts}, lines=counted, columns=(say("Type", "类型"), say("Lines", "行数")), notes=notes
         )
-    facts = {"lines": [ui.fields(line, "path line type text") for line in lines], "applied": apply}
+    facts = {"lines": [fields(line, "path line type text") for line in lines], "applied": apply}
     rows = [(f"{line.path}:{line.line}", line.type or "", line.text) for line in lines]
     return Report(facts, lines=rows, notes=notes)

@@ -15,6 +15,7 @@ from nacre.daemon.requests import OUT, Printed
 from nacre.errors import BadInput, NacreError, NotFound
 from nacre.i18n import say
 from nacre.model.hit import LAYERS
+from nacre.model.report import fields
 
 FORMS = ("cli", "json", "md", "files")
 EVERYTHING = 1000  # hits of --all
@@ -182,7 +183,7 @@ def multi_get(options: ui.Options, *, pattern: str, lines: int, max_bytes: int, 
         except NacreError as error:
             ui.note(str(error))
     if options.as_json or form == "json":
-        ui.print_json([ui.fields(excerpt, "path start_line text more") for excerpt in excerpts])
+        ui.print_json([fields(excerpt, "path start_line text more") for excerpt in excerpts])
         return
     for excerpt in excerpts:
         place = f"{excerpt.path}:{excerpt.start_line}"

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
 import click
 
 from nacre.cli import ui
 from nacre.errors import BadInput
 from nacre.i18n import say
+from nacre.memory import Memory
 from nacre.model.report import Report
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
-
 
 _USUAL_PORT = 6227
 _NO_DAEMON = ("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")
@@ -40,7 +38,6 @@ _NO_DAEMON = ("No daemon runs for this workspace.", "此工作区没有守护进
 @click.option("--token", is_flag=True, help="Print the word that a client over HTTP has to bring, and its address.")
 @click.option("--no-jobs", is_flag=True, help="Answer and watch only; let another scheduler run the jobs.")
 @click.option("--on-demand", is_flag=True, help="End when nobody has asked for as long as serve.idle says.")
-@click.option("--ready", type=int, hidden=True, help="An open descriptor that is told when we listen.")
 def serve(
     options: ui.Options,
     *,
@@ -53,7 +50,6 @@ def serve(
     token: bool,
     no_jobs: bool,
     on_demand: bool,
-    ready: int | None,
 ) -> Report | None:
     """Keep models and index in memory, watch the files, run the jobs, and answer search, context and get.
 
@@ -97,11 +93,11 @@ def serve(
     daemon = Daemon(memory, on_demand=on_demand, jobs=not no_jobs, http=http, http_scope=http_scope)
     gc.set_threshold(10_000, 20, 20)  # unlike a command, this one lives long enough for its rubbish to matter
     root = os.path.realpath(memory.workspace.root)
-    if ready is None:
+    if sys.stdout.isatty():
         ui.note(f"Serving {root}. Ctrl-C stops it.", f"正在为 {root} 提供服务。按 Ctrl-C 停止。")
         for line in _http_lines(daemon.http):
             ui.note(line)
-    if daemon.serve(ready) == RESTART:
+    if daemon.serve() == RESTART:
         restart_process(["--workspace", root, "serve", *arguments])
     return None
 

@@ -13,7 +13,7 @@ import click
 from nacre.cli import ui
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
-from nacre.model.report import Note, Problem, Report
+from nacre.model.report import Note, Problem, Report, fields
 
 if TYPE_CHECKING:
     from nacre.checks.health import Health
@@ -222,10 +222,10 @@ def _health_json(report: Health) -> dict[str, Any]:
     findings = []
     for one in report.findings:
         command = one.remedy if one.remedy.startswith("nacre ") else None
-        row = ui.fields(one, "kind message path line id", id=one.id or None)
+        row = fields(one, "kind message path line id", id=one.id or None)
         findings.append({**row, "command": command, "byHand": None if command else one.remedy})
     names = "daily weekly archived notes checkpoints ledger pinned questions"
-    counts = ui.fields(
+    counts = fields(
         stock, names, checkpoints=dict(stock.checkpoints), ledger=dict(stock.verdicts), questions=dict(stock.questions)
     )
     return {

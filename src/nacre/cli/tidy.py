@@ -10,7 +10,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Report, Step
+from nacre.model.report import Report, Step, fields
 
 if TYPE_CHECKING:
     from nacre.memory import DecayReport, Memory, Question, TidyReport
@@ -120,7 +120,7 @@ def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
         "dryRun": report.dry_run,
         **about,
         "steps": [
-            {"phase": phase, **ui.fields(step, "action path text reason", text=step.detail)}
+            {"phase": phase, **fields(step, "action path text reason", text=step.detail)}
             for phase, step in report.steps
         ],
         "counts": dict(report.counts),
@@ -162,7 +162,7 @@ def review(
     answers += [(id_, "accept", text) for id_, text in edit]
     if answers:
         steps = memory.answer(answers, dry_run=options.dry_run)
-        facts = [ui.fields(step, "action path", text=ui.legible(step.detail)) for step in steps]
+        facts = [fields(step, "action path", text=ui.legible(step.detail)) for step in steps]
         lines = [f"{step.action}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}" for step in steps]
         return [Report(facts, lines=lines)]
     questions = memory.questions()
@@ -175,7 +175,7 @@ def review(
 
 def question_json(question: Question) -> dict[str, Any]:
     shown = {"text": ui.legible(question.text), "why": ui.legible(question.why)}
-    return {**ui.fields(question, "id kind"), **shown, **question.about}
+    return {**fields(question, "id kind"), **shown, **question.about}
 
 
 def question_line(question: Question) -> str:

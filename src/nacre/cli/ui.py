@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from nacre.errors import BadInput, PartlyDone
 from nacre.i18n import say
-from nacre.model.report import Note, Report
+from nacre.model.report import Note, Report, fields
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -147,6 +147,13 @@ def owner_only(options: Options, *, for_groups: bool = False) -> None:
         )
 
 
+def done(english: str, chinese: str, *, dry_run: bool) -> str:
+    """That something was done, or would be: "written to x" is "Written to x" or "Would be written to x"."""
+    if dry_run:
+        return say(f"Would be {english}", f"将{chinese}")
+    return say(english[0].upper() + english[1:], f"已{chinese}")
+
+
 def note_untrusted(problems: Iterable[Problem]) -> None:
     """A workspace nearer by that is not trusted: the user may have meant that one."""
     for problem in problems:
@@ -156,18 +163,6 @@ def note_untrusted(problems: Iterable[Problem]) -> None:
 
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
-
-
-def fields(value: object, names: str, **computed: Any) -> dict[str, Any]:
-    """The named attributes of a value by their names in JSON (start_line is startLine), in this order; what is computed takes the
-    place of the attribute of that name, or comes last."""
-
-    def camel(name: str) -> str:
-        first, *rest = name.split("_")
-        return first + "".join(map(str.capitalize, rest))
-
-    keys = {camel(name): name for name in names.split()}
-    return {key: computed[key] if key in computed else getattr(value, keys[key]) for key in [*keys, *computed]}
 
 
 def note(sentence: str, chinese: str | None = None) -> None:

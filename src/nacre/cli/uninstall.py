@@ -29,7 +29,7 @@ from nacre.jobs.installer import this_machine
 from nacre.jobs.schedulers import ServicePlan
 from nacre.mcp.http import forget_tokens
 from nacre.memory import Memory
-from nacre.model.report import Report
+from nacre.model.report import Report, fields
 
 
 @ui.command("nacre uninstall --dry-run", dry_run=True)
@@ -172,7 +172,7 @@ def destroy(options: ui.Options, *, yes: bool, tiers: bool, purge: bool) -> Iter
     yield _destroy_report(plan, jobs)
     facts = {
         "workspace": str(workspace.root),
-        "removed": [ui.fields(part, "path files bytes reason", path=part.shown) for part in plan.doomed],
+        "removed": [fields(part, "path files bytes reason", path=part.shown) for part in plan.doomed],
         "rulesRemoved": plan.agents is not None,
         "jobsRemoved": [step.as_json() for step in jobs.shown],
         "keptTiers": str(plan.kept_tiers) if plan.kept_tiers else None,
@@ -211,7 +211,7 @@ def destroy(options: ui.Options, *, yes: bool, tiers: bool, purge: bool) -> Iter
             f"已在剩余的所有文件中查找其中 {len(words)} 行：没有任何残留。",
         ),
     )
-    facts["left"] = [ui.fields(line, "path line reason") for line in left] if purge else None
+    facts["left"] = [fields(line, "path line reason") for line in left] if purge else None
     yield Report(facts, heading=heading, lines=left_rows(left), code=NOT_ALL if left else 0)
 
 

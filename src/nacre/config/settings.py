@@ -6,6 +6,7 @@ keys, commands or the limits of memory.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -424,11 +425,10 @@ def _from_text(setting: Setting, raw: str) -> Any:
         return _YES_OR_NO[raw.lower()]
     import tomllib
 
-    for read in (lambda: tomllib.loads(f"value = {raw}")["value"], lambda: json.loads(raw)):
-        try:
-            return read()  # JSON is what "nacre config get" prints
-        except ValueError:
-            continue
+    with contextlib.suppress(ValueError):
+        return tomllib.loads(f"value = {raw}")["value"]
+    with contextlib.suppress(ValueError):
+        return json.loads(raw)  # as "nacre config get" prints it
     return [raw] if list in plain else raw
 
 
@@ -516,7 +516,7 @@ def _kind_in_words(kind: Any, default: Any) -> str:
         bool: "true | false",
         list: say(f"a list, such as {example}", f"列表，例如 {example}"),
     }
-    return words.get(kind, kind.__name__)
+    return words.get(kind, str(kind.__name__))
 
 
 def _build(cls: Any, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.context.pack import (
     ContextPack,
-    Omitted,
     Packed,
+    Part,
     Piece,
     PieceLine,
     has_content,
@@ -59,7 +59,7 @@ class Gathered(NamedTuple):
     answers: tuple[Piece, ...]
     then: tuple[Piece, ...]
     sessions: tuple[Piece, ...] = ()  # checkpoints, the newest first
-    left: tuple[Omitted, ...] = ()
+    left: tuple[Part, ...] = ()
 
 
 def give(
@@ -84,12 +84,12 @@ def give(
         return ContextPack("", budget, scope, disabled=True)
     place = place_of(memory, project, here) if is_private else SessionProject()
     answers: list[Piece] = []
-    missed: tuple[Omitted, ...] = ()
+    missed: tuple[Part, ...] = ()
     try:
         if query and query.strip():
             answers = pieces_of(memory, hits_for(memory, query, place, mode))
     except (IndexUnusable, CannotWrite, ModelUnusable) as error:  # a session without answers is better than none
-        missed = (Omitted(".nacre/index", 0, 0, 0, str(error).rstrip(".。")),)
+        missed = (Part(".nacre/index", 0, 0, 0, str(error).rstrip(".。")),)
     if is_private:
         gathered = gather_private(memory.opened, place, answers, all_files=all_files, closed=_closed_for(memory))
     else:
@@ -224,7 +224,7 @@ def pack_context(gathered: Gathered, budget: int, scope: str, project: str | Non
         kept = next((some for some in shorter(sessions) if not {*chosen, *some} & attempt(chosen, some).cut), ())
     packed = attempt(chosen, kept)
     dropped = [piece for piece in missing(packed) if piece not in chosen]
-    omitted = (left_out(piece, no_room(budget)) for piece in (*dropped, *sessions[len(kept) :]))
+    omitted = (left_out(piece.path, piece.lines, no_room(budget)) for piece in (*dropped, *sessions[len(kept) :]))
     return ContextPack(packed.text, budget, scope, packed.parts, (*left, *packed.left, *omitted), project)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -36,27 +36,20 @@ class Piece(NamedTuple):
     once: bool = False
 
 
-class PackedPart(NamedTuple):
-    """What a pack holds of one source: its first and last line, and about how many tokens."""
+class Part(NamedTuple):
+    """What a pack holds of one source, or does not hold and why: first and last line, and about how many tokens. What is left out
+    and `needless` stands in the pack anyway, or no longer holds."""
 
     path: str
     first: int
     last: int
     tokens: int
+    reason: str = ""
+    needless: bool = False
 
     def as_plain(self) -> dict[str, Any]:
-        return {"path": self.path, "lines": [self.first, self.last], "tokens": self.tokens}
-
-
-class Omitted(NamedTuple):
-    """What a pack does not hold, and why. What is `needless` stands in the pack anyway, or no longer holds."""
-
-    path: str
-    first: int
-    last: int
-    tokens: int
-    reason: str
-    needless: bool = False
+        plain = {"path": self.path, "lines": [self.first, self.last], "tokens": self.tokens}
+        return plain | ({"reason": self.reason} if self.reason else {})
 
 
 class ContextPack(NamedTuple):
@@ -65,8 +58,8 @@ class ContextPack(NamedTuple):
     text: str
     budget: int
     scope: str = "main"
-    parts: tuple[PackedPart, ...] = ()
-    left: tuple[Omitted, ...] = ()
+    parts: tuple[Part, ...] = ()
+    left: tuple[Part, ...] = ()
     project: str | None = None
     disabled: bool = False
 
@@ -76,10 +69,9 @@ class ContextPack(NamedTuple):
 
     def as_plain(self) -> dict[str, Any]:
         """The pack as it is printed as JSON."""
-        left = [PackedPart(*part[:4]).as_plain() | {"reason": part.reason} for part in self.left]
         facts = {"text": self.text, "tokens": self.tokens, "budget": self.budget, "scope": self.scope}
         facts |= {"project": self.project, "disabled": self.disabled}
-        return facts | {"parts": [part.as_plain() for part in self.parts], "left": left}
+        return facts | {name: [part.as_plain() for part in getattr(self, name)] for name in ("parts", "left")}
 
 
 def weight(text: str) -> int:
@@ -102,8 +94,8 @@ class Packed(NamedTuple):
     """The text, what was given of each source, what was not, every line of a file that stands in it, and which pieces were cut."""
 
     text: str
-    parts: tuple[PackedPart, ...]
-    left: tuple[Omitted, ...]
+    parts: tuple[Part, ...]
+    left: tuple[Part, ...]
     known: frozenset[tuple[str, int]]
     cut: frozenset[Piece] = frozenset()
 
@@ -116,8 +108,8 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
     cited = sum(need for piece, need in zip(pieces, needs, strict=True) if piece.cited)
     shared: int | None = None  # what is left of the part of what was looked for
     texts: list[str] = []
-    parts: list[PackedPart] = []
-    left: list[Omitted] = []
+    parts: list[Part] = []
+    left: list[Part] = []
     known: set[tuple[str, int]] = set()
     cut: set[Piece] = set()
     for piece, need in zip(pieces, needs, strict=True):
@@ -127,8 +119,7 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
         if piece.cited and len(lines) == len(piece.lines):
             lines = not_said(lines, "".join(texts))
         if piece.once and (again := frozenset(_again(lines, texts))):
-            reason = say("already given", "上文已给出")
-            left.append(left_out(piece._replace(lines=tuple(again)), reason)._replace(needless=True))
+            left.append(left_out(piece.path, again, say("already given", "上文已给出"), needless=True))
             lines = [line for line in lines if line not in again]
         if not has_content(lines):
             continue
@@ -147,10 +138,10 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
             room -= weight(texts[-1])
             shared = max(0, shared - weight(texts[-1])) if shared is not None and piece.cited else shared
             known |= {(piece.path, line.number) for line in kept}
-            parts.append(PackedPart(piece.path, *_span(kept), tokens(weight(texts[-1]))))
+            parts.append(Part(piece.path, *_span(kept), tokens(weight(texts[-1]))))
         if has_content(rest := lines[len(kept) :]):
             cut.add(piece)
-            left.append(Omitted(piece.path, *_span(rest), tokens(_weight_of(rest)), no_room(budget)))
+            left.append(left_out(piece.path, rest, no_room(budget)))
     return Packed(lead + "".join(texts) if texts else "", tuple(parts), tuple(left), frozenset(known), frozenset(cut))
 
 
@@ -233,13 +224,13 @@ def _weight_of(lines: Iterable[PieceLine]) -> int:
     return sum(weight(line.text) + 1 for line in lines)
 
 
-def _span(lines: Sequence[PieceLine]) -> tuple[int, int]:
+def _span(lines: Iterable[PieceLine]) -> tuple[int, int]:
     numbers = [line.number for line in lines if line.number] or [0]
     return min(numbers), max(numbers)
 
 
-def left_out(piece: Piece, reason: str) -> Omitted:
-    return Omitted(piece.path, *_span(piece.lines), tokens(_weight_of(piece.lines)), reason)
+def left_out(path: str, lines: Collection[PieceLine], reason: str, *, needless: bool = False) -> Part:
+    return Part(path, *_span(lines), tokens(_weight_of(lines)), reason, needless)
 
 
 def no_room(budget: int) -> str:

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from nacre.context.pack import Omitted, Piece, PieceLine, has_content, tokens, weight, without_empty_sections
+from nacre.context.pack import Part, Piece, PieceLine, has_content, left_out, without_empty_sections
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact, safe_lines
 from nacre.i18n import say
@@ -42,7 +42,7 @@ class Reader:
         self.workspace = workspace
         self.project = project
         self.closed = closed
-        self.left: list[Omitted] = []
+        self.left: list[Part] = []
 
     def own(self, path: Path) -> Piece | None:
         """A file about somebody, without a heading that only repeats its name."""
@@ -155,9 +155,7 @@ class Reader:
         return texts[:-1] if texts[-1] == "" else texts
 
     def _leave(self, path: Path, lines: Sequence[PieceLine], reason: str, *, needless: bool = False) -> None:
-        numbers = [line.number for line in lines if line.number] or [0]
-        amount = tokens(sum(weight(line.text) + 1 for line in lines))
-        self.left.append(Omitted(self._shown(path), min(numbers), max(numbers), amount, reason, needless))
+        self.left.append(left_out(self._shown(path), lines, reason, needless=needless))
 
     def _shown(self, path: Path) -> str:
         return name_shown(os.fsencode(self.workspace.relative(path)).decode("utf-8", errors="backslashreplace"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import stat
 import sys
 import time
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 _READY_WITHIN = 60.0  # seconds; a slow disk reads Python's own files for longer than one thinks
 _STOPPED_WITHIN = 40.0
-_PASSING_REASONS = ("another version", "other settings")  # for which a daemon starts anew, if it can
-_PASSES_WITHIN = 10.0
 _WARM_WITHIN = 15.0  # where a large memory is read for the first time, that goes on beside the first questions
 _STARTED_BY_ANOTHER_WITHIN = 1.0
 _COMMAND_VARIABLES = ("NACRE_NOW", "NACRE_SCOPE", "NACRE_AGENT", "NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
@@ -155,26 +152,18 @@ def start_on_demand(memory: Memory, *, for_agents: bool = False) -> None:
 
 
 def start_in_background(memory: Memory, *options: str, for_agents: bool = False) -> int:
-    """Start a daemon that goes on when we end, and wait until it listens; its process."""
-    reading, writing = os.pipe()
+    """Start a daemon that goes on when we end, and wait until it answers; its process, or that of one that was started at the same moment."""
     try:
-        os.set_inheritable(writing, True)
-        try:
-            pid = _spawn(memory, [*options, "--ready", str(writing)], for_agents=for_agents, inherited=writing)
-        except (OSError, NotImplementedError) as error:
-            raise NacreError(f"The daemon could not be started: {error}.", f"无法启动守护进程：{error}。") from error
-        finally:
-            os.close(writing)
-        is_ready = select.select([reading], [], [], _READY_WITHIN)[0] and os.read(reading, 1)
-    finally:
-        os.close(reading)
-    if is_ready:
-        return pid
-    until = time.monotonic() + _STARTED_BY_ANOTHER_WITHIN
-    while (other := daemon_process(memory.workspace)) is None and time.monotonic() < until:
-        time.sleep(0.02)  # another command may have started one at the same moment, which is as good
-    if other is not None:
-        return other
+        pid = _spawn(memory, [*options], for_agents=for_agents)
+    except (OSError, NotImplementedError) as error:
+        raise NacreError(f"The daemon could not be started: {error}.", f"无法启动守护进程：{error}。") from error
+    until, has_ended = time.monotonic() + _READY_WITHIN, False
+    while time.monotonic() < until:
+        if status := client.daemon_status(str(memory.workspace.root)):
+            return int(status["process"])
+        if not has_ended and os.waitpid(pid, os.WNOHANG)[0]:
+            has_ended, until = True, time.monotonic() + _STARTED_BY_ANOTHER_WITHIN
+        time.sleep(0.02)
     log = memory.workspace.machine / "daemon.log"
     raise NacreError(
         f'The daemon did not come up; {log} says why. "nacre serve" without --background shows it too.',
@@ -183,18 +172,15 @@ def start_in_background(memory: Memory, *options: str, for_agents: bool = False)
 
 
 def ensure_running(memory: Memory, *options: str) -> dict[str, Any]:
-    """The status of a daemon that answers at once, its models loaded, started where none runs. One that is about to
-    start anew, being older than we are or of other settings, is waited for. Another environment is no matter here: who
-    asks in this way wants the user's daemon, whatever it was started from."""
+    """The status of a daemon that answers at once, its models loaded, started where none runs. One that is about to start anew with other
+    settings is waited for. Another environment is no matter here: who asks in this way wants the user's daemon."""
     root, began = str(memory.workspace.root), time.monotonic()
     while (waited := time.monotonic() - began) < _READY_WITHIN:
         status = client.daemon_status(root)
-        if status is not None and (status["skew"] not in _PASSING_REASONS or waited > _PASSES_WITHIN):
-            if status.get("warm", True) or waited > _WARM_WITHIN:
-                return status
-            time.sleep(0.2)
         if status is None and daemon_process(memory.workspace) is None:
             start_in_background(memory, *options, for_agents=True)
+        elif status and status["skew"] != "other settings" and (status.get("warm", True) or waited > _WARM_WITHIN):
+            return status
         time.sleep(0.02)
     raise NacreError(
         'The daemon of this workspace does not answer; "nacre serve --stop" ends it.',
@@ -202,19 +188,24 @@ def ensure_running(memory: Memory, *options: str) -> dict[str, Any]:
     )
 
 
-def _spawn(memory: Memory, options: list[str], *, for_agents: bool, inherited: int | None = None) -> int:
+def _spawn(memory: Memory, options: list[str], *, for_agents: bool) -> int:
     """Start a daemon in a session of its own, which the end of ours or of the terminal does not concern; its process.
     It gets our environment, without what only this command was told. One `for_agents` answers every session, so the
     settings in the environment of one of them are not its own: it has those of the user's files."""
-    environment = {name: value for name, value in os.environ.items() if name not in _COMMAND_VARIABLES}
-    for name in [name for name in environment if for_agents and name.startswith("NACRE_")]:
-        if name not in _LOCATION_VARIABLES:
-            del environment[name]
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _COMMAND_VARIABLES
+        and not (for_agents and name.startswith("NACRE_") and name not in _LOCATION_VARIABLES)
+    }
     machine = memory.workspace.machine
     machine.mkdir(mode=0o700, exist_ok=True)
     output = os.open(machine / "daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    copies = [(output, 1), (output, 2), *([(inherited, inherited)] if inherited is not None else [])]
-    actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), *((os.POSIX_SPAWN_DUP2, *pair) for pair in copies)]
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, output, 1),
+        (os.POSIX_SPAWN_DUP2, output, 2),
+    ]
     root = os.path.realpath(memory.workspace.root)
     command = [sys.executable, "-P", "-m", "nacre", "--workspace", root, "serve", *options]
     try:
@@ -225,10 +216,9 @@ def _spawn(memory: Memory, options: list[str], *, for_agents: bool, inherited: i
 
 def stop_on_demand(memory: Memory) -> None:
     """End a daemon that was started on demand, for one that is to stay: it would end when nobody asks, and may not run the jobs."""
-    if daemon_process(memory.workspace) is not None:
-        status = client.daemon_status(str(memory.workspace.root))
-        if status and status.get("onDemand"):
-            stop_daemon(memory)
+    status = client.daemon_status(str(memory.workspace.root))
+    if status and status.get("onDemand"):
+        stop_daemon(memory)
 
 
 def stop_daemon(memory: Memory) -> int | None:

@@ -9,18 +9,22 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from nacre.daemon import client
+from nacre.daemon import client, fast
+from nacre.daemon.client import CannotAnswer
 from nacre.errors import BadInput
+from nacre.hooks.events import answer, folder_of, parse_event, speaker
 from nacre.i18n import as_sentence, say, use_language_here
-from nacre.memory import Memory
+from nacre.memory import Memory, origin_elsewhere
 from nacre.model.context import Scope
 from nacre.model.hit import SearchReport
 
 OUT, NOTE = "out", "note"
 _CITATION_COLOUR, _DIM, _PLAIN = "\x1b[36m\x1b[1m", "\x1b[2m", "\x1b[0m"
 _NOT_UNDERSTOOD = ("The question is not one that a daemon understands.", "守护进程无法理解该请求。")
+_SEARCH_FLAGS = {"--json": "as_json", "--all-projects": "all_projects"}
+_MOST_RESULTS = 1000
 _READING_TOOLS = ("memory_search", "memory_get", "memory_status")
 
 
@@ -29,6 +33,9 @@ class Printed:
     """What is printed, in order: lines of the result, and notes for people."""
 
     parts: list[tuple[str, str]] = field(default_factory=list)
+
+    def text(self, kind: str) -> str:
+        return "".join(text for own, text in self.parts if own == kind)
 
     def out(self, line: str) -> None:
         self.parts.append((OUT, f"{line}\n"))
@@ -179,6 +186,37 @@ def answer_get(
     return printed
 
 
+class Command(NamedTuple):
+    """A search or a hook as its process was started."""
+
+    version: str
+    here: str
+    terminal: bool
+    arguments: list[str]
+    environment: dict[str, str]
+    data: bytes
+
+    @classmethod
+    def read(cls, body: bytes) -> Command:
+        try:
+            head, _, data = body.removeprefix(fast.COMMAND).partition(b"\0\0")
+            version, here, terminal, count, *fields = os.fsdecode(head).split("\0")
+            arguments, rest = fields[: int(count)], fields[int(count) :]
+            environment = {name: value for name, _, value in (field.partition("=") for field in rest)}
+        except ValueError as error:
+            raise client.BadMessage("no command") from error
+        return cls(version, here, terminal == "terminal", arguments, environment, data)
+
+    @property
+    def scope(self) -> str:
+        return fast.parse(self.arguments)[0].get("scope") or self.environment.get("NACRE_SCOPE") or "main"
+
+    @property
+    def event(self) -> dict[str, Any]:
+        """The event of a hook."""
+        return parse_event(self.data, "".join(fast.parse(self.arguments)[1][1:2]))
+
+
 class RequestHandler:
     """Answers requests with one open memory for the owner and one for all groups. Safe to ask from many threads."""
 
@@ -198,13 +236,7 @@ class RequestHandler:
             here = here if isinstance(here, str) else None
             return {"result": call(memory, str(message.get("name")), _table(message.get("arguments")), here=here)}
         if kind == "hook":
-            from nacre.hooks.events import answer
-
-            use_language_here(message.get("language"))  # that of the session, where its environment names one
-            try:
-                return {"answer": answer(memory, str(message.get("of")), _table(message.get("event")))}
-            finally:
-                use_language_here(None)
+            return {"answer": answer(memory, str(message.get("of")), _table(message.get("event")))}
         request = _table(message.get("asked"))
         try:
             if kind == "search":
@@ -214,6 +246,47 @@ class RequestHandler:
         except TypeError as error:
             raise BadInput(*_NOT_UNDERSTOOD) from error
         return {"parts": printed.parts}
+
+    def carry_out(self, command: Command) -> tuple[str, str]:
+        """The notes and the result that a search or a hook prints, where it means this workspace."""
+        environment, (options, words, others) = command.environment, fast.parse(command.arguments)
+        memory = self.memory_of(command.scope)
+        if words[:1] == ["hook"]:
+            event = command.event
+            here = folder_of(event)
+            self._check_workspace(command, here if os.path.isdir(here) else command.here)
+            use_language_here(environment.get("NACRE_LANGUAGE"))  # that of the session, where its environment names one
+            try:
+                given = answer(memory, speaker(options.get("agent"), environment), event)
+            finally:
+                use_language_here(None)
+            return "", json.dumps(given) + "\n" if given else ""
+        limit, query = options.get("limit", "1"), " ".join(words[1:])
+        if (
+            words[:1] != ["search"]
+            or not query
+            or query.encode("utf-8", "replace").decode() != query
+            or not {*options} <= {"limit", "mode", "workspace", "scope"}
+            or not {*others} <= {*_SEARCH_FLAGS}
+            or not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MOST_RESULTS)
+            or options.get("mode", "text") not in ("hybrid", "text", "vector")
+            or any(name.startswith(("NACRE_AGENT", "NACRE_SEARCH_")) for name in environment)  # options there
+            or self._check_workspace(command, command.here)
+        ):
+            raise CannotAnswer("more than a plain search")
+        request: dict[str, Any] = {_SEARCH_FLAGS[flag]: True for flag in others}
+        request |= {"limit": int(limit)} if "limit" in options else {}
+        request |= {"mode": options.get("mode", "hybrid"), "here": command.here, "terminal": command.terminal}
+        printed = answer_search([memory], query=query, **request)
+        return printed.text(NOTE), printed.text(OUT)
+
+    def _check_workspace(self, command: Command, here: str) -> bool:
+        """Refuse what a command in that folder would not do here; whether it means several agents."""
+        named, memory = fast.parse(command.arguments)[0].get("workspace"), self.memory
+        origin = origin_elsewhere(memory.workspace, named, memory.config, command.environment, here)
+        if origin is None:
+            raise CannotAnswer("another workspace")
+        return origin == "several agents"
 
     def memory_of(self, scope: str) -> Memory:
         """The memory of a scope, for one request: a problem that is noted in one must not be told in the next."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import select
 import socket
 import threading
@@ -14,19 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from nacre.daemon import client
+from nacre.daemon import fast
+from nacre.daemon.client import BadMessage, CannotAnswer, pack, unpack
 from nacre.errors import CannotRead, NacreError, error_place
-from nacre.i18n import say
 
 _ANSWERING = 4  # threads; each holds the index open for itself
 _MOST_CONNECTIONS = 200
-_ANSWER_WITHIN = 30.0  # seconds until a question is given up
-_SEND_WITHIN = 10.0
+_END_WITHIN = 10.0  # seconds for an answer to be read by who asked for it, when the daemon ends
 _TICK = 1.0
-
-
-class CannotAnswer(Exception):
-    """A question that the client can answer itself, and the daemon cannot."""
 
 
 @dataclass
@@ -38,22 +32,21 @@ class Caller:
 
 
 class Server:
-    """Listens until it is told to stop; what was asked by then is answered first. `greet` takes a caller and its hello,
-    `answer` a caller, the kind of a question and its fields; both return what is sent back."""
+    """Listens until it is told to stop; what was asked by then is answered first. `answer` takes a caller, the kind of a message and
+    its fields, `carry_out` a command; both return what is sent back."""
 
     def __init__(
         self,
         listener: socket.socket,
-        greet: Callable[[Caller, dict[str, Any]], dict[str, Any]],
         answer: Callable[[Caller, str, dict[str, Any]], dict[str, Any]],
+        carry_out: Callable[[bytes], bytes],
         log: logging.Logger,
     ) -> None:
         self._listener = listener
-        self._greet = greet
         self._answer = answer
+        self._carry_out = carry_out
         self._log = log
         self._pool = ThreadPoolExecutor(_ANSWERING, thread_name_prefix="answer")
-        self._woken, self._wake = os.pipe()
         self.connections: dict[socket.socket, threading.Thread] = {}
         self.busy: set[socket.socket] = set()  # those whose question is being answered
         self.is_stopping = False
@@ -65,37 +58,31 @@ class Server:
         """May be called from anywhere, also by a signal."""
         self.is_stopping = True
         with suppress(OSError):
-            os.write(self._wake, b"\0")
+            self._listener.shutdown(socket.SHUT_RD)  # wakes who listens
 
     def serve(self, tick: Callable[[], None]) -> None:
         """Listen; `tick` is called about once a second."""
         ticked = 0.0
-        accepts = True
         while not self.is_stopping:
-            waiting = [self._woken, self._listener.fileno()] if accepts else [self._woken]
-            if self._listener.fileno() in select.select(waiting, [], [], _TICK)[0]:
+            if select.select([self._listener], [], [], _TICK)[0] and not self.is_stopping:
                 try:
                     self._accept()
-                except (
-                    OSError
-                ) as error:  # no descriptors: whoever waits would wake us again and again before the next tick
+                except OSError as error:  # no descriptors: whoever waits would wake us again and again
                     self._log.warning("cannot accept: %s", error.strerror)
-                    accepts = False
+                    time.sleep(_TICK)
             if time.monotonic() - ticked >= _TICK:
-                ticked, accepts = time.monotonic(), True
+                ticked = time.monotonic()
                 tick()
         self._listener.close()
         for connection, thread in list(self.connections.items()):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RD)  # what was sent before is still read
-            thread.join()
+            thread.join(_END_WITHIN)
         self._pool.shutdown()
-        os.close(self._woken)
-        os.close(self._wake)
 
     def _accept(self) -> None:
         connection, _ = self._listener.accept()
-        if len(self.connections) >= _MOST_CONNECTIONS or not client.is_ours(connection):
+        if len(self.connections) >= _MOST_CONNECTIONS or not fast.is_ours(connection):
             connection.close()
         else:
             thread = threading.Thread(target=self._converse, args=(connection,), name="caller", daemon=True)
@@ -103,53 +90,42 @@ class Server:
             thread.start()
 
     def _converse(self, connection: socket.socket) -> None:
-        """Answer one question after the other until the caller leaves."""
+        """Answer one question after the other until the caller leaves, or sends what cannot be a message."""
         caller = Caller()
         with suppress(OSError), connection, connection.makefile("rb") as stream:
-            while len(header := stream.read(client.HEADER)) == client.HEADER:
-                failed = None
-                try:
-                    body = stream.read(client.body_length(header, client.LARGEST_REQUEST))
-                    self.last_asked = time.monotonic()
-                    self.busy.add(connection)
-                    answer = self._pool.submit(self._reply, caller, body).result(_ANSWER_WITHIN)
-                except client.BadMessage as error:  # what follows cannot be told apart any more
-                    failed = str(error)
-                except TimeoutError:
-                    failed = say("This took too long.", "耗时过长。")
-                data = client.pack({"error": failed, "name": "BadMessage"} if failed else answer)
-                if len(data) > client.LARGEST_ANSWER + client.HEADER:
-                    data = client.pack({"skew": "the answer is too long"})
-                connection.settimeout(_SEND_WITHIN)
-                connection.sendall(data)
-                connection.settimeout(None)
-                self.busy.discard(connection)
-                if failed:
+            while len(header := stream.read(fast.HEADER)) == fast.HEADER:
+                size = int.from_bytes(header, "big")
+                if size > fast.LARGEST_REQUEST:
                     break
+                self.last_asked = time.monotonic()
+                self.busy.add(connection)
+                data = self._pool.submit(self._reply, caller, stream.read(size)).result()
+                connection.sendall(len(data).to_bytes(fast.HEADER, "big") + data)
+                self.busy.discard(connection)
         self.busy.discard(connection)
         self.connections.pop(connection, None)
 
-    def _reply(self, caller: Caller, body: bytes) -> dict[str, Any]:
+    def _reply(self, caller: Caller, body: bytes) -> bytes:
         began = time.monotonic()
-        kind = "?"
+        kind, data, error = "?", b"", None
         try:
-            message = client.unpack(body)
-            kind = str(message.pop("kind", ""))[:40]
-            if (kind == "hello") == bool(caller.scope):
-                raise client.BadMessage("a connection begins with one hello")
-            answer = self._greet(caller, message) if kind == "hello" else self._answer(caller, kind, message)
-        except client.BadMessage as error:
-            answer = {"error": str(error), "name": "BadMessage"}
-        except (CannotAnswer, CannotRead) as error:  # the caller's own process may have what this one lacks
-            answer = {"skew": str(error)}
-        except NacreError as error:
-            self.failed += 1
-            answer = {"error": str(error), "name": type(error).__name__, "code": error.exit_code}
-        except Exception as error:  # noqa: BLE001 - a bug in one answer must not take the others with it
-            self.failed += 1
-            self._log.error("%s failed: %s", kind if kind.isidentifier() else "?", error_place(error))
-            answer = {"error": type(error).__name__, "name": "?"}
+            if body.startswith(fast.COMMAND):
+                kind, data = "command", self._carry_out(body)
+            else:
+                message = unpack(body)
+                asked = str(message.pop("kind", ""))[:40]
+                kind = asked if asked.isidentifier() else "?"
+                if (asked == "hello") == bool(caller.scope):
+                    raise BadMessage("a connection begins with one hello")
+                data = pack(self._answer(caller, asked, message))
+        except (CannotAnswer, CannotRead) as refusal:  # the caller's own process may have what this one lacks
+            data = pack({"skew": str(refusal)})
+        except (BadMessage, NacreError) as refusal:
+            error = {"error": str(refusal), "name": type(refusal).__name__}
+        except Exception as bug:  # noqa: BLE001 - a bug in one answer must not take the others with it
+            self._log.error("%s failed: %s", kind, error_place(bug))
+            error = {"error": type(bug).__name__, "name": "?"}
         self.asked += 1
-        took = (time.monotonic() - began) * 1000
-        self._log.info("%s %.1f ms%s", kind if kind.isidentifier() else "?", took, " error" * ("error" in answer))
-        return answer
+        self.failed += error is not None
+        self._log.info("%s %.1f ms%s", kind, (time.monotonic() - began) * 1000, " error" if error else "")
+        return pack(error) if error else data

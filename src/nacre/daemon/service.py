@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import logging.handlers
 import os
@@ -18,15 +17,18 @@ from typing import TYPE_CHECKING, Any
 import nacre
 from nacre import __version__
 from nacre.clock import duration
-from nacre.config.settings import load
-from nacre.daemon import client
+from nacre.config.settings import load, user_config_file
+from nacre.daemon import client, fast
+from nacre.daemon.client import BadMessage, CannotAnswer
 from nacre.daemon.jobs import JobThread
 from nacre.daemon.process import Endpoint
-from nacre.daemon.requests import RequestHandler
-from nacre.daemon.server import Caller, CannotAnswer, Server
+from nacre.daemon.requests import Command, RequestHandler
+from nacre.daemon.server import Caller, Server
 from nacre.daemon.watcher import Watcher
-from nacre.errors import BadSetting, Locked, NacreError, error_place
-from nacre.memory import Memory
+from nacre.errors import BadSetting, NacreError, error_place
+from nacre.hooks.events import COMPACT, END, read
+from nacre.i18n import language_of
+from nacre.memory import Memory, cache_folders
 from nacre.model.context import Scope
 
 if TYPE_CHECKING:
@@ -37,6 +39,19 @@ _LARGE_AGAIN = (
     600.0  # seconds of life before memory is a reason to start anew: a limit that is too low must not be a mill
 )
 _REQUESTS = ("search", "context", "get", "tool", "hook")
+_IRRELEVANT = frozenset(
+    f"NACRE_{name}" for name in ("WORKSPACE", "AGENT", "SCOPE", "NO_DAEMON", "NOW", "HOOK", "HOOK_DEBUG")
+)
+_HARMLESS = frozenset(  # variables that a hook may be started with and be answered with the user's own settings
+    f"NACRE_{name}" for name in ("WORKSPACE", "SCOPE", "LANGUAGE", "MODELS_PATH", "CONFIG_FILE", "HOOK_DEBUG")
+)
+_FOLDERS = {  # variables that move a folder, and where it is without them; none of OpenClaw's others changes an answer
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_CACHE_HOME": ".cache",
+    "CLAUDE_CONFIG_DIR": ".claude",
+    "CODEX_HOME": ".codex",
+    "OPENCLAW_STATE_DIR": ".openclaw",
+}
 _LOG_BYTES, _OLDER_LOGS = 1_000_000, 2
 
 
@@ -57,9 +72,8 @@ class Daemon:
         self._memory = memory
         self._root = str(memory.workspace.root)
         self._idle = duration(memory.config.serve.idle).total_seconds() if on_demand else None
-        self._settings = client.settings_print(self._root)
-        self._unreadable: tuple[str, str] | None = None  # the print of settings that cannot be understood, and why
-        self._environment = client.environment_print(self._root)
+        self._settings = self._read_settings()
+        self._unreadable: tuple[list[bytes], str] | None = None  # settings that cannot be understood, and why
         self._since = memory.clock.now()
         self._began = time.monotonic()
         self._is_warm = False
@@ -70,7 +84,7 @@ class Daemon:
         self._watcher = Watcher(memory, self._log)
         timed = not on_demand or memory.config.jobs.on_demand
         self._jobs = JobThread(memory, self._log, timed=timed) if jobs else None
-        self._server = Server(self._endpoint.listener, self._greet, self._answer, self._log)
+        self._server = Server(self._endpoint.listener, self._answer, self._carry_out, self._log)
         self._http: Listener | None = None
         self._http_scope = http_scope
         self._http_error: str | None = None
@@ -85,21 +99,19 @@ class Daemon:
                 self._http_error = str(error)
 
     def _open_http(self, port: int) -> Listener:
-        from nacre.mcp.http import Listener, watch_token
+        from nacre.mcp.http import Listener, read_token, token, token_file
         from nacre.mcp.server import Server as McpServer
 
-        def memory() -> Memory:
-            if not self._check_settings():
-                raise Locked(
-                    "Nacre starts anew with other settings; ask again in a moment.",
-                    "Nacre 正在按新设置重新启动；请稍后再试。",
-                )
-            return self._requests.memory_of(self._http_scope)
-
         Scope.parse(self._http_scope)
-        server = McpServer(memory, group=self._http_scope != "main")
-        token = watch_token(self._memory.workspace.root, self._http_scope)
-        return Listener(self._memory.config.serve.host, port, server, token, self._log)
+        root, scope = self._memory.workspace.root, self._http_scope
+        server = McpServer(lambda: self._requests.memory_of(scope), group=scope != "main")
+        token(root, scope)
+
+        def current_token() -> str:
+            """As it stands in its file: who removed that has shut out whoever knew it, until "nacre serve --token" makes another."""
+            return read_token(token_file(root, scope))
+
+        return Listener(self._memory.config.serve.host, port, server, current_token, self._log)
 
     @property
     def http(self) -> dict[str, Any] | None:
@@ -114,21 +126,12 @@ class Daemon:
             "trouble": self._http.error,
         }
 
-    def serve(self, ready: int | None = None) -> str:
-        """Answer until told to stop; whether to end or to start anew. A byte on `ready` says that we listen."""
+    def serve(self) -> str:
+        """Answer until told to stop; whether to end or to start anew."""
         self._log.info("started, process %d, version %s", os.getpid(), __version__)
 
-        def stop(_number: int, _frame: object) -> None:
-            if self._server.is_stopping:  # asked twice: somebody is in a hurry, and everything written is whole
-                os._exit(0)
-            self._server.stop()
-
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, stop)
-        if ready is not None:
-            with contextlib.suppress(OSError):
-                os.write(ready, b"1")
-                os.close(ready)
+            signal.signal(number, lambda *_: self._server.stop())
         self._watcher.start()
         threading.Thread(target=self._warm_up, name="warm", daemon=True).start()
         if self._jobs:
@@ -165,52 +168,69 @@ class Daemon:
 
     def _greet(self, caller: Caller, hello: dict[str, Any]) -> dict[str, Any]:
         """Fix who asks, and whether our answers would be those that the caller would make."""
-        scope = hello.get("scope")
+        scope, environment = hello.get("scope"), hello.get("environment")
         if not isinstance(scope, str) or not scope:
-            raise client.BadMessage("no scope")
+            raise BadMessage("no scope")
         skew = None
-        if hello.get("protocol") != client.PROTOCOL_VERSION or hello.get("version") != __version__:
+        if (hello.get("protocol"), hello.get("version")) != (client.PROTOCOL_VERSION, __version__):
             skew = "another version"
-            theirs, ours = (
-                [int(part) for part in version.split(".") if part.isdigit()]
-                for version in (str(hello.get("version")), __version__)
-            )
-            if theirs > ours:  # and the code on disk is another than the one that runs
-                code = Path(nacre.__file__).read_text(encoding="utf-8")
-                self._restart("a newer client", possible=f'__version__ = "{__version__}"' not in code)
-        elif isinstance(hello.get("plugin"), str):
-            pass  # an agent's plugin has no settings of its own: ours are the user's
-        elif hello.get("settings") != self._settings:
+        elif not self._check_settings():
             skew = "other settings"
-            self._check_settings()
-        elif hello.get("environment") != self._environment:
-            skew = "another environment"
+        elif not hello.get("plugin") and not self._is_same_environment(environment):
+            skew = "another environment"  # an agent's plugin has none of its own: ours is the user's
         if not skew:
             Scope.parse(scope)
         caller.scope, caller.skew = scope, skew
         return {"version": __version__, "process": os.getpid()} | ({"skew": skew} if skew else {})
 
+    def _is_same_environment(self, environment: Any) -> bool:
+        provider = self._memory.config.embed.provider
+        keys = provider != "local" and not (provider == "auto" and self._settings[3:])  # no local models: a key decides
+        return isinstance(environment, dict) and meaning_of(environment, keys=keys) == meaning_of(
+            fast.environment(), keys=keys
+        )
+
     def _answer(self, caller: Caller, kind: str, message: dict[str, Any]) -> dict[str, Any]:
+        if kind == "hello":
+            return self._greet(caller, message)
         if kind not in _REQUESTS and caller.scope != "main":
-            raise client.BadMessage("not for groups")
+            raise BadMessage("not for groups")
         if kind == "stop":
             self._log.info("told to stop")
             self._server.stop()
             return {"process": os.getpid()}
         if kind == "status":
             return self._status()
-        if caller.skew or not self._check_settings():
-            raise CannotAnswer(caller.skew or "other settings")
-        if not self._endpoint.is_held():  # the workspace was moved or deleted: an answer would make its folders anew
-            raise CannotAnswer("the workspace is gone")
+        self._must_answer(caller.skew)
         if kind in _REQUESTS:
-            if self._jobs:
-                self._jobs.active = self._memory.clock.now()
             return self._requests.answer(caller.scope, kind, message)
         if kind == "ended" and self._jobs and isinstance(transcript := message.get("transcript"), str):
             self._jobs.session_ended(transcript)
             return {}
-        raise client.BadMessage("no such question")
+        raise BadMessage("no such question")
+
+    def _must_answer(self, skew: str | None) -> None:
+        if skew or not self._check_settings():
+            raise CannotAnswer(skew or "other settings")
+        if not self._endpoint.is_held():  # the workspace was moved or deleted: an answer would make its folders anew
+            raise CannotAnswer("the workspace is gone")
+        if self._jobs:
+            self._jobs.active = self._memory.clock.now()
+
+    def _carry_out(self, body: bytes) -> bytes:
+        """Do what a search or a hook would do in its own process."""
+        command = Command.read(body)
+        skew = None if command.version == __version__ else "another version"
+        # Who sets something for Nacre in an agent's environment means it; anything else there is the agent's.
+        is_own = any(name.startswith("NACRE_") and name not in _HARMLESS for name in command.environment)
+        if (is_own or not command.data) and not self._is_same_environment(command.environment):
+            skew = "another environment"
+        self._must_answer(skew)
+        notes, result = self._requests.carry_out(command)
+        fired = read(command.event) if command.data and command.scope == "main" else None
+        if fired and fired.kind in (COMPACT, END) and fired.transcript and self._jobs:
+            self._jobs.session_ended(fired.transcript)
+        return fast.DONE + notes.encode() + b"\0" + result.encode()
 
     def _status(self) -> dict[str, Any]:
         server, watcher = self._server, self._watcher
@@ -232,7 +252,6 @@ class Daemon:
             "descriptors": len(os.listdir("/proc/self/fd")) - 1 if os.path.isdir("/proc/self/fd") else None,
             "watching": watcher.mode,
             "watchingReason": watcher.reason,
-            "watchingAgainIn": watcher.tries_again_in,
             "updates": watcher.updates,
             "jobs": self._jobs.status() if self._jobs else None,
             "http": self.http,
@@ -258,7 +277,7 @@ class Daemon:
 
     def _check_settings(self) -> bool:
         """Whether we still are what the settings ask for; if not, we start anew. What cannot be understood asks for nothing yet."""
-        current = client.settings_print(self._root)
+        current = self._read_settings()
         if current == self._settings:
             self._unreadable = None
             return True
@@ -270,14 +289,40 @@ class Daemon:
             self._unreadable = current, str(error)
             self._log.warning("the settings cannot be understood, those from before hold: %s", error_place(error))
             return True
-        self._restart("other settings")
+        self._restart("other settings, models or code")
         return False
 
-    def _restart(self, reason: str, *, possible: bool = True) -> None:
+    def _read_settings(self) -> list[bytes]:
+        """The files that settings come from, our own version as it is installed now, and which models are."""
+        contents = []
+        for path in (user_config_file(), Path(self._root, ".nacre", "config.toml"), Path(nacre.__file__)):
+            try:
+                contents.append(path.read_bytes())
+            except OSError:
+                contents.append(b"")
+        try:
+            models = sorted(cache_folders()[0].iterdir())
+            return [*contents, *(f"{model.name} {model.stat().st_mtime_ns}".encode() for model in models)]
+        except OSError:
+            return contents
+
+    def _restart(self, reason: str) -> None:
         if not self._server.is_stopping:
-            self._outcome = RESTART if possible else STOPPED
+            self._outcome = RESTART
             self._log.info("%s: %s", self._outcome, reason)
             self._server.stop()
+
+
+def meaning_of(environment: dict[str, str], *, keys: bool) -> dict[str, str]:
+    """What of an environment changes an answer: settings, folders, language, time zone, and keys where one may be used."""
+    home = environment.get("HOME") or str(Path.home())
+    parts = {name: environment[name] for name in environment if name.startswith("NACRE_") and name not in _IRRELEVANT}
+    parts |= {name: environment.get(name) or os.path.join(home, usual) for name, usual in _FOLDERS.items()}
+    state, profile = parts["OPENCLAW_STATE_DIR"], environment.get("OPENCLAW_PROFILE", "").strip()
+    parts["OPENCLAW_CONFIG_PATH"] = environment.get("OPENCLAW_CONFIG_PATH") or f"{state}/openclaw.json"
+    parts["OPENCLAW_PROFILE"] = "" if profile.lower() == "default" else profile
+    parts |= {name: value for name, value in environment.items() if keys and value and name.endswith("_API_KEY")}
+    return parts | {"HOME": home, "TZ": environment.get("TZ", ""), "NACRE_LANGUAGE": language_of(environment)}
 
 
 def restart_process(arguments: Sequence[str]) -> None:

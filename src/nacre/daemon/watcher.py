@@ -10,13 +10,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 
 from nacre.errors import ModelUnusable, NacreError, error_place
+from nacre.index.freshness import all_on_local_disks
 from nacre.memory import Memory
 
 SCAN_EVERY = 30.0  # seconds, where the system does not tell of changes
-TRY_AGAIN = 300.0  # seconds until watching is tried again: limits are raised, other programs end
 _STEP = 150  # milliseconds without a further change that end a burst of them; also how often the system is asked
 _VECTORS_AT_ONCE = 16
 _GONE_WAIT = 1.0  # seconds between looks for a workspace that is gone; it may come back before the daemon ends
@@ -24,104 +23,74 @@ _OWN_SUFFIXES = (".jsonl", ".json", ".lock", ".tmp")  # what Nacre writes beside
 
 
 class Watcher(threading.Thread):
-    """Watches the folders of memory by the system's events, or else by scanning until there are events again."""
+    """Watches the folders of memory by the system's events, or else looks at them every now and then until there are events again."""
 
-    def __init__(
-        self,
-        memory: Memory,
-        log: logging.Logger,
-        *,
-        scan_every: float = SCAN_EVERY,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, memory: Memory, log: logging.Logger, *, scan_every: float = SCAN_EVERY) -> None:
         super().__init__(name="watch", daemon=True)
         self._memory = memory
         self._log = log
         self._scan_every = scan_every
-        self._clock = clock
-        self._again = 0.0  # when watching is tried again, by the clock
         self._stopping = threading.Event()
         self._folders: frozenset[str] = frozenset()
         self.mode = "starting"  # then "events" or "scanning"
         self.reason: str | None = None  # why it scans
         self.updates = 0
-        workspace = memory.workspace
-        if workspace.machine.is_dir():
-            memory.keeper.store.stay_in(workspace.machine)  # where that goes, no index makes it anew
+        if memory.workspace.machine.is_dir():
+            memory.keeper.store.stay_in(memory.workspace.machine)  # where that goes, no index makes it anew
 
     def stop(self) -> None:
         self._stopping.set()
-
-    @property
-    def tries_again_in(self) -> float | None:
-        return max(0.0, self._again - self._clock()) if self.mode == "scanning" else None
 
     def run(self) -> None:
         while not self._stopping.is_set():
             self._update()
             try:
-                for _ in self._changes():
-                    if not self._update():
-                        break  # other folders than were watched
-            except Exception as error:  # noqa: BLE001 - to watch worse is better than not at all
-                self._fall_back(error_place(error))
+                if sys.platform.startswith("linux") and not all_on_local_disks(
+                    set(map(os.path.realpath, self._folders))
+                ):
+                    raise OSError("a file system that others may write to")
+                self._watch()
+            except (OSError, RuntimeError) as error:  # the limit of watches, or a folder that went away
+                if not all(map(os.path.isdir, self._folders)):
+                    self._stopping.wait(_GONE_WAIT)
+                    continue
+                self.reason = str(error).partition(" about ")[0].rstrip(".")  # the log holds no paths
+                if self.mode != "scanning":
+                    self._log.warning("scanning every %.0f s instead of watching: %s", self._scan_every, self.reason)
+                self.mode = "scanning"
+                self._stopping.wait(self._scan_every)
 
-    def _changes(self) -> Iterator[None]:
-        """Yields whenever there may be something to read."""
-        from nacre.index.freshness import all_on_local_disks
-
-        if self.mode != "scanning" or self._clock() >= self._again:
-            is_linux = sys.platform.startswith("linux")
-            if is_linux and not all_on_local_disks(set(map(os.path.realpath, self._folders))):
-                self._fall_back("a file system that others may write to")
-        if self.mode == "scanning" and self._clock() < self._again:
-            while not self._stopping.is_set() and self._clock() < self._again:
-                if not self._stopping.wait(self._scan_every):
-                    yield
-            return
+    def _watch(self) -> None:
+        """Read what changes as the system tells of it, until other folders are to be watched."""
         import watchfiles
 
-        if self.mode != "scanning":
-            self.mode = "events"
         own = os.path.join(self._memory.workspace.root, ".nacre")
 
         def is_memory(_change: object, path: str) -> bool:
             name = os.path.basename(path)
             return not name.startswith(".") and not name.endswith(_OWN_SUFFIXES) and not path.startswith(own)
 
-        settled = False
-        try:
-            for changed in watchfiles.watch(
-                *(folder for folder in sorted(self._folders) if os.access(folder, os.R_OK)),
-                watch_filter=is_memory,
-                debounce=max(self._memory.config.serve.watch_debounce_ms, _STEP),
-                step=_STEP,
-                stop_event=self._stopping,
-                rust_timeout=1000,
-                yield_on_timeout=True,
-                raise_interrupt=False,
-                recursive=False,
-                ignore_permission_denied=False,  # true would swallow every error, also that the watches are used up
-                force_polling=False,
-            ):
-                if self.mode == "scanning":
-                    self._log.warning("watching again")
-                    self.mode, self.reason = "events", None
-                # Once more after the watch was set: what was written between the last look and that, nobody told us of.
-                if changed or not settled:
-                    settled = True
-                    yield
-        except (OSError, RuntimeError) as error:  # the limit of watches, or a folder that went away
-            if all(map(os.path.isdir, self._folders)):
-                self._fall_back(str(error).partition(" about ")[0].rstrip("."))  # the log holds no paths
-            else:
-                self._stopping.wait(_GONE_WAIT)
-
-    def _fall_back(self, reason: str) -> None:
-        if self.mode != "scanning":
-            self._log.warning("scanning every %.0f s instead of watching: %s", self._scan_every, reason)
-        self._again = self._clock() + TRY_AGAIN
-        self.mode, self.reason = "scanning", reason
+        is_first = True
+        for changed in watchfiles.watch(
+            *(folder for folder in sorted(self._folders) if os.access(folder, os.R_OK)),
+            watch_filter=is_memory,
+            debounce=max(self._memory.config.serve.watch_debounce_ms, _STEP),
+            step=_STEP,
+            stop_event=self._stopping,
+            rust_timeout=1000,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            recursive=False,
+            ignore_permission_denied=False,  # true would swallow every error, also that the watches are used up
+            force_polling=False,
+        ):
+            if self.mode == "scanning":
+                self._log.warning("watching again")
+            self.mode, self.reason = "events", None
+            # Once more after the watch was set: what was written between the last look and that, nobody told us of.
+            if (changed or is_first) and not self._update():
+                return
+            is_first = False
 
     def _update(self) -> bool:
         """Read what changed, then make its vectors; False when the folders of memory are others than before."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from nacre.capture.dedupe import vectors_of
 from nacre.errors import NotFound
 from nacre.forget import purge
-from nacre.forget.purge import PurgePlan, PurgeReport, Words, redact_ledger, unmarked
+from nacre.forget.purge import PurgePlan, PurgeReport, Words, redact_ledger
 from nacre.forget.related import Fact, distinct_targets, fact_of, lines_about, superseded_by_it
 from nacre.forget.target import (
     ForgetContext,
@@ -24,6 +24,7 @@ from nacre.forget.target import (
     lines_of,
     read_memory,
     several_targets,
+    unmarked,
     without_lines,
     write_memory,
 )
@@ -320,6 +321,7 @@ def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
             instead = {item.line.start: item.instead for item in removals if item.instead is not None}
             after = without_lines(data, [item.line for item in removals], instead)
             write_memory(op, removals[0].line.full, data, after)
+    LedgerStates(context.workspace)  # read again now, so that no agent has to wait for it
 
 
 def _bury(op: Operation, plan: ForgetPlan) -> None:

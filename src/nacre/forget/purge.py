@@ -17,7 +17,7 @@ from typing import Any
 from nacre.capture.checkpoint import NAME_LENGTH
 from nacre.errors import NacreError
 from nacre.forget.related import Fact
-from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of, read_memory, without_lines
+from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of, read_memory, unmarked, without_lines
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
 from nacre.model.workspace import Workspace, slug_of
@@ -276,7 +276,6 @@ LARGEST = 500_000_000  # bytes that are read or unpacked of one file
 UNREADABLE, NAME = "unreadable", "name"
 DISTINCTIVE = 16  # bytes; shorter words may stand anywhere, and count as a line of their own unless they say enough
 _SIGNS = re.compile(r"\A[\s>*+#-]*(?:\[[^\]]{1,12}\]\s*)?|[\s.,;:!?。，；：！？…\"”]+\Z")
-_MARKS = re.compile(r"\]\([^()\n]{0,1000}\)|[*_`~\[\]]")  # of Markdown, with where a link leads
 _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]")  # how a stream begins
 
 
@@ -321,10 +320,6 @@ class Words:
 
 def _squeezed(text: str) -> bytes:
     return " ".join(text.casefold().split()).encode("utf-8", "replace")
-
-
-def unmarked(text: str) -> str:
-    return _MARKS.sub("", text)
 
 
 def _says_enough(form: bytes) -> bool:

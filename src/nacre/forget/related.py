@@ -74,8 +74,8 @@ def fact_of(target: Target, states: LedgerStates, *, older: bool = True, superse
         marks |= dict.fromkeys(target.line.marks, same_words())
         forms[target.line.normal] = same_words()
     # Entries that were made of one of the bullets say the same; so do the bullets that the entries were made of.
-    for state in [state for mark in marks for state in states.made_of(mark)]:
-        ids.setdefault(state.id, say("learned from it", "由它得来"))
+    for learned in [entry for mark in marks for entry in states.made_of(mark)]:
+        ids.setdefault(learned.id, say("learned from it", "由它得来"))
     for entry in list(ids):
         if bullet := _source(states, entry)[1]:
             marks.setdefault(bullet, say("what it was learned from", "它的来源"))

@@ -35,6 +35,7 @@ _CLOCK = re.compile(r"\A\[(?:\d{4}-\d{2}-\d{2}[ T])?\d{1,2}:\d{2}\]\s+")  # befo
 _BREAK = re.compile(r"\n[^\S\n]*(?:[-*+]|\d{1,9}[.)])\s")
 _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"\w+")
+_MARKS = re.compile(r"\]\([^()\n]{0,1000}\)|[*_`~\[\]]")
 ENOUGH_WORDS, ENOUGH_HAN = 3, 6  # from which on words stand for one thing wherever they are met
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ID = re.compile(r"[0-9a-f]{8}(?:[0-9a-f]{2})?")  # of an entry or a hit; the shorter one of a bullet
@@ -133,14 +134,14 @@ class MemoryLines:
         return [line for path in self.files for line in self.of(path)]
 
     def about(self, texts: Iterable[str], days: Iterable[str] = (), marks: Container[str] = ()) -> list[MemoryLine]:
-        """The lines of the files that may say one of the texts: those of the days, those with all the long words of a text, or of
-        what has one of the marks on the days."""
+        """The lines of the files that may say one of the texts: those of the days, those with all the words of a text, or of what
+        has one of the marks on the days."""
         dates = {
             date for day in days if real_day(day) for date in (day, monday(dt.date.fromisoformat(day)).isoformat())
         }
         paths = {path for path in self.files if any(date in path for date in dates)}
         marked = [line.whole for path in paths for line in self.of(path) if any(mark in marks for mark in line.marks)]
-        sought = {_long_words(text) for text in (*texts, *marked)}
+        sought = {_words_in(text) for text in (*texts, *marked)}
         for path, (full, _) in self.files.items():
             if sought and path not in paths:
                 text = _folded(read_memory(full).decode("utf-8", "replace"))
@@ -153,11 +154,15 @@ def _folded(text: str) -> str:
     return (text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)).casefold()
 
 
-def _long_words(text: str) -> tuple[str, ...]:
-    """A few words by which a file that says the text is known, whatever stands between them; of Chinese the beginnings of its runs."""
-    han = [run[:3] for run in re.findall(rf"{_HAN.pattern}+", text)]
-    words = sorted(set(map(_folded, _WORD.findall(_HAN.sub(" ", text)))), key=lambda word: (-len(word), word))
-    return (*words[:4], *sorted(map(_folded, han), key=len)[-4:])
+def _words_in(text: str) -> frozenset[str]:
+    """The words that a file which says the text holds, whatever stands between them; of Chinese the beginnings of its runs."""
+    bare = _folded(_MARKS.sub(" ", text))
+    return frozenset((*_WORD.findall(_HAN.sub(" ", bare)), *(run[:3] for run in re.findall(rf"{_HAN.pattern}+", bare))))
+
+
+def unmarked(text: str) -> str:
+    """The text without the marks of Markdown, and without where a link leads."""
+    return _MARKS.sub("", text)
 
 
 def _kept_files(workspace: Workspace, config: Config) -> dict[str, tuple[Path, str]]:

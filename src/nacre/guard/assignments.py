@@ -166,7 +166,6 @@ KINDS = {Promise.PASSWORD: "password", Promise.FOREIGN: "password", Promise.TOKE
 
 
 def assignments(line: str, lower: str) -> Findings:
-    """Every named secret in one line."""
     reached = 0
     for match in pattern(NAME).finditer(lower):
         if match.start() < reached:
@@ -303,7 +302,6 @@ def _bare(line: str, place: int, *, in_query: bool = False) -> tuple[int, int, s
 
 
 def accepts(value: str, core: str, strength: Promise, *, quoted: bool, in_query: bool = False) -> bool:
-    """Whether the value is what its name promises."""
     name = core.lower()
     if strength is Promise.FOREIGN:
         return values.only_a_password(value) and values.can_be_password(value, quoted=quoted)

@@ -44,7 +44,6 @@ MARK = r"\[redacted: [a-z0-9 -]{1,40}\]"
 
 @cache
 def rule_rows(section: str) -> tuple[tuple[str, str, str], ...]:
-    """The rows of a section of the rules that are kept as data."""
     with open(os.path.join(os.path.dirname(__file__), "rules.tsv"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file if line.startswith(f"{section}\t")]
     return tuple((kind, *pair) for _, kind, *rest in rows for pair in zip(rest[::2], rest[1::2], strict=True))

@@ -295,7 +295,6 @@ KOREAN = rf"(?:{KOREAN_NAME})[\"'`*]{{0,3}}\s?(?:[:=]|는|은|이|가|를|을)\s
 
 
 def other_scripts(line: str) -> Findings:
-    """What follows the name of a secret in another script."""
     for match in pattern(KOREAN).finditer(line):
         value = _cut(match["value"])
         if values.can_be_password(value, quoted=True) and values.only_a_password(value):

@@ -173,7 +173,6 @@ LOGINS = (
 
 
 def logins(text: str) -> Findings:
-    """Passwords and tokens before the host."""
     # The user's name cannot hold a colon and the password no slash, so each address is read once.
     for match in pattern(r"://([^\s:/@\"'<>\\]{0,120}):([^\s/\"'<>`\\]{1,200})@(?=[\w\[$%{-])").finditer(text):
         before = pattern(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,30}$")
@@ -305,7 +304,6 @@ UNKNOWN_SCHEME = Rule(
 
 
 def headers(line: str, lower: str) -> Findings:
-    """What Authorization and Cookie carry in one line."""
     if "auth" in lower or "bearer" in lower or "basic" in lower:
         yield from apply_rules([UNKNOWN_SCHEME], line, lower)
         for match in pattern(SCHEME).finditer(lower):

@@ -274,5 +274,4 @@ NUMBERS = (
 
 
 def numbers(text: str) -> Findings:
-    """Card numbers with their check codes, international account numbers, Chinese identity numbers."""
     return apply_rules(NUMBERS if _matches(_CARD_WORDS, text) else NUMBERS[:-1], text)

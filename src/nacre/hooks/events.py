@@ -1,22 +1,17 @@
-"""What a hook was fired with, whichever agent it was: its kind, its session, its folder, what was asked.
-
-Nothing but the standard library, and little of that: this is read while an agent waits.
-"""
+"""What a hook was fired with, whichever agent it was: its kind, its session, its folder, what was asked."""
 
 from __future__ import annotations
 
-import os
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False  # as in typing, without its cost
 if TYPE_CHECKING:
-    from typing import Any
-
     from nacre.memory import Memory
 
 START, PROMPT, COMPACT, STOP, END = "start", "prompt", "compact", "stop", "end"
 AGENTS = ("claude-code", "codex", "cursor", "openclaw")
-SILENCE = "NACRE_HOOK"  # set in the environment of whatever Nacre starts: a hook fired from there says nothing
-LONGEST_PROMPT = 2000  # characters that are looked at of a prompt, and so sent to the daemon
+LONGEST_PROMPT = 2000  # characters that are looked at of a prompt
 _HEAD = 1300  # of these, from its beginning; the rest from its end: a pasted page stands in the middle
 _LONGEST = 4096  # characters of a path or an id
 _KINDS = {
@@ -32,35 +27,40 @@ _OF_SUB_AGENTS = ("agent_id", "subagent_id", "parent_conversation_id", "parent_t
 
 
 class Fired:
-    __slots__ = ("here", "kind", "name", "prompt", "session", "source", "sub_agent", "transcript")
-
     def __init__(self, kind: str, name: str, event: dict[str, Any]) -> None:
         self.kind = kind
         self.name = name  # as the agent spells it
         self.session = word(event.get("session_id")) or word(event.get("conversation_id"))
-        roots = event.get("workspace_roots")
-        self.here = word(event.get("cwd")) or word(roots[0] if isinstance(roots, list) and roots else "")
+        self.here = folder_of(event)
         self.prompt = shortened(word(event.get("prompt"), LONGEST_PROMPT * 1000))
         self.transcript = word(event.get("transcript_path"))
         self.source = word(event.get("source")) or "startup"
         self.sub_agent = any(event.get(name) for name in _OF_SUB_AGENTS)
 
-    def as_plain(self) -> dict[str, Any]:
-        return {
-            "hook_event_name": self.name,
-            "session_id": self.session,
-            "cwd": self.here,
-            "prompt": self.prompt,
-            "transcript_path": self.transcript,
-            "source": self.source,
-        }
+
+def parse_event(data: bytes, named: str) -> dict[str, Any]:
+    """What an agent told on stdin. Its own name for the event counts before the one on the command line."""
+    event = json.loads(data.decode("utf-8-sig", "replace"))
+    event = event if isinstance(event, dict) else {}
+    if not word(event.get("hook_event_name")):
+        event["hook_event_name"] = _NAMES.get(_kind_of(named) or "", named)
+    return event
 
 
-def read(event: dict[str, Any], named: str = "") -> Fired | None:
-    """The event; None where there is none of ours. The agent's own name for it counts before the one on the command line."""
-    own_name = word(event.get("hook_event_name"))
-    kind = _KINDS.get("".join(filter(str.isalnum, own_name or named)).lower())
-    return Fired(kind, own_name or _NAMES[kind], event) if kind else None
+def _kind_of(name: str) -> str | None:
+    return _KINDS.get("".join(filter(str.isalnum, name)).lower())
+
+
+def folder_of(event: dict[str, Any]) -> str:
+    """The folder that the session works in."""
+    roots = event.get("workspace_roots")
+    return word(event.get("cwd")) or word(roots[0] if isinstance(roots, list) and roots else "")
+
+
+def read(event: dict[str, Any]) -> Fired | None:
+    name = word(event.get("hook_event_name"))
+    kind = _kind_of(name)
+    return Fired(kind, name, event) if kind else None
 
 
 def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] | None:
@@ -69,14 +69,16 @@ def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] 
         from nacre.hooks import openclaw
 
         return openclaw.answer(memory, event)
+    if agent not in AGENTS:
+        return None
     from nacre.hooks import answering
 
     return answering.answer(memory, agent, event)
 
 
-def speaker(agent: str | None) -> str:
+def speaker(agent: str | None, environment: Mapping[str, str]) -> str:
     """Which agent a hook speaks to. Cursor also runs the hooks of Claude Code, and says so in their environment."""
-    if os.environ.get("CURSOR_VERSION") and agent in (None, "", "claude-code"):
+    if environment.get("CURSOR_VERSION") and agent in (None, "", "claude-code"):
         return "cursor"
     return agent or "claude-code"
 

@@ -1,4 +1,4 @@
-"""What the installers of every scheduler share: the machine, steps with their undo, our own files, the record of what was installed."""
+"""What the installers of every scheduler share: the machine, its commands, steps, the record of what was installed."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ CARRIED = (
 NO_ANSWER = 124  # the exit code of a command that took too long
 
 Entry = Mapping[str, Any]  # what the record says of one scheduler
+read_file = disk.read_bytes
 
 
 def machine_lock(name: str) -> AbstractContextManager[None]:
@@ -267,6 +268,13 @@ def edit_step(
         put(after)
 
     return Step(do, name, before, after)
+
+
+def file_step(path: Path, before: bytes | None, after: bytes | None) -> Step:
+    def put(data: bytes | None) -> None:
+        disk.remove(path) if data is None else disk.write(path, data, mode=0o644)
+
+    return edit_step(str(path), partial(read_file, path), put, before, after)
 
 
 def file_diff(name: str, before: bytes | None, after: bytes | None) -> str:

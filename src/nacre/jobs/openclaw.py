@@ -14,7 +14,6 @@ from nacre.i18n import say
 from nacre.jobs import installer, schedule
 from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, command_step, must_run, run_command
 from nacre.jobs.schedule import SYNC, TIDY
-from nacre.vault import disk
 
 # OpenClaw's own cron: an agent turn in an isolated session, which is told to run the job.
 
@@ -146,7 +145,7 @@ def install_cron(setup: Setup, _entry: Entry) -> Planned:
     wanted = _wanted_jobs(setup, present)
     ours = [job for job in present if _is_own_job(setup, job)]
     kept = {job[:4] for job in wanted} & {job[:4] for job in ours}
-    commands = [(*_CRON, "rm", job.id) for job in ours if job[:4] not in kept]
+    commands: list[tuple[str, ...]] = [(*_CRON, "rm", job.id) for job in ours if job[:4] not in kept]
     commands += [_add_command(setup.machine, job) for job in wanted if job[:4] not in kept]
     names = [job.name for job in wanted]
     notes = [
@@ -195,9 +194,9 @@ another point of this file wants attention.
 
 
 def _read_heartbeat(setup: Setup) -> tuple[bytes | None, str, re.Match[str] | None]:
-    """HEARTBEAT.md: its bytes, its text, and where our block stands in it, its markers on lines of their own."""
+    """HEARTBEAT.md: its bytes, its text, and our block in it: markers on lines of their own, with the blank line before them."""
     path = setup.heartbeat_file
-    data = disk.read_bytes(path)
+    data = installer.read_file(path)
     try:
         text = (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -205,13 +204,13 @@ def _read_heartbeat(setup: Setup) -> tuple[bytes | None, str, re.Match[str] | No
             f"{path} is not UTF-8 text, so it was left alone. Save it as UTF-8, or leave --heartbeat out.",
             f"{path} 不是 UTF-8 文本，因此未作改动。请另存为 UTF-8，或不使用 --heartbeat。",
         ) from error
-    block = rf"^{BEGIN}[ \t]*\r?\n(?:(?!{BEGIN})[^\n]*\n)*?{END}[ \t]*(?:\r?\n|\Z)"
+    block = rf"(?:^\r?\n)?^{BEGIN}[ \t]*\r?\n(?:(?!{BEGIN})[^\n]*\n)*?{END}[ \t]*(?:\r?\n|\Z)"
     return data, text, re.search(block, text, re.MULTILINE)
 
 
 def _heartbeat_step(setup: Setup, before: bytes | None, after: bytes | None) -> Step:
     """The change of the file as an operation of the vault, so that it can be undone like any other."""
-    read = partial(disk.read_bytes, setup.heartbeat_file)
+    read = partial(installer.read_file, setup.heartbeat_file)
 
     def put(data: bytes | None) -> None:
         setup.memory.replace_file(setup.heartbeat_file, data, read=read(), command="jobs")
@@ -222,15 +221,11 @@ def _heartbeat_step(setup: Setup, before: bytes | None, after: bytes | None) -> 
 def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
     data, text, block = _read_heartbeat(setup)
     newline = "\r\n" if "\r\n" in text else "\n"
-    new = f"{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line())}{END}\n"
-    new = new.replace("\n", newline)
-    if block:
-        lead = _recorded_lead(entry)
-        after = text[: block.start()] + new + text[block.end() :]
-    else:  # a blank line before it
-        lead = newline * (0 if not text or text.endswith(newline * 2) else 1 if text.endswith(newline) else 2)
-        after = text + lead + new
-    record = {"lead": lead, "made": entry.get("made") is True or data is None}
+    head, rest = (text[: block.start()], text[block.end() :]) if block else (text, "")
+    lead = "" if not head else "\n" if head.endswith("\n") else "\n\n"
+    new = f"{lead}{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line())}{END}\n"
+    after = head + new.replace("\n", newline) + rest
+    record = {"made": entry.get("made") is True or data is None}
     if after == text:
         return Planned(entry=record)
     note = say(
@@ -244,15 +239,5 @@ def remove_heartbeat(setup: Setup, entry: Entry) -> Planned:
     data, text, block = _read_heartbeat(setup)
     if not block:
         return Planned()
-    head, rest, lead = text[: block.start()], text[block.end() :], _recorded_lead(entry)
-    if lead and head.endswith(lead):
-        # Where something was written below our block, a last line without an end keeps the one that it was given.
-        head = head.removesuffix(lead) + (lead[: len(lead) // 2] if rest and lead.count("\n") > 1 else "")
-    after = (head + rest).encode()
+    after = (text[: block.start()] + text[block.end() :]).encode()
     return Planned([_heartbeat_step(setup, data, after or (None if entry.get("made") is True else after))])
-
-
-def _recorded_lead(entry: Entry) -> str:
-    """The line ends that were written before the block."""
-    lead = entry.get("lead")
-    return lead if isinstance(lead, str) and not lead.strip("\r\n") else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import platform
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,7 +24,6 @@ from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, in_words
 from nacre.model.context import Context
 from nacre.model.session import SessionFile
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Runner:
 
     @property
     def rules(self) -> Rules:
-        return rules(self.context.config.jobs, disk.host_name())
+        return rules(self.context.config.jobs, platform.node())
 
     @property
     def jobs(self) -> tuple[schedule.Job, ...]:

@@ -32,7 +32,6 @@ from nacre.jobs.installer import (
     run_command,
 )
 from nacre.jobs.schedule import JOB_NAMES
-from nacre.vault import disk
 
 _MINUTES = 5  # between two looks at what is due
 Command = tuple[str, ...]
@@ -84,7 +83,7 @@ class FileScheduler:
         steps, present = [], []
         for name in (*self.files(setup), *self.earlier(setup)):
             path = self.folder(setup.machine) / name
-            before, after = disk.read_bytes(path), wanted.get(name)
+            before, after = installer.read_file(path), wanted.get(name)
             if before is not None and not self.is_ours(setup, before):
                 if wanted:
                     raise ChangedOutside(
@@ -93,14 +92,8 @@ class FileScheduler:
                     )
                 continue
             present += [path] if before is not None else []
-            if before != after:
-                put = partial(_put_file, path)
-                steps.append(installer.edit_step(str(path), partial(disk.read_bytes, path), put, before, after))
+            steps += [installer.file_step(path, before, after)] if before != after else []
         return steps, present
-
-
-def _put_file(path: Path, data: bytes | None) -> None:
-    disk.remove(path) if data is None else disk.write(path, data, mode=0o644)
 
 
 # systemd: a service and its timer.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -19,12 +18,7 @@ if TYPE_CHECKING:
     from nacre.memory import Memory, Working
 
 _LONGEST_PATH = 4096
-_TYPES = {
-    "string": (str, "text", "文本"),
-    "integer": (int, "a whole number", "整数"),
-    "number": (int | float, "a number", "数字"),
-    "boolean": (bool, "true or false", "true 或 false"),
-}
+_TYPES: dict[str, Any] = {"string": str, "integer": int, "number": int | float, "boolean": bool}
 # What each action of memory_state needs, and what it may be given beside that.
 _ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "task": (("text",), ("clear",)),
@@ -50,16 +44,14 @@ def call(memory: Memory, name: str, arguments: dict[str, Any], *, here: str | No
     checked = check_arguments(tool, arguments)
     if here and not (os.path.isabs(here) and "\0" not in here and len(here) <= _LONGEST_PATH):
         here = None
-    if name == "memory_search":
-        return _search(memory, checked, here)
-    if name == "memory_get":
-        return _get(memory, checked)
-    if name == "memory_write":
-        return _write(memory, checked, here)
     if name == "memory_forget":
         plan = memory.forget(checked["id"]).plan
         places = [match.line.place for match in plan.going]
         return {"forgotten": len(places), "places": places, "alike": [match.line.place for match in plan.alike]}
+    if name in ("memory_search", "memory_write"):
+        return (_search if name == "memory_search" else _write)(memory, checked, here)
+    if name == "memory_get":
+        return _get(memory, checked)
     return _state(memory.state, checked) if name == "memory_state" else _status(memory)
 
 
@@ -78,40 +70,39 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if name not in checked:
             raise BadInput(f'{tool.name} needs "{name}".', f"{tool.name} 需要参数“{name}”。")
     for name, value in checked.items():
-        if properties[name]["type"] == "integer" and isinstance(value, float) and value.is_integer():
+        schema = properties[name]
+        if schema["type"] == "integer" and isinstance(value, float) and value.is_integer():
             checked[name] = int(value)  # JSON has one kind of number, and some clients write 3.0
-        _check_value(tool.name, name, checked[name], properties[name])
+        if not _fits(checked[name], schema):
+            english, chinese = _expected(schema)
+            raise BadInput(f'"{name}" of {tool.name} must be {english}.', f"{tool.name} 的“{name}”应为{chinese}。")
     return checked
 
 
-def _check_value(tool: str, name: str, value: Any, schema: Schema) -> None:
-    expected, english, chinese = _TYPES[schema["type"]]
-    fits = isinstance(value, expected) and isinstance(value, bool) == (expected is bool)
-    if not fits or (isinstance(value, float) and not math.isfinite(value)):
-        raise BadInput(f'"{name}" of {tool} must be {english}.', f"{tool} 的“{name}”必须是{chinese}。")
+def _fits(value: Any, schema: Schema) -> bool:
+    expected = _TYPES[schema["type"]]
+    if not isinstance(value, expected) or isinstance(value, bool) != (expected is bool):
+        return False
     if "enum" in schema:
-        if value not in schema["enum"]:
-            raise BadInput(
-                f'"{name}" of {tool} is one of {", ".join(schema["enum"])}, not "{value[:40]}".',
-                f"{tool} 的“{name}”可为 {'、'.join(schema['enum'])}，不能是“{value[:40]}”。",
-            )
-    elif "maxLength" in schema:
-        if value.encode("utf-8", "replace").decode() != value:
-            raise BadInput(
-                f'"{name}" of {tool} is not valid Unicode text.', f"{tool} 的“{name}”不是有效的 Unicode 文本。"
-            )
-        if not value.strip():
-            raise BadInput(f'"{name}" of {tool} is empty.', f"{tool} 的“{name}”为空。")
-        if len(value) > schema["maxLength"]:
-            raise BadInput(
-                f'"{name}" of {tool} has {len(value)} characters; at most {schema["maxLength"]} are taken.',
-                f"{tool} 的“{name}”有 {len(value)} 个字符；最多 {schema['maxLength']} 个。",
-            )
-    elif "minimum" in schema and not schema["minimum"] <= value <= schema["maximum"]:
-        raise BadInput(
-            f'"{name}" of {tool} lies between {schema["minimum"]} and {schema["maximum"]}; {value} does not.',
-            f"{tool} 的“{name}”须在 {schema['minimum']} 到 {schema['maximum']} 之间，{value} 不在其中。",
-        )
+        return value in schema["enum"]
+    if isinstance(value, str):
+        is_unicode = value.encode("utf-8", "replace").decode() == value
+        return is_unicode and bool(value.strip()) and len(value) <= schema["maxLength"]
+    return expected is bool or schema["minimum"] <= value <= schema["maximum"]
+
+
+def _expected(schema: Schema) -> tuple[str, str]:
+    if "enum" in schema:
+        return f"one of {', '.join(schema['enum'])}", f"{'、'.join(schema['enum'])} 之一"
+    if schema["type"] == "boolean":
+        return "true or false", " true 或 false"
+    if schema["type"] == "string":
+        return f"text of 1 to {schema['maxLength']} characters", f" 1 到 {schema['maxLength']} 个字符的文本"
+    least, most, is_whole = schema["minimum"], schema["maximum"], schema["type"] == "integer"
+    return (
+        f"a {'whole ' * is_whole}number from {least} to {most}",
+        f" {least} 到 {most} 的{'整数' if is_whole else '数字'}",
+    )
 
 
 def _search(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[str, Any]:

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nacre.errors import BadSetting, CannotWrite, cannot_write
+from nacre.errors import BadSetting, cannot_write
 from nacre.mcp.server import HANDSHAKE_VERSIONS, STATELESS_VERSION, Server, dump, parse
-from nacre.vault.disk import make_folder
+from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
     import logging
@@ -80,56 +80,27 @@ def forget_tokens(root: Path) -> bool:
 def token(root: Path, scope: str = "main") -> str:
     """The token, made where there is none; one that others could have read is made anew."""
     path = token_file(root, scope)
-    try:
-        make_folder(path.parent)
-        existing = _read_token(path)
-        if existing:
-            return existing
-        if existing is not None:  # readable by others, or cut short
-            path.unlink()
-        new = secrets.token_urlsafe(32)
-        temporary = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    with hold(path.parent.with_suffix(".lock")):
+        if word := read_token(path):
+            return word
+        word = secrets.token_urlsafe(32)
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(f"{new}\n")
-            os.link(temporary, path)
-        except FileExistsError:  # another process was first, and its token is the one
-            return _read_token(path) or new
-        except OSError:  # a file system that has no second names
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    return new
+            path.unlink(missing_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+                file.write(f"{word}\n")
+        except OSError as error:
+            raise cannot_write(path, error) from error
+    return word
 
 
-def watch_token(root: Path, scope: str = "main") -> Callable[[], str]:
-    """A function that returns the token as it stands in its file at that moment: who removed the file has shut out
-    whoever knew it. Where the file is gone nobody is let in until "nacre serve --token" makes another."""
-    path = token_file(root, scope)
-    token(root, scope)
-
-    def current() -> str:
-        try:
-            return _read_token(path) or ""
-        except (OSError, CannotWrite):
-            return ""
-
-    return current
-
-
-def _read_token(path: Path) -> str | None:
-    """The token in a file of this user's alone; empty where it cannot be used, None where there is no file."""
+def read_token(path: Path) -> str:
+    """The token in a file of this user's alone; empty where there is none that can be used: it was removed, cut short, or is a link."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-    except FileNotFoundError:
-        return None
-    except OSError as error:  # a link, or somebody else's
-        raise CannotWrite(f"{path} cannot be read; remove it.", f"无法读取 {path}；请将其移除。") from error
-    with os.fdopen(descriptor, "rb") as file:
-        about, data = os.fstat(file.fileno()), file.read(100).strip()
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+            about, data = os.fstat(file.fileno()), file.read(100).strip()
+    except OSError:
+        return ""
     is_private = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
     return data.decode("ascii") if is_private and _TOKEN.fullmatch(data) else ""
 

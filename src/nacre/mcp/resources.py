@@ -25,12 +25,14 @@ class Resource(NamedTuple):
     name: str
     title: str
     description: str
+    mimeType: str = MARKDOWN  # noqa: N815 - the protocol's name
 
 
 class Prompt(NamedTuple):
     name: str
     title: str
     description: str
+    arguments: tuple[()] = ()
 
 
 def instructions(tongue: str | None = None, *, group: bool = False) -> str:

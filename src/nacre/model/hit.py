@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nacre.model.report import fields
+
 LAYERS = ("longterm", "daily", "weekly", "archive", "note", "hot", "warm", "gist", "forgotten", "extra", "session")
 
 
@@ -39,22 +41,8 @@ class Hit:
 
     def as_plain(self) -> dict[str, Any]:
         """By the names that agents know; how the score was come by is left out."""
-        row: dict[str, Any] = {
-            "id": self.id,
-            "path": self.path,
-            "startLine": self.start_line,
-            "endLine": self.end_line,
-            "heading": self.heading,
-            "score": self.score,
-            "vectorScore": self.vector_score,
-            "textScore": self.text_score,
-            "snippet": self.snippet,
-            "source": self.source,
-            "layer": self.layer,
-            "date": self.date,
-            "citation": self.citation,
-            "provenance": dict(self.provenance),
-        }
+        names = "id path start_line end_line heading score vector_score text_score snippet source layer date citation"
+        row = fields(self, names, provenance=dict(self.provenance))
         return row | ({"project": self.project} if self.project else {})
 
 
@@ -73,14 +61,6 @@ class SearchReport:
 
     def as_plain(self) -> dict[str, Any]:
         """By the names that agents know."""
-        return {
-            "results": [hit.as_plain() for hit in self.hits],
-            "mode": self.mode,
-            "model": self.model,
-            "provider": self.provider,
-            "fallback": self.fallback,
-            "abstained": self.abstained,
-            "disabled": False,
-            "stale": self.stale,
-            "tookMs": round(self.took_ms, 2),
-        }
+        names = "results mode model provider fallback abstained disabled stale"
+        results, took = [hit.as_plain() for hit in self.hits], round(self.took_ms, 2)
+        return fields(self, names, results=results, disabled=False, tookMs=took)

@@ -9,6 +9,18 @@ from typing import Any
 from nacre.i18n import say
 
 
+def fields(value: object, names: str, **computed: Any) -> dict[str, Any]:
+    """The named attributes of a value by their names in JSON (start_line is startLine), in this order; what is computed takes the
+    place of the attribute of that name, or comes last."""
+
+    def camel(name: str) -> str:
+        first, *rest = name.split("_")
+        return first + "".join(map(str.capitalize, rest))
+
+    keys = {camel(name): name for name in names.split()}
+    return {key: computed[key] if key in computed else getattr(value, keys[key]) for key in [*keys, *computed]}
+
+
 @dataclass(frozen=True)
 class Problem:
     """What is wrong, where, and what to do about it."""
@@ -27,8 +39,7 @@ class Problem:
 
     def as_plain(self) -> dict[str, object]:
         """As status and doctor give it to programs."""
-        about = {"kind": self.kind, "message": self.message, "path": self.path, "line": self.line}
-        return {**about, "remedy": self.remedy, "severity": self.severity}
+        return fields(self, "kind message path line remedy severity")
 
 
 def problem(

@@ -10,19 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Kind, Session, Speaker
-from nacre.sources.transcript import (
-    Mark,
-    Notes,
-    Places,
-    Reading,
-    Source,
-    Transcript,
-    as_text,
-    follow,
-    list_files,
-    text_blocks,
-    time_field,
-)
+from nacre.sources import transcript as reading
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text
 
 AGENT = "claude-code"
 _PERSONS = ("human", "user", "cli")  # kinds of origin that mean: somebody typed it
@@ -38,7 +27,9 @@ _PLAIN_ID = re.compile(r"[\w-]{1,100}")
 def find(places: Places) -> Iterator[Transcript]:
     """The sessions of every project; those of sub-agents lie in folders below and are left out."""
     root = places.root(AGENT, "CLAUDE_CONFIG_DIR", ".claude") / "projects"
-    return list_files(AGENT, (path for path in sorted(root.glob("*/*.jsonl")) if not path.name.startswith("agent-")))
+    return reading.list_files(
+        AGENT, (path for path in sorted(root.glob("*/*.jsonl")) if not path.name.startswith("agent-"))
+    )
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
@@ -47,7 +38,9 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         return notes.session(transcript.path.stem, AGENT, kind)
 
     take = partial(_take, transcript.path)
-    return follow(transcript.path, mark, until, take, make, skip=_is_tool_output, time=time_field("timestamp"))
+    return reading.follow(
+        transcript.path, mark, until, take, make, skip=_is_tool_output, time=reading.time_field("timestamp")
+    )
 
 
 def _is_tool_output(head: bytes) -> bool:
@@ -109,7 +102,7 @@ def _text(content: Any) -> str:
     is_text = isinstance(content, str)
     if not is_text and any(block.get("type") == "tool_result" for block in content or ()):
         return ""
-    parts = [part.strip() for part in text_blocks(content)]
+    parts = [part.strip() for part in reading.text_blocks(content)]
     return "\n".join(part for part in parts if part and (is_text or not part.startswith(_INJECTED)))
 
 

@@ -14,21 +14,8 @@ from functools import partial
 from typing import Any
 
 from nacre.model.session import Kind, Session, Speaker
-from nacre.sources.transcript import (
-    Mark,
-    Notes,
-    Places,
-    Reading,
-    Source,
-    TakenBack,
-    Transcript,
-    as_text,
-    digest_of,
-    follow,
-    list_files,
-    parse_time,
-    time_field,
-)
+from nacre.sources import transcript as reading
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
 AGENT = "codex"
 _SPEAKERS = {"user": Speaker.OWNER, "assistant": Speaker.AGENT}
@@ -54,7 +41,7 @@ def find(places: Places) -> Iterator[Transcript]:
     """The sessions, archived ones too. The name alone is the key: archiving a session moves its file."""
     root = places.root(AGENT, "CODEX_HOME", ".codex")
     files = [*root.glob("sessions/*/*/*/rollout-*.jsonl"), *root.glob("archived_sessions/rollout-*.jsonl")]
-    for transcript in list_files(AGENT, sorted(files, key=lambda path: path.name)):
+    for transcript in reading.list_files(AGENT, sorted(files, key=lambda path: path.name)):
         yield replace(transcript, key=f"{root}#{transcript.path.name}")
 
 
@@ -63,8 +50,8 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         name = str(notes.facts.get("id") or transcript.path.stem[-36:])  # the name of a file ends in a UUID
         return notes.session(name, AGENT, Kind.ISOLATED if notes.facts.get("isolated") else Kind.MAIN)
 
-    time, skip = time_field("timestamp", "created_at"), partial(_OUTPUT.search, endpos=400)
-    return follow(transcript.path, mark, until, _take, make, skip=skip, time=time)
+    time, skip = reading.time_field("timestamp", "created_at"), partial(_OUTPUT.search, endpos=400)
+    return reading.follow(transcript.path, mark, until, _take, make, skip=skip, time=time)
 
 
 def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
@@ -87,7 +74,7 @@ def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Note
         # The user went back: what was said from the last so many prompts on is no longer part of the session.
         prompts = [place for place, message in enumerate(notes.messages) if message.speaker is Speaker.OWNER]
         if turns > len(prompts) and notes.resumed:
-            raise TakenBack
+            raise reading.TakenBack
         del notes.messages[prompts[-turns] if turns <= len(prompts) else 0 :]
     elif (kind == "response_item" or is_older) and what in (None, "message"):
         speaker = _SPEAKERS.get(payload.get("role", ""))
@@ -102,7 +89,7 @@ def _add(speaker: Speaker, channel: str, content: str, at: dt.datetime | None, s
         facts[f"events {speaker}"] = True
     if not text:
         return
-    digest = digest_of((text,))
+    digest = reading.digest_of((text,))
     last, channels = facts.get(f"last {speaker}") or ("", [])
     is_echo = digest == last and channel not in channels
     facts[f"last {speaker}"] = [digest, [*channels, channel] if is_echo else [channel]]

@@ -15,26 +15,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from nacre.model.session import Kind, Session, Speaker
-from nacre.sources.transcript import (
-    MALFORMED,
-    Mark,
-    Notes,
-    Places,
-    Reading,
-    Source,
-    Transcript,
-    Unfinished,
-    as_text,
-    follow,
-    follow_list,
-    gone,
-    last_written,
-    list_files,
-    open_readonly,
-    parse_json,
-    parse_time,
-    text_blocks,
-)
+from nacre.sources import transcript as reading
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
 AGENT = "cursor"
 _FILE = ("User", "globalStorage", "state.vscdb")
@@ -92,18 +74,18 @@ def sent_at(text: str) -> dt.datetime | None:
 
 def _find_transcripts(places: Places) -> Iterator[Transcript]:
     """The transcripts that the IDE's database does not hold: it writes its own sessions here a second time."""
-    known: frozenset[str] = frozenset()
+    in_database: frozenset[str] = frozenset()
     if path := _database(places):
         try:
-            with open_readonly(path) as connection:
-                known = frozenset(str(row[0]) for row in connection.execute(_BUBBLES))
+            with reading.open_readonly(path) as connection:
+                in_database = frozenset(str(row[0]) for row in connection.execute(_BUBBLES))
         except sqlite3.Error as error:
             # Busy passes, and then none is better than everything twice; a database without the table will never tell.
             if "locked" in str(error) or "busy" in str(error):
                 return
     root = places.root(AGENT, None, ".cursor") / "projects"
-    files = (path for path in sorted(root.glob("*/agent-transcripts/**/*.jsonl")) if path.stem not in known)
-    yield from list_files(AGENT, files)
+    files = (path for path in sorted(root.glob("*/agent-transcripts/**/*.jsonl")) if path.stem not in in_database)
+    yield from reading.list_files(AGENT, files)
 
 
 def _read_transcript(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
@@ -112,7 +94,7 @@ def _read_transcript(transcript: Transcript, mark: Mark | None, until: dt.dateti
         return notes.session(transcript.path.stem, AGENT, kind)
 
     time = partial(_time_of_entry, transcript.changed)
-    return follow(transcript.path, mark, until, _take, make, skip=_is_tool_output, time=time)
+    return reading.follow(transcript.path, mark, until, _take, make, skip=_is_tool_output, time=time)
 
 
 def _time_of_entry(changed: float, entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
@@ -138,7 +120,7 @@ def _joined(entry: dict[str, Any]) -> str:
     content = entry["message"].get("content")
     if not isinstance(content, str) and any(block.get("type") in _TOOL_RESULTS for block in content or ()):
         return ""
-    return "\n".join(text_blocks(content))
+    return "\n".join(reading.text_blocks(content))
 
 
 # The IDE
@@ -162,13 +144,13 @@ def _find_composers(places: Places) -> Iterator[Transcript]:
     if path is None:
         return
     try:
-        with open_readonly(path) as connection:
+        with reading.open_readonly(path) as connection:
             bubbles = {composer: (count, last) for composer, count, last in connection.execute(_BUBBLES)}
             composers = [(name, row) for name, row in connection.execute(_COMPOSERS) if isinstance(name, str)]
             changes = _changes(connection)
     except sqlite3.Error:
         return
-    latest = last_written(path)
+    latest = reading.last_written(path)
     for name, row in sorted(composers):
         at = parse_time(changes.get(name))
         stamp = (*bubbles.get(name, (0, 0)), row)
@@ -186,14 +168,14 @@ def _changes(connection: sqlite3.Connection) -> dict[str, object]:
 def _read_composer(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     name = str(transcript.facts.get("composer") or transcript.key.rpartition("#")[2])
     try:
-        with open_readonly(transcript.path) as connection:
+        with reading.open_readonly(transcript.path) as connection:
             composer = _value(connection, f"composerData:{name}")
-            return (
-                _read_bubbles(connection, name, composer, transcript.changed, mark, until) if composer else gone(mark)
-            )
+            if composer is None:
+                return reading.gone(mark)
+            return _read_bubbles(connection, name, composer, transcript.changed, mark, until)
     except sqlite3.Error:
         return Reading(None, mark or Mark(), whole=False)
-    except MALFORMED:
+    except reading.MALFORMED:
         return Reading(None, mark or Mark(), unknown=1)
 
 
@@ -226,7 +208,7 @@ def _read_bubbles(
     def take(bubble: dict[str, Any], at: dt.datetime | None, name: str, notes: Notes) -> None:
         speaker = {1: Speaker.OWNER, 2: Speaker.AGENT}[bubble["type"]]
         if name in generating and speaker is Speaker.AGENT:
-            raise Unfinished
+            raise reading.Unfinished
         notes.add(name, at, speaker, _own_text(bubble.get("text") or "", speaker))
         notes.facts["at"] = at.isoformat() if at else ""
         if "cwd" not in notes.facts and (cwd := _folder(bubble, composer)):
@@ -238,12 +220,12 @@ def _read_bubbles(
         kind = Kind.ISOLATED if isolated else Kind.MAIN
         return notes.session(session, AGENT, kind, started=composer.get("createdAt"))
 
-    return follow_list(ids, load, mark, until, take, make, time)
+    return reading.follow_list(ids, load, mark, until, take, make, time)
 
 
 def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
     row = connection.execute(_VALUE, (key,)).fetchone()
-    return parse_json(row[0]) if row and isinstance(row[0], str | bytes) else None
+    return reading.parse_json(row[0]) if row and isinstance(row[0], str | bytes) else None
 
 
 def _folder(bubble: Mapping[str, Any], composer: Mapping[str, Any]) -> str:

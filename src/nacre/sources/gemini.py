@@ -14,22 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.transcript import (
-    Mark,
-    Notes,
-    Places,
-    Reading,
-    Source,
-    TakenBack,
-    Transcript,
-    as_text,
-    digest_of,
-    follow,
-    follow_list,
-    list_files,
-    parse_json,
-    parse_time,
-)
+from nacre.sources import transcript as reading
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
 AGENT = "gemini"
 _SPEAKERS = {"user": Speaker.OWNER, "gemini": Speaker.AGENT, "model": Speaker.AGENT}
@@ -46,16 +32,18 @@ def find(places: Places) -> Iterator[Transcript]:
     root = places.root(AGENT, None, ".gemini") / "tmp"
     names = ("session-*.json", "session-*.jsonl", "*/*.jsonl")
     files = {path for name in names for path in root.glob(f"*/chats/{name}")}
-    return list_files(AGENT, sorted(p for p in files if p.suffix == ".jsonl" or p.with_suffix(".jsonl") not in files))
+    return reading.list_files(
+        AGENT, sorted(p for p in files if p.suffix == ".jsonl" or p.with_suffix(".jsonl") not in files)
+    )
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     path = transcript.path
     if path.suffix == ".jsonl":
         skip = partial(_TOOL_ANSWER.search, endpos=400)
-        return follow(path, mark, until, _take, partial(_session, path), skip=skip, time=_time)
+        return reading.follow(path, mark, until, _take, partial(_session, path), skip=skip, time=_time)
     # One JSON document, rewritten whole as the session goes on.
-    document = parse_json(path.read_bytes())
+    document = reading.parse_json(path.read_bytes())
     messages = document.get("messages", document.get("history")) if document else None
     if document is None or not isinstance(messages, list):  # half written, or no transcript at all
         return Reading(None, mark or Mark(), whole=document is not None, unknown=1)
@@ -65,8 +53,9 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         return _session(path, notes)
 
     entries = [entry for entry in messages if isinstance(entry, dict)]
-    by_id = {as_text(entry.get("id")) or str(place): entry for place, entry in enumerate(entries)}
-    return follow_list(list(by_id), by_id.__getitem__, mark, until, _take_listed, make, _time)
+    named = [{**entry, "id": as_text(entry.get("id")) or str(place)} for place, entry in enumerate(entries)]
+    by_id = {entry["id"]: entry for entry in named}
+    return reading.follow_list(list(by_id), by_id.__getitem__, mark, until, _take, make, _time)
 
 
 def _session(path: Path, notes: Notes) -> Session:
@@ -85,17 +74,13 @@ def _note_session(facts: dict[str, Any], about: dict[str, Any]) -> None:
     facts |= {name: about[name] for name in ("sessionId", "startTime", "kind") if isinstance(about.get(name), str)}
     if started := as_text(about.get("start_time")):
         facts.setdefault("startTime", started)
-    if folder := as_text(next(iter(about.get("directories") or ()), "")):
-        facts.setdefault("cwd", folder)
+    folders = about.get("directories")
+    if isinstance(folders, list) and folders and as_text(folders[0]):
+        facts.setdefault("cwd", folders[0])
 
 
 def _time(entry: dict[str, Any], _: Notes | None = None) -> dt.datetime | None:
     return parse_time(entry.get("timestamp")) or parse_time(entry.get("ts"))
-
-
-def _take_listed(entry: dict[str, Any], _at: dt.datetime | None, name: str, notes: Notes) -> None:
-    if message := _message(entry, name):
-        notes.add(message.id, message.at, message.speaker, message.text)
 
 
 def _take(entry: dict[str, Any], _at: dt.datetime | None, start: str, notes: Notes) -> None:
@@ -108,7 +93,7 @@ def _take(entry: dict[str, Any], _at: dt.datetime | None, start: str, notes: Not
             del notes.messages[place:]
             notes.scratch = {name: at for name, at in places.items() if at < place}
         elif notes.resumed:
-            raise TakenBack
+            raise reading.TakenBack
     elif update is not None:
         _note_session(notes.facts, update)
         _take_sent(update.get("messages") or [], notes)
@@ -154,7 +139,7 @@ def _take_sent(sent: list[Any], notes: Notes) -> None:
 
 
 def _digest(message: Message) -> str:
-    return digest_of((message.speaker, message.text))
+    return reading.digest_of((message.speaker, message.text))
 
 
 def _message(entry: dict[str, Any], otherwise: str) -> Message | None:

@@ -15,32 +15,15 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.model.session import Kind, Session, Speaker
+from nacre.sources import transcript as reading
 from nacre.sources.openclaw_envelope import display_name, is_isolated, is_silence, open_envelope, without_directives
 from nacre.sources.registry import GROUP, chat_hash, group_stamp
-from nacre.sources.transcript import (
-    MALFORMED,
-    Mark,
-    Notes,
-    Places,
-    Reading,
-    Source,
-    Transcript,
-    as_text,
-    follow,
-    gone,
-    last_written,
-    list_files,
-    open_readonly,
-    parse_json,
-    parse_time,
-    take_entries,
-    text_blocks,
-)
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -76,7 +59,7 @@ _EVENTS = "SELECT * FROM transcript_events WHERE session_id = ? AND seq >= ? ORD
 _WINDOW = "SELECT * FROM session_windows WHERE session_id = ?"
 _NODE = "SELECT * FROM session_nodes WHERE session_key = ?"
 _DIRECT_KEYS = "SELECT session_key FROM session_nodes WHERE session_key GLOB '*:direct:*' OR session_key GLOB '*:dm:*'"
-_FAILURES = (sqlite3.Error, *MALFORMED)  # of a damaged database even the numbers of events may be none
+_FAILURES = (sqlite3.Error, *reading.MALFORMED)  # of a damaged database even the numbers of events may be none
 _BIRTH = dt.timedelta(seconds=1)  # a channel's first message may be older than its session by some milliseconds
 _NOBODYS = frozenset({"spawn", "cron", "internal", "plugin"})  # who made a session, where no person did
 _SHARED = frozenset({"group", "channel"})
@@ -106,8 +89,8 @@ def owner_ids(keys: Iterable[str]) -> tuple[str, ...]:
 # Events: which carry messages, whose they are, what kind of session they make.
 
 
-def take(known: Mapping[str, Any], entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
-    """Take an event in, given what is known of its session: its kind, the owner's ids."""
+def take(about: Mapping[str, Any], entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
+    """Take an event in, given what is known about its session: its kind, the owner's ids."""
     facts, kind = notes.facts, entry.get("type")
     if kind == "session":
         for name in ("id", "cwd"):
@@ -124,9 +107,9 @@ def take(known: Mapping[str, Any], entry: dict[str, Any], at: dt.datetime | None
         raise ValueError("no time")
     if as_text(_marks(message).get("mirrorOrigin")).endswith(_BROUGHT_OVER):
         return
-    text, entry_id = "\n".join(text_blocks(message.get("content"))), str(entry.get("id") or start)
+    text, entry_id = "\n".join(reading.text_blocks(message.get("content"))), str(entry.get("id") or start)
     if message["role"] == "user":
-        _take_prompt(known, entry_id, at, text, message, notes)
+        _take_prompt(about, entry_id, at, text, message, notes)
     elif is_silence(text):
         if notes.messages and notes.messages[-1].id == notes.scratch.get("doubtful"):
             notes.messages.pop()
@@ -140,7 +123,7 @@ def _marks(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _take_prompt(
-    known: Mapping[str, Any], entry_id: str, at: dt.datetime, text: str, message: dict[str, Any], notes: Notes
+    about: Mapping[str, Any], entry_id: str, at: dt.datetime, text: str, message: dict[str, Any], notes: Notes
 ) -> None:
     facts, marks, envelope = notes.facts, _marks(message), open_envelope(text)
     facts.setdefault("isolated", is_isolated(text))
@@ -149,14 +132,14 @@ def _take_prompt(
     if envelope.program or message.get("display") is False or not by_person:
         facts["program"] = True  # and so is what the agent answers
         return
-    in_group = known.get("kind") is Kind.GROUP or envelope.in_group
+    in_group = about.get("kind") is Kind.GROUP or envelope.in_group
     if envelope.in_group:
         facts["group"] = envelope.group or facts.get("group") or "group"
     is_owner = marks.get("senderIsOwner")
     if not isinstance(is_owner, bool):
         # What the program itself says of the sender goes before what stands in the text, where anybody can write.
         sender = as_text(marks.get("senderId")) or envelope.sender_id
-        is_owner = sender in known.get("owners", ()) if in_group else True
+        is_owner = sender in about.get("owners", ()) if in_group else True
     # Only the answer tells whether such a message is the user's or the program's.
     is_doubtful = not (envelope.sent or "senderIsOwner" in marks or "transport" in marks)
     notes.scratch["doubtful"] = entry_id if is_doubtful else ""
@@ -178,14 +161,14 @@ def _is_by_program(message: dict[str, Any]) -> bool:
     return is_own or kind in ("channel-final", "channel-final-suppressed", "cron-direct-delivery-context")
 
 
-def session_of(session_id: str, known: Mapping[str, Any], notes: Notes) -> Session:
+def session_of(session_id: str, about: Mapping[str, Any], notes: Notes) -> Session:
     """The session that events made. Its first prompt tells what it is only where nothing else does."""
     facts = notes.facts
-    kind: Kind = known.get("kind") or (Kind.ISOLATED if facts.get("isolated") else Kind.MAIN)
+    kind: Kind = about.get("kind") or (Kind.ISOLATED if facts.get("isolated") else Kind.MAIN)
     if "group" in facts and kind is Kind.MAIN:
         kind = Kind.GROUP
-    group = str(known.get("group") or facts.get("group") or "group") if kind is Kind.GROUP else ""
-    return notes.session(session_id, AGENT, kind, group=group, chat=str(known.get("chat") or "") if group else "")
+    group = str(about.get("group") or facts.get("group") or "group") if kind is Kind.GROUP else ""
+    return notes.session(session_id, AGENT, kind, group=group, chat=str(about.get("chat") or "") if group else "")
 
 
 def _is_tool_output(head: bytes) -> bool:
@@ -200,20 +183,20 @@ def _find_files(places: Places) -> Iterator[Transcript]:
     root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw") / "agents"
     for folder in sorted(root.glob("*/sessions")):
         index = folder / "sessions.json"  # the key of each session, of the newest of each key only
-        listed = (parse_json(index.read_bytes()) if index.is_file() else None) or {}
+        listed = (reading.parse_json(index.read_bytes()) if index.is_file() else None) or {}
         keys = {str(about.get("sessionId")): key for key, about in listed.items() if isinstance(about, dict)}
         owners = owner_ids(keys.values())
         files = (path for path in sorted(folder.glob("*.jsonl")) if not any(sign in path.name for sign in _COPIES))
-        for transcript in list_files(AGENT, files):
+        for transcript in reading.list_files(AGENT, files):
             key = keys.get(transcript.path.stem.partition("-topic-")[0])
             facts = {"owners": owners} | ({"kind": kind_of_key(key), "chat": chat_hash(key)} if key else {})
             yield replace(transcript, facts=facts)
 
 
 def _read_file(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    known, path = transcript.facts, transcript.path
-    make = partial(session_of, path.stem, known)
-    return follow(path, mark, until, partial(take, known), make, skip=_is_tool_output)
+    about, path = transcript.facts, transcript.path
+    make = partial(session_of, path.stem, about)
+    return reading.follow(path, mark, until, partial(take, about), make, skip=_is_tool_output)
 
 
 # The database
@@ -249,7 +232,7 @@ def _kind_of(key: str, window: Mapping[str, Any], node: Mapping[str, Any]) -> Ki
 
 def _group_name(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
     """What a group is called: by its people, else by OpenClaw, never its id."""
-    entry = parse_json(as_text(node.get("entry_json"))) or {}
+    entry = reading.parse_json(as_text(node.get("entry_json"))) or {}
     label = _LABEL.sub("", as_text(node.get("display_name")) or as_text(window.get("display_name")), count=1)
     return display_name(entry.get("subject")) or display_name(entry.get("groupChannel")) or display_name(label)
 
@@ -269,7 +252,7 @@ def _event_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
             raw = zstd.decompress(packed)
         except (zstd.ZstdError, EOFError, MemoryError):
             return None
-    event = {} if _is_tool_output(raw) else parse_json(raw)
+    event = {} if _is_tool_output(raw) else reading.parse_json(raw)
     return event and {"timestamp": row.get("created_at"), **event}
 
 
@@ -286,7 +269,7 @@ def _find_sessions(places: Places) -> Iterator[Transcript]:
     root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw") / "agents"
     for path in sorted(root.glob("*/agent/openclaw-agent.sqlite")):
         try:
-            with open_readonly(path) as connection:
+            with reading.open_readonly(path) as connection:
                 sessions = connection.execute(_SESSIONS).fetchall()
                 generations = {row["session_id"]: as_text(row["generation"]) for row in _rows(connection, _GENERATIONS)}
         except _FAILURES:
@@ -295,7 +278,7 @@ def _find_sessions(places: Places) -> Iterator[Transcript]:
             if isinstance(name, str) and isinstance(last, int) and not re.search(r":incognito-[^:]*\Z", as_text(key)):
                 generation = hashlib.blake2b(generations.get(name, "").encode("utf-8", "replace"), digest_size=6)
                 changed = parse_time(newest)
-                seconds = changed.timestamp() if changed else last_written(path)
+                seconds = changed.timestamp() if changed else reading.last_written(path)
                 stamp = (int.from_bytes(generation.digest()), last)
                 yield Transcript(AGENT, path, f"{path}#{name}", stamp, seconds, {"session": name})
 
@@ -304,7 +287,7 @@ def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime 
     """A busy or damaged database is an OSError: ask again later."""
     name = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
     try:
-        with open_readonly(transcript.path) as connection:
+        with reading.open_readonly(transcript.path) as connection:
             connection.execute("BEGIN")  # everything below is seen as it stood at one moment
             return _read_events(connection, name, mark, until)
     except _FAILURES as error:
@@ -314,14 +297,14 @@ def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime 
 def _read_events(connection: sqlite3.Connection, name: str, mark: Mark | None, until: dt.datetime | None) -> Reading:
     window = _row(connection, _WINDOW, name)
     if not window:
-        return gone(mark)
+        return reading.gone(mark)
     key = as_text(window.get("session_key"))
     node = _row(connection, _NODE, key)
     generation = as_text(_row(connection, f"{_GENERATIONS} WHERE session_id = ?", name).get("generation"))
-    known: dict[str, Any] = {"kind": _kind_of(key, window, node), "chat": chat_hash(key)}
-    if known["kind"] is Kind.GROUP:
+    about: dict[str, Any] = {"kind": _kind_of(key, window, node), "chat": chat_hash(key)}
+    if about["kind"] is Kind.GROUP:
         direct = (as_text(row["session_key"]) for row in _rows(connection, _DIRECT_KEYS))
-        known |= {"group": _group_name(window, node), "owners": owner_ids(direct)}
+        about |= {"group": _group_name(window, node), "owners": owner_ids(direct)}
     (last,) = connection.execute("SELECT max(seq) FROM transcript_events WHERE session_id = ?", (name,)).fetchone()
     begin = mark or Mark()
     # What was read before must be what stands there now; where the events are gone, only the generation tells.
@@ -330,27 +313,32 @@ def _read_events(connection: sqlite3.Connection, name: str, mark: Mark | None, u
     begin = Mark() if rewritten else begin
     notes = Notes(dict(begin.facts))
     sources = {as_text(window.get("previous_session_id")), as_text(node.get("fork_source_session_id"))} - {"", name}
-    copied: set[str] | None = None
+
+    @cache
+    def copied() -> set[str]:
+        others = (dict(row) for other in sources for row in connection.execute(_EVENTS, (other, 0)))
+        return {as_text(event.get("id")) for row in others if (event := _event_of(row))}
 
     def take_new(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
         # A session that was forked from another, or is what another was wound back to, begins with copies of its events,
         # under their ids. Only what is older than the session itself (its first event is made anew) can be a copy. Where
         # the other session is gone, its age alone decides.
-        nonlocal copied
         born = parse_time(notes.facts.get("started"))
-        if sources and entry.get("type") != "session" and born and at and at <= born:
-            if copied is None:
-                others = (row for other in sources for row in connection.execute(_EVENTS, (other, 0)))
-                copied = {as_text(event.get("id")) for row in others if (event := _event_of(dict(row)))}
-            if as_text(entry.get("id")) in copied if copied else at < born - _BIRTH:
-                return
-        take(known, entry, at, start, notes)
+        if (
+            not sources
+            or entry.get("type") == "session"
+            or not born
+            or not at
+            or at > born
+            or (entry.get("id") not in copied() if copied() else at >= born - _BIRTH)
+        ):
+            take(about, entry, at, start, notes)
 
     rows = map(dict, connection.execute(_EVENTS, (name, begin.offset)))
     entries = ((_event_of(row), str(row["seq"]), row["seq"] + 1) for row in rows)
-    offset, whole = take_entries(entries, begin.offset, notes, until, take_new)
+    offset, whole = reading.take_entries(entries, begin.offset, notes, until, take_new)
     reached = Mark(offset, generation, notes.facts)
-    return Reading(session_of(name, known, notes), reached, whole, notes.unknown, rewritten)
+    return Reading(session_of(name, about, notes), reached, whole, notes.unknown, rewritten)
 
 
 # Who listens in a session, by its key: the owner, a group by the stamp of its sessions, or nobody. What a session may be told depends
@@ -376,7 +364,7 @@ def scope_of(places: Places, key: str) -> str | None:
         return None
     path = database(places, key)
     try:
-        with open_readonly(path) as connection:
+        with reading.open_readonly(path) as connection:
             return _scope(connection, key)
     except _FAILURES:
         # Busy, or made with the first turn: then nobody but who talks now has ever talked to the agent.

@@ -13,23 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Kind, Session, Speaker
-from nacre.sources.transcript import (
-    Mark,
-    Notes,
-    Places,
-    Reading,
-    Source,
-    Transcript,
-    Unfinished,
-    as_text,
-    digest_of,
-    follow_list,
-    gone,
-    last_written,
-    open_readonly,
-    parse_json,
-    parse_time,
-)
+from nacre.sources import transcript as reading
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
 AGENT = "opencode"
 _SESSIONS = """
@@ -53,25 +38,25 @@ def find(places: Places) -> Iterator[Transcript]:
     if not path.is_file():
         return
     try:
-        with open_readonly(path) as connection:
+        with reading.open_readonly(path) as connection:
             rows = connection.execute(_SESSIONS).fetchall()
     except sqlite3.Error:
         return  # busy, or of another form: nothing to list this time
     for name, updated, count, last in rows:
         stamp = tuple(value if isinstance(value, int) else 0 for value in (updated, count, last))
         changed = parse_time(max(stamp[0], stamp[2]))
-        seconds = changed.timestamp() if changed else last_written(path)
+        seconds = changed.timestamp() if changed else reading.last_written(path)
         yield Transcript(AGENT, path, f"{path}#{name}", stamp, seconds, {"session": str(name)})
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     session = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
     try:
-        with open_readonly(transcript.path) as connection:
+        with reading.open_readonly(transcript.path) as connection:
             row = connection.execute("SELECT * FROM session WHERE id = ?", (session,)).fetchone()
-            return (
-                _read_messages(connection, dict(row), last_written(transcript.path), mark, until) if row else gone(mark)
-            )
+            if row is None:
+                return reading.gone(mark)
+            return _read_messages(connection, dict(row), reading.last_written(transcript.path), mark, until)
     except sqlite3.Error:
         return Reading(None, mark or Mark(), whole=False)
 
@@ -88,7 +73,7 @@ def _read_messages(
 
     def take(message: dict[str, Any], at: dt.datetime | None, name: str, notes: Notes) -> None:
         if at and name == ids[-1] and _is_unfinished(message, at, latest):
-            raise Unfinished
+            raise reading.Unfinished
         parts = [_parsed(data) or {} for (data,) in connection.execute(_PARTS, (name,))]
         _take(parts, message, at, name, notes)
 
@@ -100,7 +85,7 @@ def _read_messages(
     def time(message: dict[str, Any], _: Notes) -> dt.datetime | None:
         return parse_time(message["time"]["created"])
 
-    return follow_list(ids, messages.__getitem__, mark, until, take, make, time)
+    return reading.follow_list(ids, messages.__getitem__, mark, until, take, make, time)
 
 
 def _take(
@@ -111,7 +96,7 @@ def _take(
     if speaker is Speaker.AGENT and is_own:
         facts["compacted"] = True
     elif text := _text(parts, speaker):
-        digest = digest_of((text,))
+        digest = reading.digest_of((text,))
         # After a summary the program sends the last prompt once more, as if the user had.
         is_again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == digest
         if not is_again:
@@ -138,7 +123,7 @@ def _is_unfinished(message: dict[str, Any], at: dt.datetime, latest: float) -> b
 
 
 def _parsed(data: Any) -> dict[str, Any] | None:
-    return parse_json(data) if isinstance(data, str | bytes) else None
+    return reading.parse_json(data) if isinstance(data, str | bytes) else None
 
 
 SOURCE = Source(AGENT, find, read)

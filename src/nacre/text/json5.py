@@ -23,7 +23,7 @@ _PLAIN = re.compile(
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r\n|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 _ESCAPES |= dict.fromkeys(("\n", "\r", "\r\n", "\u2028", "\u2029"), "")
-_WORDS = {"true": True, "false": False}
+_WORDS: dict[str, Any] = {"true": True, "false": False}
 _DEEPEST = 200  # no settings are nested like this, and Python's own stack is not endless
 
 
@@ -119,11 +119,9 @@ def _value(text: str, start: int, depth: int) -> Node:
             start,
             say("a text that does not end", "字符串没有结束") if text[start : start + 1] in ("'", '"') else "",
         )
-    token, value = match[0], None
+    token, value = match[0], _WORDS.get(match[0])
     if match["text"]:
         value = _unescaped(token[1:-1])
-    elif match["word"]:
-        value = _WORDS.get(token)
     elif match["hex"]:
         value = int(token, 16)
     elif match["number"]:

@@ -73,12 +73,8 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
                 _answer_about_candidate(draft, question, answer, words)
             draft.settled.append(question.id)
         if not dry_run:
-            planned = DistilPlan(
-                edits=tuple(draft.memory.edits()),
-                records=tuple(draft.records),
-                settled=tuple(draft.settled),
-                demoted=tuple(draft.demoted),
-            )
+            edits, records, demoted = list(draft.memory.edits()), draft.records, draft.demoted
+            planned = DistilPlan(edits=edits, records=records, settled=draft.settled, demoted=demoted)
             apply.apply_plan(context, op, planned, asked=True)
     return tuple(draft.steps)
 
@@ -256,7 +252,7 @@ def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
             expect(context.workspace, adoption.path, adoption.read)
             _write_note(op, adoption)
             edit = Edit(adoption.path, adoption.read, adoption.data, Plan())
-            apply.apply_plan(context, op, DistilPlan(edits=(edit,), records=adoption.records), asked=True)
+            apply.apply_plan(context, op, DistilPlan(edits=[edit], records=adoption.records), asked=True)
 
 
 def _write_note(op: Operation, adoption: AdoptPlan) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,15 +41,15 @@ class Demoted:
 class DistilPlan:
     """New bytes for the memory files, the lines of the ledger that say why, and questions for the user."""
 
-    steps: tuple[Step, ...] = ()
-    edits: tuple[Edit, ...] = ()
-    records: tuple[Record, ...] = ()
-    asks: tuple[Question, ...] = ()
-    settled: tuple[str, ...] = ()  # questions that answered themselves
-    demoted: tuple[Demoted, ...] = ()
-    notes: tuple[str, ...] = ()  # for today's log
-    offered: tuple[Offered, ...] = ()  # what need not be looked at again
-    problems: tuple[Problem, ...] = ()
+    steps: Sequence[Step] = ()
+    edits: Sequence[Edit] = ()
+    records: Sequence[Record] = ()
+    asks: Sequence[Question] = ()
+    settled: Sequence[str] = ()  # questions that answered themselves
+    demoted: Sequence[Demoted] = ()
+    notes: Sequence[str] = ()  # for today's log
+    offered: Sequence[Offered] = ()  # what need not be looked at again
+    problems: Sequence[Problem] = ()
 
     def __bool__(self) -> bool:
         return bool(self.edits or self.records or self.asks or self.settled or self.offered)
@@ -197,11 +197,11 @@ def recover(context: TidyContext, op: Operation) -> int:
                 states[edit.path] = _CHANGED  # it cannot be written: the next plan sees what stands there
     lost = {context.workspace.relative(path) for path, state in states.items() if state == _CHANGED}
     recorded = {(record.id, record.at, record.verdict) for record in ledger.read_ledger(context.workspace).records}
-    missing = tuple(
+    missing = [
         record
         for record in planned.records
         if (record.id, record.at, record.verdict) not in recorded and record.more.get("file", "MEMORY.md") not in lost
-    )
+    ]
     offered = provenance.read_provenance(context.workspace).offered
     noted = {(line.day, mark) for line in offered for mark in line.bullets}
     _record(context, op, replace(planned, records=missing), noted)
@@ -213,14 +213,14 @@ def _read_journal(context: TidyContext, data: bytes) -> DistilPlan:
     try:
         journal = json.loads(data)
         return DistilPlan(
-            edits=tuple(
+            edits=[
                 Edit(_longterm_path(context, row["path"]), row["read"], row["text"].encode(), Plan())
                 for row in journal["files"]
-            ),
-            records=tuple(record for row in journal["records"] if (record := ledger.record_from(row))),
-            settled=tuple(map(str, journal["settled"])),
-            notes=tuple(map(str, journal["notes"])),
-            offered=tuple(Offered(str(row["day"]), tuple(map(str, row["bullets"]))) for row in journal["offered"]),
+            ],
+            records=[record for row in journal["records"] if (record := ledger.record_from(row))],
+            settled=list(map(str, journal["settled"])),
+            notes=list(map(str, journal["notes"])),
+            offered=[Offered(str(row["day"]), tuple(map(str, row["bullets"]))) for row in journal["offered"]],
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, NacreError):
         return DistilPlan()

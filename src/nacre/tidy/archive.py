@@ -44,8 +44,6 @@ class Move:
 
 @dataclass(frozen=True)
 class ArchivePlan:
-    """Which logs move where."""
-
     moves: tuple[Move, ...] = ()
     problems: tuple[Problem, ...] = ()
 

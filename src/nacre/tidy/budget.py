@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from nacre.i18n import say
 from nacre.text.tokens import STOP_WORDS
@@ -105,20 +105,16 @@ def outdated_reason(text: str, since: str | None, today: dt.date, lines: Sequenc
 # Making room in a full MEMORY.md: the least needed goes first, never what the user pinned or wrote.
 
 
-@dataclass(frozen=True)
-class Worth:
-    """What speaks for an entry: how sure we are of it, how often it was recalled, whether its time is over."""
+class Worth(NamedTuple):
+    """What speaks for an entry: how sure we are of it, and whether its time is over."""
 
     confidence: float
-    recalls: int = 0
     outdated: str = ""  # why it may be no longer needed
     age: int = 0  # days
 
     @property
     def value(self) -> float:
-        if self.outdated:
-            return 0.0
-        return self.confidence + min(self.recalls, 10) * 0.05 - min(self.age, 1000) / 4000
+        return 0.0 if self.outdated else self.confidence - min(self.age, 1000) / 4000
 
 
 def may_change(line: Line, state: EntryState | None) -> bool:
@@ -138,7 +134,7 @@ def make_space(
     value: float,
 ) -> list[tuple[Line, str]] | None:
     """The entries that go so that something of this value fits, each with the reason, taken out of the planned file: what is over,
-    then what is least recalled and least sure. None when it is worth less than all that could go, and then nothing goes."""
+    then what is least sure and oldest. None when it is worth less than all that could go, and then nothing goes."""
     before = file.doc
     gone: list[tuple[Line, str]] = []
     while not fits():
@@ -147,10 +143,8 @@ def make_space(
         if weakest is None or (least := worth(weakest)).value >= value:
             file.doc = before
             return None
-        reason = least.outdated or say(
-            f"least needed: recalled {least.recalls} times, confidence {least.confidence:.2f}",
-            f"最不需要：被召回 {least.recalls} 次，置信度 {least.confidence:.2f}",
-        )
+        sure = f"{least.confidence:.2f}"
+        reason = least.outdated or say(f"least needed: confidence {sure}", f"最不需要：置信度 {sure}")
         file.remove(weakest)
         gone.append((weakest, reason))
     return gone

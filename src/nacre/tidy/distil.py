@@ -80,17 +80,9 @@ class Draft:
         offered = [Offered(day, tuple(every)) for day, every in marks.items()]
         if put := tuple(map(_key, (*unnoted, *self.asks))):
             offered.append(Offered(self.today.isoformat(), put))
-        return DistilPlan(
-            tuple(self.steps),
-            tuple(self.memory.edits()),
-            tuple(self.records),
-            tuple(self.asks),
-            tuple(self.settled),
-            tuple(self.demoted),
-            tuple(self.notes),
-            tuple(offered),
-            (*self.problems, *self.memory.problems),
-        )
+        edits, problems = list(self.memory.edits()), [*self.problems, *self.memory.problems]
+        records, asks, settled = self.records, self.asks, self.settled
+        return DistilPlan(self.steps, edits, records, asks, settled, self.demoted, self.notes, offered, problems)
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
         self.steps.append(Step(action, path, reason, detail))
@@ -128,13 +120,13 @@ class Draft:
         return record._replace(**about)  # type: ignore[arg-type]
 
     def worth(self, line: Line) -> Worth:
-        """What speaks for an entry: how sure it is, said again, recalled, and whether its time is over."""
+        """What speaks for an entry: how sure it is, said again, and whether its time is over."""
         was = self.states.get(line.id)
         begun = real_day((was.valid_from or "")[:10]) if was else None
         age = (self.today - dt.date.fromisoformat(begun)).days if begun else 0
         outdated = budget.outdated_reason(line.words, begun, self.today, self.recent) or ""
         confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * self.repeats[line.id])
-        return Worth(confidence, self.memory.recalls(line), outdated, max(age, 0))
+        return Worth(confidence, outdated, max(age, 0))
 
     def make_room(self, file: LongTermFile, text: str, kind: str, value: float) -> bool:
         """Make room for an entry of this value, and note in the ledger what gave way; false where all that could go counts more."""
@@ -337,7 +329,7 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
         candidates = [
             candidate for candidate, alike, exact in matches if not (alike if candidate.said.session else exact)
         ]
-    statements = [candidate.tested.statement for candidate in candidates]
+    statements = [candidate.tested.judged.statement for candidate in candidates]
     result: list[Candidate] = []
     for place, candidate in enumerate(candidates):
         again = any(
@@ -358,7 +350,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         return
     entries = draft.memory.entries(home)
     compared, same = compare.compare_with(
-        candidate.tested.statement, [entry for _, _, entry in entries], candidate.core
+        candidate.tested.judged.statement, [entry for _, _, entry in entries], candidate.core
     )
     relevant = [
         comparison

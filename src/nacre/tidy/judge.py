@@ -19,7 +19,7 @@ from nacre.brain.local.likeness import (
     Statement,
     says,
 )
-from nacre.brain.local.relation import as_statement, relations, says_the_same
+from nacre.brain.local.relation import relations, says_the_same
 from nacre.brain.local.wording import Piece, joined, pieces, shorten, starts_with_pronoun, without_it
 from nacre.model.entry import TYPES
 from nacre.model.verdict import Verdict
@@ -34,10 +34,7 @@ _HEADS = {"a": "prevents_error", "b": "broad", "c": "self_contained"}
 
 @dataclass(frozen=True)
 class Tested:
-    """A statement with what the classifiers say of it."""
-
     judged: Judged
-    statement: Statement
     kind: str  # its type; never TEMP: what is admitted lasts
     without_it: str | None
 
@@ -52,7 +49,7 @@ def assess_all(judge: Judge, texts: Sequence[str]) -> list[Tested]:
         kind = max((kind for kind in TYPES if kind != "TEMP"), key=lambda kind: judged.chance("type", kind))
         if judged.chance("type", kind) < _CLEAR:
             kind = "PREF" if judged.best("category") == "preference" else "TECH"
-        result.append(Tested(judged, as_statement(judged), kind, without_it(judged, kind)))
+        result.append(Tested(judged, kind, without_it(judged, kind)))
     return result
 
 
@@ -62,7 +59,7 @@ def four_way_test(
     """What the test says. `support` speaks for keeping it: it was announced as a rule, or came up in several sessions.
     `lasting` are odds known better than from the text alone."""
     scores = {name: round(1 - tested.judged.chance(head, "yes"), 3) for head, name in _HEADS.items()}
-    near = relations(existing, tested.statement)
+    near = relations(existing, tested.judged.statement)
     scores["novel"] = round(1 - max((relation.same for relation in near), default=0.0), 3)
     failed: list[str] = []
     odds = min(max(tested.judged.lasting if lasting is None else lasting, 1e-6), 1 - 1e-6)
@@ -72,7 +69,7 @@ def four_way_test(
         failed = [name for name in weak if scores[name] < 0.5] or weak[:1]
     if tested.without_it is None and "prevents_error" not in failed:
         failed.insert(0, "prevents_error")
-    if any(says_the_same(existing[relation.place], tested.statement, relation) for relation in near):
+    if any(says_the_same(existing[relation.place], tested.judged.statement, relation) for relation in near):
         failed.append("novel")
     return Verdict(not failed, tuple(failed), tested.without_it, scores)
 
@@ -80,7 +77,7 @@ def four_way_test(
 def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
     """The test of one text against what a memory holds already; writes nothing."""
     first, *others = assess_all(judge, [text, *existing])
-    return four_way_test(first, [other.statement for other in others])
+    return four_way_test(first, [other.judged.statement for other in others])
 
 
 # What of the logs is offered to long-term memory: each line taken apart, the chatter beside a lasting statement left
@@ -155,7 +152,7 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
                     replace(test, kind=label) if label and typed else test,
                     line,
                     max(core.lasting, test.judged.lasting) if core else 0.0,
-                    as_statement(core) if core else test.statement,
+                    (core or test.judged).statement,
                     _support(line, own, test),
                     line.by_agent or all(piece.agents for piece in own),
                 )

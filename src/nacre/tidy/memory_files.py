@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import as_statement
 from nacre.brain.local.wording import joined, pieces
 from nacre.config.settings import MemorySettings
 from nacre.errors import MemoryFull, NacreError, SecretRefused
@@ -23,7 +20,7 @@ from nacre.tidy import judge
 from nacre.tidy.collect import Field, LogLine, TidyContext, value_of
 from nacre.tidy.compare import EntryParts
 from nacre.tidy.judge import Candidate, Tested, about_the_user
-from nacre.vault import longterm, refcount, writing
+from nacre.vault import longterm, writing
 from nacre.vault.disk import real_target
 from nacre.vault.entries import comments_in, entry_id
 from nacre.vault.ledger import EntryState
@@ -50,8 +47,6 @@ class Line:
 
 
 class LongTermFile:
-    """One file, as read and as it shall become."""
-
     def __init__(
         self,
         workspace: Workspace,
@@ -181,7 +176,6 @@ def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) 
 
 
 def _most_like(words: str, missing: Iterable[EntryState]) -> EntryState | None:
-    """The entry that the words are most like, where any is alike at all."""
     matcher = SequenceMatcher(None, b=words[:_LONGEST].casefold(), autojunk=False)
     best, most = None, ALIKE
     for state in missing:
@@ -211,8 +205,6 @@ class OwnField(NamedTuple):
 
 
 class MemoryFiles:
-    """All of them, read once, and changed in memory alone."""
-
     def __init__(self, context: TidyContext, trail: Provenance) -> None:
         self.context = context
         self.trail = trail
@@ -295,7 +287,7 @@ class MemoryFiles:
         """The texts with their meaning; entries are compared with what is new, not judged again."""
         new = list(dict.fromkeys(text for text in texts if text not in self._statements))
         if new:
-            self._statements |= {meant.text: as_statement(meant) for meant in self.context.judge().meant(new)}
+            self._statements |= zip(new, self.context.judge().meant(new), strict=True)
         return [self._statements[text] for text in texts]
 
     def tested(self, words: str) -> Tested:
@@ -320,18 +312,6 @@ class MemoryFiles:
         source = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": message}
         source["checkpoint"] = said.checkpoint
         return {name: value for name, value in source.items() if value}
-
-    def recalls(self, line: Line) -> int:
-        """How often an entry was given out: recalls that cover its line in its file."""
-        file = next((file.shown for file in self.files if line in file.lines), None)
-        return sum(
-            count for (path, start, end), count in self._recalled.items() if path == file and start <= line.start <= end
-        )
-
-    @cached_property
-    def _recalled(self) -> Counter[tuple[str, int, int]]:
-        recalls = refcount.read_recalls(self.context.workspace).recalls
-        return Counter((recall.path, *recall.lines) for recall in recalls if recall.path.endswith("MEMORY.md"))
 
     def set_field(self, new: Field) -> OwnField | None:
         """Set a field of IDENTITY.md or USER.md, where the file has it."""

@@ -242,7 +242,7 @@ def _promoted(
                 reason = say("[TEMP]: it was only passing", "[TEMP]：只是临时内容")
                 steps.append((PROMOTE, Step("drop", context.workspace.relative(log.day.path), reason, line.words)))
     dropped = (Offered(day, tuple(marks)) for day, marks in passing.items())
-    return replace(planned, offered=(*planned.offered, *dropped)), refused, steps
+    return replace(planned, offered=[*planned.offered, *dropped]), refused, steps
 
 
 def _proposed(context: TidyContext, too_long: dict[str, str], problems: list[Problem]) -> list[tuple[str, Step]]:

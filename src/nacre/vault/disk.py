@@ -107,9 +107,9 @@ def read_bytes(path: Path) -> bytes | None:
         ) from error
 
 
-def open_regular(path: Path, flags: int, mode: int = PRIVATE) -> int:
+def open_regular(path: Path, flags: int) -> int:
     """A descriptor for an ordinary file."""
-    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0), mode)
+    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0), PRIVATE)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
@@ -119,7 +119,7 @@ def open_regular(path: Path, flags: int, mode: int = PRIVATE) -> int:
 # Replacing, moving and removing whole files: at every moment either the old or the new bytes stand there.
 
 
-def write(path: Path, data: bytes, *, root: Path | None = None, mode: int | None = None) -> None:
+def write(path: Path, data: bytes, *, root: Path | None = None, mode: int = PRIVATE) -> None:
     """Put the bytes into the file: temp file beside it, fsync, rename, fsync of the folder.
 
     A link is written through to its target, which must lie in `root` where one is given. An existing file keeps its mode
@@ -128,14 +128,12 @@ def write(path: Path, data: bytes, *, root: Path | None = None, mode: int | None
     _replace(path, real_target(path, root), data, mode)
 
 
-def replace(path: Path, data: bytes, before: bytes | None, *, mode: int | None = None) -> bool:
+def replace(path: Path, data: bytes, before: bytes | None) -> bool:
     """Write as `write` does, if just before the rename the file is still `before` (None: does not exist); else False."""
-    return _replace(path, real(path), data, mode, lambda: read_bytes(path) == before)
+    return _replace(path, real(path), data, PRIVATE, lambda: read_bytes(path) == before)
 
 
-def _replace(
-    path: Path, target: Path, data: bytes, mode: int | None, is_as_read: Callable[[], bool] | None = None
-) -> bool:
+def _replace(path: Path, target: Path, data: bytes, mode: int, is_as_read: Callable[[], bool] | None = None) -> bool:
     with writing_to(path):
         make_folder(target.parent)
         if target.parent not in _waiting.get(threading.get_ident(), ()):  # once is enough where many files are written
@@ -144,7 +142,7 @@ def _replace(
         if before and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         temporary = target.parent / f".nacre-{os.getpid()}-{os.urandom(4).hex()}.tmp"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE if before else mode or PRIVATE)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE if before else mode)
         try:
             try:
                 write_all(descriptor, data)
@@ -326,7 +324,7 @@ def append_bytes(path: Path, data: bytes, *, root: Path | None = None, durable: 
 # Editing a daily log in place, because others append to it: never a rename under an open file.
 
 
-def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes, *, mode: int = PRIVATE) -> bool:
+def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes) -> bool:
     """Change a daily log in place; False when it no longer begins with `before`. One that is empty then is removed.
 
     Whoever holds the file open goes on writing into it, and what they append meanwhile stays at its end. The journal holds both
@@ -336,7 +334,7 @@ def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes, *, m
     with writing_to(path):
         make_folder(target.parent)
         created = not target.exists()
-        descriptor = open_regular(target, os.O_RDWR | os.O_CREAT, mode)
+        descriptor = open_regular(target, os.O_RDWR | os.O_CREAT)
         try:
             changed = _edit(descriptor, _journal(workspace), target.name, before, after)
         except BaseException:

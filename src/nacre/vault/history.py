@@ -20,11 +20,11 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape
 from nacre.model.context import Context
-from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.lock import TIMEOUT
 from nacre.vault.merge import merge
-from nacre.vault.storage import Disk, Storage
+from nacre.vault.storage import Disk, Storage, is_daily
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
@@ -49,7 +49,7 @@ class Change(NamedTuple):
     length: int | None = None
     bytes: str | None = None
     to: str | None = None
-    mode: int | None = None
+    mode: int | None = None  # of a removed file, in the records of earlier versions
 
     def as_json(self) -> dict[str, Any]:
         values = self._asdict()
@@ -161,12 +161,6 @@ def _change(value: Any) -> Change | None:
 def can_be_named(text: str) -> bool:
     """Whether history can keep a path so that it finds it again, and show it."""
     return text.isprintable() or not re.search(_UNNAMEABLE, text)
-
-
-def is_daily(path: str) -> bool:
-    """Whether a path of a record names a daily log among the living ones."""
-    folder, _, name = path.rpartition("/")
-    return folder == "memory" and bool(DAY_NAME.fullmatch(name))
 
 
 def content_now(storage: Storage, name: str) -> bytes | None:

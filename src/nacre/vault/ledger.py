@@ -99,9 +99,8 @@ def _record(value: dict[str, Any]) -> Record | None:
         if name not in _NAMES:
             more[name] = held
         elif name in ("tests", "source"):
-            if isinstance(held, dict):
-                kinds = (str, int, float) if name == "source" else (int, float)
-                record_fields[name] = {key: part for key, part in held.items() if isinstance(part, kinds)}
+            if isinstance(held, dict) and {*map(type, held.values())} <= ({str} if name == "source" else {int, float}):
+                record_fields[name] = held
         elif isinstance(held, (int, float) if name == "confidence" else str):
             record_fields[name] = held
     return Record(**record_fields, more=more)

@@ -134,7 +134,7 @@ def _open(folder: Path) -> sqlite3.Connection:
     spool.own_folder(str(folder))
     path = folder / FILE_NAME
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
-    db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+    db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     db.execute("pragma synchronous = normal")
     if db.execute("pragma user_version").fetchone() != (_FORM,):
         db.executescript(

@@ -1,4 +1,4 @@
-"""One writer at a time: across processes by a file lock, across threads by a thread lock. Re-entrant within a thread."""
+"""One writer at a time, of all processes and threads: by a lock on an open file. Re-entrant within a thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from nacre.errors import Locked, NoWorkspace
@@ -18,17 +17,8 @@ from nacre.vault import disk
 TIMEOUT = 30.0
 
 
-@dataclass
-class _Held:
-    """The state of one lock file within this process."""
-
-    thread_lock: threading.RLock = field(default_factory=threading.RLock)
-    depth: int = 0
-    descriptor: int = -1
-
-
-# By process too: a forked child does not hold the lock of its parent.
-_held: dict[tuple[int, str], _Held] = {}
+# Process, thread and lock file: a forked child does not hold the lock of its parent.
+_held: set[tuple[int, int, str]] = set()
 
 
 @contextlib.contextmanager
@@ -49,24 +39,19 @@ def hold(path: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
     """Hold the lock of a lock file."""
     with disk.writing_to(path.parent):
         disk.make_folder(path.parent)
-    held = _held.setdefault((os.getpid(), os.path.realpath(path)), _Held())
-    deadline = time.monotonic() + timeout
-    if not held.thread_lock.acquire(timeout=max(timeout, 0)):
-        raise _locked_error(path, f"{os.getpid()}")
+    key = (os.getpid(), threading.get_ident(), os.path.realpath(path))
+    if key in _held:
+        yield
+        return
+    descriptor = _take(path, time.monotonic() + timeout)
+    _held.add(key)
     try:
-        if held.depth == 0:
-            held.descriptor = _take(path, deadline)
-        held.depth += 1
-        try:
-            yield
-        finally:
-            held.depth -= 1
-            if held.depth == 0:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(held.descriptor, 0)
-                os.close(held.descriptor)
+        yield
     finally:
-        held.thread_lock.release()
+        _held.discard(key)
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, 0)
+        os.close(descriptor)
 
 
 def _take(path: Path, deadline: float) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 
 TYPE_CHECKING = False  # as in typing, without its cost
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 4_000_000  # bytes; what is larger was not written by us
 _A_DAY = 86_400.0
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def put(folder: str, name: str, data: bytes) -> None:
@@ -25,7 +25,7 @@ def put(folder: str, name: str, data: bytes) -> None:
     from _thread import get_ident
 
     temporary = os.path.join(folder, f".{name}-{os.getpid()}-{get_ident()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _no_link(), 0o600)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600)
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
@@ -44,7 +44,7 @@ def put_json(folder: str, name: str, value: Any) -> None:
 def read(path: str) -> bytes | None:
     """The bytes of such a file; None when it is missing, a link, or no file of ours."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | _no_link() | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
     about = os.fstat(descriptor)
@@ -70,7 +70,7 @@ def add_line(folder: str, name: str, line: str, most: int) -> None:
     """Append a line to a log, which begins anew when it has become larger than so many bytes."""
     own_folder(folder)
     path = os.path.join(folder, name)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _no_link(), 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
     try:
         if os.fstat(descriptor).st_size > most:
             os.ftruncate(descriptor, 0)
@@ -118,10 +118,6 @@ def _remove(path: str) -> bool:
     return True
 
 
-def _no_link() -> int:
-    return getattr(os, "O_NOFOLLOW", 0) | (getattr(os, "O_BINARY", 0) if sys.platform == "win32" else 0)
-
-
 # The inbox: one small file for each session that an agent's hook named.
 
 _VERSION = 1
@@ -164,14 +160,15 @@ def queue(root: str, agent: str, session: str, transcript: str, *, at: float, no
     if not stat.S_ISREG(about.st_mode):
         return False
     from _blake2 import blake2b
+    from _json import encode_basestring_ascii as quoted  # the module json takes ten milliseconds to import
 
     # An id may hold anything, so the file is named by its hash.
     name = blake2b(f"{agent}\0{session}".encode("utf-8", "replace"), digest_size=12).hexdigest() + ".json"
     folder = inbox_folder(root)
     before = read(os.path.join(folder, name))
     at_once = now or (before is not None and before.endswith(_AT_ONCE))
-    line = f'{{"version":{_VERSION},"agent":{_quoted(agent)},"session":{_quoted(session)}'
-    line += f',"transcript":{_quoted(transcript)},"size":{about.st_size},"at":{int(at)},"now":'
+    line = f'{{"version":{_VERSION},"agent":{quoted(agent)},"session":{quoted(session)}'
+    line += f',"transcript":{quoted(transcript)},"size":{about.st_size},"at":{int(at)},"now":'
     put(folder, name, line.encode("ascii") + (_AT_ONCE if at_once else b"false}"))
     if before is None:  # once a session: where nothing is ever captured, nothing else would make room
         clean_inbox(root, at)
@@ -221,13 +218,3 @@ def _read_queued(path: str) -> Queued | None:
 def _is_of_user(about: os.stat_result) -> bool:
     """Whether a file is this user's own, or root's: words that anybody else put there are not this user's session."""
     return not hasattr(os, "geteuid") or about.st_uid in (os.geteuid(), 0)
-
-
-def _quoted(text: str) -> str:
-    try:
-        from _json import encode_basestring_ascii  # the module itself takes ten milliseconds to import
-    except ImportError:  # another Python than CPython
-        import json
-
-        return json.dumps(text)
-    return encode_basestring_ascii(text)

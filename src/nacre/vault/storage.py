@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -35,15 +34,12 @@ class Storage(Protocol):
     def exists(self, name: str) -> bool:
         """Whether anything stands there, also what cannot be read."""
 
-    def mode(self, name: str) -> int:
-        """Who may read and write it, as in `stat`."""
-
     def append(self, name: str, data: bytes) -> int:
         """Add whole lines in one write; returns where they begin."""
 
-    def replace(self, name: str, data: bytes, before: bytes | None, *, mode: int | None = None) -> bool:
+    def replace(self, name: str, data: bytes, before: bytes | None) -> bool:
         """Put new bytes in the place of `before` (None: of nothing); False when something else stands there. To a daily log
-        others may have appended since: that stays at its end. `mode` is for a new one."""
+        others may have appended since: that stays at its end."""
 
     def remove(self, name: str, before: bytes) -> bool:
         """The same for taking it away."""
@@ -89,21 +85,17 @@ class Disk:
     def exists(self, name: str) -> bool:
         return os.path.lexists(self._path(name))
 
-    def mode(self, name: str) -> int:
-        return stat.S_IMODE(self._path(name).stat().st_mode)
-
     def append(self, name: str, data: bytes) -> int:
         return disk.append_bytes(self._path(name), data, root=self.workspace.root)
 
-    def replace(self, name: str, data: bytes, before: bytes | None, *, mode: int | None = None) -> bool:
-        path = self._path(name)
-        if is_log(self.workspace, path):
-            return disk.edit_log(self.workspace, path, before or b"", data, mode=mode or disk.PRIVATE)
-        return disk.replace(path, data, before, mode=mode)
+    def replace(self, name: str, data: bytes, before: bytes | None) -> bool:
+        if is_daily(name):
+            return disk.edit_log(self.workspace, self._path(name), before or b"", data)
+        return disk.replace(self._path(name), data, before)
 
     def remove(self, name: str, before: bytes) -> bool:
         path = self._path(name)
-        if is_log(self.workspace, path):
+        if is_daily(name):
             return disk.edit_log(self.workspace, path, before, b"")
         if disk.read_bytes(path) != before:
             return False
@@ -153,10 +145,10 @@ class Disk:
         return self.workspace.root / name
 
 
-def is_log(workspace: Workspace, path: Path) -> bool:
-    """Whether the path is a daily log that agents append to."""
-    real = disk.real(path)
-    return real.parent == disk.real(workspace.memory) and bool(DAY_NAME.fullmatch(real.name))
+def is_daily(name: str) -> bool:
+    """Whether it is a daily log, to which agents append."""
+    folder, _, file = name.rpartition("/")
+    return folder == "memory" and bool(DAY_NAME.fullmatch(file))
 
 
 # What history keeps: one row for each step of an operation, and contents by their hash, compressed.

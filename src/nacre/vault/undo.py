@@ -26,7 +26,6 @@ from nacre.vault.history import (
     Operation,
     Recorded,
     content_now,
-    is_daily,
     latest,
     leads_out,
     no_operation,
@@ -36,7 +35,7 @@ from nacre.vault.history import (
 )
 from nacre.vault.merge import merge, merge_records
 from nacre.vault.provenance import Offered
-from nacre.vault.storage import Disk, Storage
+from nacre.vault.storage import Disk, Storage, is_daily
 from nacre.vault.writing import Pending
 
 _NAMED = 5  # files that a sentence names
@@ -147,7 +146,6 @@ class _Files:
         self.storage = storage
         self.now: dict[str, bytes | None] = {}
         self.then: dict[str, bytes | None] = {}
-        self.modes: dict[str, int] = {}  # of files that come back
         self.sources: dict[str, str] = {}  # where a file that is moved back stands now
 
     def read(self, path: str) -> bytes | None:
@@ -184,7 +182,7 @@ class _Files:
                 before = self.now[source]
                 changes.append(Pending(source, before, None if data == before else data, to=path))
             elif data != self.now[path] and path not in moved.values():
-                changes.append(Pending(path, self.now[path], data, mode=self.modes.get(path)))
+                changes.append(Pending(path, self.now[path], data))
         return tuple(changes)
 
     def take_back(self, undone: Recorded, change: Change, later: Sequence[Recorded]) -> list[Step]:
@@ -208,8 +206,6 @@ class _Files:
         self.then[change.path] = data
         if data is None:
             self.sources.pop(change.path, None)
-        if change.mode is not None:
-            self.modes[change.path] = change.mode & 0o666
         return [_step(undone, change, now, data)]
 
     def resume(self, undo: Recorded) -> list[Step]:
@@ -308,8 +304,6 @@ class _Files:
     def _move(self, undone: Recorded, path: str, to: str) -> Step:
         self.then[to], self.then[path] = self.then[path], None
         self.sources[to] = self.sources.pop(path, path)
-        if path in self.modes:
-            self.modes[to] = self.modes[path]
         return Step("move back", path, _reason(undone), to)
 
 

@@ -15,8 +15,8 @@ from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
-from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation, is_daily
-from nacre.vault.storage import Disk, Storage, is_log
+from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
+from nacre.vault.storage import Disk, Storage, is_daily
 
 OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
@@ -168,7 +168,7 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
     A daily log is append-only; `log` is for the few commands whose work it is to take something out of one.
     """
     name = op.place(path)
-    if not log and is_log(op.workspace, path):
+    if not log and is_daily(name):
         raise BadInput(f"{name} is a daily log: lines are only ever added to it.", f"{name} 是每日日志：只能追加内容。")
     before = _expect(op.storage, name, read)
     safe = guard_added(before or b"", data)
@@ -220,24 +220,24 @@ def changed_outside(shown: str) -> ChangedOutside:
 class Pending(NamedTuple):
     """A change that waits: a file gets the name `to`, or new `data`, or both; with neither it is removed.
 
-    `mode` is for a file that comes back; `beside` is another file, which has to have a hash.
+    `beside` is another file, which has to have a hash.
     """
 
     name: str
     before: bytes | None
     data: bytes | None = None
     to: str | None = None
-    mode: int | None = None
     beside: tuple[str, str] | None = None
 
-    def changes(self, storage: Storage) -> list[Change]:
+    @property
+    def changes(self) -> list[Change]:
         """What the record says of it."""
         read = disk.hash_of(self.before)
         moved = [] if self.to is None else [Change(self.name, MOVE, read, read, to=self.to)]
         if self.data is not None:
             kind = CREATE if self.before is None else REWRITE
             return [*moved, Change(self.to or self.name, kind, read, disk.digest(self.data))]
-        return moved or [Change(self.name, DELETE, read, None, mode=storage.mode(self.name))]
+        return moved or [Change(self.name, DELETE, read, None)]
 
     @property
     def contents(self) -> list[bytes]:
@@ -264,7 +264,7 @@ class Pending(NamedTuple):
         if self.to is not None:
             storage.move(self.name, self.to)
         if self.data is not None:
-            made = storage.replace(self.to or self.name, self.data, self.before, mode=self.mode)
+            made = storage.replace(self.to or self.name, self.data, self.before)
         elif self.to is None:
             made = storage.remove(self.name, self.before or b"")
         if not made:
@@ -279,7 +279,7 @@ def _make(op: Operation, pending: Pending) -> None:
 
 def record(op: Operation, pending: Sequence[Pending]) -> None:
     """Record what is about to be done."""
-    changes = [change for each in pending for change in each.changes(op.storage)]
+    changes = [change for each in pending for change in each.changes]
     op.record(changes, [data for each in pending for data in each.contents])
 
 

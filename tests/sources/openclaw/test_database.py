@@ -16,7 +16,7 @@ import pytest
 from tests.sources.steps import said
 
 from nacre.model.session import Kind
-from nacre.sources import openclaw
+from nacre.sources import transcript
 from nacre.sources.openclaw import DATABASE as SOURCE
 from nacre.sources.transcript import Mark, Places, Transcript, open_readonly
 
@@ -411,6 +411,6 @@ def test_only_the_four_tables_are_ever_read(store: Store, monkeypatch: pytest.Mo
             touched.add(first)
         return sqlite3.SQLITE_OK
 
-    monkeypatch.setattr(openclaw, "open_readonly", watched)
+    monkeypatch.setattr(transcript, "open_readonly", watched)
     assert said(store.read("s")) == [("owner", "two")]
     assert touched == set(TABLES)

@@ -168,7 +168,6 @@ def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
 
 
 def structure(text: str, language: str) -> list[float]:
-    """The features of one sentence, each 0 to 1."""
     size, full = (len(text), 60) if language == "zh" else (len(text.split()), 30)
     held = [float(pattern.search(text) is not None) for pattern in _patterns(language)]
     return [*held, min(size / full, 1.0), float(size < full / 7), min(len(text) / 200, 1.0)]
@@ -238,7 +237,6 @@ def load(language: str, variant: str) -> Weights:
 
 
 def design(texts: Sequence[str], language: str, weights: Weights, vectors: Array | None) -> Array:
-    """The features of sentences as rows: embedding, structure, words."""
     import numpy as np
 
     shape = np.array([structure(text, language) for text in texts], np.float32).reshape(len(texts), -1)
@@ -253,7 +251,6 @@ def design(texts: Sequence[str], language: str, weights: Weights, vectors: Array
 
 
 def by_head(logits: Array) -> dict[str, Array]:
-    """Probabilities for each head from the outputs of all."""
     ends = itertools.accumulate(map(len, HEADS.values()))
     return {head: softmax(logits[:, end - len(HEADS[head]) : end]) for head, end in zip(HEADS, ends, strict=True)}
 

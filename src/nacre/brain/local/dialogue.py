@@ -92,7 +92,6 @@ def context(session: Sequence[Sentence], judged: Sequence[Judged]) -> npt.NDArra
 
 
 def _said_before(place: int, judged: Sequence[Judged]) -> float:
-    """How near the sentence comes to one that was said not long before it."""
     mine = judged[place]
     if mine.vector is None:
         return 0.0

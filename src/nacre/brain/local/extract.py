@@ -42,8 +42,6 @@ _EMPTY = ("social", "agree", "speculate", "offrecord")
 
 @dataclass(eq=False)
 class _Item:
-    """A sentence of the session with what the classifiers say of it."""
-
     place: int
     sentence: Sentence
     judged: Judged

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nacre.brain.local import classifier
 from nacre.brain.local.classifier import HEADS
+from nacre.brain.local.likeness import Statement, statement
 from nacre.text.tokens import language_of
 from nacre.vault import disk
 
@@ -106,12 +107,6 @@ MANY = 1500  # sentences; embedding more than these would take longer than anybo
 AT_ONCE = 256  # sentences whose features are in memory together
 
 
-class Embedded(NamedTuple):
-    text: str
-    language: str
-    vector: Vectors | None
-
-
 @dataclass(frozen=True)
 class Judged:
     """One sentence with the odds of every label of every head, its features and its vector."""
@@ -122,6 +117,10 @@ class Judged:
     features: npt.NDArray[np.float32]  # structure only
     vector: Vectors | None
     lasting: float = 0.0  # the odds that it belongs into a memory that is read before every session
+
+    @cached_property
+    def statement(self) -> Statement:
+        return statement(self.text, self.language, self.vector)
 
     def best(self, head: str) -> str:
         return HEADS[head][int(self.odds[head].argmax())]
@@ -159,7 +158,7 @@ class Judge:
                 by_place |= zip(some, judged, strict=True)
         return [by_place[place] for place in range(len(texts))]
 
-    def meant(self, texts: Sequence[str]) -> list[Embedded]:
+    def meant(self, texts: Sequence[str]) -> list[Statement]:
         """What sentences mean, without judging them: enough to compare what is remembered with something new."""
         languages = [language_of(text) for text in texts]
         vectors: dict[str, Vectors | None] = {}
@@ -167,7 +166,7 @@ class Judge:
             own = dict.fromkeys(text for text, written in zip(texts, languages, strict=True) if written == language)
             rows = self._vectors(list(own), language) if own else None
             vectors |= dict.fromkeys(own) if rows is None else zip(own, rows, strict=True)
-        return [Embedded(text, language, vectors[text]) for text, language in zip(texts, languages, strict=True)]
+        return [statement(text, language, vectors[text]) for text, language in zip(texts, languages, strict=True)]
 
     def _judge(self, texts: Sequence[str], language: str, *, plain: bool) -> list[Judged]:
         import numpy as np

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from nacre.brain.local.judge import Embedded, Judged
-
     Array = npt.NDArray[np.float32]
 
 RELATIONS = ("same", "clash", "beside")
@@ -54,10 +52,6 @@ def load(language: str, variant: str) -> Weights:
     names = ("matrix", "bias", "mean", "spread")
     parts = {name: arrays[name] for name in names}
     return Weights(**parts, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
-
-
-def as_statement(judged: Judged | Embedded) -> Statement:
-    return statement(judged.text, judged.language, judged.vector)
 
 
 def odds(pairs: Sequence[tuple[Statement, Statement]], language: str, weights: Weights | None = None) -> Array:
