@@ -12,7 +12,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import jsonl
 from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.history import Operation
-from nacre.vault.line_index import LineIndex
+from nacre.vault.jsonl import LineIndex
 from nacre.vault.writing import REFUSE, OnSecret, append
 
 VERDICTS = ("admitted", "adopted", "refused", "superseded", "merged", "demoted", "forgotten", "restored")

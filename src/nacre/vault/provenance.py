@@ -12,7 +12,7 @@ from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.history import Operation
-from nacre.vault.line_index import LineIndex
+from nacre.vault.jsonl import LineIndex
 from nacre.vault.writing import REDACT, append
 
 

@@ -19,7 +19,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
-from nacre.vault.line_index import LineIndex
+from nacre.vault.jsonl import LineIndex
 from nacre.vault.writing import expect, guarded, write_recorded
 
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself

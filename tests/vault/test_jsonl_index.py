@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nacre.vault import line_index
-from nacre.vault.line_index import LineIndex
+from nacre.vault import jsonl
+from nacre.vault.jsonl import LineIndex
 
 
 def keys_of(row: Mapping[str, Any]) -> list[str] | None:
@@ -32,6 +32,11 @@ def texts(path: Path, *keys: int) -> list[str]:
     return [row["text"] for row in opened(path).rows(f"k{key}" for key in keys)]
 
 
+@pytest.fixture(autouse=True)
+def _index_small_files_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "_SMALL", 0)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     made = tmp_path / "rows.jsonl"
@@ -42,13 +47,13 @@ def path(tmp_path: Path) -> Path:
 
 def test_only_what_was_added_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    rows = line_index._rows
+    rows = jsonl._lines
 
     def counted(data: bytes) -> Any:
         read.append(len(data))
         return rows(data)
 
-    monkeypatch.setattr(line_index, "_rows", counted)
+    monkeypatch.setattr(jsonl, "_lines", counted)
     with path.open("ab") as file:
         file.write(line(3, "added"))
     assert texts(path, 3)[-1] == "added"
@@ -118,7 +123,7 @@ def test_a_damaged_index_is_made_anew(path: Path, damage: bytes) -> None:
     before = texts(path, 3)
     for file in (path.parent / ".nacre" / "index").iterdir():
         file.unlink()
-    (path.parent / ".nacre" / "index" / line_index.FILE_NAME).write_bytes(damage)
+    (path.parent / ".nacre" / "index" / jsonl.FILE_NAME).write_bytes(damage)
     assert texts(path, 3) == texts(path, 3) == before
 
 
