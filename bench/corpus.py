@@ -8,11 +8,11 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-_EN = (
+ENGLISH = (
     "meeting budget deploy garden server kitchen ticket release harbour violin paper meadow orange train window letter coffee "
     "bridge winter sensor copper ladder river engine market forest camera pocket island thread basket candle mirror saddle"
 ).split()
-_ZH = "会议 预算 部署 花园 服务 厨房 工单 发布 港口 提琴 纸张 草地 橙子 火车 窗户 信件 咖啡 桥梁 冬天 传感 铜线 梯子 河流 引擎 市场 森林 相机 口袋 岛屿 丝线".split()
+CHINESE = "会议 预算 部署 花园 服务 厨房 工单 发布 港口 提琴 纸张 草地 橙子 火车 窗户 信件 咖啡 桥梁 冬天 传感 铜线 梯子 河流 引擎 市场 森林 相机 口袋 岛屿 丝线".split()
 _NAMES_EN = (
     "Braldor",
     "Quimsel",
@@ -41,7 +41,7 @@ _NAMES_ZH = (
 
 def words(chance: random.Random, count: int, *, chinese: bool = False) -> str:
     """So many words of no meaning."""
-    return "".join(chance.choices(_ZH, k=count)) if chinese else " ".join(chance.choices(_EN, k=count))
+    return "".join(chance.choices(CHINESE, k=count)) if chinese else " ".join(chance.choices(ENGLISH, k=count))
 
 
 def lay_out(folder: Path, archive: Path | None, count: int = 2000) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def _made(target: Path, count: int) -> list[dict[str, Any]]:
     needles: list[dict[str, Any]] = []
     for number in range(count):
         chinese = number % 2 == 1
-        words = _ZH if chinese else _EN
+        words = CHINESE if chinese else ENGLISH
         paragraphs = []
         for _ in range(3):
             sentences = [

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.capture import surroundings
+from bench.corpus import CHINESE, ENGLISH
 from bench.measure import cpu_of
 from bench.tidy import said
 from bench.transcripts import write_session
@@ -31,6 +32,7 @@ from nacre.memory import Memory
 NACRE = (sys.executable, "-m", "nacre")
 FIRST, DAYS = dt.date(2026, 9, 1), 30
 NOW = "2026-10-01T12:00:00+00:00"
+_WORDS = re.compile("|".join((*ENGLISH, *CHINESE)))
 MONTH = 35  # days between two copies: whole weeks
 LIMITS = {
     "remember": 2, "wal decide": 2, "context": 2, "search": 2, "hook SessionStart": 2, "hook UserPromptSubmit": 2,
@@ -119,9 +121,11 @@ def _copies(lines: list[str], times: int) -> Iterator[str]:
 
 
 def _earlier(text: str, number: int) -> str:
-    """The text so many months before: its dates, and the hashes in it, are others."""
+    """The text so many months before: its dates, its words of no meaning and the hashes in it are others; nothing is in MEMORY.md any more."""
     if not number:
         return text
+    text = text.replace('"verdict":"admitted"', '"verdict":"refused"')
+    text = _WORDS.sub(lambda match: match[0] + (f"{number}th" if match[0].isascii() else chr(0x5000 + number)), text)
     days = dt.timedelta(days=MONTH * number)
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", lambda match: (dt.date.fromisoformat(match[0]) - days).isoformat(), text)
     return re.sub(
