@@ -90,9 +90,8 @@ def _record(context: TidyContext, op: Operation, planned: DistilPlan, noted: Con
 
     `noted` is what provenance holds already, by day and mark: a run that was killed may have come as far as that.
     """
-    workspace, clock = context.workspace, context.clock
+    clock = context.clock
     ledger.write_records(op, *planned.records, on_secret=REDACT)
-    ledger.load_closed(workspace, "")  # now, so that no agent has to wait for it
     provenance.write_provenance(op, _without(noted, planned.offered))
     if bullets := [f"[{LABELS['decision'][language_of(note) == 'zh']}] {note}" for note in planned.notes]:
         daily.append_notes(context, "tidy", bullets)

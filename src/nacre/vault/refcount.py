@@ -19,7 +19,6 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
-from nacre.vault.jsonl import LineIndex
 from nacre.vault.writing import expect, guarded, write_recorded
 
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
@@ -110,16 +109,6 @@ def _recall(value: Mapping[str, Any]) -> Recall | None:
     query = value.get("query_hash")
     hashed = query if isinstance(query, str) else None
     return Recall(at, path, id_, (lines[0], lines[1]), str(value.get("via", "")), hashed)
-
-
-def recall_problems(workspace: Workspace) -> tuple[Problem, ...]:
-    """Lines that cannot be understood; the file is read only where there are some."""
-
-    def keys(row: Mapping[str, Any]) -> tuple[()] | None:
-        return () if _recall(row) else None
-
-    lines = LineIndex(workspace.index, workspace.recalls, keys)
-    return () if lines.is_sound else read_recalls(workspace).problems
 
 
 # refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is.
