@@ -24,7 +24,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.lock import TIMEOUT
 from nacre.vault.merge import merge
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import Storage, is_daily
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
@@ -98,7 +98,7 @@ def no_operation(number: int) -> NotFound:
 
 def read_history(workspace: Workspace, limit: int | None = None) -> History:
     """The operations with their states as the files show them: all of them, or the latest."""
-    return History(tuple(islice(latest(Disk(workspace)), limit))[::-1])
+    return History(tuple(islice(latest(Storage(workspace)), limit))[::-1])
 
 
 def last_id(storage: Storage) -> int:
@@ -247,7 +247,7 @@ def diff_operation(workspace: Workspace, number: int) -> str:
     """What an operation changed, as a unified diff, from what history kept."""
     import difflib
 
-    storage = Disk(workspace)
+    storage = Storage(workspace)
 
     def lines_of(digest: str | None) -> list[str]:
         text = storage.content(digest).decode("utf-8", "replace") if digest else ""
@@ -376,7 +376,6 @@ def operation(
     undoes: tuple[int, ...] = (),
     number: int | None = None,
     timeout: float = TIMEOUT,
-    storage: Storage | None = None,
 ) -> Iterator[Operation]:
     """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one.
 
@@ -386,7 +385,7 @@ def operation(
     if outer := _current.get(key):
         yield outer
         return
-    storage = storage or Disk(context.workspace)
+    storage = Storage(context.workspace)
     with storage.hold(timeout):
         _complete_torn_append(storage)
         begun = Operation(context, command, storage, undoes, number)

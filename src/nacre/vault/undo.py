@@ -33,9 +33,10 @@ from nacre.vault.history import (
     places_of,
     recorded,
 )
+from nacre.vault.lock import lock
 from nacre.vault.merge import merge, merge_records
 from nacre.vault.provenance import Offered
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import Storage, is_daily
 from nacre.vault.writing import Pending
 
 _NAMED = 5  # files that a sentence names
@@ -53,18 +54,15 @@ class UndoPlan:
     resumes: int | None = None  # the undo that was stopped and goes on
 
 
-def undo(context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None) -> UndoPlan:
+def undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
     """Plan and apply in one, so that nothing of ours comes between."""
-    storage = storage or Disk(context.workspace)
-    with storage.hold(), layers_lock(context.workspace, context.config):
-        undo_plan = plan_undo(context, number, last=last, storage=storage)
-        apply_undo(context, undo_plan, storage)
+    with lock(context.workspace), layers_lock(context.workspace, context.config):
+        undo_plan = plan_undo(context, number, last=last)
+        apply_undo(context, undo_plan)
         return undo_plan
 
 
-def plan_undo(
-    context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None
-) -> UndoPlan:
+def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
     """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones.
 
     Undos and operations already undone or never carried out are passed over when counting. An undo that was stopped goes on
@@ -77,7 +75,7 @@ def plan_undo(
         )
     if last < 1:
         raise BadInput("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。")
-    storage = storage or Disk(context.workspace)
+    storage = Storage(context.workspace)
     files = _Files(context, storage)
     past: list[Recorded] = []  # the latest first, as far back as is needed
     chosen: list[Recorded] = []
@@ -128,11 +126,11 @@ def _is_stopped(done: Recorded, past: Sequence[Recorded]) -> bool:
     return (done.state == PARTLY and not undone.issuperset(done.undoes)) or (done.state == DONE and len(past) == 1)
 
 
-def apply_undo(context: Context, undo_plan: UndoPlan, storage: Storage | None = None) -> None:
+def apply_undo(context: Context, undo_plan: UndoPlan) -> None:
     """Carry the plan out. Changes that cancel each other out touch no file, but are undone all the same, and recorded so."""
     if undo_plan.undoes:
         number = undo_plan.resumes
-        with operation(context, "undo", undoes=undo_plan.undoes, number=number, storage=storage) as op:
+        with operation(context, "undo", undoes=undo_plan.undoes, number=number) as op:
             _make_changes(op, undo_plan.changes, is_recorded=number is not None)
 
 

@@ -16,7 +16,7 @@ from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreErro
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import Storage, is_daily
 
 OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
@@ -197,7 +197,7 @@ def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
 
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
     """The file's bytes, when they are what was read; else `ChangedOutside`."""
-    return _expect(Disk(workspace), workspace.relative(path), read)
+    return _expect(Storage(workspace), workspace.relative(path), read)
 
 
 def _expect(storage: Storage, name: str, read: str | None) -> bytes | None:
