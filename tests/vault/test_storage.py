@@ -208,9 +208,9 @@ def test_a_batch_is_one_operation_and_one_that_changed_does_not_stop_the_others(
         batch = Batch(op)
         for who, name in enumerate(names):
             to = person.path(name.replace("memory/", "memory/archive/"))
-            batch.move(who, person.path(name), to, read=digest(name.encode()))
-        batch.write(3, person.path("new.md"), b"new\n", read=None)
-        batch.remove(4, person.path("none.md"), read=digest(b""))
+            batch.add(who, person.path(name), to=to, read=digest(name.encode()))
+        batch.add(3, person.path("new.md"), data=b"new\n", read=None)
+        batch.add(4, person.path("none.md"), read=digest(b""))
         person.storage.append("memory/1.md", b"theirs\n")
         batch.carry_out()
     assert sorted(batch.failed) == [1, 4]

@@ -186,11 +186,7 @@ def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:
     return every
 
 
-class FileMove(NamedTuple):
-    """One file on its way to a place where nothing stands."""
-
-    piece: Checkpoint
-    to: Path
+Moves = tuple[tuple[Checkpoint, Path], ...]  # files on their way to places where nothing stands
 
 
 class LayerPlaces:
@@ -200,7 +196,7 @@ class LayerPlaces:
         self.root = workspace.tiers(config.tiers.path)
         self._taken: dict[Path, bool] = {}
 
-    def place(self, family: Family, layer: str, *, with_summary: bool = False) -> tuple[Family, tuple[FileMove, ...]]:
+    def place(self, family: Family, layer: str, *, with_summary: bool = False) -> tuple[Family, Moves]:
         """The family as it lies in a layer, numbered where its name is taken, and the moves for that."""
         if not with_summary and all(
             piece.place == place_of(layer, family.stem, summary=piece.is_summary) for piece in family.pieces
@@ -220,13 +216,13 @@ class LayerPlaces:
             if not any(self._is_taken(path) for path in wanted if path not in own):
                 break
         moved: dict[bool, Checkpoint] = {}
-        moves: list[FileMove] = []
+        moves: list[tuple[Checkpoint, Path]] = []
         for piece in family.pieces:
             place = place_of(layer, stem, summary=piece.is_summary)
             folder_name, _, name = place.partition("/")
             to = moved[piece.is_summary] = piece._replace(layer=folder_name, name=name, path=self.root / place)
             if piece.path != to.path:
-                moves.append(FileMove(piece, to.path))
+                moves.append((piece, to.path))
         self.clear(family)
         self._taken |= dict.fromkeys(wanted, True)
         return Family(stem, moved.get(False), moved.get(True)), tuple(moves)
@@ -236,11 +232,6 @@ class LayerPlaces:
 
     def _is_taken(self, place: Path) -> bool:
         return self._taken.get(place, os.path.lexists(place))
-
-
-def apply_move(op: Operation, move: FileMove) -> None:
-    """Move the file; `ChangedOutside` when something is no longer as it was seen."""
-    move_file(op, move.piece.path, move.to, read=disk.digest(checkpoint_bytes(op.workspace, move.piece)))
 
 
 def checkpoint_bytes(workspace: Workspace, piece: Checkpoint) -> bytes:
@@ -289,11 +280,11 @@ def write_text_checkpoint(context: Context, name: str, text: str) -> tuple[Path,
     return path, True
 
 
-def bring_back(op: Operation, family: Family, layer: str, **marks: Any) -> tuple[FileMove, ...]:
+def bring_back(op: Operation, family: Family, layer: str, **marks: Any) -> Moves:
     """Move a family that has sunk, its counts with it, which get these marks; the moves that were made."""
     after, moves = LayerPlaces(op.workspace, op.config).place(family, layer)
-    for move in moves:
-        apply_move(op, move)
+    for piece, to in moves:
+        move_file(op, piece.path, to, read=disk.digest(checkpoint_bytes(op.workspace, piece)))
     with contextlib.suppress(NacreError):  # organise says what is wrong with them, and finds the entry by its name
         counts = refcount.read_counts(op.workspace, op.config)
         keys = [piece.place for piece in family.pieces if isinstance(counts.entries.get(piece.place), dict)]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from nacre.errors import NacreError
 from nacre.i18n import say
 from nacre.model.report import Problem, problem
 from nacre.vault import disk
+
+T = TypeVar("T")
 
 
 class Row(NamedTuple):
@@ -74,6 +76,22 @@ def parse_rows(data: bytes, shown: str) -> Rows:
             remedy = ("mend or remove the line", "请修正或删除该行")
             problems.append(problem("broken line", english, chinese, shown, number, remedy=remedy))
     return Rows(tuple(rows), tuple(problems))
+
+
+def read_records(
+    path: Path, shown: str, parse: Callable[[dict[str, Any]], T | None]
+) -> tuple[tuple[T, ...], tuple[Problem, ...]]:
+    """What the rows of a file tell, and problems with those that tell nothing."""
+    rows, broken = read_rows(path, shown)
+    records: list[T] = []
+    problems = list(broken)
+    for line, value in rows:
+        if (record := parse(value)) is not None:
+            records.append(record)
+            continue
+        english = f"Line {line} of {shown} lacks what its kind of record needs; it is skipped."
+        problems.append(problem("broken line", english, f"{shown} 第 {line} 行缺少必要的字段，已跳过。", shown, line))
+    return tuple(records), tuple(sorted(problems, key=lambda problem: problem.line or 0))
 
 
 class LineIndex:

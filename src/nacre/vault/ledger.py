@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import jsonl
@@ -62,20 +61,7 @@ class Ledger(NamedTuple):
 
 
 def read_ledger(workspace: Workspace) -> Ledger:
-    shown = workspace.relative(workspace.ledger)
-    rows, broken = jsonl.read_rows(workspace.ledger, shown)
-    records: list[Record] = []
-    problems = list(broken)
-    for line, value in rows:
-        if record := _record(value):
-            records.append(record)
-        else:
-            sentence = say(
-                f"Line {line} of {shown} lacks an id or a verdict; it is skipped.",
-                f"{shown} 第 {line} 行缺少 id 或裁定，已跳过。",
-            )
-            problems.append(Problem("broken line", sentence, shown, line))
-    return Ledger(tuple(records), tuple(sorted(problems, key=lambda problem: problem.line or 0)))
+    return Ledger(*jsonl.read_records(workspace.ledger, workspace.relative(workspace.ledger), _record))
 
 
 def admitted(data: bytes) -> set[str]:
