@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.layers.helpers import NOW, Layers
 
 from nacre.clock import Clock
-from nacre.layers.layer import CountedRecall, fold_recalls
+from nacre.layers.layer import fold_recalls
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ seconds = st.integers(int(NOW.timestamp()) - 50, int(NOW.timestamp()))
 
 @given(before=st.lists(seconds), asked=st.lists(st.tuples(seconds, st.sampled_from(["get", "recall", "mcp"]))))
 def test_folding_again_adds_nothing(before: list[int], asked: list[tuple[int, str]]) -> None:
-    clock, told = Clock(dt.UTC, NOW), [CountedRecall(*one) for one in asked]
+    clock, told = Clock(dt.UTC, NOW), list(asked)
     entry = {"total": len(before), "timestamps": before}
     once, _ = fold_recalls(entry, told, clock)
     assert fold_recalls(once, told, clock) == (once, False)

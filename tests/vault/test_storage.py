@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.errors import BadInput, ChangedOutside, Locked, NotFound
+from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault.disk import digest
 from nacre.vault.history import DONE, NOT_CARRIED_OUT, REWRITE, UNDONE, Change, latest, operation
-from nacre.vault.storage import Storage
+from nacre.vault.storage import Storage, store_blob
 from nacre.vault.undo import UndoPlan, plan_undo, undo
 from nacre.vault.writing import Batch, append, move_file, remove_file, rewrite
 
@@ -117,8 +116,8 @@ def test_moving_gives_another_name(storage: Storage) -> None:
 
 
 def test_contents_are_kept_by_their_hash(storage: Storage) -> None:
-    storage.keep(b"earlier\n")
-    storage.keep(b"earlier\n")
+    store_blob(storage.workspace.history, b"earlier\n")
+    store_blob(storage.workspace.history, b"earlier\n")
     assert storage.content(digest(b"earlier\n")) == b"earlier\n"
     with pytest.raises(NotFound):
         storage.content(digest(b"never\n"))
@@ -131,24 +130,6 @@ def test_records_are_read_from_the_last_one_on(storage: Storage) -> None:
     records = storage.records()
     assert next(records) == rows[-1]
     assert list(records) == rows[-2::-1]
-
-
-def test_one_writer_at_a_time(storage: Storage) -> None:
-    seen: list[str] = []
-
-    def other() -> None:
-        try:
-            with storage.hold(0):
-                seen.append("in")
-        except Locked:
-            seen.append("out")
-
-    with storage.hold(), storage.hold():
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join()
-    other()
-    assert seen == ["out", "in"]
 
 
 def test_operations_are_numbered_and_an_undo_takes_back_the_latest(person: Person) -> None:

@@ -93,17 +93,12 @@ def _seconds(text: str, clock: Clock) -> float | None:
         return None
 
 
-class CountedRecall(NamedTuple):
-    at: int
-    via: str
-
-
 class CheckpointCounts(NamedTuple):
     """What is known of one family: the places under which it was counted so far, its entry, its recalls in recalls.jsonl."""
 
     keys: tuple[str, ...] = ()
     entry: Mapping[str, Any] | None = None
-    recalls: tuple[CountedRecall, ...] = ()
+    recalls: tuple[tuple[int, str], ...] = ()  # the second, and by which way
 
 
 def gather_counts(
@@ -116,7 +111,7 @@ def gather_counts(
     for number, family in enumerate(known):
         by_stem[clean(family.stem)].append(number)
     keys: list[list[str]] = [[] for _ in known]
-    recalled: list[list[CountedRecall]] = [[] for _ in known]
+    recalled: list[list[tuple[int, str]]] = [[] for _ in known]
 
     def family_of(place: str) -> list[int]:
         """Those that a place may belong to: the one that has a file there, else all of that name."""
@@ -137,7 +132,7 @@ def gather_counts(
         candidates = family_of(recall.path[len(shown) :]) if recall.path.startswith(shown) else []
         at = moment(recall.at, context.clock) if candidates else None
         if at is not None and at <= now:
-            recalled[candidates[0]].append(CountedRecall(int(at), recall.via))
+            recalled[candidates[0]].append((int(at), recall.via))
     counts: list[CheckpointCounts] = []
     for own, times in zip(keys, recalled, strict=True):
         entry = refcount.merged_count(entries[key] for key in own) if own else None
@@ -145,10 +140,10 @@ def gather_counts(
     return counts
 
 
-def fold_recalls(entry: Mapping[str, Any], recalls: Sequence[CountedRecall], clock: Clock) -> tuple[Count, bool]:
+def fold_recalls(entry: Mapping[str, Any], recalls: Sequence[tuple[int, str]], clock: Clock) -> tuple[Count, bool]:
     """The entry with the recalls that it did not know, and whether one of them lets it rise."""
-    after, added = refcount.with_recalls(entry, Counter(recall.at for recall in recalls), clock)
-    waiting = {recall.at for recall in recalls if recall.via != ROTATED}
+    after, added = refcount.with_recalls(entry, Counter(at for at, _ in recalls), clock)
+    waiting = {at for at, via in recalls if via != ROTATED}
     return after, any(at in waiting for at in added)
 
 

@@ -22,9 +22,9 @@ from nacre.errors import BadInput, NacreError, NotFound, PathEscape
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
-from nacre.vault.lock import TIMEOUT
+from nacre.vault.lock import TIMEOUT, lock
 from nacre.vault.merge import merge
-from nacre.vault.storage import Storage, is_daily
+from nacre.vault.storage import Storage, is_daily, store_blob
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
@@ -77,12 +77,6 @@ class History(NamedTuple):
     """Operations, oldest first."""
 
     operations: tuple[Recorded, ...]
-
-    def find(self, number: int) -> Recorded:
-        for operation in self.operations:
-            if operation.id == number:
-                return operation
-        raise no_operation(number)
 
 
 def no_operation(number: int) -> NotFound:
@@ -298,9 +292,9 @@ class Operation:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
         if not self.config.history.enabled:
             return
-        with self.storage.together():
+        with disk.folders_once():
             for content in contents:
-                self.storage.keep(content)
+                store_blob(self.workspace.history, content)
         if self.id is None:
             self.id = last_id(self.storage) + 1
         row: dict[str, Any] = {"id": self.id, "at": self.clock.now().isoformat(timespec="seconds")}
@@ -385,7 +379,7 @@ def operation(
         yield outer
         return
     storage = Storage(context.workspace)
-    with storage.hold(timeout):
+    with lock(context.workspace, timeout=timeout):
         _complete_torn_append(storage)
         begun = Operation(context, command, storage, undoes, number)
         _current[key] = begun

@@ -8,7 +8,6 @@ import contextlib
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 from nacre.errors import NotFound, raise_unless_absent
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.vault import disk, jsonl
-from nacre.vault.lock import TIMEOUT, lock
 
 _PRIVATE_FOLDER = 0o700
 _LARGEST_BLOB = 200_000_000  # bytes; more than any note, and little enough to hold
@@ -55,15 +53,6 @@ class Storage:
 
     def move(self, name: str, to: str) -> None:
         disk.rename(self._path(name), self._path(to))
-
-    def hold(self, timeout: float = TIMEOUT) -> AbstractContextManager[None]:
-        return lock(self.workspace, timeout=timeout)
-
-    def together(self) -> AbstractContextManager[None]:
-        return disk.folders_once()
-
-    def keep(self, data: bytes) -> None:
-        store_blob(self.workspace.history, data)
 
     def content(self, digest: str) -> bytes:
         return load_blob(self.workspace.history, digest)

@@ -179,14 +179,11 @@ class _Change:
         if any(same(entry.words, words) for entry in entries):
             return self.nothing(section, line)
         if (count := len(entries)) >= self.settings.max_entries:
-            if is_pending:
-                raise BadInput(
-                    f'There are {count} things pending, and that is the most. Finish some first: "nacre wal done 1".',
-                    f"待办已有 {count} 项，达到上限。请先完成一些：“nacre wal done 1”。",
-                )
+            things, things_chinese = ("things pending", "待办") if is_pending else ("blockers", "阻塞项")
+            command = "nacre wal done 1" if is_pending else "nacre wal blocker --clear 1"
             raise BadInput(
-                f'There are {count} blockers, and that is the most. Clear some first: "nacre wal blocker --clear 1".',
-                f"阻塞项已有 {count} 项，达到上限。请先解除一些：“nacre wal blocker --clear 1”。",
+                f'There are {count} {things}, and that is the most. Take some out first: "{command}".',
+                f"{things_chinese}已有 {count} 项，达到上限。请先移出一些：“{command}”。",
             )
         reason = say("still to be done", "待办") if is_pending else say("stands in the way", "阻碍进展")
         return self.edit(working.with_entry(self.dated(), section, line), section, line, "add", reason)

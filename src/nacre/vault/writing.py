@@ -312,7 +312,7 @@ class Batch:
         if not waiting:
             return
         record(self.op, [pending for _, pending in waiting])
-        with self.op.storage.together():
+        with disk.folders_once():
             for who, pending in waiting:
                 try:
                     if who not in self.failed:
