@@ -400,7 +400,6 @@ def _check_is_memory(lines: MemoryLines, path: str) -> None:
 
 
 def several_targets(text: str, targets: Sequence[Target]) -> BadInput:
-    """The error that lists what may be meant."""
     text = excerpt(text, QUOTED)
     listed = "".join(
         f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {excerpt(target.words, QUOTED)}"

@@ -264,7 +264,6 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
 
 
 def _summary(context: Context, family: Family, summarise: Summarise) -> bytes | NacreError:
-    """The summary of a checkpoint, or why none can be made."""
     data = checkpoint_bytes(context.workspace, family.lead)
     try:
         return (guarded(summarise(data.decode("utf-8-sig")), REDACT).rstrip("\n") + "\n").encode()
@@ -303,7 +302,6 @@ def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[list
 
 
 def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summaries) -> None:
-    """Ask for what one transition wants."""
     op, family = batch.op, turn.family
     if turn.after is None:
         for piece in family.pieces:

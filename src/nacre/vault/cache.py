@@ -27,8 +27,6 @@ LARGEST_VALUE, LARGEST_SESSION = 65_536, 1_048_576  # bytes
 
 
 class Value(NamedTuple):
-    """Something kept, and since when."""
-
     text: str
     at: dt.datetime
 

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from nacre.config.settings import Config
 from nacre.errors import BadInput, CannotWrite, NacreError, raise_unless_absent
-from nacre.i18n import say
 from nacre.model.context import Context
-from nacre.model.report import Problem
+from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, refcount
 from nacre.vault.files import LARGEST, TIERS
@@ -103,22 +102,23 @@ def survey_checkpoints(workspace: Workspace, config: Config) -> tuple[list[Check
     """Every checkpoint and summary, and what lies among them that Nacre leaves alone."""
     root = workspace.tiers(config.tiers.path)
     if not config.tiers.path and root.is_symlink() and disk.real(workspace.root) not in disk.real(root).parents:
-        reason = say("is a link that leads out of the workspace", "是指向工作区之外的链接")
-        return [], [_left_alone(workspace, root, reason)]
+        english, chinese = "is a link that leads out of the workspace", "是指向工作区之外的链接"
+        return [], [_left_alone(workspace, root, english, chinese)]
     checkpoints: list[Checkpoint] = []
     problems: list[Problem] = []
     for layer in TIERS:
         folder = root / layer
         if folder.is_symlink():  # two layers may be one folder then, or a layer the folder of the daily logs
-            reason = say("is a link, no layer of its own", "是链接，不是独立的层")
-            problems.append(_left_alone(workspace, folder, reason))
+            problems.append(_left_alone(workspace, folder, "is a link, no layer of its own", "是链接，不是独立的层"))
             continue
         for name, path in sorted(_markdown_files(str(folder))):
-            checkpoint = _checkpoint_at(layer, name, path)
-            if isinstance(checkpoint, Checkpoint):
+            if checkpoint := _checkpoint_at(layer, name, path):
                 checkpoints.append(checkpoint)
             else:
-                problems.append(_left_alone(workspace, Path(path), checkpoint))
+                size = LARGEST // 1_000_000
+                english = f"is a link, no file of at most {size} MB, or has a name that is no readable text"
+                chinese = f"是链接、不是 {size} MB 以内的普通文件，或文件名不是可读文本"
+                problems.append(_left_alone(workspace, Path(path), english, chinese))
     return checkpoints, problems
 
 
@@ -129,7 +129,7 @@ def checkpoints_named(workspace: Workspace, config: Config, name: str) -> list[C
     places = dict.fromkeys(place_of(layer, stem_of(name), summary=summary) for layer, summary in kinds)
     parts = ((place, place.partition("/")) for place in places)
     files = (_checkpoint_at(layer, below, os.path.join(root, place)) for place, (layer, _, below) in parts)
-    return [checkpoint for checkpoint in files if isinstance(checkpoint, Checkpoint)]
+    return [checkpoint for checkpoint in files if checkpoint]
 
 
 def _markdown_files(folder: str) -> Iterator[tuple[str, str]]:
@@ -142,25 +142,18 @@ def _markdown_files(folder: str) -> Iterator[tuple[str, str]]:
                 yield below + name, os.path.join(place, name)
 
 
-def _checkpoint_at(layer: str, name: str, path: str) -> Checkpoint | str:
-    """The checkpoint, or why this is none."""
-    if not can_be_named(name):  # neither history nor a terminal could name it
-        return say("has a name that is no readable text; rename it", "的文件名不是可读文本；请重命名")
+def _checkpoint_at(layer: str, name: str, path: str) -> Checkpoint | None:
+    """The checkpoint; None where Nacre leaves alone what stands there. Neither history nor a terminal can name everything."""
     with contextlib.suppress(OSError):
         about = os.lstat(path)
-        if stat.S_ISLNK(about.st_mode):
-            return say("is a link; put the real file in its place", "是链接；请换成真正的文件")
-        if stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
+        if can_be_named(name) and stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
             return Checkpoint(layer, name, Path(path), about.st_size, about.st_mtime_ns)
-    size = LARGEST // 1_000_000
-    return say(f"is no file of at most {size} MB; move it away", f"不是 {size} MB 以内的普通文件；请将其移走")
+    return None
 
 
-def _left_alone(workspace: Workspace, path: Path, reason: str) -> Problem:
+def _left_alone(workspace: Workspace, path: Path, english: str, chinese: str) -> Problem:
     shown = os.fsencode(workspace.relative(path)).decode("utf-8", "backslashreplace")
-    return Problem(
-        "left alone", say(f"{shown} {reason}; it stays where it is.", f"{shown} {reason}；保持原位。"), shown
-    )
+    return problem("left alone", f"{shown} {english}; it stays where it is.", f"{shown} {chinese}；保持原位。", shown)
 
 
 def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:

@@ -56,8 +56,6 @@ class Change(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """An operation as history tells it."""
-
     id: int
     at: str
     command: str

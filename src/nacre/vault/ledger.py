@@ -223,8 +223,6 @@ class Closed(NamedTuple):
 
 
 class ClosedEntries:
-    """What no longer holds at a day."""
-
     def __init__(self, today: str = "", states: LedgerStates | None = None) -> None:
         self.today, self._states = today, states
 
@@ -248,7 +246,6 @@ NONE_CLOSED = ClosedEntries()
 
 
 def load_closed(workspace: Workspace, today: str) -> ClosedEntries:
-    """What the ledger closed up to a day."""
     return ClosedEntries(today, LedgerStates(workspace))
 
 

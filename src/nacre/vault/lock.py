@@ -36,7 +36,6 @@ def lock(workspace: Workspace, *, timeout: float = TIMEOUT) -> Iterator[None]:
 
 @contextlib.contextmanager
 def hold(path: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
-    """Hold the lock of a lock file."""
     with disk.writing_to(path.parent):
         disk.make_folder(path.parent)
     key = (os.getpid(), threading.get_ident(), os.path.realpath(path))

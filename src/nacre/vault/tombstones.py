@@ -116,7 +116,6 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def load_tombstones(workspace: Workspace) -> Tombstones:
-    """The tombstones of a workspace."""
     states = ledger.LedgerStates(workspace)
     buried = {record.id for record in states.tombstones()}
     if not buried:

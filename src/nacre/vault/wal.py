@@ -56,7 +56,6 @@ class Edit(NamedTuple):
 
 
 def change(context: Context, action: str, *words: str, dry_run: bool = False) -> Edit:
-    """Plan a change and carry it out as one operation."""
     working.writable(context.workspace)
     if dry_run:
         return _Change(context).plan(action, *words)
@@ -97,6 +96,7 @@ class _Change:
                 return self.take_out(BLOCKERS if action == "clear" else PENDING, *words)
 
     def dated(self) -> Document:
+        """Each line of it stands where it stood."""
         return working.dated(self.state, self.now.date())
 
     def checked(self, text: str) -> str:
@@ -158,7 +158,7 @@ class _Change:
             return self.nothing(CONTEXT, line)
         doc = self.dated()
         if before:
-            entry, *others = [entry for entry in section_entries(doc, CONTEXT) if same(entry.key, key)]
+            entry, *others = before
             doc = working.without(doc, others)  # they stand below it
             marker = next(item.marker for item in doc.items if item.start == entry.start)
             made = document(doc.path, replace_lines(doc, entry.start, entry.end, [marker + line]))
@@ -205,10 +205,7 @@ class _Change:
                 f'"{which}" is not under “{title}”; there is: {there or "nothing"}.',
                 f"“{title}”下没有“{which}”；现有：{there or '无'}。",
             )
-        doc = self.dated()
-        starts = [nested.start for nested, _ in working.nested_entries(self.doc, section)]
-        again = working.nested_entries(doc, section)[starts.index(entry.start)][0]
-        return self.leave(working.without(doc, [again]), section, entry.words, action)
+        return self.leave(working.without(self.dated(), [entry]), section, entry.words, action)
 
     def leave(self, doc: Document, section: str, words: str, action: str) -> Edit:
         return self.edit(doc, section, words, action, say(*_ENDINGS[action][0]), [_ending(words, action)])

@@ -81,7 +81,6 @@ def check_limits(workspace: Workspace, path: Path, before: bytes | None, after: 
 
 
 def guarded(text: str, on_secret: OnSecret = REFUSE) -> str:
-    """The text as it may be written."""
     from nacre.guard import sanitise, secrets
 
     safe = sanitise.clean(text)
@@ -184,7 +183,6 @@ def write_recorded(op: Operation, path: Path, before: bytes | None, data: bytes)
 
 
 def remove_file(op: Operation, path: Path, *, read: str) -> None:
-    """Delete a file that is still what was read."""
     name = op.place(path)
     _make(op, Pending(name, expect(op.workspace, path, read)))
 
@@ -268,7 +266,6 @@ def _make(op: Operation, pending: Pending) -> None:
 
 
 def record(op: Operation, pending: Sequence[Pending]) -> None:
-    """Record what is about to be done."""
     changes = [change for each in pending for change in each.changes]
     op.record(changes, [data for each in pending for data in each.contents])
 
