@@ -11,7 +11,7 @@ from pathlib import Path
 from nacre.clock import monday
 from nacre.errors import NO_PERMISSION, BadInput, NacreError
 from nacre.i18n import say
-from nacre.model.report import Plan, Problem, Step
+from nacre.model.report import Problem, Step
 from nacre.text.stamps import real_day
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import IDENTITY, USER, TidyContext
@@ -213,7 +213,7 @@ def _read_journal(context: TidyContext, data: bytes) -> DistilPlan:
         journal = json.loads(data)
         return DistilPlan(
             edits=[
-                Edit(_longterm_path(context, row["path"]), row["read"], row["text"].encode(), Plan())
+                Edit(_longterm_path(context, row["path"]), row["read"], row["text"].encode())
                 for row in journal["files"]
             ],
             records=[record for row in journal["records"] if (record := ledger.record_from(row))],
