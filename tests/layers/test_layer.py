@@ -102,6 +102,6 @@ def test_folding_again_adds_nothing(before: list[int], asked: list[tuple[int, st
     once, _ = fold_recalls(entry, told, clock)
     assert fold_recalls(once, told, clock) == (once, False)
     assert once["total"] == len(once["timestamps"])
-    assert all(once["timestamps"].count(at) == max(before.count(at), sum(one.at == at for one in told)) for at in range(
+    assert all(once["timestamps"].count(at) == max(before.count(at), sum(second == at for second, _ in told)) for at in range(
         int(NOW.timestamp()) - 50, int(NOW.timestamp()) + 1
     ))  # fmt: skip

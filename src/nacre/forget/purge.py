@@ -133,7 +133,7 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
             texts.append(line)
     if stones and texts:
         texts += [line.whole for line in lines_of("", Path(), "note", data) if line.whole != line.words]
-        matches |= {text for text, same in zip(texts, stones.exactly(texts), strict=True) if same}
+        matches.update(filter(stones.known, texts))
     return {words for text in matches if (words := bare_words(text))}
 
 

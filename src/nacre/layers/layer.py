@@ -40,10 +40,6 @@ class CheckpointDate(NamedTuple):
     own: float
     by_file: bool = False
 
-    @property
-    def noted(self) -> int:
-        return int(self.own)
-
 
 def date_checkpoint(checkpoint: Checkpoint, entry: Mapping[str, Any] | None, clock: Clock) -> CheckpointDate:
     """The time of a checkpoint, by its head, its name, the `created` of its counts or its file; never later than now."""
@@ -78,19 +74,16 @@ def _written_time(text: str, clock: Clock) -> float | None:
     elif written := _WRITTEN.match(text):
         year, month, day, hour, minute, second, zone = written.groups()
         date = f"{year}-{int(month):02}-{int(day):02}"
-        at = _seconds(f"{date}T{int(hour):02}:{minute}:{second or '00'}{zone or ''}" if hour else date, clock)
-        if at is not None and not hour and date == clock.today().isoformat():
+        time = f"T{int(hour):02}:{minute}:{second or '00'}{zone or ''}" if hour else ""
+        try:
+            at = clock.parse(date + time).timestamp()
+        except (BadInput, ValueError, OverflowError):
+            return None
+        if not hour and date == clock.today().isoformat():
             at = min(at, now)
     else:
         return None
     return at if at is not None and 0 <= at <= now else None
-
-
-def _seconds(text: str, clock: Clock) -> float | None:
-    try:
-        return clock.parse(text).timestamp()
-    except (BadInput, ValueError, OverflowError):
-        return None
 
 
 class CheckpointCounts(NamedTuple):
@@ -188,7 +181,7 @@ def decide_layer(
 ) -> Placement:
     """Where a checkpoint of a layer belongs now. Age lets it sink; only a recall lets it rise."""
     now = clock.now().timestamp()
-    complete = refcount.complete_count(kept.entry or {}, dated.noted)
+    complete = refcount.complete_count(kept.entry or {}, int(dated.own))
     entry, recalled = fold_recalls(complete, kept.recalls, clock)
     moments = [at for at in refcount.moments(entry, clock) if at <= now]
     entry["7d"] = sum(now - refcount.WEEK < at for at in moments)

@@ -86,7 +86,7 @@ class Transition:
         entry = self.belongs.entry
         if self.summary_of:
             entry = {**entry, "summarized": True, SUMMARY_OF: self.summary_of[:_MARK]}
-        is_empty = self.kept.entry is None and entry == refcount.new_count(self.dated.noted)
+        is_empty = self.kept.entry is None and entry == refcount.new_count(int(self.dated.own))
         return {self.after.lead.place: None if is_empty and not self.dated.by_file else entry}
 
 

@@ -56,7 +56,7 @@ def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
 
 def _nominee(turn: Transition, context: Context) -> Nominee | None:
     kept, dated, clock = turn.kept, turn.dated, context.clock
-    stored = dict(kept.entry or refcount.new_count(dated.noted))
+    stored = dict(kept.entry or refcount.new_count(int(dated.own)))
     entry, _ = fold_recalls(stored, kept.recalls, clock)
     if entry.get("promoted"):
         return None

@@ -350,16 +350,11 @@ def restore(context: Context, name: str | None = None, *, dry_run: bool = False)
                 "还没有快照；“nacre wal snapshot”可保存一个。",
             )
         chosen = next((copy for copy in snapshots if name in (None, copy.name, copy.moment, copy.label)), None)
-        if not chosen:
+        data = disk.read_bytes(chosen.path) if chosen else None
+        if chosen is None or data is None:
             there = say(", ", "、").join(snapshot.label for snapshot in snapshots)
             raise NotFound(
                 f'There is no snapshot "{name}"; there are: {there}.', f"没有名为“{name}”的快照；现有：{there}。"
-            )
-        data = disk.read_bytes(chosen.path)
-        if data is None or len(data) > working.LARGEST:
-            shown = workspace.relative(chosen.path)
-            raise BadInput(
-                f"{shown} cannot be brought back: it is gone or too large.", f"无法恢复 {shown}：文件不存在或过大。"
             )
         target = working.writable(workspace)
         before = disk.read_bytes(target)
