@@ -49,6 +49,7 @@ class Change(NamedTuple):
     length: int | None = None
     bytes: str | None = None
     to: str | None = None
+    mode: int | None = None  # of a removed file, in the records of earlier versions
 
     def as_json(self) -> dict[str, Any]:
         values = self._asdict()
@@ -136,7 +137,7 @@ def _change(value: Any) -> Change | None:
     change = Change(**fields)
     names = (change.path, change.kind, "" if change.to is None else change.to)
     hashes = [digest for digest in (change.before, change.after, change.bytes) if digest is not None]
-    numbers = [number for number in (change.offset, change.length) if number is not None]
+    numbers = [number for number in (change.offset, change.length, change.mode) if number is not None]
     if (
         not all(isinstance(name, str) and can_be_named(name) for name in names)
         or not all(isinstance(digest, str) and re.fullmatch(_HASH, digest) for digest in hashes)
