@@ -33,11 +33,10 @@ def held(root: Path) -> list[str]:
 @pytest.fixture
 def busy(root: Path, memory: Memory) -> Memory:
     """A memory with a history: edits that kept the words, a backup, an index with vectors, a torn temporary file."""
-    doc = open_document(memory.workspace.longterm)
-    edit = longterm.plan_add(
-        memory.workspace, memory.workspace.longterm, doc, "The hedge is cut in autumn", type="TECH"
-    )
-    longterm.apply_edit(memory.opened, edit)
+    path = memory.workspace.longterm
+    doc = open_document(path)
+    data, _ = longterm.with_entry(memory.workspace, path, doc, "The hedge is cut in autumn", type="TECH")
+    longterm.apply_edit(memory.opened, longterm.Edit(path, doc.hash if doc else None, data))
     memory.remember(f"{FACT}, said once more")
     memory.forget("memory/2026-03-20.md:4", choose=take)
     undo(memory.opened)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.layers.helpers import NOW, Layers
 
 from nacre.clock import Clock
-from nacre.layers.layer import CountedRecall, fold_recalls
+from nacre.layers.layer import fold_recalls
 
 
 @pytest.fixture
@@ -97,11 +97,11 @@ seconds = st.integers(int(NOW.timestamp()) - 50, int(NOW.timestamp()))
 
 @given(before=st.lists(seconds), asked=st.lists(st.tuples(seconds, st.sampled_from(["get", "recall", "mcp"]))))
 def test_folding_again_adds_nothing(before: list[int], asked: list[tuple[int, str]]) -> None:
-    clock, told = Clock(dt.UTC, NOW), [CountedRecall(*one) for one in asked]
+    clock, told = Clock(dt.UTC, NOW), list(asked)
     entry = {"total": len(before), "timestamps": before}
     once, _ = fold_recalls(entry, told, clock)
     assert fold_recalls(once, told, clock) == (once, False)
     assert once["total"] == len(once["timestamps"])
-    assert all(once["timestamps"].count(at) == max(before.count(at), sum(one.at == at for one in told)) for at in range(
+    assert all(once["timestamps"].count(at) == max(before.count(at), sum(second == at for second, _ in told)) for at in range(
         int(NOW.timestamp()) - 50, int(NOW.timestamp()) + 1
     ))  # fmt: skip

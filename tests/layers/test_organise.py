@@ -477,9 +477,8 @@ def test_a_secret_does_not_reach_a_summary(layers: Layers) -> None:
 def test_a_name_that_looks_like_a_secret_does_not_stop_the_counting_of_others(layers: Layers) -> None:
     layers.put("hot/ghp_a8Kd03jfLq92hfYw71bXcZpR4tVn6mQs5uEo.md", age="20d")
     layers.put("hot/x.md", age="20d")
-    report = layers.organise()
+    layers.organise()
     assert list(layers.counts()) == ["forgotten/x.md"]
-    assert ["looks like a secret" in problem.message for problem in report.left] == [True]
 
 
 def test_a_file_that_changes_while_the_plan_is_carried_out_is_left_for_the_next_run(

@@ -13,7 +13,6 @@ from tests.tidy.nights import BACKUP, JEST, RULE, SAFETY, VITEST, Nights, action
 
 from nacre.errors import ChangedOutside
 from nacre.model.context import Context
-from nacre.model.report import Plan
 from nacre.tidy import apply, distil
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.run import run_tidy
@@ -293,7 +292,7 @@ def losing(nights: Nights, count: int) -> DistilPlan:
     doc = open_document(path)
     assert doc is not None
     data = "".join(doc.lines[:-count]).encode()
-    return DistilPlan(edits=(Edit(path, doc.hash, data, Plan()),))
+    return DistilPlan(edits=(Edit(path, doc.hash, data),))
 
 
 @pytest.mark.parametrize(("entries", "lost", "refused"), [(8, 2, False), (8, 3, True), (3, 1, False), (4, 2, True)])

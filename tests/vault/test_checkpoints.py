@@ -19,14 +19,16 @@ from nacre.vault.checkpoints import (
     Checkpoint,
     Family,
     LayerPlaces,
-    apply_move,
+    checkpoint_bytes,
     families,
     list_checkpoints,
     place_of,
     survey_checkpoints,
 )
+from nacre.vault.disk import digest
 from nacre.vault.history import operation, read_history
 from nacre.vault.undo import undo
+from nacre.vault.writing import move_file
 
 CONFIG = Config()
 
@@ -106,14 +108,14 @@ def test_of_two_summaries_the_other_stands_for_itself() -> None:
 def test_nothing_is_moved_over_what_came_meanwhile(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "hot/x.md")
     (family,) = families(list_checkpoints(workspace, CONFIG))
-    _, (move,) = LayerPlaces(workspace, CONFIG).place(family, "warm")
+    _, ((piece, to),) = LayerPlaces(workspace, CONFIG).place(family, "warm")
     put(workspace, "warm/x.md", text="# another\n")
     with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
-        apply_move(op, move)
+        move_file(op, piece.path, to, read=digest(checkpoint_bytes(workspace, piece)))
     (workspace.tiers(None) / "warm/x.md").unlink()
     os.utime(workspace.tiers(None) / "hot/x.md", (1, 1))
     with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
-        apply_move(op, move)
+        move_file(op, piece.path, to, read=digest(checkpoint_bytes(workspace, piece)))
     assert places(workspace) == ["hot/x.md"]
 
 

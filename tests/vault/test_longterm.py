@@ -9,14 +9,16 @@ from nacre.config.settings import Config, MemorySettings
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, SecretRefused
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault.longterm import apply_edit, plan_add, project_template, section_for, template
+from nacre.vault.disk import digest
+from nacre.vault.longterm import Edit, apply_edit, project_template, section_for, template, with_entry
 from nacre.vault.markdown import document, open_document
 
 
-def add(workspace: Workspace, clock: Clock, text: str, type: str = "PREF") -> int | None:  # noqa: A002
-    edit = plan_add(workspace, workspace.longterm, open_document(workspace.longterm), text, type=type)
-    apply_edit(Context(workspace, Config(), clock), edit)
-    return edit.line
+def add(workspace: Workspace, clock: Clock, text: str, type: str = "PREF") -> int:  # noqa: A002
+    doc = open_document(workspace.longterm)
+    data, _ = with_entry(workspace, workspace.longterm, doc, text, type=type)
+    apply_edit(Context(workspace, Config(), clock), Edit(workspace.longterm, doc.hash if doc else None, data))
+    return next(item.start for item in document(workspace.longterm, data).items if text in item.words)
 
 
 def test_the_template_is_the_documented_one() -> None:
@@ -93,36 +95,38 @@ def test_the_day_is_backed_up_before_it_changes(workspace: Workspace, clock: Clo
 
 def test_a_projects_backup_does_not_clash_with_the_global_one(workspace: Workspace, clock: Clock) -> None:
     path = workspace.project("Shop")
-    edit = plan_add(workspace, path, None, "a", type="PREF", start=project_template("shop", "/p"))
-    apply_edit(Context(workspace, Config(), clock), edit)
-    apply_edit(Context(workspace, Config(), clock), plan_add(workspace, path, open_document(path), "b", type="PREF"))
+    context = Context(workspace, Config(), clock)
+    first, _ = with_entry(workspace, path, None, "a", type="PREF", start=project_template("shop", "/p"))
+    apply_edit(context, Edit(path, None, first))
+    second, _ = with_entry(workspace, path, document(path, first), "b", type="PREF")
+    apply_edit(context, Edit(path, digest(first), second))
     assert [one.name for one in workspace.archive.iterdir()] == ["shop.MEMORY.md.bak-2026-02-10"]
 
 
 def test_a_full_file_takes_nothing(workspace: Workspace) -> None:
     doc = document(workspace.longterm, b"## User Preferences\n" + b"- x\n" * 79)
     with pytest.raises(MemoryFull):
-        plan_add(workspace, workspace.longterm, doc, "more", type="PREF")
+        with_entry(workspace, workspace.longterm, doc, "more", type="PREF")
     small = MemorySettings(max_bytes=300)
     with pytest.raises(MemoryFull):
-        plan_add(workspace, workspace.longterm, None, "x" * 50, type="PREF", settings=small)
+        with_entry(workspace, workspace.longterm, None, "x" * 50, type="PREF", settings=small)
 
 
 def test_planning_touches_nothing_and_a_stale_plan_is_refused(workspace: Workspace, clock: Clock) -> None:
-    edit = plan_add(workspace, workspace.longterm, None, "Use pnpm", type="PREF")
+    data, _ = with_entry(workspace, workspace.longterm, None, "Use pnpm", type="PREF")
     assert not workspace.longterm.exists()
     workspace.longterm.write_text("theirs\n")
     with pytest.raises(ChangedOutside):
-        apply_edit(Context(workspace, Config(), clock), edit)
+        apply_edit(Context(workspace, Config(), clock), Edit(workspace.longterm, None, data))
     assert workspace.longterm.read_text() == "theirs\n"
     assert not workspace.archive.exists()
 
 
 def test_secrets_and_nothing_are_not_planned(workspace: Workspace) -> None:
     with pytest.raises(SecretRefused):
-        plan_add(workspace, workspace.longterm, None, "key AKIA" + "Z7QXNT3MPLR5VWKD", type="TECH")
+        with_entry(workspace, workspace.longterm, None, "key AKIA" + "Z7QXNT3MPLR5VWKD", type="TECH")
     with pytest.raises(BadInput):
-        plan_add(workspace, workspace.longterm, None, " \n", type="TECH")
+        with_entry(workspace, workspace.longterm, None, " \n", type="TECH")
 
 
 def test_an_old_secret_of_the_users_does_not_block_the_backup(workspace: Workspace, clock: Clock) -> None:

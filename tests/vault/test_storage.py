@@ -1,30 +1,33 @@
-"""What every storage of memory does, on disk and in a dictionary: the strings themselves, and operations on them."""
+"""The files of a workspace as named byte strings, and operations on them."""
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
-from tests.storage import Dictionary
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.errors import BadInput, ChangedOutside, Locked, NotFound
+from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault.disk import digest
 from nacre.vault.history import DONE, NOT_CARRIED_OUT, REWRITE, UNDONE, Change, latest, operation
-from nacre.vault.storage import Disk, Storage
+from nacre.vault.storage import Storage, store_blob
 from nacre.vault.undo import UndoPlan, plan_undo, undo
 from nacre.vault.writing import Batch, append, move_file, remove_file, rewrite
 
 LOG = "memory/2026-02-10.md"
 
 
-@pytest.fixture(params=["disk", "dictionary"])
-def storage(request: pytest.FixtureRequest, workspace: Workspace) -> Storage:
-    return Disk(workspace) if request.param == "disk" else Dictionary()
+@pytest.fixture
+def storage(workspace: Workspace) -> Storage:
+    return Storage(workspace)
+
+
+def memory_names(storage: Storage) -> list[str]:
+    root = storage.workspace.root
+    return sorted(path.relative_to(root).as_posix() for path in (root / "memory").rglob("*") if path.is_file())
 
 
 class Person:
@@ -39,23 +42,23 @@ class Person:
 
     def write(self, name: str, data: bytes) -> None:
         before = self.storage.read(name)
-        with operation(self.context, "write", storage=self.storage) as op:
+        with operation(self.context, "write") as op:
             rewrite(op, self.path(name), data, read=None if before is None else digest(before))
 
     def note(self, text: str, name: str = LOG) -> None:
-        with operation(self.context, "note", storage=self.storage) as op:
+        with operation(self.context, "note") as op:
             append(op, self.path(name), text)
 
     def move(self, name: str, to: str) -> None:
-        with operation(self.context, "move", storage=self.storage) as op:
+        with operation(self.context, "move") as op:
             move_file(op, self.path(name), self.path(to), read=digest(self.storage.read(name) or b""))
 
     def remove(self, name: str) -> None:
-        with operation(self.context, "remove", storage=self.storage) as op:
+        with operation(self.context, "remove") as op:
             remove_file(op, self.path(name), read=digest(self.storage.read(name) or b""))
 
     def undo(self, number: int | None = None, last: int = 1) -> UndoPlan:
-        return undo(self.context, number, last=last, storage=self.storage)
+        return undo(self.context, number, last=last)
 
     def states(self) -> list[tuple[int, str, str]]:
         return [(done.id, done.command, done.state) for done in latest(self.storage)][::-1]
@@ -66,15 +69,14 @@ def person(workspace: Workspace, clock: Clock, storage: Storage) -> Person:
     return Person(workspace, clock, storage)
 
 
-def test_what_is_written_is_read_and_listed(storage: Storage) -> None:
+def test_what_is_written_is_read(storage: Storage) -> None:
     assert storage.read("memory/a.md") is None
     assert storage.replace("memory/b/c.md", b"c\n", None)
     assert storage.replace("memory/a.md", b"a\n", None)
     assert storage.replace("USER.md", b"u\n", None)
     assert storage.replace(".hidden/x.md", b"x\n", None)
     assert storage.read("memory/a.md") == b"a\n"
-    assert storage.names("memory") == ["memory/a.md", "memory/b/c.md"]
-    assert storage.names("nowhere") == []
+    assert memory_names(storage) == ["memory/a.md", "memory/b/c.md"]
     assert storage.exists("USER.md")
     assert not storage.exists("memory/none.md")
 
@@ -109,13 +111,13 @@ def test_what_others_appended_to_a_daily_log_stays_at_its_end(storage: Storage) 
 def test_moving_gives_another_name(storage: Storage) -> None:
     storage.replace("memory/a.md", b"a\n", None)
     storage.move("memory/a.md", "memory/archive/2026/a.md")
-    assert storage.names("memory") == ["memory/archive/2026/a.md"]
+    assert memory_names(storage) == ["memory/archive/2026/a.md"]
     assert storage.read("memory/archive/2026/a.md") == b"a\n"
 
 
 def test_contents_are_kept_by_their_hash(storage: Storage) -> None:
-    storage.keep(b"earlier\n")
-    storage.keep(b"earlier\n")
+    store_blob(storage.workspace.history, b"earlier\n")
+    store_blob(storage.workspace.history, b"earlier\n")
     assert storage.content(digest(b"earlier\n")) == b"earlier\n"
     with pytest.raises(NotFound):
         storage.content(digest(b"never\n"))
@@ -128,24 +130,6 @@ def test_records_are_read_from_the_last_one_on(storage: Storage) -> None:
     records = storage.records()
     assert next(records) == rows[-1]
     assert list(records) == rows[-2::-1]
-
-
-def test_one_writer_at_a_time(storage: Storage) -> None:
-    seen: list[str] = []
-
-    def other() -> None:
-        try:
-            with storage.hold(0):
-                seen.append("in")
-        except Locked:
-            seen.append("out")
-
-    with storage.hold(), storage.hold():
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join()
-    other()
-    assert seen == ["out", "in"]
 
 
 def test_operations_are_numbered_and_an_undo_takes_back_the_latest(person: Person) -> None:
@@ -189,11 +173,11 @@ def test_moved_and_removed_strings_come_back(person: Person) -> None:
     person.write("memory/a.md", b"a\n")
     person.move("memory/a.md", "memory/archive/a.md")
     person.remove("memory/archive/a.md")
-    assert person.storage.names("memory") == []
+    assert memory_names(person.storage) == []
     person.undo()
-    assert person.storage.names("memory") == ["memory/archive/a.md"]
+    assert memory_names(person.storage) == ["memory/archive/a.md"]
     person.undo()
-    assert person.storage.names("memory") == ["memory/a.md"]
+    assert memory_names(person.storage) == ["memory/a.md"]
     assert person.storage.read("memory/a.md") == b"a\n"
 
 
@@ -201,19 +185,19 @@ def test_a_batch_is_one_operation_and_one_that_changed_does_not_stop_the_others(
     names = [f"memory/{number}.md" for number in range(3)]
     for name in names:
         person.storage.replace(name, name.encode(), None)
-    with operation(person.context, "organise", storage=person.storage) as op:
+    with operation(person.context, "organise") as op:
         batch = Batch(op)
         for who, name in enumerate(names):
             to = person.path(name.replace("memory/", "memory/archive/"))
-            batch.move(who, person.path(name), to, read=digest(name.encode()))
-        batch.write(3, person.path("new.md"), b"new\n", read=None)
-        batch.remove(4, person.path("none.md"), read=digest(b""))
+            batch.add(who, person.path(name), to=to, read=digest(name.encode()))
+        batch.add(3, person.path("new.md"), data=b"new\n", read=None)
+        batch.add(4, person.path("none.md"), read=digest(b""))
         person.storage.append("memory/1.md", b"theirs\n")
         batch.carry_out()
     assert sorted(batch.failed) == [1, 4]
-    assert person.storage.names("memory") == ["memory/1.md", "memory/archive/0.md", "memory/archive/2.md"]
+    assert memory_names(person.storage) == ["memory/1.md", "memory/archive/0.md", "memory/archive/2.md"]
     person.undo()
-    assert person.storage.names("memory") == names
+    assert memory_names(person.storage) == names
     assert not person.storage.exists("new.md")
 
 
@@ -222,7 +206,7 @@ def test_what_was_recorded_but_never_made_is_nothing_to_undo(person: Person) -> 
     change = Change("USER.md", REWRITE, digest(b"one\n"), digest(b"two\n"))
 
     def interrupted() -> None:
-        with operation(person.context, "edit", storage=person.storage) as op:
+        with operation(person.context, "edit") as op:
             op.record([change], [b"one\n", b"two\n"])
             raise KeyboardInterrupt
 
@@ -234,6 +218,6 @@ def test_what_was_recorded_but_never_made_is_nothing_to_undo(person: Person) -> 
 
 def test_nothing_is_planned_where_history_is_off_or_nothing_was_done(person: Person) -> None:
     with pytest.raises(NotFound, match="nothing to undo"):
-        plan_undo(person.context, storage=person.storage)
+        plan_undo(person.context)
     with pytest.raises(BadInput):
-        plan_undo(person.context, last=0, storage=person.storage)
+        plan_undo(person.context, last=0)

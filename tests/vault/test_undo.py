@@ -93,13 +93,13 @@ def test_undo_walks_back_and_can_itself_be_undone(workspace: Workspace, clock: C
 
 
 def test_a_group_is_undone_as_one(workspace: Workspace, clock: Clock) -> None:
-    longterm.apply_edit(
-        Context(workspace, Config(), clock), longterm.plan_add(workspace, workspace.longterm, None, "a", type="PREF")
-    )
+    path = workspace.longterm
+    first, _ = longterm.with_entry(workspace, path, None, "a", type="PREF")
+    longterm.apply_edit(Context(workspace, Config(), clock), longterm.Edit(path, None, first))
     before = workspace.longterm.read_bytes()
     with operation(Context(workspace, Config(), clock), "tidy") as op:
-        edit = longterm.plan_add(workspace, workspace.longterm, open_document(workspace.longterm), "b", type="PREF")
-        longterm.apply_edit(Context(workspace, Config(), clock), edit)
+        data, _ = longterm.with_entry(workspace, path, open_document(path), "b", type="PREF")
+        longterm.apply_edit(Context(workspace, Config(), clock), longterm.Edit(path, disk.digest(before), data))
         ledger.write_records(op, ledger.Record("x", "t", "admitted", "b"))
         append_note(Context(workspace, Config(), clock), "tidied")
     undo(Context(workspace, Config(), clock))

@@ -168,7 +168,7 @@ def test_a_file_moved_and_then_edited_is_moved_back_as_one_and_forth_again(works
     assert (workspace.memory / "a.md").read_bytes() == b"# a.md\n"
     assert (workspace.memory / "a.md").stat().st_mode & 0o777 == 0o640
     assert not moved.exists()
-    assert [change.kind for change in read_history(workspace).find(3).changes] == [MOVE, REWRITE]
+    assert [change.kind for change in read_history(workspace).operations[2].changes] == [MOVE, REWRITE]
     undo(Context(workspace, Config(), clock), number=3)
     assert moved.read_bytes() == b"# less\n"
     assert not (workspace.memory / "a.md").exists()
@@ -191,7 +191,7 @@ def test_a_move_that_was_recorded_but_not_made_is_not_taken_back(
         batch = Batch(op)
         for who, name in enumerate(("a.md", "b.md")):
             path: Path = workspace.memory / name
-            batch.move(who, path, workspace.archive / name, read=disk.digest(path.read_bytes()))
+            batch.add(who, path, to=workspace.archive / name, read=disk.digest(path.read_bytes()))
         before_the_first(monkeypatch, "rename", (workspace.memory / "b.md").unlink)
         batch.carry_out()
     assert list(batch.failed) == [1]

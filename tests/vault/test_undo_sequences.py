@@ -168,7 +168,8 @@ def test_every_operation_and_every_undo_is_taken_back_to_the_byte(
     for command, which in steps:
         user.do(command, which)
     for one in reversed(read_history(user.desk.workspace).operations[1:]):
-        if read_history(user.desk.workspace).find(one.id).state == NOT_CARRIED_OUT:
+        now = {done.id: done.state for done in read_history(user.desk.workspace).operations}
+        if now[one.id] == NOT_CARRIED_OUT:
             continue
         user.undo(one.id)
         if (before := user.before.get(one.id)) is not None:

@@ -181,9 +181,9 @@ def test_what_is_pending_or_blocks_is_never_pushed_out(workspace: Workspace) -> 
         desk.pending(f"item {number}")
         desk.blocker(f"wall {number}")
     before = state(workspace)
-    with pytest.raises(BadInput, match="Finish some first"):
+    with pytest.raises(BadInput, match="Take some out first"):
         desk.pending("one more")
-    with pytest.raises(BadInput, match="Clear some first"):
+    with pytest.raises(BadInput, match="Take some out first"):
         desk.blocker("one more")
     assert state(workspace) == before
 

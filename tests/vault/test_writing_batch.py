@@ -36,10 +36,10 @@ def test_all_are_made_under_one_record_and_undone_as_one(workspace: Workspace, c
     before = tree(workspace)
     with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
-        batch.move(0, a, workspace.root / "b/a.md", read=read)
-        batch.remove(1, b, read=other)
-        batch.write(2, workspace.root / "c.md", b"c\n", read=None)
-        batch.write(3, workspace.root / "d.md", b"d\n", read=None)
+        batch.add(0, a, to=workspace.root / "b/a.md", read=read)
+        batch.add(1, b, read=other)
+        batch.add(2, workspace.root / "c.md", data=b"c\n", read=None)
+        batch.add(3, workspace.root / "d.md", data=b"d\n", read=None)
         assert tree(workspace) == before
         batch.carry_out()
     assert tree(workspace) == {"b/a.md": "a\n", "c.md": "c\n", "d.md": "d\n"}
@@ -53,9 +53,9 @@ def test_one_that_is_no_longer_what_was_read_does_not_stop_the_others(workspace:
     b, other = file(workspace, "b.md")
     with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
-        batch.remove(0, a, read=other.replace("0", "1"))
-        batch.move(0, a, workspace.root / "never.md", read=read)
-        batch.move(1, b, workspace.root / "c.md", read=other)
+        batch.add(0, a, read=other.replace("0", "1"))
+        batch.add(0, a, to=workspace.root / "never.md", read=read)
+        batch.add(1, b, to=workspace.root / "c.md", read=other)
         batch.carry_out()
     assert list(batch.failed) == [0]
     assert tree(workspace) == {"a.md": "x\n", "c.md": "x\n"}
@@ -68,8 +68,8 @@ def test_a_file_that_goes_where_another_has_just_left_waits_for_it(workspace: Wo
     b, other = file(workspace, "b.md", "b\n")
     with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
-        batch.move(0, b, workspace.root / "c.md", read=other)
-        batch.move(1, a, b, read=read)
+        batch.add(0, b, to=workspace.root / "c.md", read=other)
+        batch.add(1, a, to=b, read=read)
         batch.carry_out()
     assert tree(workspace) == {"b.md": "a\n", "c.md": "b\n"}
     undo(Context(workspace, Config(), clock))
@@ -83,8 +83,8 @@ def test_nothing_is_written_over_that_comes_after_the_check(
     b, other = file(workspace, "b.md")
     with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
-        batch.move(0, a, workspace.root / "to.md", read=read)
-        batch.remove(1, b, read=other)
+        batch.add(0, a, to=workspace.root / "to.md", read=read)
+        batch.add(1, b, read=other)
         record = op.record
 
         def recorded(*given: object) -> None:
@@ -105,7 +105,7 @@ def test_nothing_leads_out_of_the_workspace(workspace: Workspace, clock: Clock) 
     (workspace.root / "link").symlink_to(outside)
     with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
-        batch.move(0, a, workspace.root / "link/a.md", read=read)
+        batch.add(0, a, to=workspace.root / "link/a.md", read=read)
         batch.carry_out()
     assert isinstance(batch.failed[0], PathEscape)
     assert not os.listdir(outside)

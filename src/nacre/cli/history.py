@@ -96,8 +96,8 @@ def _confirm_last(memory: Memory, last: int) -> None:
     count = len(planned.undoes)
     if count < 2 or planned.resumes is not None:
         return
-    past = memory.history()
-    for operation in map(past.find, planned.undoes):
+    past = {operation.id: operation for operation in memory.history().operations}
+    for operation in (past[number] for number in planned.undoes):
         ui.note(f"{operation.id}  {operation.at[:19]}  {operation.command}")
     ui.confirm(f"Undo these {count} operations?", f"撤销以上 {count} 个操作吗？", default=False)
     if memory.undo(last=last, dry_run=True).undoes != planned.undoes:

@@ -321,7 +321,6 @@ def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
             instead = {item.line.start: item.instead for item in removals if item.instead is not None}
             after = without_lines(data, [item.line for item in removals], instead)
             write_memory(op, removals[0].line.full, data, after)
-    LedgerStates(context.workspace)  # read again now, so that no agent has to wait for it
 
 
 def _bury(op: Operation, plan: ForgetPlan) -> None:

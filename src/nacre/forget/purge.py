@@ -133,7 +133,7 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
             texts.append(line)
     if stones and texts:
         texts += [line.whole for line in lines_of("", Path(), "note", data) if line.whole != line.words]
-        matches |= {text for text, same in zip(texts, stones.exactly(texts), strict=True) if same}
+        matches.update(filter(stones.known, texts))
     return {words for text in matches if (words := bare_words(text))}
 
 
@@ -303,7 +303,6 @@ class Words:
                         (self._inside if _says_enough(form) else self._lines).setdefault(form, []).append(phrase)
 
     def found(self, data: bytes) -> list[str]:
-        """Which of the words stand in the bytes."""
         text = data.decode("utf-8", "replace")
         found: list[str] = []
         for squeezed in {_squeezed(text), _squeezed(unmarked(text))}:
@@ -362,7 +361,6 @@ def files_below(root: Path, skipped: Collection[str] = ()) -> Iterator[Path]:
 
 
 def traces_in(path: Path, words: Words) -> list[Trace]:
-    """The words that stand in one file."""
     traces: dict[str, Trace] = {}
     try:
         if path.stat().st_size > LARGEST:

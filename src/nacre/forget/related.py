@@ -22,9 +22,7 @@ class Fact:
     normal: Mapping[str, str]  # its wordings, as tombstones know them, with the same reasons
     beside: Mapping[str, str] = field(default_factory=dict)  # ids and marks that are only akin to it
     named: MemoryLine | None = None  # the line that the user pointed at
-    origins: frozenset[tuple[str, str]] = (
-        frozenset()
-    )  # days and marks of the bullets that the ledger says it was made of
+    origins: frozenset[tuple[str, str]] = frozenset()  # days and marks of the bullets that it was made of
     entries: frozenset[str] = frozenset()  # ids of the entries that were made of the named line, by the ledger
 
     def reason(self, line: MemoryLine) -> str | None:

@@ -400,16 +400,13 @@ def _check_is_memory(lines: MemoryLines, path: str) -> None:
 
 
 def several_targets(text: str, targets: Sequence[Target]) -> BadInput:
-    """The error that lists what may be meant."""
     text = excerpt(text, QUOTED)
     listed = "".join(
         f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {excerpt(target.words, QUOTED)}"
         for target in targets
     )
-    if len(targets) == 1:
-        meaning, of_which = "this; name it", "以下内容；请用 id 或原文指定"
-    else:
-        meaning, of_which = f"{len(targets)} things; name one", f" {len(targets)} 项内容；请用 id 或原文指定其中一项"
+    things = "1 thing" if len(targets) == 1 else f"{len(targets)} things"
     return BadInput(
-        f'"{text}" may mean {meaning} by its id or its words:{listed}', f"“{text}”可能指{of_which}：{listed}"
+        f'"{text}" may mean {things}; name one by its id or its words:{listed}',
+        f"“{text}”可能指 {len(targets)} 项内容；请用 id 或原文指定其中一项：{listed}",
     )

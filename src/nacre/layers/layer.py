@@ -40,10 +40,6 @@ class CheckpointDate(NamedTuple):
     own: float
     by_file: bool = False
 
-    @property
-    def noted(self) -> int:
-        return int(self.own)
-
 
 def date_checkpoint(checkpoint: Checkpoint, entry: Mapping[str, Any] | None, clock: Clock) -> CheckpointDate:
     """The time of a checkpoint, by its head, its name, the `created` of its counts or its file; never later than now."""
@@ -78,24 +74,16 @@ def _written_time(text: str, clock: Clock) -> float | None:
     elif written := _WRITTEN.match(text):
         year, month, day, hour, minute, second, zone = written.groups()
         date = f"{year}-{int(month):02}-{int(day):02}"
-        at = _seconds(f"{date}T{int(hour):02}:{minute}:{second or '00'}{zone or ''}" if hour else date, clock)
-        if at is not None and not hour and date == clock.today().isoformat():
+        time = f"T{int(hour):02}:{minute}:{second or '00'}{zone or ''}" if hour else ""
+        try:
+            at = clock.parse(date + time).timestamp()
+        except (BadInput, ValueError, OverflowError):
+            return None
+        if not hour and date == clock.today().isoformat():
             at = min(at, now)
     else:
         return None
     return at if at is not None and 0 <= at <= now else None
-
-
-def _seconds(text: str, clock: Clock) -> float | None:
-    try:
-        return clock.parse(text).timestamp()
-    except (BadInput, ValueError, OverflowError):
-        return None
-
-
-class CountedRecall(NamedTuple):
-    at: int
-    via: str
 
 
 class CheckpointCounts(NamedTuple):
@@ -103,7 +91,7 @@ class CheckpointCounts(NamedTuple):
 
     keys: tuple[str, ...] = ()
     entry: Mapping[str, Any] | None = None
-    recalls: tuple[CountedRecall, ...] = ()
+    recalls: tuple[tuple[int, str], ...] = ()  # the second, and by which way
 
 
 def gather_counts(
@@ -116,7 +104,7 @@ def gather_counts(
     for number, family in enumerate(known):
         by_stem[clean(family.stem)].append(number)
     keys: list[list[str]] = [[] for _ in known]
-    recalled: list[list[CountedRecall]] = [[] for _ in known]
+    recalled: list[list[tuple[int, str]]] = [[] for _ in known]
 
     def family_of(place: str) -> list[int]:
         """Those that a place may belong to: the one that has a file there, else all of that name."""
@@ -137,7 +125,7 @@ def gather_counts(
         candidates = family_of(recall.path[len(shown) :]) if recall.path.startswith(shown) else []
         at = moment(recall.at, context.clock) if candidates else None
         if at is not None and at <= now:
-            recalled[candidates[0]].append(CountedRecall(int(at), recall.via))
+            recalled[candidates[0]].append((int(at), recall.via))
     counts: list[CheckpointCounts] = []
     for own, times in zip(keys, recalled, strict=True):
         entry = refcount.merged_count(entries[key] for key in own) if own else None
@@ -145,10 +133,10 @@ def gather_counts(
     return counts
 
 
-def fold_recalls(entry: Mapping[str, Any], recalls: Sequence[CountedRecall], clock: Clock) -> tuple[Count, bool]:
+def fold_recalls(entry: Mapping[str, Any], recalls: Sequence[tuple[int, str]], clock: Clock) -> tuple[Count, bool]:
     """The entry with the recalls that it did not know, and whether one of them lets it rise."""
-    after, added = refcount.with_recalls(entry, Counter(recall.at for recall in recalls), clock)
-    waiting = {recall.at for recall in recalls if recall.via != ROTATED}
+    after, added = refcount.with_recalls(entry, Counter(at for at, _ in recalls), clock)
+    waiting = {at for at, via in recalls if via != ROTATED}
     return after, any(at in waiting for at in added)
 
 
@@ -193,7 +181,7 @@ def decide_layer(
 ) -> Placement:
     """Where a checkpoint of a layer belongs now. Age lets it sink; only a recall lets it rise."""
     now = clock.now().timestamp()
-    complete = refcount.complete_count(kept.entry or {}, dated.noted)
+    complete = refcount.complete_count(kept.entry or {}, int(dated.own))
     entry, recalled = fold_recalls(complete, kept.recalls, clock)
     moments = [at for at in refcount.moments(entry, clock) if at <= now]
     entry["7d"] = sum(now - refcount.WEEK < at for at in moments)

@@ -35,8 +35,8 @@ from nacre.vault.checkpoints import (
     WARM,
     Checkpoint,
     Family,
-    FileMove,
     LayerPlaces,
+    Moves,
     bring_back,
     checkpoint_bytes,
     families,
@@ -76,7 +76,7 @@ class Transition:
     belongs: Placement
     summary_of: str = ""  # the hash of the text that a summary is to be made of
     after: Family | None = None
-    moves: tuple[FileMove, ...] = ()
+    moves: Moves = ()
     steps: tuple[Step, ...] = ()
 
     def counted(self) -> dict[str, Mapping[str, Any] | None]:
@@ -86,7 +86,7 @@ class Transition:
         entry = self.belongs.entry
         if self.summary_of:
             entry = {**entry, "summarized": True, SUMMARY_OF: self.summary_of[:_MARK]}
-        is_empty = self.kept.entry is None and entry == refcount.new_count(self.dated.noted)
+        is_empty = self.kept.entry is None and entry == refcount.new_count(int(self.dated.own))
         return {self.after.lead.place: None if is_empty and not self.dated.by_file else entry}
 
 
@@ -195,7 +195,7 @@ def _placed(context: Context, turns: Iterable[Transition], problems: list[Proble
             summary = shown(places.root / place_of(GIST, after.stem, summary=True))
             steps.append(Step(SUMMARISE, shown(family.original.path), reason, summary))
         action = MOVE if belongs.action == STAY else belongs.action
-        steps += [Step(action, shown(move.piece.path), belongs.reason, shown(move.to)) for move in moves]
+        steps += [Step(action, shown(piece.path), belongs.reason, shown(to)) for piece, to in moves]
         yield replace(turn, steps=tuple(steps), after=after, moves=moves)
 
 
@@ -264,7 +264,6 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
 
 
 def _summary(context: Context, family: Family, summarise: Summarise) -> bytes | NacreError:
-    """The summary of a checkpoint, or why none can be made."""
     data = checkpoint_bytes(context.workspace, family.lead)
     try:
         return (guarded(summarise(data.decode("utf-8-sig")), REDACT).rstrip("\n") + "\n").encode()
@@ -295,29 +294,18 @@ def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[list
             batch.failed[at] = error
     batch.carry_out()
     left = {at: str(error) for at, error in batch.failed.items()}
-    # One name that looks like a secret must not keep the counts of all from being written.
-    names = {at: refcount.checkpoint_name(place) for at, turn in enumerate(made.turns) for place in turn.counted()}
-    suspects = refcount.suspects([name for at, name in names.items() if not made.turns[at].kept.keys])
-    for at, name in names.items():
-        if name in suspects and at not in left:
-            shown = op.workspace.relative(made.turns[at].family.lead.path)
-            left[at] = say(
-                f"The name of {shown} looks like a secret, so its recalls are not counted; rename it.",
-                f"{shown} 的文件名像是敏感信息，因此不计其调用次数；请重命名。",
-            )
     entries = made.entries(turn for at, turn in enumerate(made.turns) if at not in left)
     if made.turns:
-        refcount.write_counts(op, made.counts, entries)
+        entries = refcount.write_counts(op, made.counts, entries)
     paths = {at: op.workspace.relative(made.turns[at].family.lead.path) for at in left}
     return [Problem("left for the next run", sentence, paths[at]) for at, sentence in sorted(left.items())], entries
 
 
 def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summaries) -> None:
-    """Ask for what one transition wants."""
     op, family = batch.op, turn.family
     if turn.after is None:
         for piece in family.pieces:
-            batch.remove(at, piece.path, read=disk.digest(checkpoint_bytes(op.workspace, piece)))
+            batch.add(at, piece.path, read=disk.digest(checkpoint_bytes(op.workspace, piece)))
         return
     renewed: dict[Checkpoint, str] = {}
     if turn.summary_of and family.original:
@@ -330,10 +318,10 @@ def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summarie
         root = op.workspace.tiers(op.config.tiers.path)
         place = old.path if old else root / place_of(GIST, turn.after.stem, summary=True)
         op.place(place)
-        batch.write(at, place, written, read=read)
-    for move in turn.moves:
-        read = renewed.get(move.piece) or disk.digest(checkpoint_bytes(op.workspace, move.piece))
-        batch.move(at, move.piece.path, move.to, read=read)
+        batch.add(at, place, read=read, data=written)
+    for piece, to in turn.moves:
+        read = renewed.get(piece) or disk.digest(checkpoint_bytes(op.workspace, piece))
+        batch.add(at, piece.path, read=read, to=to)
 
 
 def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[str, str]:
@@ -361,5 +349,5 @@ def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[st
                 raise
             except (NacreError, OSError):
                 continue
-            places |= {shown(move.piece.path): shown(move.to) for move in moves if shown(move.piece.path) in places}
+            places |= {shown(piece.path): shown(to) for piece, to in moves if shown(piece.path) in places}
     return places

@@ -56,7 +56,7 @@ def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
 
 def _nominee(turn: Transition, context: Context) -> Nominee | None:
     kept, dated, clock = turn.kept, turn.dated, context.clock
-    stored = dict(kept.entry or refcount.new_count(dated.noted))
+    stored = dict(kept.entry or refcount.new_count(int(dated.own)))
     entry, _ = fold_recalls(stored, kept.recalls, clock)
     if entry.get("promoted"):
         return None
@@ -65,24 +65,16 @@ def _nominee(turn: Transition, context: Context) -> Nominee | None:
     counted: Any = entry.get("total")
     total = int(counted) if refcount.is_number(counted) and 0 <= counted < 1e9 else len(moments)
     marked, limits = entry.get("user_marked") is True, context.config.promote
-    if week >= limits.week:
-        rule = say(
-            f"recalled {week} times in 7 days (promote.week = {limits.week})",
-            f"7 天内调用 {week} 次（promote.week = {limits.week}）",
-        )
-    elif fortnight >= limits.fortnight:
-        rule = say(
-            f"recalled {fortnight} times in 14 days (promote.fortnight = {limits.fortnight})",
-            f"14 天内调用 {fortnight} 次（promote.fortnight = {limits.fortnight}）",
-        )
-    elif total >= limits.total:
-        rule = say(
-            f"recalled {total} times in all (promote.total = {limits.total})",
-            f"总共调用 {total} 次（promote.total = {limits.total}）",
-        )
-    elif marked:
-        rule = say("marked by the user, or brought back from forgotten", "由用户标记，或从遗忘层找回")
-    else:
+    rule = say("marked by the user, or brought back from forgotten", "由用户标记，或从遗忘层找回") if marked else ""
+    for name, limit, times, english, chinese in (
+        ("total", limits.total, total, "in all", "总共"),
+        ("fortnight", limits.fortnight, fortnight, "in 14 days", "14 天内"),
+        ("week", limits.week, week, "in 7 days", "7 天内"),
+    ):
+        if times >= limit:
+            setting = f"promote.{name} = {limit}"
+            rule = say(f"recalled {times} times {english} ({setting})", f"{chinese}调用 {times} 次（{setting}）")
+    if not rule:
         return None
     keys = kept.keys or (turn.family.lead.place,)
     return Nominee(turn.family, keys, stored, dated.own, total, week, fortnight, marked, rule)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from nacre.errors import BadInput, MemoryFull, NotFound
 from nacre.guard.sanitise import one_line
 from nacre.i18n import say
-from nacre.model.report import Plan, Step
+from nacre.model.report import Step
 from nacre.text.blocks import FRONT, HEADING, ITEM
 from nacre.tidy import apply, judge
 from nacre.tidy.apply import DistilPlan
@@ -251,7 +251,7 @@ def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
         for adoption in planned:
             expect(context.workspace, adoption.path, adoption.read)
             _write_note(op, adoption)
-            edit = Edit(adoption.path, adoption.read, adoption.data, Plan())
+            edit = Edit(adoption.path, adoption.read, adoption.data)
             apply.apply_plan(context, op, DistilPlan(edits=[edit], records=adoption.records), asked=True)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from nacre.clock import monday
 from nacre.errors import NO_PERMISSION, BadInput, NacreError
 from nacre.i18n import say
-from nacre.model.report import Plan, Problem, Step
+from nacre.model.report import Problem, Step
 from nacre.text.stamps import real_day
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import IDENTITY, USER, TidyContext
@@ -90,9 +90,8 @@ def _record(context: TidyContext, op: Operation, planned: DistilPlan, noted: Con
 
     `noted` is what provenance holds already, by day and mark: a run that was killed may have come as far as that.
     """
-    workspace, clock = context.workspace, context.clock
+    clock = context.clock
     ledger.write_records(op, *planned.records, on_secret=REDACT)
-    ledger.load_closed(workspace, "")  # now, so that no agent has to wait for it
     provenance.write_provenance(op, _without(noted, planned.offered))
     if bullets := [f"[{LABELS['decision'][language_of(note) == 'zh']}] {note}" for note in planned.notes]:
         daily.append_notes(context, "tidy", bullets)
@@ -214,7 +213,7 @@ def _read_journal(context: TidyContext, data: bytes) -> DistilPlan:
         journal = json.loads(data)
         return DistilPlan(
             edits=[
-                Edit(_longterm_path(context, row["path"]), row["read"], row["text"].encode(), Plan())
+                Edit(_longterm_path(context, row["path"]), row["read"], row["text"].encode())
                 for row in journal["files"]
             ],
             records=[record for row in journal["records"] if (record := ledger.record_from(row))],

@@ -13,7 +13,7 @@ from nacre.brain.local.wording import joined, pieces
 from nacre.config.settings import MemorySettings
 from nacre.errors import MemoryFull, NacreError, SecretRefused
 from nacre.guard.sanitise import one_line
-from nacre.model.report import Plan, Problem
+from nacre.model.report import Problem
 from nacre.model.workspace import Workspace, slug_of
 from nacre.text.blocks import Block
 from nacre.tidy import judge
@@ -100,11 +100,11 @@ class LongTermFile:
 
     def add(self, text: str, kind: str) -> str:
         """Add an entry and return its section. Raises `MemoryFull` when there is no room."""
-        edit = longterm.plan_add(
+        data, section = longterm.with_entry(
             self.workspace, self.path, self.doc, text, type=kind, settings=self.settings, start=self.start
         )
-        self.doc = document(self.path, edit.data)
-        return edit.section
+        self.doc = document(self.path, data)
+        return section
 
     def replace(self, line: Line, words: str) -> None:
         """Other words in the place of an entry; its marker and its marks stay. Raises `MemoryFull` and `SecretRefused`."""
@@ -336,7 +336,7 @@ class MemoryFiles:
     def edits(self) -> Iterator[Edit]:
         for file in self.files:
             if file.doc is not None and file.doc.data != (file.before.data if file.before else None):
-                yield Edit(file.path, file.before.hash if file.before else None, file.doc.data, Plan())
+                yield Edit(file.path, file.before.hash if file.before else None, file.doc.data)
         for before, now in self._own_files.values():
             if now.data != before.data:
-                yield Edit(now.path, before.hash, now.data, Plan())
+                yield Edit(now.path, before.hash, now.data)

@@ -10,7 +10,8 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -27,8 +28,6 @@ LARGEST_VALUE, LARGEST_SESSION = 65_536, 1_048_576  # bytes
 
 
 class Value(NamedTuple):
-    """Something kept, and since when."""
-
     text: str
     at: dt.datetime
 
@@ -124,17 +123,14 @@ def clear_values(cache: Cache, key: str | None = None, *, dry_run: bool = False)
     return gone
 
 
-@contextlib.contextmanager
-def _locked(cache: Cache, *, dry_run: bool) -> Iterator[None]:
+def _locked(cache: Cache, *, dry_run: bool) -> AbstractContextManager[None]:
     """Many processes of one session may write at once, and none loses what another wrote."""
     if dry_run:
-        yield
-        return
+        return contextlib.nullcontext()
     with disk.writing_to(cache.folder):
         disk.make_folder(cache.folder)
     _is_ours(cache.folder)
-    with hold(cache.path.with_suffix(".lock")):
-        yield
+    return hold(cache.path.with_suffix(".lock"))
 
 
 def _key(key: str) -> str:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from nacre.config.settings import Config
 from nacre.errors import BadInput, CannotWrite, NacreError, raise_unless_absent
-from nacre.i18n import say
 from nacre.model.context import Context
-from nacre.model.report import Problem
+from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, refcount
 from nacre.vault.files import LARGEST, TIERS
@@ -103,22 +102,23 @@ def survey_checkpoints(workspace: Workspace, config: Config) -> tuple[list[Check
     """Every checkpoint and summary, and what lies among them that Nacre leaves alone."""
     root = workspace.tiers(config.tiers.path)
     if not config.tiers.path and root.is_symlink() and disk.real(workspace.root) not in disk.real(root).parents:
-        reason = say("is a link that leads out of the workspace", "是指向工作区之外的链接")
-        return [], [_left_alone(workspace, root, reason)]
+        english, chinese = "is a link that leads out of the workspace", "是指向工作区之外的链接"
+        return [], [_left_alone(workspace, root, english, chinese)]
     checkpoints: list[Checkpoint] = []
     problems: list[Problem] = []
     for layer in TIERS:
         folder = root / layer
         if folder.is_symlink():  # two layers may be one folder then, or a layer the folder of the daily logs
-            reason = say("is a link, no layer of its own", "是链接，不是独立的层")
-            problems.append(_left_alone(workspace, folder, reason))
+            problems.append(_left_alone(workspace, folder, "is a link, no layer of its own", "是链接，不是独立的层"))
             continue
         for name, path in sorted(_markdown_files(str(folder))):
-            checkpoint = _checkpoint_at(layer, name, path)
-            if isinstance(checkpoint, Checkpoint):
+            if checkpoint := _checkpoint_at(layer, name, path):
                 checkpoints.append(checkpoint)
             else:
-                problems.append(_left_alone(workspace, Path(path), checkpoint))
+                size = LARGEST // 1_000_000
+                english = f"is a link, no file of at most {size} MB, or has a name that is no readable text"
+                chinese = f"是链接、不是 {size} MB 以内的普通文件，或文件名不是可读文本"
+                problems.append(_left_alone(workspace, Path(path), english, chinese))
     return checkpoints, problems
 
 
@@ -129,7 +129,7 @@ def checkpoints_named(workspace: Workspace, config: Config, name: str) -> list[C
     places = dict.fromkeys(place_of(layer, stem_of(name), summary=summary) for layer, summary in kinds)
     parts = ((place, place.partition("/")) for place in places)
     files = (_checkpoint_at(layer, below, os.path.join(root, place)) for place, (layer, _, below) in parts)
-    return [checkpoint for checkpoint in files if isinstance(checkpoint, Checkpoint)]
+    return [checkpoint for checkpoint in files if checkpoint]
 
 
 def _markdown_files(folder: str) -> Iterator[tuple[str, str]]:
@@ -142,25 +142,18 @@ def _markdown_files(folder: str) -> Iterator[tuple[str, str]]:
                 yield below + name, os.path.join(place, name)
 
 
-def _checkpoint_at(layer: str, name: str, path: str) -> Checkpoint | str:
-    """The checkpoint, or why this is none."""
-    if not can_be_named(name):  # neither history nor a terminal could name it
-        return say("has a name that is no readable text; rename it", "的文件名不是可读文本；请重命名")
+def _checkpoint_at(layer: str, name: str, path: str) -> Checkpoint | None:
+    """The checkpoint; None where Nacre leaves alone what stands there. Neither history nor a terminal can name everything."""
     with contextlib.suppress(OSError):
         about = os.lstat(path)
-        if stat.S_ISLNK(about.st_mode):
-            return say("is a link; put the real file in its place", "是链接；请换成真正的文件")
-        if stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
+        if can_be_named(name) and stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
             return Checkpoint(layer, name, Path(path), about.st_size, about.st_mtime_ns)
-    size = LARGEST // 1_000_000
-    return say(f"is no file of at most {size} MB; move it away", f"不是 {size} MB 以内的普通文件；请将其移走")
+    return None
 
 
-def _left_alone(workspace: Workspace, path: Path, reason: str) -> Problem:
+def _left_alone(workspace: Workspace, path: Path, english: str, chinese: str) -> Problem:
     shown = os.fsencode(workspace.relative(path)).decode("utf-8", "backslashreplace")
-    return Problem(
-        "left alone", say(f"{shown} {reason}; it stays where it is.", f"{shown} {reason}；保持原位。"), shown
-    )
+    return problem("left alone", f"{shown} {english}; it stays where it is.", f"{shown} {chinese}；保持原位。", shown)
 
 
 def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:
@@ -186,11 +179,7 @@ def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:
     return every
 
 
-class FileMove(NamedTuple):
-    """One file on its way to a place where nothing stands."""
-
-    piece: Checkpoint
-    to: Path
+Moves = tuple[tuple[Checkpoint, Path], ...]  # files on their way to places where nothing stands
 
 
 class LayerPlaces:
@@ -200,7 +189,7 @@ class LayerPlaces:
         self.root = workspace.tiers(config.tiers.path)
         self._taken: dict[Path, bool] = {}
 
-    def place(self, family: Family, layer: str, *, with_summary: bool = False) -> tuple[Family, tuple[FileMove, ...]]:
+    def place(self, family: Family, layer: str, *, with_summary: bool = False) -> tuple[Family, Moves]:
         """The family as it lies in a layer, numbered where its name is taken, and the moves for that."""
         if not with_summary and all(
             piece.place == place_of(layer, family.stem, summary=piece.is_summary) for piece in family.pieces
@@ -220,13 +209,13 @@ class LayerPlaces:
             if not any(self._is_taken(path) for path in wanted if path not in own):
                 break
         moved: dict[bool, Checkpoint] = {}
-        moves: list[FileMove] = []
+        moves: list[tuple[Checkpoint, Path]] = []
         for piece in family.pieces:
             place = place_of(layer, stem, summary=piece.is_summary)
             folder_name, _, name = place.partition("/")
             to = moved[piece.is_summary] = piece._replace(layer=folder_name, name=name, path=self.root / place)
             if piece.path != to.path:
-                moves.append(FileMove(piece, to.path))
+                moves.append((piece, to.path))
         self.clear(family)
         self._taken |= dict.fromkeys(wanted, True)
         return Family(stem, moved.get(False), moved.get(True)), tuple(moves)
@@ -236,11 +225,6 @@ class LayerPlaces:
 
     def _is_taken(self, place: Path) -> bool:
         return self._taken.get(place, os.path.lexists(place))
-
-
-def apply_move(op: Operation, move: FileMove) -> None:
-    """Move the file; `ChangedOutside` when something is no longer as it was seen."""
-    move_file(op, move.piece.path, move.to, read=disk.digest(checkpoint_bytes(op.workspace, move.piece)))
 
 
 def checkpoint_bytes(workspace: Workspace, piece: Checkpoint) -> bytes:
@@ -289,11 +273,11 @@ def write_text_checkpoint(context: Context, name: str, text: str) -> tuple[Path,
     return path, True
 
 
-def bring_back(op: Operation, family: Family, layer: str, **marks: Any) -> tuple[FileMove, ...]:
+def bring_back(op: Operation, family: Family, layer: str, **marks: Any) -> Moves:
     """Move a family that has sunk, its counts with it, which get these marks; the moves that were made."""
     after, moves = LayerPlaces(op.workspace, op.config).place(family, layer)
-    for move in moves:
-        apply_move(op, move)
+    for piece, to in moves:
+        move_file(op, piece.path, to, read=disk.digest(checkpoint_bytes(op.workspace, piece)))
     with contextlib.suppress(NacreError):  # organise says what is wrong with them, and finds the entry by its name
         counts = refcount.read_counts(op.workspace, op.config)
         keys = [piece.place for piece in family.pieces if isinstance(counts.entries.get(piece.place), dict)]

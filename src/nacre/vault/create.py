@@ -34,7 +34,6 @@ class InitPlan:
 def init(
     root: Path, clock: Clock, *, language: str = "en", config: Config | None = None, trust_folder: Path | None = None
 ) -> Workspace:
-    """Make the folder a workspace, or complete it."""
     init_plan = plan_init(root, language=language, config=config)
     return apply_init(init_plan, clock, config, trust_folder)
 
@@ -64,7 +63,6 @@ def plan_init(root: Path, *, language: str = "en", config: Config | None = None)
 def apply_init(
     init_plan: InitPlan, clock: Clock, config: Config | None = None, trust_folder: Path | None = None
 ) -> Workspace:
-    """Make what the plan names and trust the place."""
     workspace = init_plan.workspace
     with disk.writing_to(workspace.root):
         for folder in init_plan.folders:

@@ -20,8 +20,6 @@ from nacre.vault.markdown import Document, document
 from nacre.vault.writing import REDACT, append, guarded
 
 LONGEST = 4000
-# What makes a "#" mean something else, or less.
-_INTRICATE = (b"```", b"~~~", b"\n---", b"\n===", b"<!--", b"\r", b"\n ##")
 _TYPE = re.compile(rf"\[({'|'.join(TYPES)})\]\s+")
 _MARKER = re.compile(r"\A[-*+](?:\s+|$)")
 
@@ -175,10 +173,6 @@ def _write(op: Operation, path: Path, day: dt.date, doc: Document, lines: Sequen
 
 def _last_heading(doc: Document) -> str | None:
     """The title of the heading under which a line added now would stand; none inside a code fence that is never closed."""
-    if not any(sign in doc.data for sign in _INTRICATE):  # the usual log: no need to parse thousands of lines for one
-        start = max(doc.data.rfind(b"\n#"), 0)
-        line = doc.data[start:].lstrip(b"\n").split(b"\n", 1)[0].decode().strip()
-        return line[3:].strip() if line.startswith("## ") else None
     last = next((block for block in reversed(doc.blocks) if block.kind == HEADING), None)
     if last is None or last.level != 2 or last.start < max(unclosed_fences(list(doc.bare)), default=0):
         return None

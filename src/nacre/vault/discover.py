@@ -179,7 +179,6 @@ def openclaw_workspace(config: Config | None, env: Mapping[str, str], home: Path
 
 
 def openclaw_state(env: Mapping[str, str], home: Path) -> Path:
-    """Where OpenClaw keeps its things."""
     named = env.get("OPENCLAW_STATE_DIR")
     return expand(named, home) if named else home / ".openclaw"
 
@@ -233,7 +232,6 @@ _PLACE = r"(?m)^>?\s*(?:Project|项目)[:：]\s*(.+?)\s*$"
 
 
 def project_places(workspace: Workspace) -> dict[str, str]:
-    """Every project's folder, by its slug."""
     places: dict[str, str] = {}
     try:
         slugs = sorted(os.listdir(workspace.projects))

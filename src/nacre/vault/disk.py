@@ -108,7 +108,6 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """A descriptor for an ordinary file."""
     descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0), PRIVATE)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
@@ -237,7 +236,6 @@ def folders_once() -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was done to the folder last."""
     if (waiting := _waiting.get(threading.get_ident())) is None:
         _sync(folder)
     else:
@@ -418,7 +416,6 @@ def _journal(workspace: Workspace) -> Path:
 
 
 def _common_length(first: bytes, second: bytes) -> int:
-    """How many bytes both begin with."""
     return len(os.path.commonprefix([first, second]))  # noqa: RUF071 - bytes, not paths
 
 

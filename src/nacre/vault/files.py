@@ -177,7 +177,6 @@ def _within(root: str, full: str) -> bool:
 
 
 def _leads_out(root: str, path: str, folders: set[str]) -> bool:
-    """Whether a path is a link that leads out of the root."""
     if not os.path.islink(path):
         return False
     folders.add(LINKED)

@@ -22,9 +22,9 @@ from nacre.errors import BadInput, NacreError, NotFound, PathEscape
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
-from nacre.vault.lock import TIMEOUT
+from nacre.vault.lock import TIMEOUT, lock
 from nacre.vault.merge import merge
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import Storage, is_daily, store_blob
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
@@ -57,8 +57,6 @@ class Change(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """An operation as history tells it."""
-
     id: int
     at: str
     command: str
@@ -79,12 +77,6 @@ class History(NamedTuple):
 
     operations: tuple[Recorded, ...]
 
-    def find(self, number: int) -> Recorded:
-        for operation in self.operations:
-            if operation.id == number:
-                return operation
-        raise no_operation(number)
-
 
 def no_operation(number: int) -> NotFound:
     return NotFound(
@@ -98,7 +90,7 @@ def no_operation(number: int) -> NotFound:
 
 def read_history(workspace: Workspace, limit: int | None = None) -> History:
     """The operations with their states as the files show them: all of them, or the latest."""
-    return History(tuple(islice(latest(Disk(workspace)), limit))[::-1])
+    return History(tuple(islice(latest(Storage(workspace)), limit))[::-1])
 
 
 def last_id(storage: Storage) -> int:
@@ -247,7 +239,7 @@ def diff_operation(workspace: Workspace, number: int) -> str:
     """What an operation changed, as a unified diff, from what history kept."""
     import difflib
 
-    storage = Disk(workspace)
+    storage = Storage(workspace)
 
     def lines_of(digest: str | None) -> list[str]:
         text = storage.content(digest).decode("utf-8", "replace") if digest else ""
@@ -299,9 +291,9 @@ class Operation:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
         if not self.config.history.enabled:
             return
-        with self.storage.together():
+        with disk.folders_once():
             for content in contents:
-                self.storage.keep(content)
+                store_blob(self.workspace.history, content)
         if self.id is None:
             self.id = last_id(self.storage) + 1
         row: dict[str, Any] = {"id": self.id, "at": self.clock.now().isoformat(timespec="seconds")}
@@ -376,7 +368,6 @@ def operation(
     undoes: tuple[int, ...] = (),
     number: int | None = None,
     timeout: float = TIMEOUT,
-    storage: Storage | None = None,
 ) -> Iterator[Operation]:
     """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one.
 
@@ -386,8 +377,8 @@ def operation(
     if outer := _current.get(key):
         yield outer
         return
-    storage = storage or Disk(context.workspace)
-    with storage.hold(timeout):
+    storage = Storage(context.workspace)
+    with lock(context.workspace, timeout=timeout):
         _complete_torn_append(storage)
         begun = Operation(context, command, storage, undoes, number)
         _current[key] = begun

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import jsonl
@@ -62,20 +61,7 @@ class Ledger(NamedTuple):
 
 
 def read_ledger(workspace: Workspace) -> Ledger:
-    shown = workspace.relative(workspace.ledger)
-    rows, broken = jsonl.read_rows(workspace.ledger, shown)
-    records: list[Record] = []
-    problems = list(broken)
-    for line, value in rows:
-        if record := _record(value):
-            records.append(record)
-        else:
-            sentence = say(
-                f"Line {line} of {shown} lacks an id or a verdict; it is skipped.",
-                f"{shown} 第 {line} 行缺少 id 或裁定，已跳过。",
-            )
-            problems.append(Problem("broken line", sentence, shown, line))
-    return Ledger(tuple(records), tuple(sorted(problems, key=lambda problem: problem.line or 0)))
+    return Ledger(*jsonl.read_records(workspace.ledger, workspace.relative(workspace.ledger), _record))
 
 
 def admitted(data: bytes) -> set[str]:
@@ -173,63 +159,55 @@ def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
     return states
 
 
-# The same without reading all of it: the lines of an entry are found by its id, or by what they name.
+# The same without parsing all of it: the lines of an entry are found by its id, or by what they name.
 
 _MARK = 8  # hexadecimal digits of the id of a bullet
-
-
-def line_keys(row: Mapping[str, Any]) -> list[str] | None:
-    """By what a line is found: "i" its id, "b" the bullet it was made of, "o" the entry it went into, "s" what it supersedes, "t" for a
-    tombstone, and "m" the marks of log lines, where it says more of them than that they were refused."""
-    known, at, verdict, source = row.get("id"), row.get("at"), row.get("verdict"), row.get("source")
-    if not isinstance(known, str) or not isinstance(at, str) or not isinstance(verdict, str):
-        return None
-    bullet = source.get("bullet") if isinstance(source, dict) else None
-    names = [("i", known), ("b", bullet), ("o", row.get("into")), ("o", row.get("by")), ("s", row.get("supersedes"))]
-    if verdict != "refused":
-        names += [("m", known[:_MARK]), ("m", bullet)]
-    return [letter + name for letter, name in names if isinstance(name, str)] + ["t"] * ("tombstone" in row)
+_TOMBSTONE = "tombstone"
+_IDS = rb'"(?:id|bullet|into|by|supersedes)":\s*"([^"]{1,%d})|"(%s)"' % (_MARK, _TOMBSTONE.encode())
 
 
 class LedgerStates:
     """What the ledger says of each entry, looked up one by one."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self.lines = LineIndex(workspace.index, workspace.ledger, line_keys)
+        self._lines = LineIndex(workspace.ledger, _IDS)
         self._states: dict[str, EntryState | None] = {}
 
-    def records(self, *keys: str) -> list[Record]:
-        return [record for row in self.lines.rows(keys) if (record := _record(row))]
+    def records(self, *ids: str) -> list[Record]:
+        return [record for record in self._naming(ids) if record.id in ids]
+
+    def tombstones(self) -> list[Record]:
+        return self._naming([_TOMBSTONE])
 
     def get(self, known: str) -> EntryState | None:
         if known not in self._states:
-            self._states[known] = entry_states(self.records(f"i{known}")).get(known)
+            self._states[known] = entry_states(self.records(known)).get(known)
         return self._states[known]
 
     def made_of(self, bullet: str) -> list[EntryState]:
-        return [state for state in self._named("b", bullet) if state.source.get("bullet") == bullet]
+        return [state for state in self._states_naming(bullet) if state.source.get("bullet") == bullet]
 
     def inside(self, known: str) -> list[EntryState]:
         """What went into an entry, or was superseded by it."""
-        return [state for state in self._named("o", known) if known == (state.into or state.by)]
+        return [state for state in self._states_naming(known) if known == (state.into or state.by)]
 
     def superseding(self, known: str) -> str | None:
-        newer = [state.id for state in self._named("s", known) if state.supersedes == known]
+        newer = [state.id for state in self._states_naming(known) if state.supersedes == known]
         return newer[-1] if newer else None
 
     def marked(self, mark: str) -> list[EntryState]:
-        """The entries that a line of a log became, but for those that were only refused."""
-        every = self._named("m", mark)
+        """The entries that a line of a log became."""
+        every = self._states_naming(mark) if mark in self._lines else []
         return [state for state in every if mark in (state.id[:_MARK], state.source.get("bullet"))]
 
-    def _named(self, letter: str, name: str) -> list[EntryState]:
-        every = dict.fromkeys(record.id for record in self.records(letter + name))
+    def _naming(self, names: Iterable[str]) -> list[Record]:
+        """The records in which one of the ids may stand."""
+        keys = {name if name == _TOMBSTONE else name[:_MARK] for name in names}
+        return [record for row in self._lines.rows(keys) if (record := _record(row))]
+
+    def _states_naming(self, name: str) -> list[EntryState]:
+        every = dict.fromkeys(record.id for record in self._naming([name]))
         return [state for known in every if (state := self.get(known))]
-
-
-def ledger_problems(workspace: Workspace) -> tuple[Problem, ...]:
-    """Lines that cannot be understood; the file is read only where there are some."""
-    return () if LedgerStates(workspace).lines.is_sound else read_ledger(workspace).problems
 
 
 # What the ledger closed: words that still stand in a log or a digest, where they were said, and no longer hold.
@@ -245,18 +223,14 @@ class Closed(NamedTuple):
 
 
 class ClosedEntries:
-    """What no longer holds at a day."""
-
     def __init__(self, today: str = "", states: LedgerStates | None = None) -> None:
         self.today, self._states = today, states
-        self._marks = states.lines.keys("m") if states else frozenset[str]()
 
     def of(self, line: str, said: str | None = None) -> Closed | None:
         """What the ledger says against a line that was said on a day; nothing where it was said again later."""
         if not self._states or not (words := bare_words(_TIME.sub("", bare_words(line)))):
             return None
-        mark = entry_id(words)[:_MARK]
-        closed = self._closed(self._states, mark) if f"m{mark}" in self._marks else None
+        closed = self._closed(self._states, entry_id(words)[:_MARK])
         if closed is None or closed.until > self.today or (said and said > closed.until):
             return None
         return closed
@@ -272,7 +246,6 @@ NONE_CLOSED = ClosedEntries()
 
 
 def load_closed(workspace: Workspace, today: str) -> ClosedEntries:
-    """What the ledger closed up to a day."""
     return ClosedEntries(today, LedgerStates(workspace))
 
 

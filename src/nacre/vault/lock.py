@@ -36,7 +36,6 @@ def lock(workspace: Workspace, *, timeout: float = TIMEOUT) -> Iterator[None]:
 
 @contextlib.contextmanager
 def hold(path: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
-    """Hold the lock of a lock file."""
     with disk.writing_to(path.parent):
         disk.make_folder(path.parent)
     key = (os.getpid(), threading.get_ident(), os.path.realpath(path))
@@ -76,7 +75,13 @@ def _take(path: Path, deadline: float) -> int:
         if not taken:
             if time.monotonic() >= deadline:
                 holder = disk.read_bytes(path) or b""
-                raise _locked_error(path, holder.decode("ascii", "replace").strip())
+                pid = holder.decode("ascii", "replace").strip()
+                who, who_chinese = (f" (process {pid})", f"(进程 {pid})") if pid else ("", "")
+                folder = path.parent.parent
+                raise Locked(
+                    f"Another command{who} is writing to {folder}. Wait until it is done and run this one again.",
+                    f"另一个命令{who_chinese}正在写入 {folder}。请等它完成后重试。",
+                )
             # Short and uneven: who has waited long must not lose to who has just come.
             time.sleep(0.0005 + os.urandom(1)[0] / 60_000)
 
@@ -98,12 +103,3 @@ def _system_lock(descriptor: int) -> bool:
             return False
         raise
     return True
-
-
-def _locked_error(path: Path, pid: str) -> Locked:
-    folder = path.parent.parent
-    who, who_chinese = (f" (process {pid})", f"(进程 {pid})") if pid else ("", "")
-    return Locked(
-        f"Another command{who} is writing to {folder}. Wait until it is done and run this one again.",
-        f"另一个命令{who_chinese}正在写入 {folder}。请等它完成后重试。",
-    )

@@ -1,4 +1,4 @@
-"""MEMORY.md, the global one and each project's: its entries, and additions planned first and applied through one door; lessons of skills."""
+"""MEMORY.md, the global one and each project's: its sections, entries added to it, its backups; lessons of skills."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, PathEscape
 from nacre.i18n import say
 from nacre.model.context import Context
-from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.entries import words_of
 from nacre.vault.history import CREATE, Change, Operation, operation
-from nacre.vault.markdown import Document, Item, add_bullet, add_section, document, open_document, plain_title
+from nacre.vault.markdown import Document, add_bullet, add_section, document, open_document, plain_title
 from nacre.vault.writing import check_limits, expect, guarded, rewrite
 
 SECTIONS = ("User Preferences", "Active Projects", "Key Decisions", "Important Contacts")
@@ -37,14 +36,11 @@ _FITTING = {  # headings that users give such sections themselves, best first
 
 
 class Edit(NamedTuple):
-    """New bytes for a file that must still be what was read. `line` is where an added entry will stand."""
+    """New bytes for a file that must still be what was read."""
 
     path: Path
     read: str | None
     data: bytes
-    plan: Plan
-    section: str = ""
-    line: int | None = None
 
 
 def template(settings: MemorySettings | None = None, title: str = "", about: str = "") -> str:
@@ -74,43 +70,36 @@ def section_for(doc: Document, type: str | None) -> str:  # noqa: A002 - the wor
     return next((titles[title] for title in _FITTING[kind] if title in titles), HOME[kind])
 
 
-def plan_add(
+def with_entry(
     workspace: Workspace,
     path: Path,
     doc: Document | None,
     text: str,
     *,
     type: str | None = None,  # noqa: A002
-    section: str | None = None,
     settings: MemorySettings | None = None,
     start: str | None = None,
-) -> Edit:
-    """What adding an entry would do; a missing file begins with `start`. Raises `MemoryFull` and `SecretRefused`."""
+) -> tuple[bytes, str]:
+    """The file with an entry, and its section; a missing file begins with `start`. Raises `MemoryFull` and `SecretRefused`."""
     from nacre.guard.sanitise import one_line
 
     settings = settings or MemorySettings()
     words = one_line(guarded(text)).strip()
     if not words:
         raise BadInput("There is nothing to add: the text is empty.", "没有可添加的内容：文本为空。")
-    if doc and (entry := _same(doc, words)):
-        return Edit(path, doc.hash, doc.data, Plan(), entry.section, entry.start)
+    for item in doc.items if doc else ():
+        if doc and words in (item.words, item.text.strip()):
+            return doc.data, item.section
     begun = doc or document(path, (start or template(settings)).encode())
-    title = section or section_for(begun, type)
-    same_title = (part for part in begun.sections if part.level and plain_title(part.title) == plain_title(title))
-    target = next(same_title, None)
-    data = add_bullet(begun, target, words) if target else add_section(begun, title, [words])
+    title = section_for(begun, type)
+    section = next((part for part in begun.sections if part.level and part.title == title), None)
+    data = add_bullet(begun, section, words) if section else add_section(begun, title, [words])
     check_limits(workspace, path, doc.data if doc else None, data, settings)
-    added = _same(document(path, data), words)
-    step = Step("add", workspace.relative(path), say(f"new entry under “{title}”", f"在“{title}”下新增条目"), words)
-    return Edit(path, doc.hash if doc else None, data, Plan((step,)), title, added.start if added else None)
-
-
-def _same(doc: Document, words: str) -> Item | None:
-    return next((item for item in doc.items if words in (item.words, item.text.strip())), None)
+    return data, title
 
 
 def apply_edit(context: Context, edit: Edit, command: str = "admit") -> str:
-    """Back the file up for the day, then write it; returns the new hash. Does nothing for an empty plan."""
+    """Back the file up for the day, then write it; returns the new hash. Does nothing where it holds these bytes."""
     workspace, path = context.workspace, edit.path
     with operation(context, command) as op:
         before = expect(workspace, path, edit.read)

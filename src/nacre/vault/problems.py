@@ -14,7 +14,7 @@ from nacre.errors import NacreError
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import disk, jsonl, ledger, provenance, refcount, spool, writing
+from nacre.vault import disk, jsonl, ledger, refcount, spool, writing
 from nacre.vault.files import LARGEST, largest, layer_of
 from nacre.vault.storage import operations_file
 
@@ -28,12 +28,6 @@ def file_problems(workspace: Workspace, config: Config | None = None, *, every_f
     """
     config = config or Config()
     problems = list(_changed_files(workspace, config, every_file=every_file))
-    problems += ledger.ledger_problems(workspace)
-    problems += refcount.recall_problems(workspace)
-    problems += provenance.trail_problems(workspace)
-    if every_file:
-        operations = operations_file(workspace)
-        problems += jsonl.read_rows(operations, workspace.relative(operations)).problems
     problems += count_problems(workspace, config)
     problems += _setting_problems(workspace, config)
     return sorted(problems, key=lambda row: (row.path, row.line or 0))
@@ -46,7 +40,9 @@ def _changed_files(workspace: Workspace, config: Config, *, every_file: bool) ->
     seen = content.get("files") if content.get("version") == nacre.__version__ else {}  # another may find other things
     before = seen if isinstance(seen, dict) and not every_file else {}
     in_order: dict[str, list[int]] = {}
-    for path in _walk(workspace, config):
+    records = [workspace.ledger, workspace.recalls, workspace.trail]
+    records += [operations_file(workspace)] if every_file else []
+    for path in (*_walk(workspace, config), *records):
         shown = workspace.relative(path)
         try:
             about = path.lstat()
@@ -93,6 +89,14 @@ def _walk(workspace: Workspace, config: Config) -> Iterator[Path]:
 
 def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Problem]:
     shown = workspace.relative(path)
+    if path.suffix == ".jsonl":
+        if path == workspace.ledger:
+            yield from ledger.read_ledger(workspace).problems
+        elif path == workspace.recalls:
+            yield from refcount.read_recalls(workspace).problems
+        else:
+            yield from jsonl.read_rows(path, shown).problems
+        return
     if path.is_symlink() and not _inside(path, workspace.root, workspace.tiers(config.tiers.path)):
         yield problem(
             "link out of the workspace",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.history import Operation
@@ -99,24 +98,9 @@ def read_provenance(workspace: Workspace) -> Provenance:
 
 
 def captured_bullets(workspace: Workspace, marks: Iterable[str]) -> list[Captured]:
-    """The sections that one of the bullets stands in, without reading all of the trail."""
-    rows = _trail(workspace).rows(marks)
+    """The sections that one of the bullets stands in, without parsing all of the trail."""
+    rows = LineIndex(workspace.trail, rb'"([0-9a-f]{8})":').rows(marks)
     return [line for row in rows if isinstance(line := _line(row), Captured)]
-
-
-def trail_problems(workspace: Workspace) -> tuple[Problem, ...]:
-    """Lines that cannot be understood; the file is read only where there are some."""
-    if _trail(workspace).is_sound:
-        return ()
-    return jsonl.read_rows(workspace.trail, workspace.relative(workspace.trail)).problems
-
-
-def _trail(workspace: Workspace) -> LineIndex:
-    def keys(row: Mapping[str, Any]) -> Iterable[str]:
-        bullets = row.get("captured")
-        return bullets if isinstance(bullets, dict) else ()
-
-    return LineIndex(workspace.index, workspace.trail, keys)
 
 
 def _line(value: Mapping[str, Any]) -> Captured | Digested | Offered | None:

@@ -6,21 +6,19 @@ import datetime as dt
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput
-from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
-from nacre.vault.jsonl import LineIndex
-from nacre.vault.writing import expect, guarded, write_recorded
+from nacre.vault.writing import expect, write_recorded
 
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
 UNMOVED = "recall, not moved"  # the same, where it had to stay: another held the workspace
@@ -86,19 +84,7 @@ class Recalls(NamedTuple):
 
 
 def read_recalls(workspace: Workspace) -> Recalls:
-    shown = workspace.relative(workspace.recalls)
-    rows, broken = jsonl.read_rows(workspace.recalls, shown)
-    recalls: list[Recall] = []
-    problems = list(broken)
-    for line, value in rows:
-        if recall := _recall(value):
-            recalls.append(recall)
-            continue
-        sentence = say(
-            f"Line {line} of {shown} is no recall; it is skipped.", f"{shown} 第 {line} 行不是有效记录，已跳过。"
-        )
-        problems.append(Problem("broken line", sentence, shown, line))
-    return Recalls(tuple(recalls), tuple(sorted(problems, key=lambda problem: problem.line or 0)))
+    return Recalls(*jsonl.read_records(workspace.recalls, workspace.relative(workspace.recalls), _recall))
 
 
 def _recall(value: Mapping[str, Any]) -> Recall | None:
@@ -110,16 +96,6 @@ def _recall(value: Mapping[str, Any]) -> Recall | None:
     query = value.get("query_hash")
     hashed = query if isinstance(query, str) else None
     return Recall(at, path, id_, (lines[0], lines[1]), str(value.get("via", "")), hashed)
-
-
-def recall_problems(workspace: Workspace) -> tuple[Problem, ...]:
-    """Lines that cannot be understood; the file is read only where there are some."""
-
-    def keys(row: Mapping[str, Any]) -> tuple[()] | None:
-        return () if _recall(row) else None
-
-    lines = LineIndex(workspace.index, workspace.recalls, keys)
-    return () if lines.is_sound else read_recalls(workspace).problems
 
 
 # refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is.
@@ -154,23 +130,19 @@ def read_counts(workspace: Workspace, config: Config) -> Counts:
     return Counts({}, None) if data is None else Counts(parse_counts(path, data), disk.digest(data))
 
 
-def write_counts(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> None:
-    """Replace the entries that were read; only names that are new in the file are guarded."""
-    if entries == counts.entries:
-        return
-    names = {checkpoint_name(place) for place in counts.entries}
-    for name in suspects([checkpoint_name(place) for place in entries if checkpoint_name(place) not in names]):
-        guarded(name)
-    path = op.workspace.refcount(op.config.tiers.path)
-    op.place(path)
-    write_recorded(op, path, expect(op.workspace, path, counts.hash), dump_counts(entries))
-
-
-def suspects(names: Sequence[str]) -> list[str]:
-    """Which of them look like secrets; one look is enough where, as nearly always, none does."""
+def write_counts(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the entries that were read, and return them; a new name that looks like a secret is left out."""
     from nacre.guard.secrets import redact
 
-    return [name for name in names if redact(name).findings] if redact("\n".join(names)).findings else []
+    names = {checkpoint_name(place) for place in counts.entries}
+    new = {place for place in entries if checkpoint_name(place) not in names}
+    suspects = {place for place in new if redact(place).findings} if redact("\n".join(new)).findings else set()
+    written = {place: entry for place, entry in entries.items() if place not in suspects}
+    if written != counts.entries:
+        path = op.workspace.refcount(op.config.tiers.path)
+        op.place(path)
+        write_recorded(op, path, expect(op.workspace, path, counts.hash), dump_counts(written))
+    return written
 
 
 def checkpoint_name(place: str) -> str:

@@ -55,6 +55,5 @@ def _item(value: Any) -> Any:
 
 
 def set_key(path: Path, key: str, value: Any) -> None:
-    """Set the key while nobody else does."""
     with hold(path.with_name("config.lock")):
         disk.write(path, changed(path, key, value).encode())

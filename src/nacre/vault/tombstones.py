@@ -116,13 +116,12 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def load_tombstones(workspace: Workspace) -> Tombstones:
-    """The tombstones of a workspace."""
     states = ledger.LedgerStates(workspace)
-    buried = {record.id for record in states.records("t")}
+    buried = {record.id for record in states.tombstones()}
     if not buried:
         return Tombstones()
     stones: dict[str, Tombstone] = {}
-    for record in states.records(*(f"i{known}" for known in buried)):
+    for record in states.records(*buried):
         stone = record.more.get(FIELD)
         if record.verdict == "forgotten" and isinstance(stone, Mapping):
             listed = stone.get("signs")

@@ -12,33 +12,15 @@ from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound, PartlyD
 from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.report import Plan, Step
-from nacre.vault import disk, ledger, provenance, refcount, writing
+from nacre.vault import disk, history, ledger, provenance, refcount, writing
 from nacre.vault.checkpoints import layers_lock
-from nacre.vault.history import (
-    APPEND,
-    CREATE,
-    DONE,
-    MOVE,
-    NOT_CARRIED_OUT,
-    PARTLY,
-    UNDONE,
-    Change,
-    Operation,
-    Recorded,
-    content_now,
-    latest,
-    leads_out,
-    no_operation,
-    operation,
-    places_of,
-    recorded,
-)
+from nacre.vault.history import Change, Operation, Recorded, operation
+from nacre.vault.lock import lock
 from nacre.vault.merge import merge, merge_records
 from nacre.vault.provenance import Offered
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import Storage, is_daily
 from nacre.vault.writing import Pending
 
-_NAMED = 5  # files that a sentence names
 _ORDERS = 20  # earlier contents that are looked at for the order of lines,
 _SEARCHED = 1000  # and operations among which they are sought
 
@@ -53,18 +35,15 @@ class UndoPlan:
     resumes: int | None = None  # the undo that was stopped and goes on
 
 
-def undo(context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None) -> UndoPlan:
+def undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
     """Plan and apply in one, so that nothing of ours comes between."""
-    storage = storage or Disk(context.workspace)
-    with storage.hold(), layers_lock(context.workspace, context.config):
-        undo_plan = plan_undo(context, number, last=last, storage=storage)
-        apply_undo(context, undo_plan, storage)
+    with lock(context.workspace), layers_lock(context.workspace, context.config):
+        undo_plan = plan_undo(context, number, last=last)
+        apply_undo(context, undo_plan)
         return undo_plan
 
 
-def plan_undo(
-    context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None
-) -> UndoPlan:
+def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
     """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones.
 
     Undos and operations already undone or never carried out are passed over when counting. An undo that was stopped goes on
@@ -77,12 +56,12 @@ def plan_undo(
         )
     if last < 1:
         raise BadInput("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。")
-    storage = storage or Disk(context.workspace)
+    storage = Storage(context.workspace)
     files = _Files(context, storage)
     past: list[Recorded] = []  # the latest first, as far back as is needed
     chosen: list[Recorded] = []
     begun: set[int] = set()  # what undos that were stopped were to take back
-    for done in latest(storage):
+    for done in history.latest(storage):
         past.append(done)
         if _is_stopped(done, past):
             if (number is None and not chosen) or number in done.undoes:
@@ -93,19 +72,19 @@ def plan_undo(
             if done.id <= number:
                 break
         # The making of the workspace itself is not a step back anyone means; it can be named by its number.
-        elif not done.undoes and done.state not in (UNDONE, NOT_CARRIED_OUT) and done.command != "init":
+        elif not done.undoes and done.state not in (history.UNDONE, history.NOT_CARRIED_OUT) and done.command != "init":
             chosen += [done] if done.id not in begun else []
             if len(chosen) == last:
                 break
     if number is not None:
         chosen = [done for done in past[-1:] if done.id == number]
         if not chosen:
-            raise no_operation(number)
+            raise history.no_operation(number)
     if not chosen:
         raise NotFound("There is nothing to undo.", "没有可撤销的操作。")
     steps = []
     for undone in chosen:
-        if undone.state == UNDONE:
+        if undone.state == history.UNDONE:
             raise BadInput(
                 f'Operation {undone.id} was already undone by operation {undone.undone_by}; "nacre undo {undone.undone_by}" '
                 "takes that back.",
@@ -116,7 +95,7 @@ def plan_undo(
             steps += files.take_back(undone, change, later)
     if not any(undone.undoes for undone in chosen):  # what an undo noted, its record brings back
         files.note_what_leaves_memory()
-    taken = tuple(undone.id for undone in chosen if undone.state != NOT_CARRIED_OUT)
+    taken = tuple(undone.id for undone in chosen if undone.state != history.NOT_CARRIED_OUT)
     return UndoPlan(taken, files.changes(), Plan(tuple(steps)))
 
 
@@ -124,15 +103,17 @@ def _is_stopped(done: Recorded, past: Sequence[Recorded]) -> bool:
     """Whether it is an undo that never said it was done, and did not do everything, or was the last thing done."""
     if not done.undoes or done.finished:
         return False
-    undone = {number for other in past if other.state == DONE for number in other.undoes}
-    return (done.state == PARTLY and not undone.issuperset(done.undoes)) or (done.state == DONE and len(past) == 1)
+    undone = {number for other in past if other.state == history.DONE for number in other.undoes}
+    return (done.state == history.PARTLY and not undone.issuperset(done.undoes)) or (
+        done.state == history.DONE and len(past) == 1
+    )
 
 
-def apply_undo(context: Context, undo_plan: UndoPlan, storage: Storage | None = None) -> None:
+def apply_undo(context: Context, undo_plan: UndoPlan) -> None:
     """Carry the plan out. Changes that cancel each other out touch no file, but are undone all the same, and recorded so."""
     if undo_plan.undoes:
         number = undo_plan.resumes
-        with operation(context, "undo", undoes=undo_plan.undoes, number=number, storage=storage) as op:
+        with operation(context, "undo", undoes=undo_plan.undoes, number=number) as op:
             _make_changes(op, undo_plan.changes, is_recorded=number is not None)
 
 
@@ -151,7 +132,7 @@ class _Files:
     def read(self, path: str) -> bytes | None:
         if path not in self.then:
             self._must_be_ours(path)
-            self.now[path] = self.then[path] = content_now(self.storage, path)
+            self.now[path] = self.then[path] = history.content_now(self.storage, path)
         return self.then[path]
 
     def _must_be_ours(self, path: str) -> None:
@@ -163,7 +144,7 @@ class _Files:
         is_hidden = any(part.startswith(".") for part in parts) and path != ".gitignore"
         is_memory = path.endswith((".md", ".jsonl", ".md.gz", ".gitignore")) or ".md.bak-" in path
         is_ours = full.name == refcount.REFCOUNT_NAME or (is_memory and not is_hidden)
-        if not is_ours or leads_out(self.context, full):
+        if not is_ours or history.leads_out(self.context, full):
             raise PathEscape(
                 f"{path} is no memory file of this workspace; it is not touched.",
                 f"{path} 不是此工作区的记忆文件，不会改动。",
@@ -186,7 +167,7 @@ class _Files:
         return tuple(changes)
 
     def take_back(self, undone: Recorded, change: Change, later: Sequence[Recorded]) -> list[Step]:
-        if change.kind == MOVE:
+        if change.kind == history.MOVE:
             to = change.to or ""
             moved, there = self.read(to), self.read(change.path)
             if moved is None and there is not None and disk.digest(there) == change.before:
@@ -197,7 +178,7 @@ class _Files:
                 raise _conflict_error(change.path)
             return [self._move(undone, to, change.path)]
         for moving in (moving for done in later for moving in done.carried_changes):
-            if moving.kind == MOVE and moving.path == change.path:
+            if moving.kind == history.MOVE and moving.path == change.path:
                 change = change._replace(path=moving.to or change.path)
         now = self.read(change.path)
         data = self._cut(change, now) if change.bytes is not None else self._earlier(change, now)
@@ -213,7 +194,7 @@ class _Files:
         steps: list[Step] = []
         for change in undo.changes:
             now = self.read(change.path)
-            if change.kind == MOVE:
+            if change.kind == history.MOVE:
                 if now is None:
                     continue  # it was moved, or since taken away by hand
                 if self.read(change.to or "") is not None:
@@ -251,7 +232,7 @@ class _Files:
         if Path(path).name == refcount.REFCOUNT_NAME:
             return refcount.merge_counts(Path(path), base, now, after)
         # What the file was before the last undos that touched it: the order in which its lines stood.
-        undos = (done for done in islice(recorded(self.storage), _SEARCHED) if done.undoes)
+        undos = (done for done in islice(history.recorded(self.storage), _SEARCHED) if done.undoes)
         changes = (change for done in undos for change in done.changes if change.path == path and change.before)
         earlier: list[bytes] = []
         for change in islice(changes, _ORDERS):
@@ -283,7 +264,7 @@ class _Files:
             if records:
                 return None
             raise _conflict_error(change.path, gone=True)
-        places = places_of(self.storage, change, now)
+        places = history.places_of(self.storage, change, now)
         if not places and records:
             return merge_records(self._load(change.bytes) or b"", now, b"") or None
         if not places:
@@ -326,7 +307,7 @@ def _step(undone: Recorded, change: Change, now: bytes | None, data: bytes | Non
     elif now is None:
         action = "bring back"
     else:
-        action = "cut" if change.kind in (APPEND, CREATE) else "restore"
+        action = "cut" if change.kind in (history.APPEND, history.CREATE) else "restore"
     return Step(action, change.path, _reason(undone), f"{len(now or b'')} → {len(data or b'')} bytes")
 
 
@@ -364,7 +345,7 @@ def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: boo
     for group in (coming, going):
         if left:
             break  # else the last that there is of a file might go
-        with op.storage.together():
+        with disk.folders_once():
             for change in group:
                 try:
                     change.make(op.storage)
@@ -376,14 +357,10 @@ def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: boo
     first = next(iter(left.values()))
     if not done:
         raise first
-    reason = str(first)
+    of, reason = len(changes), str(first)
     if isinstance(first, ChangedOutside):
-        names = ", ".join(list(left)[:_NAMED]) + (" …" if len(left) > _NAMED else "")
-        reason = say(
-            f"Changed by someone else meanwhile and left as they are now: {names}.",
-            f"在此期间被他人修改，保持现状：{names}。",
-        )
-    of = len(changes)
+        english, chinese = "Changed by someone else meanwhile and left as they are now", "在此期间被他人修改，保持现状"
+        reason = say(f"{english}: {', '.join(left)}.", f"{chinese}：{', '.join(left)}。")
     raise PartlyDone(
         f'{reason} {done} of {of} files were taken back and nothing is lost. Run "nacre undo" again: it goes on with the rest.',
         f"{reason} 已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。请再次运行“nacre undo”，会继续处理其余文件。",

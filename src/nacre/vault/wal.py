@@ -56,7 +56,6 @@ class Edit(NamedTuple):
 
 
 def change(context: Context, action: str, *words: str, dry_run: bool = False) -> Edit:
-    """Plan a change and carry it out as one operation."""
     working.writable(context.workspace)
     if dry_run:
         return _Change(context).plan(action, *words)
@@ -97,6 +96,7 @@ class _Change:
                 return self.take_out(BLOCKERS if action == "clear" else PENDING, *words)
 
     def dated(self) -> Document:
+        """Each line of it stands where it stood."""
         return working.dated(self.state, self.now.date())
 
     def checked(self, text: str) -> str:
@@ -158,7 +158,7 @@ class _Change:
             return self.nothing(CONTEXT, line)
         doc = self.dated()
         if before:
-            entry, *others = [entry for entry in section_entries(doc, CONTEXT) if same(entry.key, key)]
+            entry, *others = before
             doc = working.without(doc, others)  # they stand below it
             marker = next(item.marker for item in doc.items if item.start == entry.start)
             made = document(doc.path, replace_lines(doc, entry.start, entry.end, [marker + line]))
@@ -179,14 +179,11 @@ class _Change:
         if any(same(entry.words, words) for entry in entries):
             return self.nothing(section, line)
         if (count := len(entries)) >= self.settings.max_entries:
-            if is_pending:
-                raise BadInput(
-                    f'There are {count} things pending, and that is the most. Finish some first: "nacre wal done 1".',
-                    f"待办已有 {count} 项，达到上限。请先完成一些：“nacre wal done 1”。",
-                )
+            things, things_chinese = ("things pending", "待办") if is_pending else ("blockers", "阻塞项")
+            command = "nacre wal done 1" if is_pending else "nacre wal blocker --clear 1"
             raise BadInput(
-                f'There are {count} blockers, and that is the most. Clear some first: "nacre wal blocker --clear 1".',
-                f"阻塞项已有 {count} 项，达到上限。请先解除一些：“nacre wal blocker --clear 1”。",
+                f'There are {count} {things}, and that is the most. Take some out first: "{command}".',
+                f"{things_chinese}已有 {count} 项，达到上限。请先移出一些：“{command}”。",
             )
         reason = say("still to be done", "待办") if is_pending else say("stands in the way", "阻碍进展")
         return self.edit(working.with_entry(self.dated(), section, line), section, line, "add", reason)
@@ -208,10 +205,7 @@ class _Change:
                 f'"{which}" is not under “{title}”; there is: {there or "nothing"}.',
                 f"“{title}”下没有“{which}”；现有：{there or '无'}。",
             )
-        doc = self.dated()
-        starts = [nested.start for nested, _ in working.nested_entries(self.doc, section)]
-        again = working.nested_entries(doc, section)[starts.index(entry.start)][0]
-        return self.leave(working.without(doc, [again]), section, entry.words, action)
+        return self.leave(working.without(self.dated(), [entry]), section, entry.words, action)
 
     def leave(self, doc: Document, section: str, words: str, action: str) -> Edit:
         return self.edit(doc, section, words, action, say(*_ENDINGS[action][0]), [_ending(words, action)])
@@ -356,16 +350,11 @@ def restore(context: Context, name: str | None = None, *, dry_run: bool = False)
                 "还没有快照；“nacre wal snapshot”可保存一个。",
             )
         chosen = next((copy for copy in snapshots if name in (None, copy.name, copy.moment, copy.label)), None)
-        if not chosen:
+        data = disk.read_bytes(chosen.path) if chosen else None
+        if chosen is None or data is None:
             there = say(", ", "、").join(snapshot.label for snapshot in snapshots)
             raise NotFound(
                 f'There is no snapshot "{name}"; there are: {there}.', f"没有名为“{name}”的快照；现有：{there}。"
-            )
-        data = disk.read_bytes(chosen.path)
-        if data is None or len(data) > working.LARGEST:
-            shown = workspace.relative(chosen.path)
-            raise BadInput(
-                f"{shown} cannot be brought back: it is gone or too large.", f"无法恢复 {shown}：文件不存在或过大。"
             )
         target = working.writable(workspace)
         before = disk.read_bytes(target)

@@ -278,9 +278,8 @@ def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
     title = next((section for section in doc.sections if section.level == 1), None)
     section = find_section(doc, DECISIONS)
     place = title.start + title.headings - 1 if title else section.start - 1 if section else len(doc.lines)
-    top = (
-        0 if doc.frontmatter is None else doc.blocks[0].end
-    )  # above a comment that is never closed, and would end here
+    # Else above a comment that is never closed, and would end here.
+    top = 0 if doc.frontmatter is None else doc.blocks[0].end
     made = document(doc.path, insert_lines(doc, place, [day_line]))
     return made if shape_of(doc) == shape_of(made) else document(doc.path, insert_lines(doc, top, [day_line]))
 

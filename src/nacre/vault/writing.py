@@ -16,7 +16,7 @@ from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreErro
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import Storage, is_daily
 
 OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
@@ -81,7 +81,6 @@ def check_limits(workspace: Workspace, path: Path, before: bytes | None, after: 
 
 
 def guarded(text: str, on_secret: OnSecret = REFUSE) -> str:
-    """The text as it may be written."""
     from nacre.guard import sanitise, secrets
 
     safe = sanitise.clean(text)
@@ -170,7 +169,7 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
     name = op.place(path)
     if not log and is_daily(name):
         raise BadInput(f"{name} is a daily log: lines are only ever added to it.", f"{name} 是每日日志：只能追加内容。")
-    before = _expect(op.storage, name, read)
+    before = expect(op.workspace, path, read)
     safe = guard_added(before or b"", data)
     check_limits(op.workspace, path, before, safe, op.config.memory)
     return write_recorded(op, path, before, safe)
@@ -184,26 +183,21 @@ def write_recorded(op: Operation, path: Path, before: bytes | None, data: bytes)
 
 
 def remove_file(op: Operation, path: Path, *, read: str) -> None:
-    """Delete a file that is still what was read."""
     name = op.place(path)
-    _make(op, Pending(name, _expect(op.storage, name, read)))
+    _make(op, Pending(name, expect(op.workspace, path, read)))
 
 
 def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
     """Move a file that is still what was read to a place where nothing stands."""
     name = op.place(path)
-    _make(op, Pending(name, _expect(op.storage, name, read), to=op.place(to)))
+    _make(op, Pending(name, expect(op.workspace, path, read), to=op.place(to)))
 
 
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
     """The file's bytes, when they are what was read; else `ChangedOutside`."""
-    return _expect(Disk(workspace), workspace.relative(path), read)
-
-
-def _expect(storage: Storage, name: str, read: str | None) -> bytes | None:
-    data = storage.read(name)
+    data = disk.read_bytes(path)
     if disk.hash_of(data) != read:
-        raise changed_outside(name)
+        raise changed_outside(workspace.relative(path))
     return data
 
 
@@ -218,16 +212,12 @@ def changed_outside(shown: str) -> ChangedOutside:
 
 
 class Pending(NamedTuple):
-    """A change that waits: a file gets the name `to`, or new `data`, or both; with neither it is removed.
-
-    `beside` is another file, which has to have a hash.
-    """
+    """A change that waits: a file gets the name `to`, or new `data`, or both; with neither it is removed."""
 
     name: str
     before: bytes | None
     data: bytes | None = None
     to: str | None = None
-    beside: tuple[str, str] | None = None
 
     @property
     def changes(self) -> list[Change]:
@@ -248,8 +238,6 @@ class Pending(NamedTuple):
 
     def check(self, storage: Storage) -> None:
         """`ChangedOutside` unless everything is still as it was read. To a daily log others may have appended: that stays."""
-        if self.beside:
-            _expect(storage, *self.beside)
         if self.to is not None and storage.exists(self.to):
             raise changed_outside(self.to)
         now = storage.read(self.name)
@@ -278,7 +266,6 @@ def _make(op: Operation, pending: Pending) -> None:
 
 
 def record(op: Operation, pending: Sequence[Pending]) -> None:
-    """Record what is about to be done."""
     changes = [change for each in pending for change in each.changes]
     op.record(changes, [data for each in pending for data in each.contents])
 
@@ -295,29 +282,9 @@ class Batch:
         self._waiting: list[tuple[int, Pending]] = []
         self._touched: set[Path | None] = set()
 
-    def write(self, who: int, path: Path, data: bytes, *, read: str | None) -> None:
-        """Put new bytes into a file that is still what was read (hash; None: it must not exist)."""
-        self._add(who, path, read, data=data)
-
-    def move(self, who: int, path: Path, to: Path, *, read: str) -> None:
-        """Move a file that is still what was read to a place where nothing stands."""
-        self._add(who, path, read, to=to)
-
-    def remove(self, who: int, path: Path, *, read: str, beside: tuple[Path, str] | None = None) -> None:
-        """Delete a file that is still what was read, and only while the one `beside` has the bytes of a hash."""
-        self._add(who, path, read, beside=beside)
-
-    def _add(
-        self,
-        who: int,
-        path: Path,
-        read: str | None,
-        *,
-        data: bytes | None = None,
-        to: Path | None = None,
-        beside: tuple[Path, str] | None = None,
-    ) -> None:
-        touched = {path, to, beside and beside[0]} - {None}
+    def add(self, who: int, path: Path, *, read: str | None, data: bytes | None = None, to: Path | None = None) -> None:
+        """Ask for a file that is still what was read (hash; None: it must not exist) to get new data or a free place, or to go."""
+        touched = {path, to} - {None}
         if len(self._waiting) >= BATCH_SIZE or not self._touched.isdisjoint(touched):
             self.carry_out()
         if who in self.failed:
@@ -325,14 +292,9 @@ class Batch:
         op = self.op
         try:
             name = op.place(path)
-            before = _expect(op.storage, name, read)
-            pending = Pending(
-                name,
-                before,
-                None if data is None else guard_added(before or b"", data),
-                op.place(to) if to else None,
-                beside=(op.place(beside[0]), beside[1]) if beside else None,
-            )
+            before = expect(op.workspace, path, read)
+            safe = None if data is None else guard_added(before or b"", data)
+            pending = Pending(name, before, safe, op.place(to) if to else None)
             pending.check(op.storage)
         except NacreError as error:
             self.failed[who] = error
@@ -347,7 +309,7 @@ class Batch:
         if not waiting:
             return
         record(self.op, [pending for _, pending in waiting])
-        with self.op.storage.together():
+        with disk.folders_once():
             for who, pending in waiting:
                 try:
                     if who not in self.failed:
