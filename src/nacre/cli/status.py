@@ -84,23 +84,14 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         ("history", "历史", say(f"operations: {facts['history']}", f"{facts['history']} 次操作")),
     ]
     waiting, count = facts["review"], len(problems)
+    over = 'MEMORY.md is over its limits and takes nothing new; "nacre review --adopt" brings it under them.'
+    full, share = "MEMORY.md is nearly full: above 90% of its limits.", longterm["share"]
+    listed = f'Problems found: {count}; "nacre doctor" lists them.'
     sentences = ui.every(
-        (
-            longterm["share"] > 1,
-            'MEMORY.md is over its limits and takes nothing new; "nacre review --adopt" brings it under them.',
-            "MEMORY.md 已超出上限，不再接受新内容；可用“nacre review --adopt”使其回到上限以内。",
-        ),
-        (
-            0.9 <= longterm["share"] <= 1,
-            "MEMORY.md is nearly full: above 90% of its limits.",
-            "MEMORY.md 快满了：已超过上限的 90%。",
-        ),
+        (share > 1, over, "MEMORY.md 已超出上限，不再接受新内容；可用“nacre review --adopt”使其回到上限以内。"),
+        (0.9 <= share <= 1, full, "MEMORY.md 快满了：已超过上限的 90%。"),
         (waiting, f'"nacre review" has {waiting} to ask you.', f"“nacre review”有 {waiting} 项待您决定。"),
-        (
-            count and not verbose,
-            f'Problems found: {count}; "nacre doctor" lists them.',
-            f"发现 {count} 个问题；“nacre doctor”会列出。",
-        ),
+        (count and not verbose, listed, f"发现 {count} 个问题；“nacre doctor”会列出。"),
     )
     shown = [": ".join(filter(None, (problem["path"], problem["message"]))) for problem in problems if verbose]
     lines = [(say(english, chinese), value) for english, chinese, value in rows if value]
