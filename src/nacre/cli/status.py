@@ -57,10 +57,8 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         f"{longterm['lines']} of {longterm['maxLines']} lines, {longterm['bytes']} of {longterm['maxBytes']} bytes",
         f"{longterm['lines']}/{longterm['maxLines']} 行，{longterm['bytes']}/{longterm['maxBytes']} 字节",
     )
-    indexed = sessions and say(
-        f"{sessions['sessions']} indexed, {sessions['messages']} messages",
-        f"已索引 {sessions['sessions']} 个，共 {sessions['messages']} 条消息",
-    )
+    count, messages = (sessions["sessions"], sessions["messages"]) if sessions else (0, 0)
+    indexed = sessions and say(f"{count} indexed, {messages} messages", f"已索引 {count} 个，共 {messages} 条消息")
     broken = say(" (broken: nacre doctor)", "（已损坏：nacre doctor）")
     connected = [
         state["agent"] + (broken if state["missing"] or state["unreadable"] or not state["starts"] else "")
@@ -350,14 +348,12 @@ def doctor(options: ui.Options, *, fix: bool) -> Report:
     for _, problem in problems:
         lines.append("  ".join(filter(None, (problem.severity, problem.place, problem.message))))
         lines += [f"    → {problem.remedy}"] if problem.remedy else []
-    names = list(dict.fromkeys(agents))
-    notes = ui.every(
-        (
-            names and not any(problem.kind.startswith("transcript") for _, problem in problems),
-            f"The newest session with {', '.join(names)} can be read.",
-            f"与 {'、'.join(names)} 的最新对话可以读取。",
-        )
+    names, unread = (
+        ", ".join(dict.fromkeys(agents)),
+        any(problem.kind.startswith("transcript") for _, problem in problems),
     )
+    english = f"The newest session with {names} can be read."
+    notes = ui.every((names and not unread, english, f"与 {names} 的最新对话可以读取。"))
     fine = ui.every((not problems, "All is well.", "一切正常。"))
     facts = [{"agent": agent, **problem.as_plain()} for agent, problem in problems]
     broken = any(problem.severity == "error" for _, problem in problems)
