@@ -231,8 +231,8 @@ def _codex(machine: Machine, call: Call, options: ConnectOptions) -> Requirement
         notes.append(say(english, f"{config} 关闭了钩子（features.hooks），更改之前 Codex 不会运行任何钩子。"))
     ownership = _owned(
         (
-            "AGENTS.md files and Codex's own memories: they stay as they are.",
-            "AGENTS.md 文件和 Codex 自己的记忆：保持原样。",
+            "AGENTS.md files and Codex's own memories, where you use them: they stay as they are.",
+            "AGENTS.md 文件以及 Codex 自己的记忆（如有使用）：保持原样。",
         ),
         (
             '~/.codex/AGENTS.md can be taken in once: "nacre import codex". What you said is captured from its transcripts.',
@@ -264,8 +264,8 @@ def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
         ("Cursor's rules and its own memories: they stay as they are.", "Cursor 的规则和它自己的记忆：保持原样。"),
         ("What you said is captured from its transcripts.", "您说过的话从其会话记录中采集。"),
         (
-            "Memory at the start of a session, search, what is written: Nacre.",
-            "会话开始时的记忆、搜索和写入：由 Nacre 负责。",
+            "Memory at the start of a session, search, and what is written down: Nacre.",
+            "会话开始时附带的记忆、搜索以及写入：由 Nacre 负责。",
         ),
     )
     targets = (
@@ -279,8 +279,8 @@ def _gemini(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
     home = machine.home / ".gemini"
     ownership = _owned(
         (
-            "GEMINI.md, with what save_memory writes: it stays as it is.",
-            "GEMINI.md 及 save_memory 写入的内容：保持原样。",
+            "GEMINI.md, and what Gemini's own save_memory writes into it: they stay as they are.",
+            "GEMINI.md 以及 Gemini 自己的 save_memory 写入的内容：保持原样。",
         ),
         (
             'GEMINI.md can be taken in once: "nacre import gemini". What you said is captured from its transcripts.',
