@@ -270,10 +270,7 @@ class Indexes:
     def corpora(self, name: str) -> list[tuple[MemoryIndex, MeaningSource]]:
         """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
         if name not in search.search.CORPORA:
-            raise BadInput(
-                f'"{name}" is not a corpus; use memory, sessions or all.',
-                f"“{name}”不是有效的语料；请用 memory、sessions 或 all。",
-            )
+            raise BadInput(f'"{name}" is not memory, sessions or all.', f"“{name}”不是 memory、sessions 或 all。")
         corpora: list[tuple[MemoryIndex, MeaningSource]] = [self.memory] if name != "sessions" else []
         if name == "memory" or self.opened.scope.group is not None:
             return corpora
@@ -321,11 +318,8 @@ class Indexes:
             changed += self.sessions[0].store.safely(self.sessions[0].count_changed)
         if embedder is None:
             return changed, 0
-        stores = [corpus.store for corpus in self._all]
-        batches = [index.embedding.batch_for(store, embedder) for store in stores]
-        return changed, sum(
-            index.embedding.waiting_count(store.db, batch) for store, batch in zip(stores, batches, strict=True)
-        )
+        count, batch_for = index.embedding.waiting_count, index.embedding.batch_for
+        return changed, sum(count(corpus.store.db, batch_for(corpus.store, embedder)) for corpus in self._all)
 
 
 # Working memory of one workspace: what is being done now, on disk before the agent answers.
@@ -629,10 +623,7 @@ class Memory:
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
         if mode not in MODES:
-            raise BadInput(
-                f'"{mode}" is not a mode; use hybrid, text or vector.',
-                f"“{mode}”不是有效模式；请用 hybrid、text 或 vector。",
-            )
+            raise BadInput(f'"{mode}" is not hybrid, text or vector.', f"“{mode}”不是 hybrid、text 或 vector。")
         most = self.config.search.max_results if limit is None else limit
         if most < 1:
             raise BadInput("Ask for at least one result.", "请至少要求一条结果。")

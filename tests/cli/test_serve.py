@@ -64,7 +64,10 @@ def test_it_is_started_shown_and_stopped(nacre: Nacre, root: Path) -> None:
     begun = nacre("serve", "--background", "--no-jobs")
     pid = daemon_process(Workspace(root))
     assert (begun.returncode, begun.stdout) == (0, f'The daemon runs (process {pid}); "nacre serve --stop" ends it.\n')
-    assert nacre("serve", "--background").stdout == f"A daemon runs already (process {pid}).\n"
+    assert (
+        nacre("serve", "--background").stdout
+        == f'A daemon runs already (process {pid}); "nacre serve --stop" ends it.\n'
+    )
     assert nacre("search", "roses").stdout.startswith("memory/garden.md:1")
     told = json.loads(nacre("serve", "--status", "--json").stdout)
     assert (told["running"], told["process"], told["jobs"], told["skew"]) == (True, pid, None, None)

@@ -89,7 +89,7 @@ def test_a_dry_run_says_in_five_lines_what_will_be_done_and_read_and_does_nothin
     assert "openclaw (1, ~/.openclaw/agents/main/sessions)" in lines[2]
     assert "in the last 30 days:" in lines[2]
     assert "Nothing leaves this machine" in lines[3]
-    assert lines[4].startswith("5. Say how this can happen by itself")  # nobody is there to be asked
+    assert lines[4].startswith("5. Offer to let this happen by itself")
     assert "5. Let this happen" in up("up", "--dry-run", "--yes").stderr
     chinese = up("up", "--dry-run", NACRE_LANGUAGE="zh").stderr
     assert "最近 30 天" in chinese

@@ -463,19 +463,13 @@ def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Pat
             continue
         remedy = f"nacre connect {state.agent.name}"
         if not state.starts:
-            message = say(
-                f"{title} is told to run {connection.program[0]}, which is not there any more.",
-                f"{title} 被配置为运行 {connection.program[0]}，但该文件已不存在。",
-            )
+            program = connection.program[0]
+            english = f"{title} is told to run {program}, which is not there any more."
+            message = say(english, f"{title} 被配置为运行 {program}，但该文件已不存在。")
             problems.append(Problem("connection", message, severity="error", remedy=remedy))
-        gone = say(
-            f"What connects {title} to this memory is not in its settings any more.",
-            f"{title} 的设置中已没有连接此记忆的内容。",
-        )
-        unknown = say(
-            f"The settings of {title} cannot be read, so nobody can tell whether it is connected.",
-            f"无法读取 {title} 的设置，因此无法判断是否已连接。",
-        )
+        english = f"What connects {title} to this memory is not in its settings any more."
+        gone = say(english, f"{title} 的设置中已没有连接此记忆的内容。")
+        unknown = say(f"The settings of {title} cannot be read.", f"无法读取 {title} 的设置。")
         for message, paths in ((gone, state.missing), (unknown, state.unreadable)):
             problems += [Problem("connection", message, path, remedy=remedy) for path in paths]
     return problems

@@ -30,10 +30,8 @@ def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] 
     if all(row.left_out for row in survey):
         return []
     show_survey(survey)
-    question = say(
-        'Leave out any? Names separated by commas, "all" for everything, or Enter for none',
-        "要排除哪些？用逗号分隔名称，“all”表示全部排除，直接回车表示不排除",
-    )
+    english = 'Leave out any? Names separated by commas, "all" for everything, or Enter for none'
+    question = say(english, "要排除哪些？用逗号分隔名称，“all”表示全部排除，直接回车表示不排除")
     known = {name.casefold() for row in survey for name in (row.name, row.agent)}
     while True:
         answer = click.prompt(question, default="", show_default=False, err=True)
@@ -53,9 +51,7 @@ def show_survey(survey: Sequence[Capturable]) -> None:
 
 
 def _survey_report(survey: Sequence[Capturable]) -> Report:
-    notes = ui.every(
-        (not survey, "No session of any agent was found in this span.", "在此时间范围内没有找到任何代理的对话。")
-    )
+    notes = ui.every((not survey, "No session of any agent was found in this span.", "在此范围内没有找到任何对话。"))
     for row in survey:
         left_out = say("  (left out)", "（已排除）") if row.left_out else ""
         sessions = f"session{'s' if row.sessions > 1 else ' '}"
@@ -94,15 +90,11 @@ def sync(options: ui.Options, since: str | None, exclude: tuple[str, ...], *, on
 def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
     """What a run did. Where nobody watches, only problems are told."""
     unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
-    many = "1 session was" if count == 1 else f"{count} sessions were"
+    unplaced = f"Sessions not captured, because nobody knows in which folder they were, and some are left out: {count}."
     heading = ui.every(
         (made.paused, 'Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"),
         *((True, f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。") for path in unread),
-        (
-            count,
-            f"{many} not captured: it is not known in which folder, and some folders are to be left out.",
-            f"有 {count} 个对话未采集：不知道它们属于哪个文件夹，而有的文件夹已被排除。",
-        ),
+        (count, unplaced, f"有 {count} 个对话未采集：不知道它们属于哪个文件夹，而有的文件夹已被排除。"),
     )
     written = ui.done(f"written: {ui.plural(sections, 'section')}.", f"写入 {sections} 段。", dry_run=dry_run)
     outcome = ui.first(
@@ -140,18 +132,11 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
     memory = ui.open_memory(options)
     if what is None:
         importable = memory.importable()
-        return Report(
-            [row._asdict() for row in importable],
-            lines=[(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable],
-            columns=("nacre import …", say("what it is", "类型"), say("parts", "数量"), say("new", "新增")),
-            notes=ui.every(
-                (
-                    not importable,
-                    "Nothing to import was found on this machine; name a file or folder: nacre import PATH",
-                    "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH",
-                )
-            ),
-        )
+        rows = [(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable]
+        columns = ("nacre import …", say("what it is", "类型"), say("parts", "数量"), say("new", "新增"))
+        english = "Nothing to import was found on this machine; name a file or folder: nacre import PATH"
+        notes = ui.every((not rows, english, "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH"))
+        return Report([row._asdict() for row in importable], lines=rows, columns=columns, notes=notes)
     with ui.progress_bar("Importing", "导入") as bar:
         made = memory.import_(what, since=since, dry_run=options.dry_run, progress=bar)
     changed, unread = made.changed, len(made.unreadable)
@@ -159,21 +144,11 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
         (made.paused, 'Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"),
         (not changed, "Nothing new: everything is here already.", "没有新内容：全部已在此处。"),
         (options.dry_run, f"{changed} steps would be taken.", f"将执行 {changed} 步。"),
-        (
-            made.kind == "settings",
-            f"{changed} settings were set for the user; \"nacre config set --user KEY ''\" takes one back.",
-            f"已为用户写入 {changed} 项设置；“nacre config set --user KEY ''”可撤回一项。",
-        ),
+        (made.kind == "settings", f"Set in the user's settings: {changed}.", f"已写入用户设置：{changed} 项。"),
         (True, f'{changed} imported; "nacre undo" takes it back.', f"已导入 {changed} 项；“nacre undo”可撤回。"),
     )
     names = ", ".join(made.unreadable[:3]) + (" …" if unread > 3 else "")
-    left = ui.every(
-        (
-            unread,
-            f"{unread} files could not be read and were passed over: {names}",
-            f"{unread} 个文件无法读取，已跳过：{names}",
-        )
-    )
+    left = ui.every((unread, f"{unread} files could not be read: {names}", f"{unread} 个文件无法读取，已跳过：{names}"))
     facts = {"kind": made.kind, "from": made.origin, "changed": changed, "steps": list(map(asdict, made.steps))}
     facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": options.dry_run}
     lines = ui.step_rows(() if made.paused else made.steps, {})

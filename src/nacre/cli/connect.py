@@ -64,16 +64,13 @@ def connect(
         return _disconnect(options, machine, chosen, yes=yes)
     try:
         memory = ui.open_memory(options)
-    except NoWorkspace as error:  # one command makes it and connects
-        raise NoWorkspace(
-            f'{error} Or run "nacre up", which makes one and connects your agents.',
-            f"{error}也可运行“nacre up”，一并创建并连接您的代理。",
-        ) from error
+    except NoWorkspace as error:
+        english = f'{error} Or run "nacre up", which makes one and connects your agents.'
+        raise NoWorkspace(english, f"{error}也可运行“nacre up”，一并创建并连接您的代理。") from error
     chosen = chosen or tuple(agent for agent in registry.all_agents() if by_hand or agent.is_here(machine))
     if not chosen:
         raise BadInput(
-            "No agent that Nacre knows was found on this machine; name one: nacre connect claude-code.",
-            "本机没有找到 Nacre 认识的代理；请指定一个：nacre connect claude-code。",
+            "No agent was found here; name one: nacre connect codex.", "没有找到代理；请指定：nacre connect codex。"
         )
     spoken = memory.config.language if memory.config.language in ("en", "zh") else language()
     how = registry.ConnectOptions(rules=rules, language=spoken)
@@ -247,10 +244,8 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
     lines: list[str] = []
     for agent in agents:
         wanted = agent.wanted(machine, call, how)
-        files = [
-            {"path": str(target.path), "snippet": apply_edits("", target.form, target.edits)[0]}
-            for target in wanted.targets
-        ]
+        snippets = [(str(target.path), apply_edits("", target.form, target.edits)[0]) for target in wanted.targets]
+        files = [{"path": path, "snippet": snippet} for path, snippet in snippets]
         command = list(wanted.register)
         rows.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
         lines += [f"# {agent.title}", *(f"## {ui.shown_path(file['path'])}\n{file['snippet']}" for file in files)]
@@ -264,9 +259,8 @@ def _list_agents(machine: Machine) -> Report:
     for state in states:
         connection = state.connection
         missing, unread = (", ".join(map(ui.shown_path, paths)) for paths in (state.missing, state.unreadable))
-        how = ui.first(
-            (connection, "connected", "已连接"), (state.here, "found", "已找到"), (True, "not here", "未找到")
-        )
+        how = say("found", "已找到") if state.here else say("not here", "未找到")
+        how = say("connected", "已连接") if connection else how
         program = connection.program[0] if connection and not state.starts else ""
         where = ui.every(
             (missing, f"  (not in {missing} any more)", f"（已不在 {missing} 中）"),

@@ -49,10 +49,8 @@ def context(options: ui.Options, *, last: bool, **request: Any) -> Report | None
         return Report(None, notes=[nothing])
     at, whom, tokens = pack.get("at"), pack["scope"], pack.get("tokens")
     hook = f"{pack['hook']}, {pack.get('agent')}" if pack.get("hook") else ""
-    note = say(
-        f"Given at {at} to {whom}{hook and f' ({hook})'}, {tokens} tokens.",
-        f"{at} 提供给 {whom}{hook and f'（{hook}）'}，{tokens} 个 token。",
-    )
+    whom += hook and f" ({hook})"
+    note = say(f"Given at {at} to {whom}, {tokens} tokens.", f"{at} 提供给 {whom}，{tokens} 个 token。")
     return Report({**pack, "text": text}, lines=[text.removesuffix("\n")] if text else [], notes=[note])
 
 
@@ -81,13 +79,8 @@ def hook(options: ui.Options, *, event: str | None, last: bool) -> Report:  # no
     packs = [pack for pack in log.packs if pack.get("hook") and scope in ("main", pack["scope"])]
     text = log.text if packs and packs[-1] is log.packs[-1] else ""
     silence = log.silence if log.silence and scope in ("main", log.silence["scope"]) else None
-    notes = ui.every(
-        (
-            not packs and not silence,
-            "No hook has given anything yet, or it is not noted.",
-            "钩子尚未提供过内容，或没有记录。",
-        )
-    )
+    nothing = say("No hook has given anything yet, or it is not noted.", "钩子尚未提供过内容，或没有记录。")
+    notes = [] if packs or silence else [nothing]
     lines: list[str] = []
     for pack in sorted([*packs, *([silence] if silence else [])], key=lambda pack: str(pack.get("at"))):
         head = f"{pack.get('at')}  {pack.get('hook')}  {pack.get('agent')}  session:{pack.get('session')}"
@@ -144,10 +137,7 @@ def flush(
         report = _check_report(memory, session, restore=restore and not options.dry_run)
     elif (tokens is None) is not (window is None):
         missing = "--window" if window is None else "--tokens"
-        raise BadInput(
-            f"Give both --tokens and --window; {missing} is missing.",
-            f"请同时给出 --tokens 和 --window；缺少 {missing}。",
-        )
+        raise BadInput(f"{missing} is missing; give both.", f"缺少 {missing}；请同时给出 --tokens 和 --window。")
     else:
         due = memory.flush(tokens, window, session=session, compactions=compactions, dry_run=options.dry_run)
         if prompts := due.prompts:
@@ -165,7 +155,7 @@ def flush(
 
 def _answer_report(memory: Memory, text: str, session: str, *, dry_run: bool) -> Report:
     taken = memory.flush_answer(text, session=session, dry_run=dry_run)
-    count, path, over = len(taken.written), taken.path, len(taken.over)
+    count, path, over, forgotten = len(taken.written), taken.path, len(taken.over), taken.forgotten
     notes = [
         ui.first(
             (dry_run, f"Would be written to {path}: {count}.", f"将写入 {path}：{count} 行。"),
@@ -174,20 +164,11 @@ def _answer_report(memory: Memory, text: str, session: str, *, dry_run: bool) ->
         ),
         *ui.every(
             (taken.already, f"Already there: {taken.already}.", f"已有 {taken.already} 行。"),
-            (
-                taken.forgotten,
-                f"Forgotten before, so left out: {taken.forgotten}.",
-                f"此前已遗忘，未写入：{taken.forgotten} 行。",
-            ),
+            (forgotten, f"Forgotten before, so left out: {forgotten}.", f"此前已遗忘，未写入：{forgotten} 行。"),
         ),
     ]
-    left = ui.every(
-        (
-            over,
-            f"{over} lines were not written: one turn may write 30. Give them in a second answer.",
-            f"有 {over} 行未写入：一轮最多写 30 行。请在下一次回答中给出。",
-        )
-    )
+    english = f"{over} lines were not written: one turn may write 30. Give them in a second answer."
+    left = ui.every((over, english, f"有 {over} 行未写入：一轮最多写 30 行。请在下一次回答中给出。"))
     written = [fields(entry, "line type text") for entry in taken.written]
     names = "path written already forgotten left silent"
     facts = fields(taken, names, written=written, left=list(taken.over), dryRun=dry_run)

@@ -44,17 +44,14 @@ def forget(options: ui.Options, what: tuple[str, ...], *, every: bool, similar: 
             return meant
         if ui.is_interactive() and not options.as_json:
             return _ask_which(targets)
-        candidates = [
-            {"id": target.id, "text": ui.legible(target.words)}
-            | ({"path": target.line.path, "line": target.line.start} if target.line else {})
-            for target in targets
-        ]
-        rows, count = [(target.id, *_row(target)) for target in targets], len(targets)
+        rows, candidates, count = [(target.id, *_row(target)) for target in targets], [], len(targets)
+        for target in targets:
+            place = {"path": target.line.path, "line": target.line.start} if target.line else {}
+            candidates.append({"id": target.id, "text": ui.legible(target.words), **place})
         ui.print_reports([Report({"candidates": candidates}, lines=rows)], as_json=options.as_json)
-        ui.note(
-            f"{ui.plural(count, 'thing')} may be meant and nothing was forgotten. Name one by its id, or by FILE:LINE and its words.",
-            f"可能指 {count} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。",
-        )
+        things = ui.plural(count, "thing")
+        english = f"{things} may be meant and nothing was forgotten. Name one by its id, or by FILE:LINE and its words."
+        ui.note(english, f"可能指 {count} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。")
         raise click.exceptions.Exit(2)
 
     made = memory.forget(words, purge=purge, dry_run=options.dry_run, similar=similar, choose=choose)
@@ -90,48 +87,40 @@ def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
 def _forgotten_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     plan, count = report.plan, len(report.plan.going)
     undo = "" if report.purged else say(' "nacre undo" brings it back.', "可用“nacre undo”恢复。")
-    lines = ui.plural(count, "line")
-    alike = [f"  {one.line.place}  {one.reason}  {ui.legible(one.line.text)}" for one in plan.alike]
-    like_it = say(
-        "Also looks like it, and stays (--similar takes it too):", "看起来也像，但予以保留（--similar 可一并删除）："
-    )
-    outcome = ui.done(f"forgotten: {lines}.", f"忘记 {count} 行。", dry_run=dry_run) + ("" if dry_run else undo)
-    return [*([outcome] if dry_run or count or plan else []), *([like_it, *alike] if alike else [])]
+    outcome = ui.done(f"forgotten: {ui.plural(count, 'line')}.", f"忘记 {count} 行。", dry_run=dry_run)
+    notes = [outcome + ("" if dry_run else undo)] if dry_run or count or plan else []
+    if plan.alike:
+        notes.append(
+            say("Also looks like it, and stays (--similar takes it too):", "看起来也像（--similar 可一并删除）：")
+        )
+    return notes + [f"  {like.line.place}  {like.reason}  {ui.legible(like.line.text)}" for like in plan.alike]
 
 
 def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     if (purge := report.purge_plan) is None:
         return []
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
-    transcripts = [(f"{one.agent} {one.session}".strip(), one.day) for one in purge.sessions]
-    cleaned = ui.done(
-        f"cleaned: {contents} earlier contents in history, {backups} backups, the ledger and the index.",
-        f"清理：历史中的 {contents} 份旧内容、{backups} 个备份、账本和索引。",
-        dry_run=dry_run,
-    )
-    more = ui.every(
-        (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。"),
-        *(
-            (
-                True,
-                f"The agent's own transcript of that session ({name}, {day}) still holds it; it is not Nacre's to change.",
-                f"代理自己的对话记录（{name}，{day}）仍保留该内容；Nacre 不会改动它。",
-            )
-            for name, day in transcripts
-        ),
-        (report.purged and report.purged.left, "It still stands in:", "仍存在于："),
-        (
-            report.purged and not report.purged.left and not purge.words,
-            "Nobody knows its words any more; nothing that history keeps is what the tombstone stands for.",
-            "已无人知道其原文；历史中没有任何内容与墓碑相符。",
-        ),
-        (
-            report.purged and not report.purged.left and purge.words,
-            "Everything that Nacre writes was searched: the words stand nowhere any more.",
-            "已搜索 Nacre 写入的所有内容：相关文字已不存在。",
-        ),
-    )
-    return [cleaned, *more]
+    cleaned = f"cleaned: {contents} earlier contents in history, {backups} backups, the ledger and the index."
+    chinese = f"清理：历史中的 {contents} 份旧内容、{backups} 个备份、账本和索引。"
+    notes = [ui.done(cleaned, chinese, dry_run=dry_run)]
+    if numbers:
+        notes.append(say(f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。"))
+    for session in purge.sessions:
+        name, day = f"{session.agent} {session.session}".strip(), session.day
+        english = (
+            f"The agent's own transcript of that session ({name}, {day}) still holds it; it is not Nacre's to change."
+        )
+        notes.append(say(english, f"代理自己的对话记录（{name}，{day}）仍保留该内容；Nacre 不会改动它。"))
+    if report.purged and report.purged.left:
+        notes.append(say("It still stands in:", "仍存在于："))
+    elif report.purged and not purge.words:
+        notes.append(
+            say("Nobody knows its words any more, so they were not looked for.", "已无人知道其原文，因此没有查找。")
+        )
+    elif report.purged:
+        english = "Everything that Nacre writes was searched: the words stand nowhere any more."
+        notes.append(say(english, "已搜索 Nacre 写入的所有内容：相关文字已不存在。"))
+    return notes
 
 
 def left_rows(left: Sequence[Remaining]) -> list[tuple[str, str]]:
@@ -232,18 +221,15 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
 
 
 def _why_json(origin: Why) -> dict[str, Any]:
-    links = [
-        fields(link, "kind path line date text about", path=link.path or None, about=link.about or None)
-        | {"text": ui.legible(link.text) or None}
-        for link in origin.chain
-    ]
-    superseded = [fields(one, "id text valid_to", text=ui.legible(one.text or "") or None) for one in origin.superseded]
-    names = "id at verdict section tests failed withoutIt confidence valid_from valid_to supersedes brain"
-    ledger = [
-        fields(record, names, tests=dict(record.tests), withoutIt=ui.legible(record.without_it or "") or None)
-        | {"pinned": record.more.get("pinned")}
-        for record in origin.story
-    ]
+    links, ledger = [], []
+    for link in origin.chain:
+        text, about = ui.legible(link.text) or None, link.about or None
+        links.append(fields(link, "kind path line date text about", path=link.path or None, text=text, about=about))
+    for record in origin.story:
+        row = {"tests": dict(record.tests), "withoutIt": ui.legible(record.without_it or "") or None}
+        names = "id at verdict section tests failed withoutIt confidence valid_from valid_to supersedes brain"
+        ledger.append({**fields(record, names, **row), "pinned": record.more.get("pinned")})
+    superseded = [fields(old, "id text valid_to", text=ui.legible(old.text or "") or None) for old in origin.superseded]
     names = "id text pinned confidence chain ends superseded ledger"
     shown = {"text": ui.legible(origin.words), "chain": links, "ends": origin.ends or None}
     return fields(origin, names, **shown, superseded=superseded, ledger=ledger)

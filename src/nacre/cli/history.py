@@ -69,12 +69,9 @@ def undo(options: ui.Options, number: int | None, last: int | None, only: int | 
         _confirm_last(memory, last)
     made = memory.undo(number, last=last or 1, dry_run=options.dry_run)
     count, resumed = len(made.undoes), made.resumes
+    complete = f"Operation {resumed}, an undo that had been stopped, is now complete."
     outcome = ui.first(
-        (
-            resumed is not None,
-            f"Operation {resumed}, an undo that had been stopped, is now complete.",
-            f"之前中断的撤销（操作 {resumed}）现已完成。",
-        ),
+        (resumed is not None, complete, f"之前中断的撤销（操作 {resumed}）现已完成。"),
         (not made.plan, "There was nothing to take back.", "没有需要撤销的内容。"),
         (count < (last or 0), f"There were only {count} to take back.", f"可撤销的只有 {count} 步。"),
     )

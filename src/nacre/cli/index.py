@@ -86,13 +86,8 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
             "fallback": made.reason,
             "recovered": recovered,
         }
-        damaged = ui.every(
-            (
-                recovered,
-                "The index was damaged; it was set aside and built anew. No note was lost.",
-                "索引已损坏；已移到一旁并重建。没有丢失任何笔记。",
-            )
-        )
+        english = "The index was damaged; it was set aside and built anew. No note was lost."
+        damaged = ui.every((recovered, english, "索引已损坏；已移到一旁并重建。没有丢失任何笔记。"))
         lines: list[str] = []
         for part, unit, chinese in ((text, "files", "文件"), (sessions, "sessions", "会话")):
             if part:

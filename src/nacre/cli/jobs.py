@@ -206,12 +206,9 @@ def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Repo
     for memory in ui.open_all(options):
         made = plan_install(setup_of(memory), kind, with_heartbeat=heartbeat)
         root, by = ui.shown_path(memory.workspace.root), made.kind
+        nobody_here = f'Nothing on this machine can run the jobs of {root}, but "nacre serve --background" does.'
         outcome = ui.first(
-            (
-                by is None,
-                f'Nothing on this machine can run the jobs of {root}; the daemon does while it runs: "nacre serve --background".',
-                f"本机没有可以运行 {root} 任务的程序；守护进程运行期间会代为执行：“nacre serve --background”。",
-            ),
+            (by is None, nobody_here, f"本机没有可以运行 {root} 任务的程序；可运行“nacre serve --background”。"),
             (not made.changed, f"{by} runs the jobs of {root} already.", f"{by} 已在运行 {root} 的任务。"),
             (options.dry_run, f"{by} would run the jobs of {root}.", f"将由 {by} 运行 {root} 的任务。"),
             (True, f"{by} now runs the jobs of {root}.", f"现在由 {by} 运行 {root} 的任务。"),

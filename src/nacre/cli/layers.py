@@ -199,13 +199,10 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
         (not path, done.missing, done.missing),
         (path and options.dry_run, f"Session to be put away: {path}", f"对话将存入：{path}"),
         (path and not options.dry_run, f"Session put away: {path}", f"对话已存入：{path}"),
-        *((True, f"Deleted: {one.path}, {one.reason}", f"已删除：{one.path}，{one.reason}") for one in deleted),
-        (
-            True,
-            f"Layers: {steps} changes. Nominated for promotion: {candidates} (promote_report.md).",
-            f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。",
-        ),
+        *((True, f"Deleted: {step.path}, {step.reason}", f"已删除：{step.path}，{step.reason}") for step in deleted),
     )
+    english = f"Layers: {steps} changes. Nominated for promotion: {candidates} (promote_report.md)."
+    heading.append(say(english, f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。"))
     left = (*done.organised.left, *done.promoted.left)
     facts = {
         "checkpoint": path,

@@ -56,14 +56,10 @@ def serve(
     Commands find it by themselves and give the same answers without it. One runs for each workspace; only its user can reach it.
     """
     if sum((background, ensure, stop, status, token)) > 1:
-        raise BadInput(
-            "Give one of --background, --ensure, --stop, --status and --token.",
-            "--background、--ensure、--stop、--status 和 --token 只能用一个。",
-        )
+        names = "--background, --ensure, --stop, --status, --token"
+        raise BadInput(f"Give one of {names}.", f"{names} 只能用一个。")
     if not hasattr(os, "getuid"):
-        raise BadInput(
-            "There is no daemon on Windows; everything works without.", "Windows 上没有守护进程；不用它也一切正常。"
-        )
+        raise BadInput("There is no daemon on Windows; all works without.", "Windows 上没有守护进程；不影响使用。")
     memory = ui.open_memory(options)
     if status:
         return _status_report(memory)
@@ -113,21 +109,12 @@ def _start(memory: Memory, arguments: list[str]) -> Report:
 
     running = daemon_process(memory.workspace)
     process = running or start_in_background(memory, *arguments)
-    status = _status_of(memory)
-    lines = ui.every(
-        (running, f"A daemon runs already (process {process}).", f"守护进程已在运行（进程 {process}）。"),
-        (
-            not running,
-            f'The daemon runs (process {process}); "nacre serve --stop" ends it.',
-            f"守护进程已启动（进程 {process}）；“nacre serve --stop”可停止。",
-        ),
-        (
-            running and "--http" in arguments and not (status or {}).get("http"),
-            'It does not serve HTTP; "nacre serve --stop" ends it, then start it with --http.',
-            "它没有提供 HTTP；请先用“nacre serve --stop”停止，再加 --http 启动。",
-        ),
-    )
-    return Report({"process": process, "started": running is None, "status": status}, lines=lines)
+    if running:
+        line = say(f"A daemon runs already (process {process})", f"守护进程已在运行（进程 {process}）")
+    else:
+        line = say(f"The daemon runs (process {process})", f"守护进程已启动（进程 {process}）")
+    line += say('; "nacre serve --stop" ends it.', "；“nacre serve --stop”可停止。")
+    return Report({"process": process, "started": running is None, "status": _status_of(memory)}, lines=[line])
 
 
 def _stop(memory: Memory) -> Report:
@@ -150,9 +137,7 @@ def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     url = running.get("url") or f"http://{memory.config.serve.host}:{port}/mcp"
     word = token(memory.workspace.root, scope)
     facts = {"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))}
-    how = say(
-        f"Send it to {url} as: Authorization: Bearer TOKEN", f"发送到 {url}，请求头为：Authorization: Bearer 令牌"
-    )
+    how = say(f"Send it to {url} as Authorization: Bearer", f"发送到 {url}，请求头 Authorization: Bearer")
     return Report(facts, heading=[how], lines=[word])
 
 
@@ -163,59 +148,37 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
     if "url" not in http:
         return [say(f"No HTTP: {http['trouble']}", f"未启用 HTTP：{http['trouble']}")]
     url = http["url"] + ("" if http["scope"] == "main" else f" ({http['scope']})")
-    return ui.every(
-        (
-            True,
-            f'MCP over HTTP at {url}; "nacre serve --token" prints its token',
-            f"MCP（HTTP）：{url}；“nacre serve --token”可打印令牌",
-        ),
-        (
-            not http["local"],
-            "Warning: others on the network can reach it, and what they send and get is not encrypted",
-            "警告：网络上的其他人可以访问它，且收发内容未加密",
-        ),
-    )
+    warning = "Warning: others on the network can reach it, and nothing is encrypted"
+    return [f"MCP: {url}", *([] if http["local"] else [say(warning, "警告：网络上的其他人可以访问它，且内容未加密")])]
 
 
 def _status_report(memory: Memory) -> Report:
     daemon = _status_of(memory)
     if daemon is None:
         return Report({"running": False}, lines=[say(*_NO_DAEMON)])
-    process, version, since, megabytes = (daemon[name] for name in ("process", "version", "since", "memoryMb"))
+    process, version, since = daemon["process"], daemon["version"], daemon["since"]
+    asked, failed, megabytes = daemon["questions"], daemon["failed"], f"{daemon['memoryMb']:.0f}"
     jobs, reason, settings, skew = daemon["jobs"], daemon.get("watchingReason"), daemon.get("settings"), daemon["skew"]
     running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")
-    about = ui.every(
+    scans, queued = daemon["watching"] == "scanning", jobs and not jobs.get("timed", True)
+    lines = ui.every(
+        (True, f"Process {process}, version {version}, since {since}", f"进程 {process}，版本 {version}，自 {since}"),
         (
             True,
-            f"Process {process}, version {version}, since {since}",
-            f"进程 {process}，版本 {version}，启动于 {since}",
+            f"{asked} questions, {failed} failed, {megabytes} MB",
+            f"{asked} 次请求，{failed} 次失败，{megabytes} MB",
         ),
-        (
-            True,
-            f"{daemon['questions']} questions, {daemon['failed']} failed, {megabytes:.0f} MB of memory",
-            f"{daemon['questions']} 次请求，{daemon['failed']} 次失败，占用内存 {megabytes:.0f} MB",
-        ),
-        (daemon["watching"] != "scanning", "Files are watched", "正在监视文件"),
-        (
-            daemon["watching"] == "scanning",
-            f"Files are looked at every 30 s, because they cannot be watched: {reason}",
-            f"每 30 秒检查一次文件，因为无法监视：{reason}",
-        ),
+        (not scans, "Files are watched", "正在监视文件"),
+        (scans, f"Files are looked at every 30 s: {reason}", f"每 30 秒检查一次文件：{reason}"),
         (jobs is None, "Jobs are left to another scheduler", "任务由其他调度器运行"),
         (running, f"A job runs (process {running})", f"有任务正在运行（进程 {running}）"),
-        (
-            jobs and not jobs.get("timed", True),
-            "It captures what hooks queue, and does not run the jobs (jobs.on_demand)",
-            "会采集 hook 排入的对话，但不运行任务（jobs.on_demand）",
-        ),
+        (queued, "Only what hooks queue is captured (jobs.on_demand)", "只采集 hook 排入的对话（jobs.on_demand）"),
         (coming, f"Jobs are looked at again at {coming}", f"下次检查任务：{coming}"),
-    )
-    rest = ui.every(
         (settings, f"It keeps its settings from before: {settings}", f"仍沿用之前的设置：{settings}"),
         (skew, f"It does not answer this command line: {skew}", f"它不回答此命令行：{skew}"),
         (True, f"Log: {daemon['log']}", f"日志：{daemon['log']}"),
     )
-    return Report({"running": True, **daemon}, lines=[*about, *_http_lines(daemon.get("http")), *rest])
+    return Report({"running": True, **daemon}, lines=[*lines, *_http_lines(daemon.get("http"))])
 
 
 # nacre mcp: memory for any MCP client, over stdin and stdout.

@@ -57,10 +57,8 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         f"{longterm['lines']} of {longterm['maxLines']} lines, {longterm['bytes']} of {longterm['maxBytes']} bytes",
         f"{longterm['lines']}/{longterm['maxLines']} 行，{longterm['bytes']}/{longterm['maxBytes']} 字节",
     )
-    indexed = sessions and say(
-        f"{sessions['sessions']} indexed, {sessions['messages']} messages",
-        f"已索引 {sessions['sessions']} 个，共 {sessions['messages']} 条消息",
-    )
+    count, messages = (sessions["sessions"], sessions["messages"]) if sessions else (0, 0)
+    indexed = sessions and say(f"{count} indexed, {messages} messages", f"已索引 {count} 个，共 {messages} 条消息")
     broken = say(" (broken: nacre doctor)", "（已损坏：nacre doctor）")
     connected = [
         state["agent"] + (broken if state["missing"] or state["unreadable"] or not state["starts"] else "")
@@ -84,23 +82,14 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         ("history", "历史", say(f"operations: {facts['history']}", f"{facts['history']} 次操作")),
     ]
     waiting, count = facts["review"], len(problems)
+    over = 'MEMORY.md is over its limits and takes nothing new; "nacre review --adopt" brings it under them.'
+    full, share = "MEMORY.md is nearly full: above 90% of its limits.", longterm["share"]
+    listed = f'Problems found: {count}; "nacre doctor" lists them.'
     sentences = ui.every(
-        (
-            longterm["share"] > 1,
-            'MEMORY.md is over its limits and takes nothing new; "nacre review --adopt" brings it under them.',
-            "MEMORY.md 已超出上限，不再接受新内容；可用“nacre review --adopt”使其回到上限以内。",
-        ),
-        (
-            0.9 <= longterm["share"] <= 1,
-            "MEMORY.md is nearly full: above 90% of its limits.",
-            "MEMORY.md 快满了：已超过上限的 90%。",
-        ),
+        (share > 1, over, "MEMORY.md 已超出上限，不再接受新内容；可用“nacre review --adopt”使其回到上限以内。"),
+        (0.9 <= share <= 1, full, "MEMORY.md 快满了：已超过上限的 90%。"),
         (waiting, f'"nacre review" has {waiting} to ask you.', f"“nacre review”有 {waiting} 项待您决定。"),
-        (
-            count and not verbose,
-            f'Problems found: {count}; "nacre doctor" lists them.',
-            f"发现 {count} 个问题；“nacre doctor”会列出。",
-        ),
+        (count and not verbose, listed, f"发现 {count} 个问题；“nacre doctor”会列出。"),
     )
     shown = [": ".join(filter(None, (problem["path"], problem["message"]))) for problem in problems if verbose]
     lines = [(say(english, chinese), value) for english, chinese, value in rows if value]
@@ -359,14 +348,12 @@ def doctor(options: ui.Options, *, fix: bool) -> Report:
     for _, problem in problems:
         lines.append("  ".join(filter(None, (problem.severity, problem.place, problem.message))))
         lines += [f"    → {problem.remedy}"] if problem.remedy else []
-    names = list(dict.fromkeys(agents))
-    notes = ui.every(
-        (
-            names and not any(problem.kind.startswith("transcript") for _, problem in problems),
-            f"The newest session with {', '.join(names)} can be read.",
-            f"与 {'、'.join(names)} 的最新对话可以读取。",
-        )
+    names, unread = (
+        ", ".join(dict.fromkeys(agents)),
+        any(problem.kind.startswith("transcript") for _, problem in problems),
     )
+    english = f"The newest session with {names} can be read."
+    notes = ui.every((names and not unread, english, f"与 {names} 的最新对话可以读取。"))
     fine = ui.every((not problems, "All is well.", "一切正常。"))
     facts = [{"agent": agent, **problem.as_plain()} for agent, problem in problems]
     broken = any(problem.severity == "error" for _, problem in problems)

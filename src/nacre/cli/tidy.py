@@ -50,14 +50,13 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
     for memory in ui.open_all(options):
         made = memory.decay(promote_only=promote_only, dry_run=options.dry_run)
         summary = decay_summary(made)
-        weekly = ui.every(
-            (
-                not made.in_force,
-                'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.',
-                "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。",
-            )
-        )
-        heading = [*weekly, *made.occasions, *(problem.message for problem in made.problems)]
+        english = 'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.'
+        weekly = say(english, "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。")
+        heading = [
+            *([] if made.in_force else [weekly]),
+            *made.occasions,
+            *(problem.message for problem in made.problems),
+        ]
         lines = [_step(step) for phase, step in made.steps if verbose or options.dry_run or phase == "review"]
         facts = _facts(made, inForce=made.in_force, summary=summary, occasions=list(made.occasions))
         yield Report(facts, heading=heading, lines=[*lines, summary], left=made.left)
@@ -195,9 +194,8 @@ def _ask_each(memory: Memory, questions: list[Question]) -> None:
         click.echo(question_line(question))
         takes = say("let it go", "移除") if question.kind == FADED else say("take it in", "收录")
         leaves = say("keep it", "保留") if question.kind == FADED else say("leave it out", "不收")
-        prompt = say(
-            f"[a] {takes}, [r] {leaves}, [e] edit, [p] pin, [s] skip, [q] quit",
-            f"[a] {takes}，[r] {leaves}，[e] 修改，[p] 固定，[s] 跳过，[q] 退出",
+        prompt = f"[a] {takes}, [r] {leaves}, " + say(
+            "[e] edit, [p] pin, [s] skip, [q] quit", "[e] 修改，[p] 固定，[s] 跳过，[q] 退出"
         )
         key = click.prompt(prompt, type=keys, show_choices=False, default="s")
         if key == "q":

@@ -79,21 +79,15 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     facts: dict[str, Any] = {"connections": agents_json(agents, ()), "workspaces": workspaces}
     facts["caches"] = [{"path": str(cache.path), "bytes": cache.bytes} for cache in caches if models]
     facts |= {"completions": completions, "package": _how_to_remove_package(), "dryRun": options.dry_run}
-    total, shown = (
-        ui.size_of(sum(cache.bytes for cache in caches)),
-        ", ".join(ui.shown_path(one.path) for one in caches),
-    )
-    kept = ui.every(
-        *(
-            (True, f"Completion you set up: {line}; take it out yourself.", f"您设置的补全：{line}；请自行删除。")
-            for line in completions
-        ),
-        (
-            caches and not models,
-            f"Models and caches stay ({total}, {shown}); --models deletes them.",
-            f"模型和缓存保留（{total}，{shown}）；--models 可删除。",
-        ),
-    )
+    total = ui.size_of(sum(cache.bytes for cache in caches))
+    kept = [say(f"Your completion stays: {line}", f"您设置的补全予以保留：{line}") for line in completions]
+    if caches and not models:
+        kept.append(
+            say(
+                f"Models and caches stay ({total}); --models deletes them.",
+                f"模型和缓存保留（{total}）；--models 可删除。",
+            )
+        )
     gone = outcome_notes(agents, results, dry_run=False, removing=True) if works else []
     yield Report(facts, notes=[*gone, *kept, *_what_stays(places)])
     if errors:
@@ -128,16 +122,12 @@ def _take_back(place: InstalledWorkspace) -> list[NacreError]:
 def _what_stays(places: list[InstalledWorkspace]) -> list[str]:
     """Where memory lies, what else is there, and how the package itself goes."""
     folder, package = user_config_folder(), _how_to_remove_package()
-    roots, settings = [ui.shown_path(place.memory.workspace.root) for place in places], ui.shown_path(folder)
-    return ui.every(
-        *(
-            (
-                True,
-                f'Your memory stays in {root}; "nacre destroy --workspace {root}" removes it for good.',
-                f"您的记忆保留在 {root}；“nacre destroy --workspace {root}”可永久删除。",
-            )
-            for root in roots
-        ),
+    settings, lines = ui.shown_path(folder), []
+    for root in (ui.shown_path(place.memory.workspace.root) for place in places):
+        command = f"nacre destroy --workspace {root}"
+        english = f'Your memory stays in {root}; "{command}" removes it for good.'
+        lines.append(say(english, f"您的记忆保留在 {root}；“{command}”可永久删除。"))
+    return lines + ui.every(
         (folder.is_dir(), f"Your settings stay in {settings}.", f"您的设置保留在 {settings}。"),
         (True, f'The package itself: "{package}".', f"软件包本身：“{package}”。"),
     )
@@ -196,20 +186,13 @@ def destroy(options: ui.Options, *, yes: bool, tiers: bool, purge: bool) -> Iter
     destroying.apply_destroy(plan)
     forget_tokens(workspace.root)
     left = destroying.find_remaining(plan, words)
-    by = [name for name, planned in jobs.changes.items() if planned.steps]
+    by = ", ".join(name for name, planned in jobs.changes.items() if planned.steps)
+    searched = f"{len(words)} lines of it were looked for in every file that remains: none is left."
     heading = ui.every(
-        (
-            by,
-            f"What was installed to run its jobs was taken back: {', '.join(by)}.",
-            f"已撤回为运行其任务而安装的内容：{'、'.join(by)}。",
-        ),
+        (by, f"What was installed to run its jobs was taken back: {by}.", f"已撤回运行其任务的内容：{by}。"),
         (True, "The memory is gone.", "记忆已删除。"),
         (left, "Words of it still stand in:", "其中的文字仍存在于："),
-        (
-            purge and not left,
-            f"{len(words)} lines of it were looked for in every file that remains: none is left.",
-            f"已在剩余的所有文件中查找其中 {len(words)} 行：没有任何残留。",
-        ),
+        (purge and not left, searched, f"已在剩余的所有文件中查找其中 {len(words)} 行：没有任何残留。"),
     )
     facts["left"] = [fields(line, "path line reason") for line in left] if purge else None
     yield Report(facts, heading=heading, lines=left_rows(left), code=NOT_ALL if left else 0)
@@ -222,17 +205,10 @@ def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
     ours = say("only what runs its jobs", "仅撤回运行其任务的内容")
     rows += [(f"$ {shlex.join(step.command)}" if step.command else step.path, "", "", ours) for step in jobs.shown]
     root, total, tiers = plan.workspace.root, ui.size_of(plan.bytes), plan.kept_tiers and ui.shown_path(plan.kept_tiers)
+    count = f"{plan.files} files, {total}, of {root}. This cannot be undone."
     notes = ui.every(
-        (
-            tiers,
-            f"{tiers} lies elsewhere and stays; --tiers takes it too.",
-            f"{tiers} 位于别处，予以保留；--tiers 可一并删除。",
-        ),
-        (
-            True,
-            f"{plan.files} files, {total}, of {root}. This cannot be undone.",
-            f"{root}：共 {plan.files} 个文件，{total}。此操作无法撤销。",
-        ),
+        (tiers, f"{tiers} stays; --tiers takes it too.", f"{tiers} 予以保留；--tiers 可一并删除。"),
+        (True, count, f"{root}：共 {plan.files} 个文件，{total}。此操作无法撤销。"),
     )
     columns = (say("path", "路径"), say("files", "文件"), say("size", "大小"), "")
     return Report(lines=rows, columns=columns, notes=[*jobs.notes, *map(str, jobs.errors), *notes])

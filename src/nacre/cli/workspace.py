@@ -80,10 +80,7 @@ def pause(options: ui.Options, length: str | None) -> Report:
 
     span = duration(length) if length is not None else None
     if length is not None and not span:
-        raise BadInput(
-            f'"{length}" is no time at all; write it as 2h or 1d, or leave it out to pause until "nacre resume".',
-            f"“{length}”时长为零；请写成 2h 或 1d，或省略以暂停到运行“nacre resume”为止。",
-        )
+        raise BadInput(f'"{length}" is no time at all; write it as 2h or 1d.', f"“{length}”时长为零；请写成 2h 或 1d。")
     end: dt.datetime | None = None
     for memory in ui.open_all(options):
         end = memory.clock.now() + span if span else None

@@ -109,7 +109,8 @@ class MemoryIndex:
         return report
 
     def close(self) -> None:
-        self._feed.close()
+        with self._lock:  # the descriptor may be another file's as soon as it is closed
+            self._feed.close()
         self.store.close()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nacre.config.settings import Config
-from nacre.errors import IndexUnusable, NoWorkspace, cannot_write
+from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
 from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
 from nacre.vault.disk import make_folder
 from nacre.vault.lock import hold
@@ -99,9 +99,13 @@ def file_identity(path: Path) -> Identity | None:
     return about.st_dev, about.st_ino
 
 
-def _code(error: sqlite3.Error) -> int | None:
+def _code(error: Exception) -> int | None:
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
+
+
+def _is_missing(error: Exception) -> bool:
+    return _code(error) == sqlite3.SQLITE_CANTOPEN or isinstance(error.__cause__ or error, FileNotFoundError)
 
 
 def index_error(error: sqlite3.Error, path: Path) -> IndexUnusable:
@@ -208,43 +212,46 @@ class Store:
     def db(self) -> sqlite3.Connection:
         """This thread's connection; opened anew when the file was deleted or replaced under us."""
         held: tuple[int, sqlite3.Connection] | None = getattr(self._threads, "held", None)
-        if held is not None and held[0] == self._epoch and self._same_file():
+        if held is not None and held[0] == self._epoch and file_identity(self.path) == self._identity:
             return held[1]
         with self._lock:
-            if not self._same_file():
+            if file_identity(self.path) != self._identity:
                 self._forget()
-            connection = self._open()
-            self._identity = file_identity(self.path)
+            connection, identity = self._open()
+            if self._identity not in (None, identity):  # replaced in this moment
+                self._forget()
+            self._identity = identity
             self._threads.held = (self._epoch, connection)
             return connection
 
     def stay_in(self, folder: Path) -> None:
         self._folders.append((folder, file_identity(folder)))
 
-    def _open(self) -> sqlite3.Connection:
-        """The file, made if it is not there. A damaged one is set aside."""
+    def _open(self, attempts: int = _ATTEMPTS) -> tuple[sqlite3.Connection, Identity]:
+        """The file, made if it is not there, also where its folder is deleted meanwhile. A damaged one is set aside."""
         for folder, identity in self._folders:
             if file_identity(folder) != identity:
                 raise NoWorkspace(
                     f"{folder} was moved or deleted while it was in use.", f"{folder} 在使用过程中被移动或删除。"
                 )
-        make_folder(self.path.parent)
         try:
+            make_folder(self.path.parent)
             # Two who make the file at once would find it locked where SQLite does not wait.
             is_there = self.path.exists() and self.path.stat().st_size > 0
             with contextlib.nullcontext() if is_there else hold(self.path.with_name(_LOCK)):
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-                return _connect(self.path)
-        except sqlite3.DatabaseError as error:
-            if _code(error) not in _DAMAGED:
+                opened, connection = file_identity(self.path), _connect(self.path)
+        except (sqlite3.DatabaseError, OSError, CannotWrite) as error:
+            if _code(error) in _DAMAGED:
+                set_aside(self.path, file_identity(self.path))
+            elif attempts <= 1 or not _is_missing(error):
+                if isinstance(error, OSError):
+                    raise cannot_write(self.path.parent, error) from error
                 raise
-            set_aside(self.path, file_identity(self.path))
-            return self._open()
-        except OSError as error:
-            raise cannot_write(self.path.parent, error) from error
-
-    def _same_file(self) -> bool:
-        return self._identity is None or file_identity(self.path) == self._identity
+            return self._open(attempts - 1)
+        if opened and file_identity(self.path) == opened:
+            return connection, opened
+        return self._open(attempts - 1)
 
     def _forget(self) -> None:
         """Turn to a new file. Other threads notice by the epoch; each lets go of its own connection, never of another's,

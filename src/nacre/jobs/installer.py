@@ -261,10 +261,8 @@ def edit_step(
 
     def do() -> None:
         if read() != before:
-            raise ChangedOutside(
-                f"{name} was changed by someone else meanwhile, so it was left alone. Run the command again.",
-                f"{name} 在此期间被他人修改，因此未作改动。请重新运行命令。",
-            )
+            english = f"{name} was changed by someone else meanwhile, so it was left alone. Run the command again."
+            raise ChangedOutside(english, f"{name} 在此期间被他人修改，因此未作改动。请重新运行命令。")
         put(after)
 
     return Step(do, name, before, after)

@@ -164,11 +164,8 @@ def remove_cron(setup: Setup, entry: Entry) -> Planned:
     if not entry:
         return Planned()
     if not setup.machine.where("openclaw"):
-        note = say(
-            "OpenClaw is not here any more; jobs that its Gateway still has can be removed only there.",
-            "OpenClaw 已不在本机；其网关中残留的任务只能在那里移除。",
-        )
-        return Planned(notes=(note,))
+        english = "OpenClaw is not here any more; jobs that its Gateway still has can be removed only there."
+        return Planned(notes=(say(english, "OpenClaw 已不在本机；其网关中残留的任务只能在那里移除。"),))
     jobs = [job for job in list_jobs(setup.machine) if _is_own_job(setup, job)]
     return Planned([command_step(setup.machine, (*_CRON, "rm", job.id)) for job in jobs])
 
@@ -228,10 +225,8 @@ def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
     record = {"made": entry.get("made") is True or data is None}
     if after == text:
         return Planned(entry=record)
-    note = say(
-        "OpenClaw now takes a turn of the agent at every heartbeat, which costs tokens.",
-        "OpenClaw 现在每次心跳都会让代理运行一轮，这会消耗 token。",
-    )
+    english = "OpenClaw now takes a turn of the agent at every heartbeat, which costs tokens."
+    note = say(english, "OpenClaw 现在每次心跳都会让代理运行一轮，这会消耗 token。")
     return Planned([_heartbeat_step(setup, data, after.encode())], record, (note,))
 
 

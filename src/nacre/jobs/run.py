@@ -3,7 +3,6 @@ which it starts as a process of its own."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import platform
 import sys
@@ -24,6 +23,7 @@ from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, in_words
 from nacre.model.context import Context
 from nacre.model.session import SessionFile
 from nacre.model.workspace import Workspace
+from nacre.vault import disk
 from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
@@ -47,11 +47,14 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     count, unread = len(report.sections), len(report.unreadable)
     if report.paused:
         return Outcome("nothing", say("Capture is paused.", "采集已暂停。"), (report,))
-    parts = [say(f"Sections written: {count}.", f"写入 {count} 段。")] if count else []
+    said = (
+        say(f"Sections written: {count}.", f"写入 {count} 段。")
+        if count
+        else say("Nothing new was said.", "没有新的对话。")
+    )
     if unread:
-        parts.append(say(f"Transcripts that cannot be read: {unread}.", f"{unread} 个会话文件无法读取。"))
-    result: Result = "partly" if unread else "done" if count else "nothing"
-    return Outcome(result, " ".join(parts) or say("Nothing new was said.", "没有新的对话。"), (report,))
+        said += say(f" Transcripts that cannot be read: {unread}.", f"{unread} 个会话文件无法读取。")
+    return Outcome("partly" if unread else "done" if count else "nothing", said, (report,))
 
 
 def run_tidy(memory: Memory, dry_run: bool) -> Outcome:
@@ -116,13 +119,10 @@ class Runner:
         return schedule.jobs(self.context.config, self.context.clock)
 
     def job(self, name: str) -> schedule.Job:
-        for job in self.jobs:
-            if job.name == name:
-                return job
-        raise BadInput(
-            f'There is no job "{name}"; there are: {", ".join(schedule.JOB_NAMES)}.',
-            f"没有名为“{name}”的任务；现有：{'、'.join(schedule.JOB_NAMES)}。",
-        )
+        if job := next((job for job in self.jobs if job.name == name), None):
+            return job
+        names = ", ".join(schedule.JOB_NAMES)
+        raise BadInput(f'There is no job "{name}"; there are: {names}.', f"没有任务“{name}”；现有：{names}。")
 
 
 @dataclass(frozen=True)
@@ -182,13 +182,9 @@ def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]])
                 journal.end_run(workspace, run, run.started, "failed", said=said)
             return tuple(_run_job(runner, planned) for planned in plan(journal.read_journal(workspace)))
     except Locked as error:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            pid = path.read_text(encoding="ascii").split()[0]
-            raise Locked(
-                f"Jobs of {root} are running already (process {pid}); this run leaves it to them.",
-                f"{root} 的任务正在运行（进程 {pid}）；本次不再重复。",
-            ) from error
-        raise
+        pid = (disk.read_bytes(path) or b"?").decode("ascii", "replace").strip()
+        english = f"Jobs of {root} are running already (process {pid}); this run leaves it to them."
+        raise Locked(english, f"{root} 的任务正在运行（进程 {pid}）；本次不再重复。") from error
 
 
 def _run_job(runner: Runner, planned: PlannedRun) -> JobReport:

@@ -336,10 +336,7 @@ def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
             f"{setup.root} is not the workspace of an OpenClaw agent, so OpenClaw does not run its jobs. Choose another way.",
             f"{setup.root} 不是 OpenClaw 代理的工作区，因此 OpenClaw 不会运行它的任务。请选择其他方式。",
         )
-    raise BadInput(
-        f"This machine has no {wanted}. Choose another way, or --with auto.",
-        f"本机没有 {wanted}。请选择其他方式，或使用 --with auto。",
-    )
+    raise BadInput(f"This machine has no {wanted}; try --with auto.", f"本机没有 {wanted}；可使用 --with auto。")
 
 
 def plan_install(setup: Setup, wanted: str = AUTO, *, with_heartbeat: bool = False) -> ServicePlan:
