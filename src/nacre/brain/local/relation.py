@@ -49,9 +49,7 @@ class Relation(NamedTuple):
 def load(language: str, variant: str) -> Weights:
     """The weights in the package: "full" with embeddings, "bare" without."""
     about, arrays = read_weights(f"relation-{language}-{variant}")
-    names = ("matrix", "bias", "mean", "spread")
-    parts = {name: arrays[name] for name in names}
-    return Weights(**parts, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
+    return Weights(**arrays, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
 
 
 def odds(pairs: Sequence[tuple[Statement, Statement]], language: str, weights: Weights | None = None) -> Array:
@@ -97,18 +95,15 @@ def _swapped(old: Statement, new: Statement) -> bool:
     weights = load(new.language, "bare")
 
     def rare(words: frozenset[str]) -> bool:
-        return any(
-            weights.rarity.get(word, weights.rarest) >= _RARE * weights.rarest for word in words if len(word) > 2
-        )
+        least = _RARE * weights.rarest
+        return any(len(word) > 2 and weights.rarity.get(word, weights.rarest) >= least for word in words)
 
     return rare(before - after) and rare(after - before)
 
 
 def relations(remembered: Sequence[Statement], new: Statement) -> list[Relation]:
-    """How a statement stands to the remembered ones nearest to it; the others stand beside it.
-
-    What is written half in Chinese and half in English may count as either: across languages words alone are compared.
-    """
+    """How a statement stands to the remembered ones nearest to it. Across languages words alone are compared: what is half Chinese
+    and half English may count as either."""
     result: list[Relation] = []
     for own in (True, False):
         places = _nearest(remembered, new, own=own)
