@@ -44,13 +44,11 @@ def find(places: Places) -> Iterator[Transcript]:
         return  # busy, or of another form: nothing to list this time
     for name, updated, count, last in rows:
         stamp = tuple(value if isinstance(value, int) else 0 for value in (updated, count, last))
-        changed = parse_time(max(stamp[0], stamp[2]))
-        seconds = changed.timestamp() if changed else reading.last_written(path)
-        yield Transcript(AGENT, path, f"{path}#{name}", stamp, seconds, {"session": str(name)})
+        yield reading.in_database(AGENT, path, name, stamp, max(stamp[0], stamp[2]))
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    session = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
+    session = transcript.session
     try:
         with reading.open_readonly(transcript.path) as connection:
             row = connection.execute("SELECT * FROM session WHERE id = ?", (session,)).fetchone()
