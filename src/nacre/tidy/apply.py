@@ -87,9 +87,7 @@ def _write_edit(context: TidyContext, op: Operation, edit: Edit) -> None:
 
 def _record(context: TidyContext, op: Operation, planned: DistilPlan, noted: Container[tuple[str, str]] = ()) -> None:
     """The ledger gets why, provenance what was looked at, the day's log what became of a name, review which questions are answered.
-
-    `noted` is what provenance holds already, by day and mark: a run that was killed may have come as far as that.
-    """
+    `noted` is what provenance holds already, by day and mark, of a run that was killed."""
     workspace, clock = context.workspace, context.clock
     ledger.write_records(op, *planned.records, on_secret=REDACT)
     ledger.load_closed(workspace, "")  # now, so that no agent has to wait for it
@@ -162,11 +160,9 @@ def _journal(context: TidyContext) -> Path:
 
 
 def _write_journal(context: TidyContext, planned: DistilPlan) -> None:
+    shown = context.workspace.relative
     journal = {
-        "files": [
-            {"path": context.workspace.relative(edit.path), "read": edit.read, "text": edit.data.decode("utf-8")}
-            for edit in planned.edits
-        ],
+        "files": [{"path": shown(edit.path), "read": edit.read, "text": edit.data.decode()} for edit in planned.edits],
         "records": [ledger.as_json(record) for record in planned.records],
         "offered": [offered._asdict() for offered in planned.offered],
         "notes": planned.notes,
@@ -197,11 +193,8 @@ def recover(context: TidyContext, op: Operation) -> int:
                 states[edit.path] = _CHANGED  # it cannot be written: the next plan sees what stands there
     lost = {context.workspace.relative(path) for path, state in states.items() if state == _CHANGED}
     recorded = {(record.id, record.at, record.verdict) for record in ledger.read_ledger(context.workspace).records}
-    missing = [
-        record
-        for record in planned.records
-        if (record.id, record.at, record.verdict) not in recorded and record.more.get("file", "MEMORY.md") not in lost
-    ]
+    missing = [record for record in planned.records if (record.id, record.at, record.verdict) not in recorded]
+    missing = [record for record in missing if record.more.get("file", "MEMORY.md") not in lost]
     offered = provenance.read_provenance(context.workspace).offered
     noted = {(line.day, mark) for line in offered for mark in line.bullets}
     _record(context, op, replace(planned, records=missing), noted)

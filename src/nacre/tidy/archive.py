@@ -19,14 +19,7 @@ from nacre.vault import disk, provenance
 from nacre.vault.disk import COMPRESSED, compress, decompress
 from nacre.vault.history import Operation
 from nacre.vault.provenance import Digested
-from nacre.vault.writing import (
-    BYTE_ORDER_MARK,
-    changed_outside,
-    expect,
-    move_file,
-    remove_file,
-    write_recorded,
-)
+from nacre.vault.writing import BYTE_ORDER_MARK, changed_outside, expect, move_file, remove_file, write_recorded
 
 
 @dataclass(frozen=True)
@@ -42,23 +35,9 @@ class Move:
     size: int = 0  # of all that is archived of the day then
 
 
-@dataclass(frozen=True)
-class ArchivePlan:
-    moves: tuple[Move, ...] = ()
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        return tuple(move.step for move in self.moves)
-
-    def __bool__(self) -> bool:
-        return bool(self.moves)
-
-
-def plan(context: TidyContext, compressed: CompressPlan) -> ArchivePlan:
+def plan(context: TidyContext, compressed: CompressPlan, problems: list[Problem]) -> list[Move]:
     """Where the living logs go that the digests have taken in, or will have once the plan for them is carried out."""
     moves: list[Move] = []
-    problems: list[Problem] = []
     in_archive = [log for log in compressed.logs if log.day.archived]
     for log in compressed.logs:
         if log.day.archived:
@@ -75,7 +54,7 @@ def plan(context: TidyContext, compressed: CompressPlan) -> ArchivePlan:
             moves.append(plan_move(context, log, reason, archived, week))
         except NacreError as error:
             problems.append(Problem("log left as it is", str(error), context.workspace.relative(log.day.path)))
-    return ArchivePlan(tuple(moves), tuple(problems))
+    return moves
 
 
 def plan_move(
@@ -107,11 +86,8 @@ def plan_move(
 
 
 def joined(context: TidyContext, to: Path, date: dt.date, old: bytes, new: bytes) -> bytes | None:
-    """The archived log with the living one behind it; None when it ends with it already.
-
-    The title of the day is not repeated, unless the first lines would come to stand under a heading of the archived log:
-    that may be another project's, or a group's, which could read them then.
-    """
+    """The archived log with the living one behind it; None when it ends with it already. The title of the day is repeated only
+    where the first lines would else stand under another project's or group's heading."""
     day = date.isoformat()
     body = new.removeprefix(BYTE_ORDER_MARK)
     first, end, rest = body.partition(b"\n")
@@ -204,11 +180,8 @@ def plan_backups(context: TidyContext) -> list[tuple[Step, Path]]:
 
 
 def superfluous(backups: Sequence[Backup], keep: Sequence[int]) -> list[tuple[Backup, str]]:
-    """The backups of one file that go, newest first, each with the reason.
-
-    As in restic's `forget`: the last one of each of so many days, weeks and months that have any is kept. The newest stays whatever
-    the numbers are.
-    """
+    """The backups of one file that go, newest first, each with the reason. As in restic's `forget`: the last one of each of so many
+    days, weeks and months that have any is kept; the newest always."""
     newest_first = sorted(backups, key=lambda backup: (backup.day, backup.time), reverse=True)
     last_of: list[dict[tuple[int, ...], Backup]] = [{}, {}, {}]  # by day, week and month
     for backup in newest_first:

@@ -74,18 +74,10 @@ _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     (USER, _CALLED, r"\b(?i:call me)\s+" + _NAME),
     (USER, _NAMES, r"\b(?i:my name is|my name's)\s+" + _NAME),
-    (
-        USER,
-        _CALLED,
-        r"(?<![别不再用要])叫我\s*" + _HAN_NAME,
-    ),
+    (USER, _CALLED, r"(?<![别不再用要])叫我\s*" + _HAN_NAME),
     (USER, _NAMES, r"(?:我叫|我的名字(?:是|叫)|我姓名是)\s*" + _HAN_NAME),
     (USER, _ZONE, r"\b(?i:my time ?zone is(?: now)?)\s+(?P<value>[A-Z][\w/+:-]+)"),
-    (
-        USER,
-        _ZONE,
-        r"我(?:的|在的)?时区(?:是|改成|改为|换成)\s*(?P<value>[\w/+:\u4e00-\u9fff-]{2,24})",
-    ),
+    (USER, _ZONE, r"我(?:的|在的)?时区(?:是|改成|改为|换成)\s*(?P<value>[\w/+:\u4e00-\u9fff-]{2,24})"),
     (
         USER,
         _LANGUAGE,

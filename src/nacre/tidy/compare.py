@@ -6,20 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from nacre.brain.local.likeness import (
-    CHANGE,
-    FOR_ONCE,
-    UNSURE,
-    Statement,
-    fills_otherwise,
-    is_reversed,
-    left_behind,
-    lifts_a_ban,
-    other_value,
-    parts_ways,
-    said_to_change,
-    says,
-)
+from nacre.brain.local import likeness
+from nacre.brain.local.likeness import CHANGE, FOR_ONCE, UNSURE, Statement, is_reversed, said_to_change, says
 from nacre.brain.local.relation import Relation, load, relations, says_the_same
 from nacre.text.tokens import tokens
 
@@ -82,9 +70,7 @@ def compare_with(
     for comparisons in by_entry.values():
         best = max(comparisons, key=lambda comparison: comparison.odds)
         if best.kind != "same" and best.part is None:  # where part of the entry is stale, the part that is meant
-            parts = [
-                comparison for comparison in comparisons if comparison.kind == best.kind and comparison.part is not None
-            ]
+            parts = [other for other in comparisons if other.kind == best.kind and other.part is not None]
             best = max(parts, key=lambda comparison: comparison.odds, default=best)
         surest.append(best)
     same = max((relation.same for relation in near), default=0.0)
@@ -92,8 +78,8 @@ def compare_with(
 
 
 def _compare(old: Statement, new: Statement, near: Relation, place: int, part: int | None) -> Comparison | None:
-    differs = parts_ways(old, new)
-    leaves = _turns_on(old, new, left_behind(old, new))
+    differs = likeness.parts_ways(old, new)
+    leaves = _turns_on(old, new, likeness.left_behind(old, new))
     if says_the_same(old, new, near) and not (leaves and differs):
         return Comparison("same", place, near.same, part)
     passing, is_unsure = says(FOR_ONCE, new.text, new.language), says(UNSURE, new.text, new.language)
@@ -108,7 +94,7 @@ def _compare(old: Statement, new: Statement, near: Relation, place: int, part: i
     elif differs and says(CHANGE, new.text, new.language):
         why, needed = "change", CONFLICT
     else:
-        why, needed = "value" if other_value(old, new) else "clash", SURE
+        why, needed = "value" if likeness.other_value(old, new) else "clash", SURE
     if near.clash < needed or (why in ("change", "value", "clash") and len(_in_common(old, new)) < 2):
         return None
     if is_unsure:
@@ -125,9 +111,11 @@ def _has_slot(old: Statement, new: Statement, near: Relation) -> bool:
         return True
     if changed and near.clash >= CONFLICT and _has_name(changed - _parts(old, new), new):
         return True
-    if fills_otherwise(old, new) and len(common) > 2 and near.clash >= FILLED:
+    if likeness.fills_otherwise(old, new) and len(common) > 2 and near.clash >= FILLED:
         return True
-    return lifts_a_ban(old, new) and (len(common) > 1 or (_has_name(common, new) and _meaning(old, new) >= ALIKE))
+    if not likeness.lifts_a_ban(old, new):
+        return False
+    return len(common) > 1 or (_has_name(common, new) and _meaning(old, new) >= ALIKE)
 
 
 def _turns_on(old: Statement, new: Statement, words: frozenset[str]) -> bool:

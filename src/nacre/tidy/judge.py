@@ -8,17 +8,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nacre.brain.local.judge import Judge, Judged
-from nacre.brain.local.likeness import (
-    CHANGE,
-    FOR_ONCE,
-    FROM_TO,
-    LEAVES,
-    PASSING,
-    RECURRING,
-    UNSURE,
-    Statement,
-    says,
-)
+from nacre.brain.local.likeness import CHANGE, FOR_ONCE, FROM_TO, LEAVES, PASSING, RECURRING, UNSURE, Statement, says
 from nacre.brain.local.relation import relations, says_the_same
 from nacre.brain.local.wording import Piece, joined, pieces, shorten, starts_with_pronoun, without_it
 from nacre.model.entry import TYPES
@@ -56,8 +46,7 @@ def assess_all(judge: Judge, texts: Sequence[str]) -> list[Tested]:
 def four_way_test(
     tested: Tested, existing: Sequence[Statement] = (), *, support: float = 0.0, lasting: float | None = None
 ) -> Verdict:
-    """What the test says. `support` speaks for keeping it: it was announced as a rule, or came up in several sessions.
-    `lasting` are odds known better than from the text alone."""
+    """What the test says. `support` speaks for keeping it; `lasting` are odds known better than from the text alone."""
     scores = {name: round(1 - tested.judged.chance(head, "yes"), 3) for head, name in _HEADS.items()}
     near = relations(existing, tested.judged.statement)
     scores["novel"] = round(1 - max((relation.same for relation in near), default=0.0), 3)
@@ -110,21 +99,16 @@ class Candidate:
 
 
 def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tuple[str, str]] = ()) -> list[Candidate]:
-    """One or more for each line; a line in which nothing lasts is offered whole, so that its refusal can be told.
-
-    `agents` are the lines, by day and mark, that are the agent's word alone. What is said to stand elsewhere is nobody's word,
-    unless the owner wrote it down as a memory.
-    """
+    """One or more for each line; a line in which nothing lasts is offered whole, so that its refusal can be told. `agents` are the
+    lines, by day and mark, that are the agent's word alone."""
     split: list[list[Piece]] = []
-    for line in said:  # pieces that are not the owner's word are counted as the agent's, who may have brought them
+    for (
+        line
+    ) in said:  # what is said to stand elsewhere counts as the agent's word, unless the owner wrote it down as a memory
         noted = line.session is None and not line.by_agent
         by_agent = line.by_agent or (line.day, line.mark) in agents
-        split.append(
-            [
-                piece._replace(agents=piece.agents or by_agent or (piece.reported and not noted))
-                for piece in pieces(line.words)
-            ]
-        )
+        parts = pieces(line.words)
+        split.append([part._replace(agents=part.agents or by_agent or (part.reported and not noted)) for part in parts])
     judged = iter(judge.read([piece.text for parts in split for piece in parts]))
     offered: list[tuple[LogLine, str, list[Piece], Judged | None]] = []
     for line, parts in zip(said, split, strict=True):

@@ -99,9 +99,10 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
         if op:
             left += apply.apply_plan(context, op, distilled)
         report_phase(ARCHIVE)
-        moved = archive.plan(context, compressed)
+        problems = [*compressed.problems, *distilled.problems]
+        moves = archive.plan(context, compressed, problems)
         if op:
-            left += archive.apply(context, op, moved.moves)
+            left += archive.apply(context, op, moves)
         thinned = archive.plan_backups(context)
         if op:
             left += archive.apply_backups(op, thinned)
@@ -110,11 +111,10 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
     phases = (
         (COMPRESS, compressed.steps),
         (DISTIL, distilled.steps),
-        (ARCHIVE, (*moved.steps, *(step for step, _ in thinned))),
+        (ARCHIVE, (*(move.step for move in moves), *(step for step, _ in thinned))),
     )
     steps = tuple((phase, step) for phase, planned in phases for step in planned)
-    problems = tuple(dict.fromkeys((*compressed.problems, *distilled.problems)))
-    return TidyReport(steps, problems, tuple(left), dry_run, recovered)
+    return TidyReport(steps, tuple(dict.fromkeys(problems)), tuple(left), dry_run, recovered)
 
 
 def plan_distil(
@@ -188,14 +188,8 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
             problems += distilled.problems
     if op and distilled:
         context.judge().save()
-    return DecayReport(
-        tuple(steps),
-        tuple(dict.fromkeys(problems)),
-        tuple(left),
-        dry_run,
-        occasions=tuple(occasions),
-        in_force=in_force,
-    )
+    unique = tuple(dict.fromkeys(problems))
+    return DecayReport(tuple(steps), unique, tuple(left), dry_run, 0, tuple(occasions), in_force)
 
 
 def outdated_logs(living: Sequence[Day], today: dt.date, settings: DecaySettings) -> list[tuple[Day, str]]:
