@@ -259,8 +259,7 @@ def owner_count(messages: Iterable[Message]) -> int:
 
 
 def by_day(messages: Sequence[Message], clock: Clock) -> list[tuple[dt.date, list[Message]]]:
-    """The messages of each local day on which the owner spoke; what others said goes with the owner's words before it, at the
-    very beginning with those after it."""
+    """The messages of each local day on which the owner spoke; what others said goes with the owner's words before it."""
     days: dict[dt.date, list[Message]] = {}
     day = next((clock.local(message.at).date() for message in messages if message.speaker is Speaker.OWNER), None)
     if day is None:

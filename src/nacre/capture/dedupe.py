@@ -176,8 +176,7 @@ def alike_in_meaning(judge: Callable[[], Judge], texts: Sequence[str], others: S
 
 
 def _negated(statement: Statement) -> frozenset[str] | None:
-    """The words after a "never" or a 不; None where nothing is denied. A line that is not written is gone: "never npm" must not go
-    for "never pnpm"."""
+    """The words after a "never" or a 不, so that "never npm" does not go for "never pnpm"; None where nothing is denied."""
     from nacre.brain.local.likeness import statement as parsed
 
     denied = _NEGATION.split(statement.text, maxsplit=1)[1:]

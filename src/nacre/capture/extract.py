@@ -39,8 +39,7 @@ def untyped(workspace: Workspace, judge: Judge) -> list[Entry]:
 
 
 def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
-    """Put the types before the lines, as one operation; the entries that got theirs. A line that was changed meanwhile stays as it
-    is, and so does one that holds a secret."""
+    """Put the types before the lines; the entries that got theirs. Changed lines, and those with a secret, stay as they are."""
     workspace = context.workspace
     by_path: dict[str, dict[int, Entry]] = {}
     for entry in entries:

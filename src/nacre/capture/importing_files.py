@@ -71,8 +71,7 @@ class ImportPlan:
         return (disk.read_bytes(path) or b"") if path.is_file() else b""
 
     def read(self, path: Path, root: Path | None) -> tuple[bytes, int] | None:
-        """The bytes and the time of an ordinary file that lies below the root, where one is given, also once links are followed; None,
-        with a step that says why, where it is passed over."""
+        """The bytes and the time of an ordinary file below the root; None, with a step that says why, where it is passed over."""
         try:
             about = path.stat()
             if not str(path.relative_to(root or path.parent)).isprintable():  # nor is a byte that is no text
@@ -146,8 +145,7 @@ class Note(NamedTuple):
 
 
 def notes_at(path: Path, own_root: Path) -> list[Note]:
-    """The notes of a file or folder. Of a project, the files that tell agents its rules; of other folders every Markdown file in them,
-    but for hidden ones, programs' own folders and this workspace."""
+    """The notes of a file or folder: of a project its rules for agents, of other folders every Markdown file but hidden ones."""
     if not path.is_dir():
         folder = path.absolute().parent.name
         if folder == "memory" and _is_dated(path.name):
@@ -205,8 +203,7 @@ def notes_of_agent(agent: str, config: Config, env: Mapping[str, str], home: Pat
 
 
 def _is_left_out(project: Path, patterns: list[str]) -> bool:
-    """Whether the sessions of a project are left out, and so the notes of them. Which folder it is, its transcripts tell; without one
-    only the name is known, in which every sign is a "-"."""
+    """Whether the sessions of a project are left out, by their folder; without any by its name, in which every sign is a "-"."""
     for transcript in list_files(CLAUDE, sorted(project.glob("*.jsonl"))):
         with suppress(OSError):
             session = claude.read(transcript, None, None).session

@@ -123,8 +123,7 @@ def list_transcripts(
 
 
 def session_files(setup: SyncSetup, ended: Collection[str], *, only_queued: bool) -> list[SessionFile]:
-    """The transcripts that belong to the workspace; with `only_queued` those that hooks named. `ended` names those, by path, whose agent
-    says just now that they are over; the queue, those whose agent said so before."""
+    """The transcripts that belong to the workspace, or those that hooks named; `ended` are the paths of those just over."""
     queue = read_queue(setup.context, setup.places)
     just_now = {os.path.realpath(path) for path in ended}
     over = just_now | {os.path.realpath(queued.transcript) for queued in queue.waiting if queued.now}

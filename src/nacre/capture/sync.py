@@ -173,8 +173,7 @@ def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
 
 
 def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
-    """The transcripts that may hold something new, by their sizes and times alone: first those that an interrupted run was about to
-    write, then the oldest."""
+    """The transcripts whose size or time changed: first those that an interrupted run was about to write, then the oldest."""
     setup = run.setup
     changed: list[tuple[Source, Transcript]] = []
     for source, transcript in list_transcripts(run.context, setup.places, setup.sources, run.queue):

@@ -1,7 +1,4 @@
-"""Cursor: the IDE's one database, each session a composer with its bubbles, keyed by their ids; and agent transcripts.
-
-Those lie in ~/.cursor/projects/<project>/agent-transcripts/**/*.jsonl, and few of them have times.
-"""
+"""Cursor: the IDE's database of composers and bubbles, and ~/.cursor/projects/*/agent-transcripts/**/*.jsonl, mostly without times."""
 
 from __future__ import annotations
 

@@ -150,10 +150,7 @@ def _take_prompt(
 
 
 def _is_by_program(message: dict[str, Any]) -> bool:
-    """Whether an answer is no answer of the model: a notice, or what was delivered, told once more.
-
-    What the agent said by its message tool stands only there.
-    """
+    """Whether an answer is a notice, or a copy of what was delivered; what the message tool said stands only there."""
     kind = (message.get("openclawDeliveryMirror") or {}).get("kind")
     if kind == "message-tool-source-reply":
         return False

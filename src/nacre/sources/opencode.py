@@ -1,7 +1,4 @@
-"""opencode: a database in ~/.local/share/opencode (XDG_DATA_HOME moves it).
-
-It holds sessions, their messages, and the parts of each message, of which only some are text.
-"""
+"""opencode: a database in ~/.local/share/opencode (XDG_DATA_HOME moves it) of sessions, their messages, and the parts of each."""
 
 from __future__ import annotations
 

@@ -62,8 +62,7 @@ def belongs_to(workspace: Workspace, config: Config) -> Callable[[Transcript], b
 
 
 def project_name(session: Session, project_of: Callable[[str], str | None], workspace_root: str) -> str:
-    """The project of a session: the one whose folder holds it, else the repository or folder it worked in; none for OpenClaw's
-    agents, who live in their workspace."""
+    """The project whose folder holds a session, else the repository or folder it worked in; none for OpenClaw's agents."""
     cwd = folder(session.cwd).rstrip("/\\")
     if session.agent == "openclaw" or not cwd or cwd == workspace_root:
         return ""

@@ -255,8 +255,7 @@ def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
 
 
 def _write_note(op: Operation, adoption: AdoptPlan) -> None:
-    """The moved lines under the headings they stood under, in the order of the file; those that a run which was killed had put
-    there already are not put there again."""
+    """Add the moved lines under their headings, but for those that a killed run had put there already."""
     before = disk.read_bytes(adoption.note)
     text = (before or b"").decode("utf-8", "surrogateescape")
     moving = [moved for moved in adoption.moving if f"\n{moved.text.rstrip()}\n" not in text.replace("\r\n", "\n")]

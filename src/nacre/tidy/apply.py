@@ -60,8 +60,7 @@ _FEW = 2  # a file of a few lines may lose one
 
 
 def apply_plan(context: TidyContext, op: Operation, planned: DistilPlan, *, asked: bool = False) -> list[Problem]:
-    """Write it; a file that somebody changed meanwhile raises `ChangedOutside` before anything is written. What the user asked
-    for may take out more than a quarter of a file."""
+    """Write it; a file that was changed meanwhile raises before anything is written. `asked`: it may take out any number of lines."""
     if not planned:
         return []
     if not asked and (problem := too_much_lost(context, planned)):
@@ -173,8 +172,7 @@ def _write_journal(context: TidyContext, planned: DistilPlan) -> None:
 
 
 def recover(context: TidyContext, op: Operation) -> int:
-    """Complete what a run that was killed had begun to write; how many lines of the ledger that were. Where it had not begun, nothing
-    is done: the next plan finds the same."""
+    """Complete what a killed run had begun to write: how many lines of the ledger. What it had not begun, the next plan finds."""
     data = disk.read_bytes(_journal(context))
     if data is None:
         return 0

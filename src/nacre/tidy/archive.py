@@ -110,8 +110,7 @@ def joined(context: TidyContext, to: Path, date: dt.date, old: bytes, new: bytes
 
 
 def apply(context: TidyContext, op: Operation, moves: Sequence[Move]) -> list[Problem]:
-    """Move the logs whose week has taken them in, if one has to; those that somebody changed meanwhile are problems and left for the
-    next run."""
+    """Move the logs that their weeks have taken in; those that somebody changed meanwhile are left for the next run."""
     if not moves:
         return []
     left: list[Problem] = []

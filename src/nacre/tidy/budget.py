@@ -126,8 +126,7 @@ def make_space(
     worth: Callable[[Line], Worth],
     value: float,
 ) -> list[tuple[Line, str]] | None:
-    """The entries that go so that something of this value fits, each with the reason, taken out of the planned file: what is over,
-    then what is least sure and oldest. None when it is worth less than all that could go, and then nothing goes."""
+    """Take the least needed entries out until something of this value fits: they and why; None, and nothing goes, where it cannot."""
     before = file.doc
     gone: list[tuple[Line, str]] = []
     while not fits():

@@ -48,8 +48,7 @@ class Comparison:
 def compare_with(
     new: Statement, entries: Sequence[EntryParts], core: Statement | None = None
 ) -> tuple[list[Comparison], float]:
-    """The entries that a candidate repeats, supersedes or conflicts with, the most certain first, and the odds that it says
-    nothing that is not there. An entry that it neither repeats nor touches is not named."""
+    """The entries that a candidate repeats, supersedes or conflicts with, the surest first, and the odds that all of it is there."""
     flat: list[tuple[int, int | None, Statement]] = []
     for place, entry in enumerate(entries):
         flat.append((place, None, entry.whole))
@@ -103,8 +102,7 @@ def _compare(old: Statement, new: Statement, near: Relation, place: int, part: i
 
 
 def _has_slot(old: Statement, new: Statement, near: Relation) -> bool:
-    """Whether both speak of the same thing and the new statement gives it another value: it says that it changed, puts another
-    number in the same place, or permits what was forbidden."""
+    """Whether the new statement gives the same thing another value: a change, another number, or leave for what was forbidden."""
     common = _in_common(old, new)
     changed = said_to_change(old, new) & common
     if changed and len(common) > 1 and _has_name(common, new):
@@ -153,8 +151,7 @@ def _parts(old: Statement, new: Statement) -> set[str]:
 
 
 def _in_common(old: Statement, new: Statement) -> set[str]:
-    """The words that both statements hold. A name of several parts counts once; in Chinese a lone character is no word, nor is a
-    pair of function characters."""
+    """The words of both statements. A name of several parts counts once; a lone Han character, or two function ones, not."""
     shared = set(old.words) & set(new.words)
     if new.language == "zh":
         shared = {word for word in shared if len(word) > 1 and not set(word) <= _FUNCTION}

@@ -216,8 +216,7 @@ def _press(week: Week, lines: Mapping[LogLine, str], sizes: Mapping[str, int]) -
 
 
 def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Problem]:
-    """Write the digests, then provenance, so that a run after a killed one sees the lines standing there and only notes them. What
-    somebody changed meanwhile is a problem and left for the next run."""
+    """Write each digest, then provenance; what somebody changed meanwhile is a problem and left for the next run."""
     left: list[Problem] = []
     for week in planned.digests:
         if week.data is None:

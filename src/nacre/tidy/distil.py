@@ -203,8 +203,7 @@ class Draft:
                     self.ask(Question(line.id, review.FADED, line.words, closing, {"file": file.shown}))
 
     def drop_obsolete_questions(self) -> None:
-        """Questions about lines that are no longer there have answered themselves. The oldest of too many give way: what nobody
-        answered is left as it is, and is not asked again."""
+        """Settle the questions about lines that are gone; of too many the oldest, which are not asked again."""
         here = {line.id for file in self.memory.files for line in file.lines}
         for question in self.questions:
             if question.kind in (review.FADED, review.ADOPTED) and question.id not in here:
@@ -402,8 +401,7 @@ def _is_decided(draft: Draft, candidate: Candidate) -> bool:
 def _counts(
     draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line, comparison: Comparison
 ) -> bool:
-    """In one session a rule and the work that follows it look like a conflict; there only a plain goodbye is one. The agent's word
-    corrects nothing."""
+    """Whether a comparison counts: the agent's word corrects nothing, and within one session only a plain goodbye does."""
     if comparison.kind == "same":
         return True
     if candidate.agents:

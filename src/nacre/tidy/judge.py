@@ -99,8 +99,7 @@ class Candidate:
 
 
 def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tuple[str, str]] = ()) -> list[Candidate]:
-    """One or more for each line; a line in which nothing lasts is offered whole, so that its refusal can be told. `agents` are the
-    lines, by day and mark, that are the agent's word alone."""
+    """One or more for each line, or the whole line where nothing in it lasts. `agents`: lines that are the agent's word alone."""
     split: list[list[Piece]] = []
     for (
         line

@@ -120,8 +120,7 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
 def plan_distil(
     context: TidyContext, only: Only | None = None, lines: Sequence[LogLine] | None = None
 ) -> tuple[DistilPlan, list[Problem]]:
-    """The plan of a distillation; one that would take out too much is made again with care, and asks instead. One that still would
-    is not carried out at all, and is a problem."""
+    """The plan of a distillation; one that would take out too much asks instead, or is not carried out and a problem."""
     planned = distil.plan(context, only=only, lines=lines)
     if not apply.too_much_lost(context, planned):
         return planned, []
@@ -221,8 +220,7 @@ def _decided(context: TidyContext) -> LineKeys:
 def _promoted(
     context: TidyContext, logs: Sequence[Log], decided: LineKeys
 ) -> tuple[DistilPlan, list[Problem], list[tuple[str, Step]]]:
-    """What the lines of these logs would change in long-term memory, by the tests of every distillation; what is marked as passing
-    is not offered, now or later."""
+    """What the lines of these logs would change in long-term memory; what is marked as passing is not offered, now or later."""
     if not logs:
         return DistilPlan(), [], []
     dates = {log.day.date.isoformat() for log in logs}

@@ -137,8 +137,7 @@ ENOUGH = 2  # how much of a hidden matter a sentence may not tell
 
 
 def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
-    """The sentences that must not be used: what a wish for silence covers, with the agent's answers to it, and whatever repeats its
-    telling words anywhere in the session."""
+    """The sentences that a wish for silence covers, with the agent's answers, and those that repeat their telling words."""
     hidden: set[int] = set()
     private: set[int] = set()
     owner_turns = sorted({sentence.turn for sentence in session if sentence.speaker is Speaker.OWNER})

@@ -143,8 +143,7 @@ def _counts(item: _Item, session: Sequence[_Item]) -> bool:
 
 
 def _says_nothing(item: _Item) -> bool:
-    """Whether a sentence only says yes, thanks or well done, or answers a question that must not be told and says nothing
-    without it. A yes to a question of the agent is told with it."""
+    """Whether a sentence only says yes, thanks or well done, or leans on a question that must not be told."""
     if item.question:
         return not item.question.usable and item.leans
     size = len(item.text.strip()) if item.language == "zh" else len(item.text.split())
@@ -219,8 +218,7 @@ def _of_agent(session: Sequence[_Item]) -> list[_Line]:
 
 
 def _line_of(item: _Item) -> _Line | None:
-    """A sentence as a line; an answer of the agent that says nothing alone with its question, unless that may not be told or is
-    told already."""
+    """A sentence as a line; an answer of the agent that leans on its question with it, or not at all."""
     question = item.question
     if item.of_owner or question is None or not item.leans:
         return _Line((item,), (), item.worth)
@@ -294,8 +292,7 @@ def _filled_up(lines: list[_Line], session: Sequence[_Item], least: int) -> list
 
 
 def _fills(item: _Item, session: Sequence[_Item]) -> bool:
-    """Whether a sentence tells something, if little. That the agent took note, or what it says after the owner, does not; nor
-    a question, a yes, or an answer whose question may not be told."""
+    """Whether a sentence tells something, if little: no question, no yes, no echo of the owner."""
     if item.asks or item.act in ("social", "offrecord", "speculate") or _says_nothing(item):
         return False
     if item.of_owner:

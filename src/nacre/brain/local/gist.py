@@ -138,8 +138,7 @@ def _shortened(body: str) -> str:
 
 
 def _utterances(body: str) -> list[Utterance]:
-    """The sentences of a session with who says them; of any other text as if one person did. Greetings and what was blacked out
-    are left out; what the owner settles may be as short as "B"."""
+    """The sentences of a session with who says them; of any other text as if one person did."""
     turns = split_turns(body)
     if not turns:
         prose = _HEADING.sub("", _NOT_PROSE.sub("", body))

@@ -102,8 +102,7 @@ def _swapped(old: Statement, new: Statement) -> bool:
 
 
 def relations(remembered: Sequence[Statement], new: Statement) -> list[Relation]:
-    """How a statement stands to the remembered ones nearest to it. Across languages words alone are compared: what is half Chinese
-    and half English may count as either."""
+    """How a statement stands to the remembered ones nearest to it; across languages words alone are compared."""
     result: list[Relation] = []
     for own in (True, False):
         places = _nearest(remembered, new, own=own)
