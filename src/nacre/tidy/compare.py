@@ -113,7 +113,7 @@ def _has_slot(old: Statement, new: Statement, near: Relation) -> bool:
         return True
     if not likeness.lifts_a_ban(old, new):
         return False
-    return len(common) > 1 or (_has_name(common, new) and _meaning(old, new) >= ALIKE)
+    return len(common) > 1 or (_has_name(common, new) and (_meaning(old, new) or 0.0) >= ALIKE)
 
 
 def _turns_on(old: Statement, new: Statement, words: frozenset[str]) -> bool:
@@ -134,13 +134,13 @@ def _has_name(words: Collection[str], new: Statement) -> bool:
 
 
 def _of_one_matter(old: Statement, new: Statement) -> bool:
-    comparable = old.language == new.language and old.vector is not None and new.vector is not None
-    return not comparable or _meaning(old, new) >= NEAR[new.language]
+    meaning = _meaning(old, new)
+    return meaning is None or meaning >= NEAR[new.language]
 
 
-def _meaning(old: Statement, new: Statement) -> float:
+def _meaning(old: Statement, new: Statement) -> float | None:
     if old.language != new.language or old.vector is None or new.vector is None:
-        return 0.0
+        return None
     return float(old.vector @ new.vector)
 
 

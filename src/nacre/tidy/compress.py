@@ -64,15 +64,6 @@ class CompressPlan:
     digests: tuple[Week, ...] = ()
     problems: tuple[Problem, ...] = ()
 
-    @property
-    def logs(self) -> list[Log]:
-        return [log for week in self.digests for log in week.logs]
-
-    @property
-    def weeks(self) -> dict[str, str]:
-        """By day: the digest of its week, relative to the workspace."""
-        return {log.day.date.isoformat(): week.shown for week in self.digests for log in week.logs}
-
     def __bool__(self) -> bool:
         return bool(self.steps or any(week.digested for week in self.digests))
 

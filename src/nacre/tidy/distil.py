@@ -290,9 +290,8 @@ def _adopt_hand_edits(draft: Draft) -> None:
                 f"{file.shown} 已超出上限（{size.lines}/{most.max_lines} 行，{size.bytes}/{most.max_bytes} 字节）："
                 "在运行“nacre review --adopt”使其回到上限以内之前，不会添加任何内容。",
             )
-            draft.problems.append(
-                Problem("over its limits", sentence, file.shown, remedy="nacre review --adopt", severity="error")
-            )
+            remedy = "nacre review --adopt"
+            draft.problems.append(Problem("over its limits", sentence, file.shown, remedy=remedy, severity="error"))
 
 
 def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.Tombstones) -> list[Candidate]:

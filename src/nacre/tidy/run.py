@@ -6,7 +6,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from nacre.config.settings import DecaySettings
 from nacre.errors import BadInput, NacreError
@@ -56,10 +56,10 @@ class TidyReport:
     left: tuple[Problem, ...] = ()
     dry_run: bool = False
     recovered: int = 0
-    counts: Counter[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", Counter(f"{phase} {step.action}" for phase, step in self.steps))
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(f"{phase} {step.action}" for phase, step in self.steps)
 
     @property
     def changed(self) -> bool:
