@@ -35,14 +35,6 @@ _ALIASES = {"claude": files.CLAUDE, "claude_code": files.CLAUDE}
 _EXPORT_FOLDERS = ("Downloads", "下载", "Desktop")
 
 
-class ImportSource(NamedTuple):
-    """An agent whose own memory is meant, or a file or folder."""
-
-    name: str  # of the agent, or the path
-    kind: str  # "checkpoints", "workspace", "notes", "refcount", "settings" or "export"
-    path: Path | None = None
-
-
 def import_(
     what: str,
     context: Context,
@@ -53,26 +45,26 @@ def import_(
     dry_run: bool = False,
 ) -> ImportReport:
     """Take in what a path or an agent's name stands for. Doing it again changes nothing."""
-    source = _source_of(what, Path.home())
-    if source.path and source.kind == "export":
+    name, kind, path = _source_of(what, Path.home())
+    if path and kind == "export":
         begin = parse_since(since, context.clock) if since else None
         setup = sync_setup(context, judge)
-        return import_export(source.path, setup, since=begin, progress=progress, dry_run=dry_run)
+        return import_export(path, setup, since=begin, progress=progress, dry_run=dry_run)
     if since:
         raise BadInput("--since is for chat exports only.", "--since 仅用于聊天导出。")
     # Locked from looking to writing, so that two imports at a time do not write the same twice.
     with contextlib.nullcontext() if dry_run else lock(context.workspace):
-        plan = _plan(source, context)
+        plan = _plan(name, kind, path, context)
         if not dry_run:
             _apply(plan)
-    return ImportReport(source.kind, source.name, tuple(plan.steps), tuple(plan.unreadable))
+    return ImportReport(kind, name, tuple(plan.steps), tuple(plan.unreadable))
 
 
-def _source_of(what: str, home: Path) -> ImportSource:
-    """The agent or the file that is meant; an error when it is neither."""
+def _source_of(what: str, home: Path) -> tuple[str, str, Path | None]:
+    """The name of the agent or the path that is meant, the kind of import, and the path; an error when it is neither."""
     name = _ALIASES.get(what.lower(), what.lower())
     if name in AGENTS:
-        return ImportSource(name, "settings" if name == "openclaw" else "notes")
+        return name, "settings" if name == "openclaw" else "notes", None
     path = expand(what, home)
     if not os.path.exists(path):
         agents = ", ".join(AGENTS)
@@ -89,7 +81,7 @@ def _source_of(what: str, home: Path) -> ImportSource:
             f"{path} 无法导入：应为 memory_fs 文件夹、refcount.json、Markdown 笔记、OpenClaw 的 openclaw.json，"
             "或 ChatGPT、Claude.ai 的聊天导出。",
         )
-    return ImportSource(str(path), kind, path)
+    return str(path), kind, path
 
 
 def _kind_of(path: Path) -> str | None:
@@ -108,21 +100,20 @@ def _kind_of(path: Path) -> str | None:
     return kinds.get(path.name) or kinds.get(path.suffix.lower())
 
 
-def _plan(source: ImportSource, context: Context) -> ImportPlan:
+def _plan(name: str, kind: str, path: Path | None, context: Context) -> ImportPlan:
     """What an import would do, but for chat exports."""
     env, home = os.environ, Path.home()
     plan = ImportPlan(context, home)
-    path, kind = source.path, source.kind
     if kind == "settings":
         moved = env.get("OPENCLAW_CONFIG_PATH")
         usual = expand(moved, home) if moved else openclaw_state(env, home) / SETTINGS_NAME
         _plan_settings(plan, path or usual, env)
     elif path is None:
-        notes = files.notes_of_agent(source.name, context.config, env, home)
+        notes = files.notes_of_agent(name, context.config, env, home)
         if not notes:
             raise NotFound(
-                f"{source.name} has written nothing down on this machine that could be imported.",
-                f"本机没有 {source.name} 写下的可导入内容。",
+                f"{name} has written nothing down on this machine that could be imported.",
+                f"本机没有 {name} 写下的可导入内容。",
             )
         files.plan_notes(plan, notes)
     else:
@@ -175,13 +166,13 @@ def survey_importable(context: Context) -> list[Importable]:
     rows: list[Importable] = []
     for what in dict.fromkeys((*AGENTS, *map(str, places))):
         try:
-            source = _source_of(what, home)
-            steps = _plan(source, context).steps
+            name, kind, path = _source_of(what, home)
+            steps = _plan(name, kind, path, context).steps
         except (NacreError, OSError):
             continue
-        shown = shown_path(source.path, home) if source.path else source.name
         if steps:
-            rows.append(Importable(shown, source.kind, len(steps), sum(step.action != SKIP for step in steps)))
+            new = sum(step.action != SKIP for step in steps)
+            rows.append(Importable(shown_path(path, home) if path else name, kind, len(steps), new))
     return [*rows, *_exports_in(home)]
 
 
