@@ -217,7 +217,7 @@ def _read_bubbles(
 
 def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
     row = connection.execute(_VALUE, (key,)).fetchone()
-    return reading.parse_json(row[0]) if row and isinstance(row[0], str | bytes) else None
+    return reading.parse_json(row[0]) if row else None
 
 
 def _folder(bubble: Mapping[str, Any], composer: Mapping[str, Any]) -> str:

@@ -229,7 +229,7 @@ def _kind_of(key: str, window: Mapping[str, Any], node: Mapping[str, Any]) -> Ki
 
 def _group_name(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
     """What a group is called: by its people, else by OpenClaw, never its id."""
-    entry = reading.parse_json(as_text(node.get("entry_json"))) or {}
+    entry = reading.parse_json(node.get("entry_json")) or {}
     label = _LABEL.sub("", as_text(node.get("display_name")) or as_text(window.get("display_name")), count=1)
     return display_name(entry.get("subject")) or display_name(entry.get("groupChannel")) or display_name(label)
 

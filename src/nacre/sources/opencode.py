@@ -11,7 +11,7 @@ from typing import Any
 
 from nacre.model.session import Kind, Session, Speaker
 from nacre.sources import transcript as reading
-from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_json, parse_time
 
 AGENT = "opencode"
 _SESSIONS = """
@@ -60,16 +60,16 @@ def _read_messages(
     connection: sqlite3.Connection, about: dict[str, Any], latest: float, mark: Mark | None, until: dt.datetime | None
 ) -> Reading:
     """Read the messages of a session; `latest` is when the database was last written to."""
-    messages = {str(name): _parsed(data) for name, data in connection.execute(_MESSAGES, (about["id"],))}
+    messages = {str(name): parse_json(data) for name, data in connection.execute(_MESSAGES, (about["id"],))}
     ids = list(messages)
-    reverted = (_parsed(about.get("revert")) or {}).get("messageID")
+    reverted = (parse_json(about.get("revert")) or {}).get("messageID")
     if reverted in ids:
         ids = ids[: ids.index(reverted)]  # the user went back to before that message
 
     def take(message: dict[str, Any], at: dt.datetime | None, name: str, notes: Notes) -> None:
         if at and name == ids[-1] and _is_unfinished(message, at, latest):
             raise reading.Unfinished
-        parts = [_parsed(data) or {} for (data,) in connection.execute(_PARTS, (name,))]
+        parts = [parse_json(data) or {} for (data,) in connection.execute(_PARTS, (name,))]
         _take(parts, message, at, name, notes)
 
     def make(notes: Notes) -> Session:
@@ -115,10 +115,6 @@ def _is_unfinished(message: dict[str, Any], at: dt.datetime, latest: float) -> b
     """Whether an answer is still being written: it says when it is done, and its store was written to just now."""
     done = message["time"].get("completed") or message.get("finish") or message.get("error")
     return message.get("role") == "assistant" and not done and latest - at.timestamp() < _STALE
-
-
-def _parsed(data: Any) -> dict[str, Any] | None:
-    return reading.parse_json(data) if isinstance(data, str | bytes) else None
 
 
 SOURCE = Source(AGENT, find, read)

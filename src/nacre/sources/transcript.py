@@ -120,9 +120,11 @@ def text_blocks(content: Any) -> list[str]:
     return [block["text"] for block in content or () if block.get("type") == "text"]
 
 
-def parse_json(raw: str | bytes) -> dict[str, Any] | None:
-    """The JSON object in a text; None when it is something else, or nothing at all."""
+def parse_json(raw: object) -> dict[str, Any] | None:
+    """The JSON object in a text; None when it is something else, or no text at all."""
     data = raw.encode("utf-8", errors="replace") if isinstance(raw, str) else raw
+    if not isinstance(data, bytes):
+        return None
     try:
         value = json.loads(data.decode("utf-8", errors="replace"))
         if b"\\ud" in data or b"\\uD" in data:  # half of a character, cut off by a tool, could never be written again
