@@ -217,7 +217,7 @@ def vectors_of(texts: Sequence[str], models: Container[str] | None = None) -> li
     return vectors
 
 
-_loaded: dict[str, LocalEmbedder] = {}
+_loaded: dict[object, LocalEmbedder] = {}  # by the models that it loads
 
 
 def _embedder() -> LocalEmbedder:
@@ -225,6 +225,4 @@ def _embedder() -> LocalEmbedder:
     from nacre.embed.local import LocalEmbedder
 
     embedder = LocalEmbedder(threads=1)
-    if "embedder" not in _loaded or _loaded["embedder"].models() != embedder.models():
-        _loaded["embedder"] = embedder
-    return _loaded["embedder"]
+    return _loaded.setdefault(embedder.models(), embedder)

@@ -1,6 +1,4 @@
-"""The grade of a memory, by a formula that anybody can follow: 100 points, from which each problem takes the points of its kind
-(memory_checks.KINDS), and no kind more than its most. What is left, rounded, is the grade: A from 90, B from 80, C from 70, D from 60, else F.
-"""
+"""What a memory holds, what is wrong with it, and its grade: of 100 points each problem takes those of its kind (memory_checks.KINDS)."""
 
 from __future__ import annotations
 

@@ -130,12 +130,8 @@ def pieces_of(memory: Memory, hits: tuple[Hit, ...], superseded: Superseded | No
 
     def texts() -> dict[str, str]:
         """The whole passages that hits are snippets of, by the id of the hit."""
-        rows = store.db.execute(
-            "select c.key, c.text from chunks c join files f on f.id = c.file where c.key in "
-            f"({', '.join('?' * len(hits))})",
-            tuple(hit.id for hit in hits),
-        )
-        return dict(rows.fetchall())
+        query = f"select key, text from chunks where key in ({', '.join('?' * len(hits))})"
+        return dict(store.db.execute(query, tuple(hit.id for hit in hits)).fetchall())
 
     whole, closed = store.safely(texts), _closed_for(memory)
     made: list[Piece] = []

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 RELATIONS = ("same", "clash", "beside")
 VECTOR_SCALE = 3.0
 NEAREST = 6  # how many remembered statements a new one is compared with in full
-
-
 _SHARED, _RARE = 0.65, 0.7  # of the words of the shorter statement; how rare a word is that names the matter
 
 

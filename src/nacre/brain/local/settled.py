@@ -96,8 +96,6 @@ _WORDS = re.compile(r"[a-z0-9]{3,}")
 _HAN = re.compile("[\u3400-\u9fff]+")
 _NUMBERS = dict(zip("一二三四五六七八", "12345678", strict=True))
 _NOD = 12  # characters up to which a yes says nothing else
-
-
 # Making a proposal a rule of one's own: a yes with what shall hold from then on.
 _ADOPTS = re.compile(
     r"\b(?:do (?:it|that|so|both)|from now on|always|every time|make (?:it|that|this) (?:so|a|the|our)|keep it that way|let'?s do|go with that|remember (?:it|that))\b"
