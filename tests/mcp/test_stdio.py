@@ -140,7 +140,7 @@ def test_a_signal_ends_it_while_it_waits_for_input(process: subprocess.Popen[byt
 
 def test_garbage_is_answered_with_an_error_and_ends_nothing(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
-    process.stdin.write(b"not json\n\xff\xfe\n{}\n")
+    process.stdin.write(b"not json\n\xff\xfe\n{}\n" + b'{"id": [1], "method": "ping"}\n')
     send(process, INITIALIZE)
     answers = [line(process)]
     while answers[-1].get("id") != 1:

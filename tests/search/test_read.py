@@ -73,3 +73,13 @@ def test_every_refusal_is_a_sentence_in_chinese_too(root: Path, monkeypatch: pyt
     monkeypatch.setenv("NACRE_LANGUAGE", "zh")
     with pytest.raises(NacreError, match="记忆文件"):
         Memory.open(root).get("memory/none.md")
+
+
+def test_lines_from_the_middle_of_a_private_key_are_not_shown(tmp_path: Path) -> None:
+    body = [f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC{number:02d}x7Zq9Lk2Vb" for number in range(20)]
+    key = ["-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----"]
+    with Memory.init(tmp_path) as memory:
+        (tmp_path / "memory" / "keys.md").write_text("\n".join(["# Keys", *key, "the end"]) + "\n", encoding="utf-8")
+        text = memory.get("memory/keys.md", 8, 5).text
+        assert not any(line in text for line in body)
+        assert memory.get("memory/keys.md", 23, 5).text.endswith("the end")

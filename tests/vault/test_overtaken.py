@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nacre.model.workspace import Workspace
-from nacre.vault import ledger
+from nacre.vault import jsonl, ledger
 from nacre.vault.entries import bullet_id, entry_id
 from nacre.vault.ledger import Closed
 
@@ -99,7 +99,8 @@ def test_entries_that_overtake_each_other_end(workspace: Workspace) -> None:
     assert ledger.load_closed(workspace, TODAY).of(PNPM)
 
 
-def test_it_follows_the_ledger_and_holds_no_word_of_it(workspace: Workspace) -> None:
+def test_it_follows_the_ledger_and_holds_no_word_of_it(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "_SMALL", 0)
     tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
     assert ledger.load_closed(workspace, TODAY).of(PNPM)
     kept = workspace.index / "lines.sqlite"

@@ -28,7 +28,11 @@ VALUES = {
     "-n": "limit",
     **{f"--{name}": name for name in ("limit", "mode", "workspace", "scope", "agent", "now")},
 }  # options that take one
-RELEVANT = ("NACRE_", "OPENCLAW_", "XDG_", "LC_", "LANG", "HOME", "TZ", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CURSOR_VERSION", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY")  # fmt: skip
+PREFIXES = ("NACRE_", "XDG_", "LC_")
+NAMES = frozenset(
+    "HOME LANG LANGUAGE TZ CLAUDE_CONFIG_DIR CODEX_HOME CURSOR_VERSION OPENCLAW_WORKSPACE OPENCLAW_STATE_DIR OPENCLAW_CONFIG_PATH OPENCLAW_PROFILE"
+    " OPENAI_API_KEY GEMINI_API_KEY GOOGLE_API_KEY VOYAGE_API_KEY MISTRAL_API_KEY".split()
+)  # variables that change an answer
 _FOR_PEOPLE = frozenset(("--help", "-h", "--last", "--json", "--version"))
 _LONGEST_SOCKET_PATH = 100  # bytes; the system takes 108, some only 104
 _LARGEST_EVENT = 8_000_000
@@ -124,7 +128,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def environment() -> dict[str, str]:
     """What of the environment may change an answer. Of a key only that there is one."""
-    relevant = {name: value for name, value in os.environ.items() if name.startswith(RELEVANT)}
+    relevant = {name: value for name, value in os.environ.items() if name in NAMES or name.startswith(PREFIXES)}
     return relevant | {name: "set" for name in relevant if name.endswith("_API_KEY") and relevant[name]}
 
 
@@ -165,14 +169,23 @@ def connect(root: str) -> _socket.socket:
     for path in socket_paths(root):
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         connection.settimeout(_CONNECT_WITHIN)
-        if os.path.exists(path) and not connection.connect_ex(path) and is_ours(connection):
+        if _is_own_folder(os.path.dirname(path)) and not connection.connect_ex(path) and is_ours(connection):
             return connection
         connection.close()
     raise ConnectionRefusedError("nobody listens")
 
 
+def _is_own_folder(folder: str) -> bool:
+    """Whether nobody else could have put a socket there."""
+    try:
+        about = os.lstat(folder)
+    except OSError:
+        return False
+    return about.st_uid == os.getuid() and about.st_mode & 0o170022 == 0o040000
+
+
 def is_ours(connection: _socket.socket) -> bool:
-    """Whether the other end belongs to this user; where the system cannot tell, the folder of the socket has to."""
+    """Whether the other end belongs to this user; where the system cannot tell, the folder of the socket did."""
     if not sys.platform.startswith("linux"):
         return True
     level, peer_of = 1, 17  # SOL_SOCKET, SO_PEERCRED: pid, uid, gid

@@ -201,7 +201,16 @@ def safe_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
     """Numbered lines of a file as they may be shown; those that a secret went over are one with the line where it began."""
     # A heading of ours names a key or a session, which would call the whole guard to look at it.
     ours = {number: text for number, text in lines if pattern(_OWN_HEADING).fullmatch(text)}
-    plain = "\n".join("" if number in ours else visible(text) for number, text in lines)
+    redacted = redact_lines([(number, "" if number in ours else visible(text)) for number, text in lines])
+    return [(number, ours.get(number, text)) for number, text in redacted]
+
+
+AROUND = 60  # lines around what is to be shown, by which a secret of many lines is known
+
+
+def redact_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Numbered lines without secrets, of those that a secret went over only the first."""
+    plain = "\n".join(text for _, text in lines)
     redacted = redact(plain)
     hidden: set[int] = set()  # lines whose place a mark in the line before them took
     for finding in redacted.findings:
@@ -209,7 +218,7 @@ def safe_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
         hidden.update(range(first, first + plain.count("\n", finding.start, finding.end)))
     kept = [line for at, line in enumerate(lines) if at not in hidden]
     texts = redacted.text.split("\n")
-    return [(number, ours.get(number, new)) for (number, _), new in zip(kept, texts, strict=False)]
+    return [(number, new) for (number, _), new in zip(kept, texts, strict=False)]
 
 
 def visible(text: str) -> str:

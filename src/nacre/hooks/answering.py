@@ -18,7 +18,7 @@ from nacre.clock import Clock
 from nacre.context.pack import PieceLine, has_content, is_wide, pack, tokens, weight, without_empty_sections
 from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
-from nacre.hooks.events import COMPACT, END, PROMPT, START, Fired, read
+from nacre.hooks.events import PROMPT, START, Fired
 from nacre.i18n import say
 from nacre.vault.injected import Delivered, load_delivered, save_delivered
 
@@ -31,16 +31,9 @@ if TYPE_CHECKING:
 Given = tuple[str, dict[str, Any]]  # the text, and what is to be noted of it
 
 
-def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] | None:
-    """What the agent is to read on its hook's stdout, as that agent wants it; None where there is nothing to say."""
-    fired = read(event)
+def answer(memory: Memory, agent: str, fired: Fired) -> dict[str, Any] | None:
+    """What a session or a prompt that begins is given, in the form that its agent reads; None where there is nothing to say."""
     settings = memory.config.hooks
-    if fired is None or fired.sub_agent or not settings.enabled:
-        return None
-    if fired.kind not in (START, PROMPT):
-        if memory.scope.group is None:  # what is captured is the owner's to say
-            memory.queue(agent, fired.session, fired.transcript, now=fired.kind in (COMPACT, END))
-        return None
     is_wanted = settings.session_start if fired.kind == START else settings.prompt
     if not is_wanted or (claim := _claim(memory, agent, fired)) is None:
         return None

@@ -69,11 +69,16 @@ def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] 
         from nacre.hooks import openclaw
 
         return openclaw.answer(memory, event)
-    if agent not in AGENTS:
+    fired = read(event)
+    if agent not in AGENTS or fired is None or fired.sub_agent or not memory.config.hooks.enabled:
+        return None
+    if fired.kind not in (START, PROMPT):
+        if memory.scope.group is None:  # what is captured is the owner's to say
+            memory.queue(agent, fired.session, fired.transcript, now=fired.kind in (COMPACT, END))
         return None
     from nacre.hooks import answering
 
-    return answering.answer(memory, agent, event)
+    return answering.answer(memory, agent, fired)
 
 
 def speaker(agent: str | None, environment: Mapping[str, str]) -> str:

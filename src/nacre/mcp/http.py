@@ -215,7 +215,7 @@ class Listener:
             self._web.should_exit = True
         if self._thread.is_alive():
             self._thread.join(_FINISH_WITHIN * 2)
-        self._pool.shutdown(cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)  # what still searches ends with the process
         self._socket.close()
 
     def _run(self) -> None:

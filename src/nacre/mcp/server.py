@@ -54,9 +54,9 @@ class Server:
         number, params = message.get("id"), message.get("params", {})
         if number is None:
             return None
+        if not isinstance(number, str | int) or not isinstance(params, dict):
+            return _failure(number if isinstance(number, str | int) else None, _INVALID, "Invalid Request")
         try:
-            if not isinstance(number, str | int) or not isinstance(params, dict):
-                raise _Refused(_INVALID, "Invalid Request")
             result = self._result(message["method"], params)
         except _Refused as refusal:
             return {"jsonrpc": "2.0", "id": number, "error": refusal.error}

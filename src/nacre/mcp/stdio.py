@@ -36,15 +36,16 @@ def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
     pool = ThreadPoolExecutor(_AT_ONCE)
-    writing = threading.Lock()
+    writing, turn = threading.Lock(), threading.Lock()  # of the output, and of the two below
     working: dict[Any, Future[None]] = {}  # by the id of the request
     cancelled: set[Any] = set()
     is_warm = False
 
     def send(message: Any) -> None:
         answer = server.answer(message)
-        if answer is None or answer["id"] in cancelled:
-            return
+        with turn:
+            if answer is None or answer["id"] in cancelled:
+                return
         data = dump(answer) + b"\n"
         with writing, contextlib.suppress(BrokenPipeError):
             while data:
@@ -54,8 +55,9 @@ def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
         try:
             send(message)
         finally:
-            working.pop(message["id"], None)
-            cancelled.discard(message["id"])
+            with turn:
+                working.pop(message["id"], None)
+                cancelled.discard(message["id"])
 
     with contextlib.suppress(SystemExit):
         for line in lines:
@@ -67,9 +69,11 @@ def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
             if method == "notifications/cancelled":
                 params = message.get("params")
                 request = params.get("requestId") if isinstance(params, dict) else None
-                cancelled.update(other for other in working if other == request)
+                with turn:
+                    cancelled.update(other for other in working if other == request)
             elif method in WORKING and isinstance(message.get("id"), str | int):
-                working[message["id"]] = pool.submit(work, message)
+                with turn:  # or work that ends at once would be noted after its end
+                    working[message["id"]] = pool.submit(work, message)
             else:
                 send(message)
             if method in _LISTENING and not is_warm:

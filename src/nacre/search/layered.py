@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from nacre.clock import duration
 from nacre.errors import BadInput
 from nacre.guard.sanitise import clean, one_line
-from nacre.guard.secrets import redact
+from nacre.guard.secrets import AROUND, redact, redact_lines
 from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
 from nacre.model.context import Context
@@ -344,10 +344,18 @@ def _passages(
         filled = [at for _, at in run if lines[at - 1].strip()]
         if filled:
             # Secrets go before anything is cut off: half of one would no longer look like one.
-            whole = (_cut(line[:_LONGEST_LINE], 20 * _LINE, words) for line in lines[filled[0] - 1 : filled[-1]])
-            shown = (_cut(line, longest, words) for line in redact(clean("\n".join(whole))).text.split("\n"))
+            first = max(1, filled[0] - AROUND)
+            near = enumerate(lines[first - 1 : filled[-1] + AROUND], first)
+            whole = redact_lines([(at, clean(_without_halves(line, words))) for at, line in near])
+            shown = (_cut(line, longest, words) for at, line in whole if filled[0] <= at <= filled[-1])
             passages.append(Passage(filled[0], filled[-1], "\n".join(shown)))
     return tuple(passages)
+
+
+def _without_halves(line: str, words: frozenset[str]) -> str:
+    """A line of bearable length; words that were cut in two for it are left out."""
+    piece = _cut(line[:_LONGEST_LINE], 20 * _LINE, words)
+    return piece if piece == line else re.sub(r"\A\S{1,300}(?=\s)|(?<=\s)\S{1,300}\Z", "", piece)
 
 
 def _cut(line: str, most: int, words: frozenset[str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nacre.errors import BadInput, NacreError, NotFound
-from nacre.guard.secrets import redact
+from nacre.guard.secrets import AROUND, redact_lines
 from nacre.i18n import say
 from nacre.model.context import Context, Scope
 from nacre.model.report import Problem
@@ -167,15 +167,16 @@ def _excerpt(path: str, every: list[str], start: int, lines: int, allowed: set[i
             f"{path} has {len(every)} lines; line {start} does not exist.",
             f"{path} 共 {len(every)} 行；第 {start} 行不存在。",
         )
-    chosen: list[str] = []
-    size = 0
-    for line in (every[number - 1] for number in numbers):
-        size += len(line) + 1
-        if size > LONGEST and chosen:
+    last, size = start - 1, 0
+    for number in numbers:
+        size += len(every[number - 1]) + 1
+        if size > LONGEST and last >= start:
             break
-        chosen.append(line[:LONGEST])
-    last = start + len(chosen) - 1
-    text = redact("\n".join(chosen)).text  # what an agent reads goes on to others
+        last = number
+    # What an agent reads goes on to others. A key that begins before the lines, or a token that the cut would halve, is known by the rest.
+    first = max(1, start - AROUND)
+    around = [(first + at, line[: 2 * LONGEST]) for at, line in enumerate(every[first - 1 : last + AROUND])]
+    text = "\n".join(line[:LONGEST] for number, line in redact_lines(around) if start <= number <= last)
     return Excerpt(path, start, last, text, more=last < len(every) and allowed is None)
 
 
