@@ -29,7 +29,7 @@ def test_a_log_moves_with_every_byte_it_had(room: TidyContext, lay: Lay, tidy: T
     assert (room.workspace.root / OLD).read_bytes() == data
     again = compress.plan(room)
     assert not again
-    assert not archive.plan(room, again)
+    assert not archive.plan(room, again, [])
 
 
 def test_logs_may_be_filed_by_month(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
@@ -43,7 +43,7 @@ def test_every_move_says_why_in_both_languages(room: TidyContext, lay: Lay) -> N
     lay("2026-03-03", "- [Task] a\n")
     lay("2026-03-04", "- [Task] b\n")
     lay("memory/archive/2026/2026-03-04.md", "- [Task] c\n")
-    steps = archive.plan(room, compress.plan(room)).steps
+    steps = [move.step for move in archive.plan(room, compress.plan(room), [])]
     assert [(step.action, step.path, step.detail) for step in steps] == [
         ("move", "memory/2026-03-02.md", "memory/archive/2026/2026-03-02.md"),
         ("move", "memory/2026-03-03.md", OLD),
@@ -51,7 +51,7 @@ def test_every_move_says_why_in_both_languages(room: TidyContext, lay: Lay) -> N
     ]
     assert steps[1].reason == "all it says (1) is in memory/weekly/2026-03-02.md"
     use_language("zh")
-    assert "已在 memory/weekly/2026-03-02.md 中" in archive.plan(room, compress.plan(room)).steps[1].reason
+    assert "已在 memory/weekly/2026-03-02.md 中" in archive.plan(room, compress.plan(room), [])[1].step.reason
 
 
 def test_a_young_log_and_a_note_stay(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
@@ -157,10 +157,10 @@ def test_a_log_changed_between_plan_and_apply_is_left_for_the_next_run(room: Tid
     pressed = compress.plan(room)
     with operation(room, "tidy") as op:
         assert compress.apply(room, op, pressed) == []
-        moves = archive.plan(room, pressed)
+        moves = archive.plan(room, pressed, [])
         lay("2026-03-03", "- [Task] a\n- [Task] more\n")
         lay("memory/archive/2026/2026-03-05.md", "- [Task] d, changed\n")
-        left = archive.apply(room, op, moves.moves)
+        left = archive.apply(room, op, moves)
     assert [one.path for one in left] == ["memory/2026-03-03.md", "memory/2026-03-05.md"]
     assert {path.name for path in room.workspace.memory.glob("*.md")} == {"2026-03-03.md", "2026-03-05.md"}
     assert tidy() == ()
@@ -173,9 +173,9 @@ def test_a_place_that_is_taken_meanwhile_keeps_what_stands_there(room: TidyConte
     pressed = compress.plan(room)
     with operation(room, "tidy") as op:
         compress.apply(room, op, pressed)
-        moves = archive.plan(room, pressed)
+        moves = archive.plan(room, pressed, [])
         lay(OLD, "somebody's\n")
-        (left,) = archive.apply(room, op, moves.moves)
+        (left,) = archive.apply(room, op, moves)
     assert left.path == "memory/2026-03-03.md"
     assert (room.workspace.root / OLD).read_text() == "somebody's\n"
 
@@ -184,5 +184,5 @@ def test_nothing_moves_that_the_digest_has_not_taken_in(room: TidyContext, lay: 
     lay("2026-03-03", "- [Task] a\n")
     pressed = compress.plan(room)
     with operation(room, "tidy") as op:
-        assert archive.apply(room, op, archive.plan(room, pressed).moves) == []
+        assert archive.apply(room, op, archive.plan(room, pressed, [])) == []
     assert (room.workspace.memory / "2026-03-03.md").exists()

@@ -153,8 +153,9 @@ def test_a_file_written_anew_is_compared_without_holding_each_line_against_each_
             return super().ratio()
 
     monkeypatch.setattr(memory_files, "SequenceMatcher", Counted)
-    found = memory_files.hand_edits([LongTermFile(room.workspace, room.workspace.longterm, Config().memory)], known)
-    assert [(line.words, was.text) for _, line, was in found.edited] == [(f"{text} too", text) for text in old]
-    assert not found.adopted
-    assert not found.gone
+    file = LongTermFile(room.workspace, room.workspace.longterm, Config().memory)
+    adopted, edited, gone = memory_files.hand_edits([file], known)
+    assert [(line.words, was.text) for _, line, was in edited] == [(f"{text} too", text) for text in old]
+    assert not adopted
+    assert not gone
     assert compared <= 4 * len(old)

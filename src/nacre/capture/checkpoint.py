@@ -194,7 +194,7 @@ def parse_checkpoint(text: str, clock: Clock) -> ParsedCheckpoint:
     if front and front.kind == FRONT:
         lines = lines[front.end :]
     title = next((line.lstrip("# ").strip() for line in lines if line.startswith("# ")), "")
-    about = next((match for line in lines[:6] if (match := _ABOUT.fullmatch(line))), None)
+    about = next(filter(None, map(_ABOUT.fullmatch, lines[:6])), None)
     with suppress(BadInput):  # a time that somebody changed to none makes it a text like any other
         if about and (messages := tuple(_messages(lines, clock))):
             cwd = (about["cwd"] or "").strip()

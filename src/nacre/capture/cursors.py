@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from nacre.clock import Clock
 from nacre.guard.secrets import redact, storable_name
-from nacre.model.session import Message, Speaker
+from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import Workspace, slug_of
 from nacre.sources.consent import opted_out
 from nacre.sources.registry import group_stamp
@@ -213,30 +213,21 @@ def log_headings(path: Path) -> Sequence[SessionHeading]:
 def headings_of(session: str, headings: Iterable[SessionHeading]) -> list[SessionHeading]:
     """The headings that name a session. Where one that shares its first characters stands there too, the longer name is its."""
     plain = plain_id(session)
-    fitting = [
-        heading
-        for heading in headings
-        if heading.session == plain or (len(heading.session) >= SHORT and plain.startswith(heading.session))
-    ]
+    least = min(SHORT, len(plain))
+    fitting = [row for row in headings if len(row.session) >= least and plain.startswith(row.session)]
     longest = max((len(heading.session) for heading in fitting), default=0)
     return [heading for heading in fitting if len(heading.session) == longest]
 
 
 def session_heading(
-    session: str,
-    last: dt.datetime,
-    count: int,
-    *,
-    continued: bool = False,
-    project: str = "",
-    group: str = "",
-    chat: str = "",
+    session: Session, name: str, last: dt.datetime, count: int, project: str, *, continued: bool
 ) -> str:
     """`14:05 session:61871d67 | 12 messages | continued | project:shop-api | group:team-3f9a1c`."""
-    parts = [f"{last:%H:%M} session:{session}", f"{count} message{'' if count == 1 else 's'}"]
+    parts = [f"{last:%H:%M} session:{name}", f"{count} message{'' if count == 1 else 's'}"]
     parts += ["continued"] if continued else []
     parts += [f"project:{slug_of(redact(project).text)}"] if project else []
-    parts += [f"group:{group_stamp(group, chat)}"] if group else []
+    if session.kind is Kind.GROUP and session.group:
+        parts.append(f"group:{group_stamp(session.group, session.chat)}")
     return " | ".join(parts)
 
 
@@ -268,8 +259,7 @@ def owner_count(messages: Iterable[Message]) -> int:
 
 
 def by_day(messages: Sequence[Message], clock: Clock) -> list[tuple[dt.date, list[Message]]]:
-    """The messages of each local day on which the owner spoke; what others said goes with the owner's words before it, at the
-    very beginning with those after it."""
+    """The messages of each local day on which the owner spoke; what others said goes with the owner's words before it."""
     days: dict[dt.date, list[Message]] = {}
     day = next((clock.local(message.at).date() for message in messages if message.speaker is Speaker.OWNER), None)
     if day is None:
@@ -284,11 +274,8 @@ def by_day(messages: Sequence[Message], clock: Clock) -> list[tuple[dt.date, lis
 def must_wait(
     messages: Sequence[Message], captured: int, least: int, now: dt.datetime, patience: dt.timedelta, clock: Clock
 ) -> bool:
-    """Whether new messages are too few for a section of their own and may still be followed by others.
-
-    A session counts once its owner has spoken often enough in all. A lone remark later on waits for company until the session
-    has been silent for a while or its day is over.
-    """
+    """Whether new messages are too few for a section and may still be followed by others: a session counts once its owner has spoken
+    often enough in all; a lone remark later on waits until the session has been silent for a while or its day is over."""
     users = owner_count(messages)
     if users == 0 or captured + users < least:
         return True

@@ -132,12 +132,9 @@ Alike = Callable[[Sequence[str], Sequence[str]], Sequence[bool]]  # whether each
 def drop_duplicates(
     bullets: Sequence[Bullet], heading: str, path: Path, log: bytes | None, alike: Alike, given: Sequence[str] = ()
 ) -> list[Bullet]:
-    """The bullets that the log does not hold yet, word for word, or as somebody noted them in the moment; nor was the session given
-    them from memory.
-
-    What another session said that day is written again: what comes up in several sessions counts more. Nor does a private note stand
-    for what was said in a group, which does not see it, or an agent's note for the owner's word.
-    """
+    """The bullets that neither the log holds yet, word for word or as somebody noted them, nor the session was given from memory.
+    What another session said that day is written again; neither does a private note stand for what was said in a group, nor an
+    agent's note for the owner's word."""
     stamp = stamp_of(heading)
     text = (log or b"").decode("utf-8", "replace")
     lines = [(stamp_of(item.section), item.words) for item in document(path, text.encode()).items if item.words]
@@ -170,19 +167,16 @@ def alike_in_meaning(judge: Callable[[], Judge], texts: Sequence[str], others: S
         return [False] * len(texts)
     meant = reader.meant([part for line in others for part in _parts(line)])
     said = [statement for statement in meant if statement.vector is not None]
-    return [
-        new.vector is not None
-        and any(
-            says_the_same(said[near.place], new, near) and _negated(said[near.place]) == _negated(new)
-            for near in relations(said, new)
-        )
-        for new in reader.meant(texts)
-    ]
+
+    def is_said(new: Statement) -> bool:
+        same = (said[near.place] for near in relations(said, new) if says_the_same(said[near.place], new, near))
+        return new.vector is not None and any(_negated(old) == _negated(new) for old in same)
+
+    return [is_said(new) for new in reader.meant(texts)]
 
 
 def _negated(statement: Statement) -> frozenset[str] | None:
-    """The words after a "never" or a 不; None where nothing is denied. A line that is not written is gone: "never npm" must not go
-    for "never pnpm"."""
+    """The words after a "never" or a 不, so that "never npm" does not go for "never pnpm"; None where nothing is denied."""
     from nacre.brain.local.likeness import statement as parsed
 
     denied = _NEGATION.split(statement.text, maxsplit=1)[1:]
@@ -213,20 +207,17 @@ def vectors_of(texts: Sequence[str], models: Container[str] | None = None) -> li
     if not texts or models == frozenset():
         return [{} for _ in texts]
     embedder = _embedder()
+    vectors: list[Vectors] = []
     try:
-        return [
-            {
-                model.hash: embedder.embed(model, [text])[0]
-                for model in embedder.models_for(text)
-                if models is None or model.hash in models
-            }
-            for text in texts
-        ]
+        for text in texts:
+            fitting = (model for model in embedder.models_for(text) if models is None or model.hash in models)
+            vectors.append({model.hash: embedder.embed(model, [text])[0] for model in fitting})
     except ModelUnusable:  # words are enough; doctor says that the model is damaged
         return [{} for _ in texts]
+    return vectors
 
 
-_loaded: dict[str, LocalEmbedder] = {}
+_loaded: dict[object, LocalEmbedder] = {}  # by the models that it loads
 
 
 def _embedder() -> LocalEmbedder:
@@ -234,6 +225,4 @@ def _embedder() -> LocalEmbedder:
     from nacre.embed.local import LocalEmbedder
 
     embedder = LocalEmbedder(threads=1)
-    if "embedder" not in _loaded or _loaded["embedder"].models() != embedder.models():
-        _loaded["embedder"] = embedder
-    return _loaded["embedder"]
+    return _loaded.setdefault(embedder.models(), embedder)

@@ -32,23 +32,14 @@ def extract_text(text: str, clock: Clock, judge: Judge) -> list[Bullet]:
 
 
 def untyped(workspace: Workspace, judge: Judge) -> list[Entry]:
-    """Every bullet of a daily log that has no type, with the one it would get.
-
-    Under the heading of a session a line without a type is work that was asked for or done: it needs none.
-    """
+    """Every bullet of a daily log that lacks a type, with the one it would get."""
     items = [(path, item) for path, item in _log_items(workspace) if lacks_type(item)]
-    readings = judge.read([item.words for _, item in items])
-    return [
-        Entry(item.words, path, item.start, reading.best("type"))
-        for (path, item), reading in zip(items, readings, strict=True)
-    ]
+    kinds = [reading.best("type") for reading in judge.read([item.words for _, item in items])]
+    return [Entry(item.words, path, item.start, kind) for (path, item), kind in zip(items, kinds, strict=True)]
 
 
 def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
-    """Put the types before the lines, as one operation; the entries that got theirs.
-
-    A line that was changed meanwhile stays as it is, and so does one that holds a secret: writing it anew would be writing it.
-    """
+    """Put the types before the lines; the entries that got theirs. Changed lines, and those with a secret, stay as they are."""
     workspace = context.workspace
     by_path: dict[str, dict[int, Entry]] = {}
     for entry in entries:
@@ -80,7 +71,7 @@ def count_types(workspace: Workspace, judge: Judge) -> Counter[str]:
 
 
 def lacks_type(item: Item) -> bool:
-    """Whether a bullet of a log should carry a type and does not; a box to tick belongs to its mark, not to its words."""
+    """Whether a bullet of a log should carry a type and does not; under the heading of a session it need not."""
     is_note = bool(item.words) and item.depth == 0 and not stamp_of(item.section).session
     return is_note and label_of(f"- {item.text}") is None
 

@@ -33,15 +33,6 @@ from nacre.vault.writing import rewrite
 AGENTS = (*files.AGENTS_WITH_NOTES, "openclaw")
 _ALIASES = {"claude": files.CLAUDE, "claude_code": files.CLAUDE}
 _EXPORT_FOLDERS = ("Downloads", "下载", "Desktop")
-_MOST_FILES = 200  # files of such a folder that are looked at, the newest first
-
-
-class ImportSource(NamedTuple):
-    """An agent whose own memory is meant, or a file or folder."""
-
-    name: str  # of the agent, or the path
-    kind: str  # "checkpoints", "workspace", "notes", "refcount", "settings" or "export"
-    path: Path | None = None
 
 
 def import_(
@@ -54,26 +45,26 @@ def import_(
     dry_run: bool = False,
 ) -> ImportReport:
     """Take in what a path or an agent's name stands for. Doing it again changes nothing."""
-    source = _source_of(what, Path.home())
-    if source.path and source.kind == "export":
+    name, kind, path = _source_of(what, Path.home())
+    if path and kind == "export":
         begin = parse_since(since, context.clock) if since else None
         setup = sync_setup(context, judge)
-        return import_export(source.path, setup, since=begin, progress=progress, dry_run=dry_run)
+        return import_export(path, setup, since=begin, progress=progress, dry_run=dry_run)
     if since:
         raise BadInput("--since is for chat exports only.", "--since 仅用于聊天导出。")
     # Locked from looking to writing, so that two imports at a time do not write the same twice.
     with contextlib.nullcontext() if dry_run else lock(context.workspace):
-        plan = _plan(source, context)
+        plan = _plan(name, kind, path, context)
         if not dry_run:
             _apply(plan)
-    return ImportReport(source.kind, source.name, tuple(plan.steps), tuple(plan.unreadable))
+    return ImportReport(kind, name, tuple(plan.steps), tuple(plan.unreadable))
 
 
-def _source_of(what: str, home: Path) -> ImportSource:
-    """The agent or the file that is meant; an error when it is neither."""
+def _source_of(what: str, home: Path) -> tuple[str, str, Path | None]:
+    """The name of the agent or the path that is meant, the kind of import, and the path; an error when it is neither."""
     name = _ALIASES.get(what.lower(), what.lower())
     if name in AGENTS:
-        return ImportSource(name, "settings" if name == "openclaw" else "notes")
+        return name, "settings" if name == "openclaw" else "notes", None
     path = expand(what, home)
     if not os.path.exists(path):
         agents = ", ".join(AGENTS)
@@ -90,7 +81,7 @@ def _source_of(what: str, home: Path) -> ImportSource:
             f"{path} 无法导入：应为 memory_fs 文件夹、refcount.json、Markdown 笔记、OpenClaw 的 openclaw.json，"
             "或 ChatGPT、Claude.ai 的聊天导出。",
         )
-    return ImportSource(str(path), kind, path)
+    return str(path), kind, path
 
 
 def _kind_of(path: Path) -> str | None:
@@ -104,26 +95,25 @@ def _kind_of(path: Path) -> str | None:
         if (path / REFCOUNT_NAME).is_file():
             return "refcount"
         return "notes" if files.rules_in(path) or any(path.rglob("*.md")) else None
-    by_name = {SETTINGS_NAME: "settings", REFCOUNT_NAME: "refcount"}
-    by_ending = {".md": "notes", ".markdown": "notes", ".json": "export", ".zip": "export"}
-    return by_name.get(path.name) or by_ending.get(path.suffix.lower())
+    kinds = {SETTINGS_NAME: "settings", REFCOUNT_NAME: "refcount"}
+    kinds |= {".md": "notes", ".markdown": "notes", ".json": "export", ".zip": "export"}
+    return kinds.get(path.name) or kinds.get(path.suffix.lower())
 
 
-def _plan(source: ImportSource, context: Context) -> ImportPlan:
+def _plan(name: str, kind: str, path: Path | None, context: Context) -> ImportPlan:
     """What an import would do, but for chat exports."""
     env, home = os.environ, Path.home()
     plan = ImportPlan(context, home)
-    path, kind = source.path, source.kind
     if kind == "settings":
         moved = env.get("OPENCLAW_CONFIG_PATH")
         usual = expand(moved, home) if moved else openclaw_state(env, home) / SETTINGS_NAME
         _plan_settings(plan, path or usual, env)
     elif path is None:
-        notes = files.notes_of_agent(source.name, context.config, env, home)
+        notes = files.notes_of_agent(name, context.config, env, home)
         if not notes:
             raise NotFound(
-                f"{source.name} has written nothing down on this machine that could be imported.",
-                f"本机没有 {source.name} 写下的可导入内容。",
+                f"{name} has written nothing down on this machine that could be imported.",
+                f"本机没有 {name} 写下的可导入内容。",
             )
         files.plan_notes(plan, notes)
     else:
@@ -176,13 +166,13 @@ def survey_importable(context: Context) -> list[Importable]:
     rows: list[Importable] = []
     for what in dict.fromkeys((*AGENTS, *map(str, places))):
         try:
-            source = _source_of(what, home)
-            steps = _plan(source, context).steps
+            name, kind, path = _source_of(what, home)
+            steps = _plan(name, kind, path, context).steps
         except (NacreError, OSError):
             continue
-        shown = shown_path(source.path, home) if source.path else source.name
         if steps:
-            rows.append(Importable(shown, source.kind, len(steps), sum(step.action != SKIP for step in steps)))
+            new = sum(step.action != SKIP for step in steps)
+            rows.append(Importable(shown_path(path, home) if path else name, kind, len(steps), new))
     return [*rows, *_exports_in(home)]
 
 
@@ -191,7 +181,7 @@ def _exports_in(home: Path) -> Iterator[Importable]:
     for folder in (home / name for name in _EXPORT_FOLDERS):
         unpacked = (file.parent for file in folder.glob("*/conversations*.json"))
         paths = {*folder.glob("[!.]*.zip"), *folder.glob("conversations*.json"), *unpacked}
-        for path in sorted(paths, key=lambda path: -path.lstat().st_mtime)[:_MOST_FILES]:
+        for path in sorted(paths, key=lambda path: -path.lstat().st_mtime):
             with contextlib.suppress(OSError):
                 if (conversations := export_at(path)) is not None:
                     yield Importable(shown_path(path, home), "export", sum(1 for _ in conversations))
@@ -232,9 +222,6 @@ _VALUES: dict[str, Callable[[Any], Any]] = {  # None: it says nothing that we co
     "query.hybrid.temporalDecay.enabled": lambda value: "multiply" if value else "off",
     "sources": lambda value: "sessions" in value if isinstance(value, list) else None,
 }
-_NETWORK = frozenset(
-    "memoryFlush.model provider model fallback remote local store multimodal outputDimensionality".split()
-)
 
 
 def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None:
@@ -242,9 +229,8 @@ def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None
     shown = shown_path(path, plan.home)
     set_before, settings = _flat(read_toml(user_config_file(os.environ))), _flat(_read_settings(path))
     for place in _PLACES:
-        values = {
-            key.removeprefix(f"{place}."): value for key, value in settings.items() if key.startswith(f"{place}.")
-        }
+        under = f"{place}."
+        values = {key.removeprefix(under): value for key, value in settings.items() if key.startswith(under)}
         for name in dict.fromkeys((*(name for name in _EQUALS if name in values), *values)):
             origin = f"{place}.{name} ({shown})"
             if place.endswith("compaction") and not (name.startswith(_FLUSH) or name == _RESERVE):
@@ -255,25 +241,16 @@ def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None
                 _plan_paths(plan, values[name], origin, set_before, env, begin)
                 continue
             key, ours, why_not = _setting_of(name, values[name])
-            if key and not why_not:
-                why_not = _why_kept(key, ours, set_before, plan.settings)
+            before = plan.settings.get(key, set_before.get(key))
+            if not why_not and before is not None:
+                why_not = say(f"{_shown(before)} is set, which stays", f"已设为 {_shown(before)}，保持不变")
+                if before == ours:
+                    why_not = say("the same is set already", "已设为相同的值")
             if why_not:
                 plan.skip(key or f"{place}.{name}", why_not, origin if key else shown)
             else:
                 plan.settings[key] = ours
                 plan.steps.append(Step(SET, f"{key} = {_shown(ours)}", origin))
-
-
-def _why_kept(key: str, value: Any, set_before: Mapping[str, Any], taken: Mapping[str, Any]) -> str:
-    """Why a setting stays as it is; empty where it may be set."""
-    if key in set_before and set_before[key] == value:
-        return say("the same is set already", "已设为相同的值")
-    if key in set_before:
-        before = _shown(set_before[key])
-        return say(f"you have set {before}, which stays", f"您已设为 {before}，保持不变")
-    if key in taken:
-        return say(f"taken as {_shown(taken[key])} already", f"已取 {_shown(taken[key])}")
-    return ""
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
@@ -295,12 +272,7 @@ def _setting_of(name: str, value: Any) -> tuple[str, Any, str]:
     """Our key and value; or why there is none."""
     key = _EQUALS.get(name)
     if key is None:
-        why_not = say("not taken: Nacre has no such setting", "不导入：Nacre 没有此设置")
-        if name.partition(".")[0] in _NETWORK or name in _NETWORK:
-            why_not = say(
-                "not taken: models, servers and keys stay with OpenClaw", "不导入：模型、服务器与密钥留在 OpenClaw"
-            )
-        return "", None, why_not
+        return "", None, say("not taken: Nacre has no such setting", "不导入：Nacre 没有此设置")
     value = _VALUES[name](value) if name in _VALUES else value
     if value is None:
         return "", None, say("not taken: as Nacre does anyway", "不导入：Nacre 本来如此")

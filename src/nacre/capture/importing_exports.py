@@ -59,10 +59,7 @@ def import_export(
     progress: Progress | None = None,
     dry_run: bool = False,
 ) -> ImportReport:
-    """Capture every conversation of an export.
-
-    All is synced twice: first to find what is worth a line, which takes long, then to write it, for which others have to wait.
-    """
+    """Capture every conversation. All is synced twice: to find what is worth a line, then to write it at once."""
     sessions = list(_sessions(path, since))
     lines: dict[bytes, list[Bullet]] = {}
 

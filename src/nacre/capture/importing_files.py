@@ -71,8 +71,7 @@ class ImportPlan:
         return (disk.read_bytes(path) or b"") if path.is_file() else b""
 
     def read(self, path: Path, root: Path | None) -> tuple[bytes, int] | None:
-        """The bytes and the time of an ordinary file that lies below the root, where one is given, also once links are followed; None,
-        with a step that says why, where it is passed over."""
+        """The bytes and the time of an ordinary file below the root; None, with a step that says why, where it is passed over."""
         try:
             about = path.stat()
             if not str(path.relative_to(root or path.parent)).isprintable():  # nor is a byte that is no text
@@ -121,13 +120,8 @@ def with_number(name: str, number: int) -> str:
 
 # Notes: CLAUDE.md and its like, what Claude Code wrote down itself, folders of Markdown, another workspace.
 
-RULE_FILES = {
-    "CLAUDE.md": "claude-code",
-    "CLAUDE.local.md": "claude-code",
-    "AGENTS.md": "agents",
-    "GEMINI.md": "gemini",
-}
 CLAUDE = "claude-code"
+RULE_FILES = {"CLAUDE.md": CLAUDE, "CLAUDE.local.md": CLAUDE, "AGENTS.md": "agents", "GEMINI.md": "gemini"}
 AGENTS_WITH_NOTES = (CLAUDE, "codex", "gemini", "opencode")
 _FILES_OF_AGENTS = {  # the variable that moves the folder, the folder, what is read in it
     CLAUDE: ("CLAUDE_CONFIG_DIR", ".claude", "CLAUDE.md"),
@@ -151,9 +145,7 @@ class Note(NamedTuple):
 
 
 def notes_at(path: Path, own_root: Path) -> list[Note]:
-    """The notes of a file or folder that was named. Of a file: an agent's rules go by their project, a day of a memory/ as it is,
-    others by their name. Of a project, the files that tell agents its rules; of other folders every Markdown file in them, but for
-    hidden ones, programs' own folders and this workspace."""
+    """The notes of a file or folder: of a project its rules for agents, of other folders every Markdown file but hidden ones."""
     if not path.is_dir():
         folder = path.absolute().parent.name
         if folder == "memory" and _is_dated(path.name):
@@ -163,12 +155,11 @@ def notes_at(path: Path, own_root: Path) -> list[Note]:
     if rules := rules_in(path):
         return [Note(file, RULE_FILES[file.name], name) for file in rules]
     here = disk.real(own_root)
-    paths = [
-        file
-        for file in path.rglob("*.md")
-        if not any(part[0] == "." or part in _NOT_NOTES for part in file.relative_to(path).parts)
-        and here not in disk.real(file).parents
-    ]
+    paths: list[Path] = []
+    for file in sorted(path.rglob("*.md")):
+        is_hidden = any(part[0] == "." or part in _NOT_NOTES for part in file.relative_to(path).parts)
+        if not is_hidden and here not in disk.real(file).parents:
+            paths.append(file)
     if len(paths) > MOST:
         raise BadInput(
             f"{path} holds more than {MOST} notes. Name the folder that you mean, or have it searched where it "
@@ -176,10 +167,8 @@ def notes_at(path: Path, own_root: Path) -> list[Note]:
             f"{path} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或直接在原处搜索："
             f"nacre config set --user index.extra_paths '[\"{path}\"]'",
         )
-    return [
-        Note(file, "notes", f"{name}-{file.relative_to(path).with_suffix('').as_posix()}", path)
-        for file in sorted(paths)
-    ]
+    stems = {file: file.relative_to(path).with_suffix("").as_posix() for file in paths}
+    return [Note(file, "notes", f"{name}-{stem}", path) for file, stem in stems.items()]
 
 
 def rules_in(folder: Path) -> list[Path]:
@@ -214,10 +203,7 @@ def notes_of_agent(agent: str, config: Config, env: Mapping[str, str], home: Pat
 
 
 def _is_left_out(project: Path, patterns: list[str]) -> bool:
-    """Whether the sessions of a project are left out: then so are the notes that were taken of them.
-
-    Which folder it is, its transcripts tell; without one only the name is known, in which every sign is a "-".
-    """
+    """Whether the sessions of a project are left out, by their folder; without any by its name, in which every sign is a "-"."""
     for transcript in list_files(CLAUDE, sorted(project.glob("*.jsonl"))):
         with suppress(OSError):
             session = claude.read(transcript, None, None).session
@@ -334,12 +320,9 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
                     family = families.setdefault(name.removesuffix(".gist.md").removesuffix(".md"), [])
                     family.append((layer, name, write, shown))
     for family in families.values():
-        numbers = (
-            number
-            for number in count(1)
-            if all(plan.bytes_at(target / layer / with_number(name, number)) is None for layer, name, *_ in family)
-        )
-        number = next(numbers)
+        number = 1
+        while any(plan.bytes_at(target / layer / with_number(name, number)) is not None for layer, name, *_ in family):
+            number += 1
         reason = say("not here yet", "此处尚无")
         if number > 1:
             reason = say("another content goes by its name here", "此处同名文件内容不同")

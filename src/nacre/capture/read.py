@@ -123,8 +123,7 @@ def list_transcripts(
 
 
 def session_files(setup: SyncSetup, ended: Collection[str], *, only_queued: bool) -> list[SessionFile]:
-    """The transcripts that belong to the workspace; with `only_queued` those that hooks named. `ended` names those, by path, whose agent
-    says just now that they are over; the queue, those whose agent said so before."""
+    """The transcripts that belong to the workspace, or those that hooks named; `ended` are the paths of those just over."""
     queue = read_queue(setup.context, setup.places)
     just_now = {os.path.realpath(path) for path in ended}
     over = just_now | {os.path.realpath(queued.transcript) for queued in queue.waiting if queued.now}
@@ -179,12 +178,8 @@ def survey_sessions(
     workspace, config, clock = setup.context.workspace, setup.context.config, setup.context.clock
     begin = since or clock.now() - min(duration(config.sync.first), LONGEST)
     project_at: Callable[[str], str | None] = cache(lambda cwd: project_of(workspace, Path(cwd)))
-    transcripts = [
-        (source, transcript)
-        for source in setup.sources
-        for transcript in source.find(setup.places)
-        if transcript.changed >= begin.timestamp() and setup.wanted(transcript)
-    ]
+    listed = ((source, transcript) for source in setup.sources for transcript in source.find(setup.places))
+    transcripts = [pair for pair in listed if pair[1].changed >= begin.timestamp() and setup.wanted(pair[1])]
     rows: list[tuple[Session, str, int]] = []
     for number, (source, transcript) in enumerate(transcripts, 1):
         if progress:
@@ -206,9 +201,8 @@ def survey_sessions(
         patterns = (*settings.exclude, *setup.exclude)
         is_out = not settings.enabled or bool(left_out(session, patterns, name, signed=is_signed))
         counts.setdefault((session.agent, name, is_out), []).append(users)
-    capturable = [
-        Capturable(agent, name, len(users), sum(users), is_out) for (agent, name, is_out), users in counts.items()
-    ]
+    rows_of = ((*about, users) for about, users in counts.items())
+    capturable = [Capturable(agent, name, len(users), sum(users), is_out) for agent, name, is_out, users in rows_of]
     return sorted(capturable, key=lambda row: (row.agent, -row.messages, row.name))
 
 

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from nacre.capture import cursors
-from nacre.capture.cursors import SHORT, Cursor, Cursors, Section, owner_count, storable
+from nacre.capture.cursors import SHORT, Cursor, Cursors, Section, SessionHeading, owner_count, storable
 from nacre.capture.dedupe import HookNote, captured_before, drop_duplicates, not_forgotten, read_hook_notes
 from nacre.capture.read import LONGEST, Progress, Queue, SyncSetup, clear_queue, list_transcripts, read_queue
 from nacre.clock import Clock, duration
@@ -173,8 +173,7 @@ def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
 
 
 def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
-    """The transcripts that may hold something new, by a look at their sizes and times alone: oldest first, and before them those that
-    an interrupted run was about to write, which are completed as it was meant."""
+    """The transcripts whose size or time changed: first those that an interrupted run was about to write, then the oldest."""
     setup = run.setup
     changed: list[tuple[Source, Transcript]] = []
     for source, transcript in list_transcripts(run.context, setup.places, setup.sources, run.queue):
@@ -188,17 +187,16 @@ def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
             is_changed = is_changed or (cursor.open and not _still_waits(run, cursor, transcript))
         if is_changed and setup.wanted(transcript):
             changed.append((source, transcript))
-
-    def turn(pair: tuple[Source, Transcript]) -> tuple[bool, float, str]:
-        return run.key_of(pair[1]) not in run.interrupted, pair[1].changed, pair[1].key
-
-    return sorted(changed, key=turn)
+    changed.sort(key=lambda pair: (pair[1].changed, pair[1].key))
+    return sorted(changed, key=lambda pair: run.key_of(pair[1]) not in run.interrupted)
 
 
 def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
     """Whether an unchanged transcript can have nothing new: its session counts for too little, or is still young."""
-    if cursor.users == 0 or run.context.clock.fixed is not None or run.queue.is_ended(transcript):
-        return cursor.users == 0 and run.context.clock.fixed is None
+    if run.context.clock.fixed is not None or cursor.users == 0:
+        return run.context.clock.fixed is None
+    if run.queue.is_ended(transcript):
+        return False
     changed = dt.datetime.fromtimestamp(transcript.changed, run.now.tzinfo)
     return run.now - changed < duration(run.context.config.sync.lookback) and changed.date() == run.now.date()
 
@@ -259,14 +257,11 @@ def _new_sections(
         if message.id not in covered and not (reached and reached.covers(message.at, message.id))
     )
     if begin.reached is None:  # or captured from another file: a store that was moved into a database
-        headings = {
-            day: [
-                heading
-                for heading in cursors.log_headings(daily.log_path(workspace, day))
-                if run.names.get(heading.session[:SHORT], {}).get(heading.session, session_id) == session_id
-            ]
-            for day, _ in cursors.by_day(messages, clock)
-        }
+        headings: dict[dt.date, list[SessionHeading]] = {}
+        for day, _ in cursors.by_day(messages, clock):
+            for heading in cursors.log_headings(daily.log_path(workspace, day)):
+                if run.names.get(heading.session[:SHORT], {}).get(heading.session, session_id) == session_id:
+                    headings.setdefault(day, []).append(heading)
         in_logs, name = captured_before(session.id, messages, headings, clock)
         if in_logs:
             point, users = cursors.reached_by(in_logs), owner_count(in_logs)
@@ -305,32 +300,20 @@ def _new_sections(
     sections: list[Section] = []
     for day, said in days[:-1] if waits else days:
         last_at = max(message.at for message in said if clock.local(message.at).date() == day)
-        heading = cursors.session_heading(
-            name,
-            clock.local(last_at),
-            len(said),
-            continued=bool(captured or sections),
-            project=project,
-            group=session.group if session.kind is Kind.GROUP else "",
-            chat=session.chat,
+        title = cursors.session_heading(
+            session, name, clock.local(last_at), len(said), project, continued=bool(captured or sections)
         )
-        if bullets := _bullets(run, session, day, heading, said):
-            sections.append(
-                Section(
-                    key,
-                    day,
-                    session.agent,
-                    session_id,
-                    name,
-                    heading,
-                    cursors.reached_by(said),
-                    owner_count(said),
-                    tuple(tuple(map(storable, bullet.sources)) for bullet in bullets),
-                    storable(session.cwd) if project else "",
-                    tuple(place for place, bullet in enumerate(bullets) if bullet.by_agent),
-                    bullets=tuple(bullet.line for bullet in bullets),
-                )
+        if bullets := _bullets(run, session, day, title, said):
+            point, users = cursors.reached_by(said), owner_count(said)
+            section = Section(key, day, session.agent, session_id, name, title, point, users)
+            section = replace(
+                section,
+                sources=tuple(tuple(map(storable, bullet.sources)) for bullet in bullets),
+                place=storable(session.cwd) if project else "",
+                agents=tuple(place for place, bullet in enumerate(bullets) if bullet.by_agent),
+                bullets=tuple(bullet.line for bullet in bullets),
             )
+            sections.append(section)
     if not sections:
         return held if waits else done, [], "nothing to say"
     point = sections[-1].reached  # what was too old once may be captured after what is younger
@@ -428,16 +411,10 @@ def _recover(run: _Run) -> None:
     """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
     context = run.context
     with operation(context, "sync") as op:
-        recorded = {
-            (captured.day, captured.session, *captured.bullets)
-            for captured in provenance.read_provenance(context.workspace).captured
-        }
-        missing = [
-            captured
-            for captured in _provenance(run, run.saved.pending)
-            if (captured.day, captured.session, *captured.bullets) not in recorded
-        ]
-        provenance.write_provenance(op, missing)
+        trail = provenance.read_provenance(context.workspace)
+        recorded = {(captured.day, captured.session, *captured.bullets) for captured in trail.captured}
+        written = {(row.day, row.session, *row.bullets): row for row in _provenance(run, run.saved.pending)}
+        provenance.write_provenance(op, [row for key, row in written.items() if key not in recorded])
     unwritten: list[Section] = []
     for section in sorted(run.saved.pending, key=lambda section: section.reached.at):
         if _count_heading(run, section) <= section.before:

@@ -191,8 +191,7 @@ def settings_remedy(error: str) -> str:
 
 
 def daemon_problems(memory: Memory) -> Iterator[Problem]:
-    """A socket that nobody listens on, a daemon that does not answer, is of another version, cannot watch, or whose HTTP could not be
-    had or is open to others."""
+    """A socket that nobody listens on, and what is wrong with a daemon: silent, of another version, not watching, open."""
     from nacre.daemon import client
     from nacre.daemon.process import daemon_process
 
@@ -252,8 +251,7 @@ def _sockets(workspace: Workspace) -> list[str]:
 
 
 def machine_problems(memory: Memory) -> Iterator[Problem]:
-    """A log of the future (with --now the clock is not the machine's), and folders that others may write to: who may write here
-    speaks through every session that reads it."""
+    """A log of the future (with --now the clock is not the machine's), and folders that others may write to."""
     workspace, now = memory.workspace, memory.clock.now()
     names = os.listdir(workspace.memory) if workspace.memory.is_dir() and memory.clock.fixed is None else []
     latest = max(filter(DAY_NAME.fullmatch, names), default="")
@@ -283,8 +281,7 @@ def _others_may_write(path: str) -> bool:
 
 
 def repair(memory: Memory) -> list[str]:
-    """Mend what can be mended without touching a note: missing files, permissions of our own folder, a stale socket, the index; a
-    sentence for each thing done."""
+    """Mend what can be mended without touching a note; a sentence for each thing done."""
     from nacre.daemon.process import daemon_process
     from nacre.vault import create
 

@@ -1,6 +1,4 @@
-"""The grade of a memory, by a formula that anybody can follow: 100 points, from which each problem takes the points of its kind
-(memory_checks.KINDS), and no kind more than its most. What is left, rounded, is the grade: A from 90, B from 80, C from 70, D from 60, else F.
-"""
+"""What a memory holds, what is wrong with it, and its grade: of 100 points each problem takes those of its kind (memory_checks.KINDS)."""
 
 from __future__ import annotations
 
@@ -10,16 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nacre.checks.memory_checks import (
-    KINDS,
-    Fade,
-    LooseEnds,
-    Snapshot,
-    count_loose_ends,
-    find_problems,
-    take_snapshot,
-    what_fades,
-)
+from nacre.checks import memory_checks
+from nacre.checks.memory_checks import KINDS, Fade, LooseEnds, Snapshot
 from nacre.context import gather
 from nacre.errors import BadInput, NacreError
 from nacre.memory import Memory
@@ -115,28 +105,23 @@ def check_health(memory: Memory) -> Health:
             "In a group nothing is told about private memory; run this without a scope.",
             "群组范围内不会透露私人记忆的情况；请去掉范围再运行。",
         )
-    snapshot = take_snapshot(memory)
+    snapshot = memory_checks.take_snapshot(memory)
     files = list(memory_files(memory.workspace, memory.config))
-    problems = find_problems(snapshot)
-    contents, loose = _count_contents(snapshot, files), count_loose_ends(snapshot, {file.path for file in files})
-    return Health(graded(problems), problems, what_fades(snapshot), contents, loose, memory.brain.with_vectors)
+    problems, fading = memory_checks.find_problems(snapshot), memory_checks.what_fades(snapshot)
+    loose = memory_checks.count_loose_ends(snapshot, {file.path for file in files})
+    contents = _count_contents(snapshot, files)
+    return Health(graded(problems), problems, fading, contents, loose, memory.brain.with_vectors)
 
 
 def _count_contents(snapshot: Snapshot, files: Sequence[MemoryFile]) -> Contents:
     layers = Counter(file.layer for file in files)
     most = snapshot.config.memory
-    sizes = [
-        Size(
-            file.shown,
-            len(file.lines),
-            file.size.lines,
-            file.size.bytes,
-            round(max(file.size.lines / (most.max_lines or 1), file.size.bytes / (most.max_bytes or 1)), 3),
-            tokens_estimate(file.doc.text) if file.doc else 0,
-        )
-        for file in snapshot.files
-        if file.before is not None
-    ]
+    sizes: list[Size] = []
+    for file in snapshot.files:
+        if file.before is not None:
+            lines, size = file.size.lines, file.size.bytes
+            share = round(max(lines / (most.max_lines or 1), size / (most.max_bytes or 1)), 3)
+            sizes.append(Size(file.shown, len(file.lines), lines, size, share, tokens_estimate(file.before.text)))
     compressed = len(list(snapshot.workspace.archive.glob(f"*/????-??-??.md{disk.COMPRESSED}")))
     return Contents(
         tuple(sizes),

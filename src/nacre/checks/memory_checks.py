@@ -88,7 +88,7 @@ def _read(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What every check looks at, read once. Without a draft MEMORY.md could not be read, and nothing is said about what stands in it."""
+    """What every check looks at, read once. Without a draft MEMORY.md could not be read."""
 
     context: TidyContext
     today: dt.date
@@ -130,8 +130,7 @@ class Snapshot:
 
 
 def take_snapshot(memory: Memory) -> Snapshot:
-    """Read the ledger, the provenance, the questions, every MEMORY.md, the layers and the list of days; what cannot be read is a
-    problem."""
+    """Read everything that the checks look at; what cannot be read is a problem."""
     workspace, clock = memory.workspace, memory.clock
     context = TidyContext(workspace, memory.config, clock, judge=lambda: memory.brain)
     today = clock.today()
@@ -202,9 +201,8 @@ class _Entry(NamedTuple):
 
 
 def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
-    """Entries that say the same or contradict each other. What holds in one project is not held against another: no session is given
-    both. Of two readings of a pair the better is kept: that they conflict, where either says so, since what replaces a statement
-    repeats most of its words."""
+    """Entries that say the same or contradict each other, but for those of two projects, which no session is given both. Of two
+    readings of a pair a conflict is kept: what replaces a statement repeats most of its words."""
     if snapshot.draft is None:
         return
     files = snapshot.draft.memory
@@ -263,8 +261,7 @@ def _duplicate(old: _Entry, new: _Entry) -> Problem:
 
 
 def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
-    """Entries whose day no longer has a log: `nacre why` cannot follow them. A pin says that the user vouches for the entry, which
-    then needs no origin."""
+    """Entries whose day no longer has a log, so that `nacre why` cannot follow them; not those that the user vouches for by a pin."""
     for file, line in snapshot.lines:
         state = snapshot.states.get(line.id)
         if not state or not state.in_memory or snapshot.is_pinned(line) or state.source.get("checkpoint"):
@@ -300,8 +297,7 @@ def stale_task(snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def log_problems(snapshot: Snapshot) -> Iterator[Problem]:
-    """Notes of the last days that carry no type, as `nacre classify` sees them (what holds a secret or is no text is doctor's); logs that tidying
-    should have taken in."""
+    """Notes of the last days that carry no type, as `nacre classify` sees them, and logs that tidying should have taken in."""
     shown = snapshot.workspace.relative
     for day in snapshot.days:
         text = _read(day.path) if not day.archived and (snapshot.today - day.date).days <= TYPED_DAYS else ""

@@ -11,18 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nacre.context.pack import (
-    ContextPack,
-    Packed,
-    Part,
-    Piece,
-    PieceLine,
-    has_content,
-    left_out,
-    no_room,
-    not_said,
-    pack,
-)
+from nacre.context import pack as packing
+from nacre.context.pack import ContextPack, Packed, Part, Piece, PieceLine, has_content
 from nacre.context.readable import Reader, name_shown, project_of_checkpoint
 from nacre.errors import BadInput, CannotWrite, IndexUnusable, ModelUnusable
 from nacre.guard.secrets import visible
@@ -96,11 +86,8 @@ def give(
         gathered = gather_shared(memory, answers)
     made = pack_context(gathered._replace(left=(*missed, *gathered.left)), budget, scope, place.project)
     if noted:
-        about: dict[str, object] = {
-            "budget": budget,
-            "tokens": made.tokens,
-            "parts": [part.as_plain() for part in made.parts],
-        }
+        about: dict[str, object] = {"budget": budget, "tokens": made.tokens}
+        about["parts"] = [part.as_plain() for part in made.parts]
         about |= {"project": made.project} if made.project else {}
         if query and query.strip():
             about["query_hash"] = hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -143,12 +130,8 @@ def pieces_of(memory: Memory, hits: tuple[Hit, ...], superseded: Superseded | No
 
     def texts() -> dict[str, str]:
         """The whole passages that hits are snippets of, by the id of the hit."""
-        rows = store.db.execute(
-            "select c.key, c.text from chunks c join files f on f.id = c.file where c.key in "
-            f"({', '.join('?' * len(hits))})",
-            tuple(hit.id for hit in hits),
-        )
-        return dict(rows.fetchall())
+        query = f"select key, text from chunks where key in ({', '.join('?' * len(hits))})"
+        return dict(store.db.execute(query, tuple(hit.id for hit in hits)).fetchall())
 
     whole, closed = store.safely(texts), _closed_for(memory)
     made: list[Piece] = []
@@ -191,8 +174,7 @@ def _numbered(hit: Hit, whole: str | None) -> Iterator[PieceLine]:
     rows = [row.strip() for row in (whole if whole is not None else hit.snippet).split("\n")]
     start = None
     if len(rows) == hit.end_line - hit.start_line + 1:
-        places = range(len(rows) - len(shown) + 1)
-        start = next((at for at in places if rows[at : at + len(shown)] == shown), None)
+        start = next((at for at in range(len(rows)) if rows[at : at + len(shown)] == shown), None)
         if start is None and len(shown) == 1:  # of a long line a stretch may be shown
             start = next((at for at, row in enumerate(rows) if shown[0].strip("…") in row), None)
     for at, text in enumerate(hit.snippet.split("\n")):
@@ -208,14 +190,14 @@ def pack_context(gathered: Gathered, budget: int, scope: str, project: str | Non
     )
 
     def attempt(chosen: tuple[Piece, ...], kept: tuple[Piece, ...]) -> Packed:
-        return pack((*first, *chosen, *then, *kept), budget, lead=lead)
+        return packing.pack((*first, *chosen, *then, *kept), budget, lead=lead)
 
     def missing(packed: Packed) -> tuple[Piece, ...]:
         """The answers of which some line stands in no file that was packed, nor its words in the pack."""
         absent = []
         for piece in answers:
             new = [line for line in piece.lines if not line.number or (piece.path, line.number) not in packed.known]
-            if new and has_content(not_said(new, packed.text)):
+            if new and has_content(packing.not_said(new, packed.text)):
                 absent.append(piece)
         return tuple(absent)
 
@@ -232,8 +214,9 @@ def pack_context(gathered: Gathered, budget: int, scope: str, project: str | Non
         kept = next((some for some in shorter(sessions) if not {*chosen, *some} & attempt(chosen, some).cut), ())
     packed = attempt(chosen, kept)
     dropped = [piece for piece in missing(packed) if piece not in chosen]
-    omitted = (left_out(piece.path, piece.lines, no_room(budget)) for piece in (*dropped, *sessions[len(kept) :]))
-    return ContextPack(packed.text, budget, scope, packed.parts, (*left, *packed.left, *omitted), project)
+    omitted = (*dropped, *sessions[len(kept) :])
+    parts = (packing.left_out(piece.path, piece.lines, packing.no_room(budget)) for piece in omitted)
+    return ContextPack(packed.text, budget, scope, packed.parts, (*left, *packed.left, *parts), project)
 
 
 def gather_private(

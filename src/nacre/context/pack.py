@@ -37,15 +37,14 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a pack holds of one source, or does not hold and why: first and last line, and about how many tokens. What is left out
-    and `needless` stands in the pack anyway, or no longer holds."""
+    """What a pack holds of one source, or does not hold and why: first and last line, and about how many tokens."""
 
     path: str
     first: int
     last: int
     tokens: int
     reason: str = ""
-    needless: bool = False
+    needless: bool = False  # left out because it stands in the pack anyway, or no longer holds
 
     def as_plain(self) -> dict[str, Any]:
         plain = {"path": self.path, "lines": [self.first, self.last], "tokens": self.tokens}

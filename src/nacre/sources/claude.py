@@ -80,15 +80,11 @@ def _take(path: Path, entry: dict[str, Any], at: dt.datetime | None, start: str,
 
 
 def _is_copy(path: Path, entry: dict[str, Any]) -> bool:
-    """Whether another session's file holds this entry already: a fork or a resumption repeated it here.
-
-    A fork marks each entry that it repeats. Older versions kept the other session's id on it; such an entry
-    counts as a copy only while that session's own file is there, else this is the only one left.
-    """
+    """Whether a fork repeated an entry of another session here, which it marks. Older versions kept the other session's id on it: a
+    copy only while that session's own file is there."""
     other = as_text(entry.get("sessionId"))
-    if entry.get("forkedFrom") or other == path.stem or not _PLAIN_ID.fullmatch(other):
-        return bool(entry.get("forkedFrom"))
-    return path.with_name(f"{other}.jsonl").exists()
+    is_others = other != path.stem and _PLAIN_ID.fullmatch(other) and path.with_name(f"{other}.jsonl").exists()
+    return bool(entry.get("forkedFrom") or is_others)
 
 
 def _is_by_program(entry: dict[str, Any]) -> bool:

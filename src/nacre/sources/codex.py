@@ -116,10 +116,7 @@ def _note_session(about: dict[str, Any], at: dt.datetime | None, facts: dict[str
 
 
 def _is_copy(at: dt.datetime, facts: dict[str, Any]) -> bool:
-    """Whether an entry of a fork stands in the session it was forked from.
-
-    A fork begins with what was said before, all of it stamped with the moment of the fork, or still with its own times.
-    """
+    """Whether a fork copied an entry from its origin: those at its beginning, stamped with its moment or earlier."""
     last = parse_time(facts.pop("copied until", None))
     if last is None or at > last + _BURST:
         return False

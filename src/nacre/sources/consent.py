@@ -39,11 +39,8 @@ def is_left_out(session: Session, patterns: Iterable[str], listed_as: str = "") 
 
 
 def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, signed: Callable[[], bool]) -> str:
-    """Why a session is left out; empty where it is not.
-
-    A session with a coding agent whose folder nobody knows may be about any folder: where something is left out by patterns, or
-    `signed` says that a folder we know of carries the sign, such a session is too.
-    """
+    """Why a session is left out; empty where it is not. A coding session whose folder nobody knows may be about any folder: it is left
+    out where patterns leave anything out, or `signed` says that a folder we know of carries the sign."""
     if is_left_out(session, patterns, listed_as) or opted_out(session.cwd):
         return LEFT_OUT
     return NO_FOLDER if lacks_folder(session) and (patterns or signed()) else ""

@@ -1,7 +1,4 @@
-"""Cursor: the IDE's one database, each session a composer with its bubbles, keyed by their ids; and agent transcripts.
-
-Those lie in ~/.cursor/projects/<project>/agent-transcripts/**/*.jsonl, and few of them have times.
-"""
+"""Cursor: the IDE's database of composers and bubbles, and ~/.cursor/projects/*/agent-transcripts/**/*.jsonl, mostly without times."""
 
 from __future__ import annotations
 
@@ -40,10 +37,8 @@ _REDACTED = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
 
 
 def _own_text(text: str, speaker: Speaker) -> str:
-    """What the user typed: all queries in a message, else the message itself unless it begins with the program's tags.
-
-    Of what the agent said, all but the marks that stand for thoughts that were left out.
-    """
+    """What the user typed: all queries in a message, else the message itself unless it begins with the program's tags; what the
+    agent said without the marks for thoughts that were left out."""
     if speaker is Speaker.AGENT:
         return _REDACTED.sub("", text).strip()
     if queries := _QUERY.findall(text):
@@ -150,11 +145,8 @@ def _find_composers(places: Places) -> Iterator[Transcript]:
             changes = _changes(connection)
     except sqlite3.Error:
         return
-    latest = reading.last_written(path)
     for name, row in sorted(composers):
-        at = parse_time(changes.get(name))
-        stamp = (*bubbles.get(name, (0, 0)), row)
-        yield Transcript(AGENT, path, f"{path}#{name}", stamp, at.timestamp() if at else latest, {"composer": name})
+        yield reading.in_database(AGENT, path, name, (*bubbles.get(name, (0, 0)), row), changes.get(name))
 
 
 def _changes(connection: sqlite3.Connection) -> dict[str, object]:
@@ -166,7 +158,7 @@ def _changes(connection: sqlite3.Connection) -> dict[str, object]:
 
 
 def _read_composer(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    name = str(transcript.facts.get("composer") or transcript.key.rpartition("#")[2])
+    name = transcript.session
     try:
         with reading.open_readonly(transcript.path) as connection:
             composer = _value(connection, f"composerData:{name}")
@@ -225,7 +217,7 @@ def _read_bubbles(
 
 def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
     row = connection.execute(_VALUE, (key,)).fetchone()
-    return reading.parse_json(row[0]) if row and isinstance(row[0], str | bytes) else None
+    return reading.parse_json(row[0]) if row else None
 
 
 def _folder(bubble: Mapping[str, Any], composer: Mapping[str, Any]) -> str:

@@ -124,22 +124,15 @@ def _branch(conversation: dict[str, Any]) -> list[tuple[Any, str, int]]:
 
 def _said_in_chatgpt(message: dict[str, Any]) -> tuple[Speaker | None, str]:
     """Who said what in a message: what was typed or said aloud, not calls of tools, nor thoughts, nor the program's own notes."""
-    speaker, content, about = (
-        _SPEAKERS.get(message["author"]["role"]),
-        message["content"],
-        message.get("metadata") or {},
-    )
+    speaker, content = _SPEAKERS.get(message["author"]["role"]), message["content"]
+    about = message.get("metadata") or {}
     hidden = about.get("is_visually_hidden_from_conversation") or about.get("is_user_system_message")
-    if hidden or content["content_type"] not in ("text", "multimodal_text"):
+    to_tool = message.get("recipient") not in (None, "all") or message.get("channel") == "analysis"
+    if hidden or (to_tool and speaker is Speaker.AGENT) or content["content_type"] not in ("text", "multimodal_text"):
         return None, ""
-    if speaker is Speaker.AGENT and (
-        message.get("recipient") not in (None, "all") or message.get("channel") == "analysis"
-    ):
-        return None, ""  # said to a tool
-    spoken = ("text", "audio_transcription")
+    spoken, parts = ("text", "audio_transcription"), content.get("parts") or ()
     texts = (
-        part if isinstance(part, str) else part.get("content_type") in spoken and part.get("text")
-        for part in content.get("parts") or ()
+        part if isinstance(part, str) else part.get("content_type") in spoken and part.get("text") for part in parts
     )
     text = "\n".join(text for text in texts if isinstance(text, str) and text.strip()).strip()
     return speaker, _CITATION.sub("", text).strip() if speaker is Speaker.AGENT else text

@@ -32,9 +32,8 @@ def find(places: Places) -> Iterator[Transcript]:
     root = places.root(AGENT, None, ".gemini") / "tmp"
     names = ("session-*.json", "session-*.jsonl", "*/*.jsonl")
     files = {path for name in names for path in root.glob(f"*/chats/{name}")}
-    return reading.list_files(
-        AGENT, sorted(p for p in files if p.suffix == ".jsonl" or p.with_suffix(".jsonl") not in files)
-    )
+    newest = (path for path in files if path.suffix == ".jsonl" or path.with_suffix(".jsonl") not in files)
+    return reading.list_files(AGENT, sorted(newest))
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
@@ -116,11 +115,8 @@ def _add(message: Message, notes: Notes) -> None:
 
 
 def _take_sent(sent: list[Any], notes: Notes) -> None:
-    """What the model is sent from now on: only what is younger than all that was taken before is new in it.
-
-    Where a summary stands in it, every message in it has a new id and a new time, and none is new. A session that was
-    resumed is sent what was taken before under new ids and times: so much of its beginning is known by its words.
-    """
+    """What the model is sent from now on: new in it is what is younger than all that was taken before; nothing, where it holds a
+    summary. A resumed session is sent what was taken before under new ids and times: its beginning is known by its words."""
     last = str(notes.facts.get("last", ""))
     entries = [entry for entry in sent if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
     messages = [message for entry in entries if (message := _message(entry, "")) is not None]

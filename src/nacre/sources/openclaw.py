@@ -150,10 +150,7 @@ def _take_prompt(
 
 
 def _is_by_program(message: dict[str, Any]) -> bool:
-    """Whether an answer is no answer of the model: a notice, or what was delivered, told once more.
-
-    What the agent said by its message tool stands only there.
-    """
+    """Whether an answer is a notice, or a copy of what was delivered; what the message tool said stands only there."""
     kind = (message.get("openclawDeliveryMirror") or {}).get("kind")
     if kind == "message-tool-source-reply":
         return False
@@ -232,7 +229,7 @@ def _kind_of(key: str, window: Mapping[str, Any], node: Mapping[str, Any]) -> Ki
 
 def _group_name(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
     """What a group is called: by its people, else by OpenClaw, never its id."""
-    entry = reading.parse_json(as_text(node.get("entry_json"))) or {}
+    entry = reading.parse_json(node.get("entry_json")) or {}
     label = _LABEL.sub("", as_text(node.get("display_name")) or as_text(window.get("display_name")), count=1)
     return display_name(entry.get("subject")) or display_name(entry.get("groupChannel")) or display_name(label)
 
@@ -275,17 +272,15 @@ def _find_sessions(places: Places) -> Iterator[Transcript]:
         except _FAILURES:
             continue  # busy, or of another form: nothing to list this time
         for name, key, last, newest in sessions:
-            if isinstance(name, str) and isinstance(last, int) and not re.search(r":incognito-[^:]*\Z", as_text(key)):
+            if isinstance(name, str) and isinstance(last, int) and not is_incognito(as_text(key)):
                 generation = hashlib.blake2b(generations.get(name, "").encode("utf-8", "replace"), digest_size=6)
-                changed = parse_time(newest)
-                seconds = changed.timestamp() if changed else reading.last_written(path)
                 stamp = (int.from_bytes(generation.digest()), last)
-                yield Transcript(AGENT, path, f"{path}#{name}", stamp, seconds, {"session": name})
+                yield reading.in_database(AGENT, path, name, stamp, newest)
 
 
 def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     """A busy or damaged database is an OSError: ask again later."""
-    name = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
+    name = transcript.session
     try:
         with reading.open_readonly(transcript.path) as connection:
             connection.execute("BEGIN")  # everything below is seen as it stood at one moment
@@ -324,15 +319,11 @@ def _read_events(connection: sqlite3.Connection, name: str, mark: Mark | None, u
         # under their ids. Only what is older than the session itself (its first event is made anew) can be a copy. Where
         # the other session is gone, its age alone decides.
         born = parse_time(notes.facts.get("started"))
-        if (
-            not sources
-            or entry.get("type") == "session"
-            or not born
-            or not at
-            or at > born
-            or (entry.get("id") not in copied() if copied() else at >= born - _BIRTH)
-        ):
-            take(about, entry, at, start, notes)
+        if sources and born and at and at <= born and entry.get("type") != "session":
+            is_copy = entry.get("id") in copied() if copied() else at < born - _BIRTH
+            if is_copy:
+                return
+        take(about, entry, at, start, notes)
 
     rows = map(dict, connection.execute(_EVENTS, (name, begin.offset)))
     entries = ((_event_of(row), str(row["seq"]), row["seq"] + 1) for row in rows)

@@ -1,7 +1,4 @@
-"""What OpenClaw puts around a user's words: metadata of the channel, the time, notes of the program. Read, then dropped.
-
-Since 2026.9 the words are stored bare; rows that are older, or were brought over, still carry all of it.
-"""
+"""What OpenClaw put around a user's words until 2026.9: metadata of the channel, the time, notes of the program. Read, then dropped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""opencode: a database in ~/.local/share/opencode (XDG_DATA_HOME moves it).
-
-It holds sessions, their messages, and the parts of each message, of which only some are text.
-"""
+"""opencode: a database in ~/.local/share/opencode (XDG_DATA_HOME moves it) of sessions, their messages, and the parts of each."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from typing import Any
 
 from nacre.model.session import Kind, Session, Speaker
 from nacre.sources import transcript as reading
-from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_json, parse_time
 
 AGENT = "opencode"
 _SESSIONS = """
@@ -44,13 +41,11 @@ def find(places: Places) -> Iterator[Transcript]:
         return  # busy, or of another form: nothing to list this time
     for name, updated, count, last in rows:
         stamp = tuple(value if isinstance(value, int) else 0 for value in (updated, count, last))
-        changed = parse_time(max(stamp[0], stamp[2]))
-        seconds = changed.timestamp() if changed else reading.last_written(path)
-        yield Transcript(AGENT, path, f"{path}#{name}", stamp, seconds, {"session": str(name)})
+        yield reading.in_database(AGENT, path, name, stamp, max(stamp[0], stamp[2]))
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    session = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
+    session = transcript.session
     try:
         with reading.open_readonly(transcript.path) as connection:
             row = connection.execute("SELECT * FROM session WHERE id = ?", (session,)).fetchone()
@@ -65,16 +60,16 @@ def _read_messages(
     connection: sqlite3.Connection, about: dict[str, Any], latest: float, mark: Mark | None, until: dt.datetime | None
 ) -> Reading:
     """Read the messages of a session; `latest` is when the database was last written to."""
-    messages = {str(name): _parsed(data) for name, data in connection.execute(_MESSAGES, (about["id"],))}
+    messages = {str(name): parse_json(data) for name, data in connection.execute(_MESSAGES, (about["id"],))}
     ids = list(messages)
-    reverted = (_parsed(about.get("revert")) or {}).get("messageID")
+    reverted = (parse_json(about.get("revert")) or {}).get("messageID")
     if reverted in ids:
         ids = ids[: ids.index(reverted)]  # the user went back to before that message
 
     def take(message: dict[str, Any], at: dt.datetime | None, name: str, notes: Notes) -> None:
         if at and name == ids[-1] and _is_unfinished(message, at, latest):
             raise reading.Unfinished
-        parts = [_parsed(data) or {} for (data,) in connection.execute(_PARTS, (name,))]
+        parts = [parse_json(data) or {} for (data,) in connection.execute(_PARTS, (name,))]
         _take(parts, message, at, name, notes)
 
     def make(notes: Notes) -> Session:
@@ -120,10 +115,6 @@ def _is_unfinished(message: dict[str, Any], at: dt.datetime, latest: float) -> b
     """Whether an answer is still being written: it says when it is done, and its store was written to just now."""
     done = message["time"].get("completed") or message.get("finish") or message.get("error")
     return message.get("role") == "assistant" and not done and latest - at.timestamp() < _STALE
-
-
-def _parsed(data: Any) -> dict[str, Any] | None:
-    return reading.parse_json(data) if isinstance(data, str | bytes) else None
 
 
 SOURCE = Source(AGENT, find, read)

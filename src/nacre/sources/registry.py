@@ -62,10 +62,7 @@ def belongs_to(workspace: Workspace, config: Config) -> Callable[[Transcript], b
 
 
 def project_name(session: Session, project_of: Callable[[str], str | None], workspace_root: str) -> str:
-    """The project of a session: the one whose folder holds it, else the repository or folder it worked in.
-
-    OpenClaw's agents live in their workspace: what is said there is about everything.
-    """
+    """The project whose folder holds a session, else the repository or folder it worked in; none for OpenClaw's agents."""
     cwd = folder(session.cwd).rstrip("/\\")
     if session.agent == "openclaw" or not cwd or cwd == workspace_root:
         return ""
@@ -84,8 +81,6 @@ MODULES = ("openclaw.classic", "openclaw.database", "claude", "codex", "cursor.c
 
 
 def sources() -> tuple[Source, ...]:
-    names = (
-        (f"nacre.sources.{module}", which.upper() or "SOURCE")
-        for module, _, which in (m.partition(".") for m in MODULES)
-    )
-    return tuple(getattr(importlib.import_module(module), name) for module, name in names)
+    names = (name.partition(".") for name in MODULES)
+    modules = ((importlib.import_module(f"nacre.sources.{module}"), source) for module, _, source in names)
+    return tuple(getattr(module, source.upper() or "SOURCE") for module, source in modules)

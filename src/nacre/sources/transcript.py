@@ -45,6 +45,11 @@ class Transcript:
     changed: float  # seconds since 1970: no message can be younger
     facts: Mapping[str, Any] = field(default_factory=dict)  # what the listing knows of it: its kind, its owner's ids
 
+    @property
+    def session(self) -> str:
+        """The id of a session in a database."""
+        return self.key.removeprefix(f"{self.path}#")
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -115,9 +120,11 @@ def text_blocks(content: Any) -> list[str]:
     return [block["text"] for block in content or () if block.get("type") == "text"]
 
 
-def parse_json(raw: str | bytes) -> dict[str, Any] | None:
-    """The JSON object in a text; None when it is something else, or nothing at all."""
+def parse_json(raw: object) -> dict[str, Any] | None:
+    """The JSON object in a text; None when it is something else, or no text at all."""
     data = raw.encode("utf-8", errors="replace") if isinstance(raw, str) else raw
+    if not isinstance(data, bytes):
+        return None
     try:
         value = json.loads(data.decode("utf-8", errors="replace"))
         if b"\\ud" in data or b"\\uD" in data:  # half of a character, cut off by a tool, could never be written again
@@ -198,10 +205,8 @@ def take_entries(
     take: Take,
     time: When = _timestamp,
 ) -> tuple[int, bool]:
-    """Take in entries, each with its id and where the next one begins: where this ends, and whether nothing is left.
-
-    An empty entry is none; one that is None, or that a reader stumbles over, is counted and passed over.
-    """
+    """Take in entries, each with its id and where the next one begins: where this ends, and whether nothing is left. An empty entry is
+    none; one that is None, or that a reader stumbles over, is counted and passed over."""
     for entry, name, end in entries:
         try:
             at = time(entry, notes) if entry else None
@@ -233,10 +238,7 @@ def follow(
     skip: Callable[[bytes], object] = lambda _: False,
     time: When = _timestamp,
 ) -> Reading:
-    """Read the entries after the mark and not after the moment.
-
-    `skip` looks at the first bytes of a line and says that it need not be parsed (tool output of megabytes).
-    """
+    """Read the entries after the mark and not after the moment; lines of whose first bytes `skip` says so are not parsed."""
     with path.open("rb") as file:
         begin = mark or Mark()
         rewritten = begin.offset > 0 and _fingerprint(file, begin.offset) != begin.fingerprint
@@ -312,6 +314,12 @@ def last_written(path: Path) -> float:
     """When a database was last written to, in seconds since 1970, its log included; 0 when there is none."""
     places = (path, path.with_name(f"{path.name}-wal"))
     return max((place.stat().st_mtime for place in places if place.exists()), default=0.0)
+
+
+def in_database(agent: str, path: Path, session: str, stamp: tuple[int, ...], changed: object) -> Transcript:
+    """A session of a database; one that does not tell when it changed is as young as the database."""
+    at = parse_time(changed)
+    return Transcript(agent, path, f"{path}#{session}", stamp, at.timestamp() if at else last_written(path))
 
 
 def gone(mark: Mark | None) -> Reading:

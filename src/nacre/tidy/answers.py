@@ -73,8 +73,8 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
                 _answer_about_candidate(draft, question, answer, words)
             draft.settled.append(question.id)
         if not dry_run:
-            edits, records, demoted = list(draft.memory.edits()), draft.records, draft.demoted
-            planned = DistilPlan(edits=edits, records=records, settled=draft.settled, demoted=demoted)
+            edits = list(draft.memory.edits())
+            planned = DistilPlan(edits=edits, records=draft.records, settled=draft.settled, demoted=draft.demoted)
             apply.apply_plan(context, op, planned, asked=True)
     return tuple(draft.steps)
 
@@ -210,17 +210,16 @@ def _plan_file(draft: Draft, file: LongTermFile) -> AdoptPlan:
             f"{file.shown} cannot be brought under its limits without taking out pinned lines; shorten it by hand.",
             f"不移出已固定的行，就无法使 {file.shown} 回到上限以内；请手动精简。",
         )
-    left: dict[str, object] = {"answer": "over", **more}
-    records = [
-        Record(line.id, at, "demoted", line.words, section=line.section, valid_to=today, more=left)
-        for line, _ in entries
-    ]
-    in_ledger = {record.id for record in records} | {id_ for id_, state in draft.states.items() if state.in_memory}
-    records += [
-        Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more)
-        for line in file.lines
-        if line.id not in in_ledger
-    ]
+    records: list[Record] = []
+    in_ledger = {id_ for id_, state in draft.states.items() if state.in_memory}
+    for line, _ in entries:
+        record = Record(line.id, at, "demoted", line.words, section=line.section, valid_to=today)
+        records.append(record._replace(more={"answer": "over", **more}))
+        in_ledger.add(line.id)
+    for line in file.lines:
+        if line.id not in in_ledger:
+            record = Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today)
+            records.append(record._replace(more=more))
     slug = "" if file is draft.memory.general else f"{file.path.parent.name}-"
     note = draft.context.workspace.memory / f"{today}-{slug}from-memory.md"
     moving = (*(moved for _, moved in entries), *prose)
@@ -256,8 +255,7 @@ def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
 
 
 def _write_note(op: Operation, adoption: AdoptPlan) -> None:
-    """The moved lines under the headings they stood under, in the order of the file; those that a run which was killed had put
-    there already are not put there again."""
+    """Add the moved lines under their headings, but for those that a killed run had put there already."""
     before = disk.read_bytes(adoption.note)
     text = (before or b"").decode("utf-8", "surrogateescape")
     moving = [moved for moved in adoption.moving if f"\n{moved.text.rstrip()}\n" not in text.replace("\r\n", "\n")]

@@ -60,8 +60,7 @@ _FEW = 2  # a file of a few lines may lose one
 
 
 def apply_plan(context: TidyContext, op: Operation, planned: DistilPlan, *, asked: bool = False) -> list[Problem]:
-    """Write it; a file that somebody changed meanwhile raises `ChangedOutside` before anything is written. What the user asked
-    for may take out more than a quarter of a file."""
+    """Write it; a file that was changed meanwhile raises before anything is written. `asked`: it may take out any number of lines."""
     if not planned:
         return []
     if not asked and (problem := too_much_lost(context, planned)):
@@ -87,9 +86,7 @@ def _write_edit(context: TidyContext, op: Operation, edit: Edit) -> None:
 
 def _record(context: TidyContext, op: Operation, planned: DistilPlan, noted: Container[tuple[str, str]] = ()) -> None:
     """The ledger gets why, provenance what was looked at, the day's log what became of a name, review which questions are answered.
-
-    `noted` is what provenance holds already, by day and mark: a run that was killed may have come as far as that.
-    """
+    `noted` is what provenance holds already, by day and mark, of a run that was killed."""
     clock = context.clock
     ledger.write_records(op, *planned.records, on_secret=REDACT)
     provenance.write_provenance(op, _without(noted, planned.offered))
@@ -161,11 +158,9 @@ def _journal(context: TidyContext) -> Path:
 
 
 def _write_journal(context: TidyContext, planned: DistilPlan) -> None:
+    shown = context.workspace.relative
     journal = {
-        "files": [
-            {"path": context.workspace.relative(edit.path), "read": edit.read, "text": edit.data.decode("utf-8")}
-            for edit in planned.edits
-        ],
+        "files": [{"path": shown(edit.path), "read": edit.read, "text": edit.data.decode()} for edit in planned.edits],
         "records": [ledger.as_json(record) for record in planned.records],
         "offered": [offered._asdict() for offered in planned.offered],
         "notes": planned.notes,
@@ -176,8 +171,7 @@ def _write_journal(context: TidyContext, planned: DistilPlan) -> None:
 
 
 def recover(context: TidyContext, op: Operation) -> int:
-    """Complete what a run that was killed had begun to write; how many lines of the ledger that were. Where it had not begun, nothing
-    is done: the next plan finds the same."""
+    """Complete what a killed run had begun to write: how many lines of the ledger. What it had not begun, the next plan finds."""
     data = disk.read_bytes(_journal(context))
     if data is None:
         return 0
@@ -196,11 +190,8 @@ def recover(context: TidyContext, op: Operation) -> int:
                 states[edit.path] = _CHANGED  # it cannot be written: the next plan sees what stands there
     lost = {context.workspace.relative(path) for path, state in states.items() if state == _CHANGED}
     recorded = {(record.id, record.at, record.verdict) for record in ledger.read_ledger(context.workspace).records}
-    missing = [
-        record
-        for record in planned.records
-        if (record.id, record.at, record.verdict) not in recorded and record.more.get("file", "MEMORY.md") not in lost
-    ]
+    missing = [record for record in planned.records if (record.id, record.at, record.verdict) not in recorded]
+    missing = [record for record in missing if record.more.get("file", "MEMORY.md") not in lost]
     offered = provenance.read_provenance(context.workspace).offered
     noted = {(line.day, mark) for line in offered for mark in line.bullets}
     _record(context, op, replace(planned, records=missing), noted)

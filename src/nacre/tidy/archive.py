@@ -19,14 +19,7 @@ from nacre.vault import disk, provenance
 from nacre.vault.disk import COMPRESSED, compress, decompress
 from nacre.vault.history import Operation
 from nacre.vault.provenance import Digested
-from nacre.vault.writing import (
-    BYTE_ORDER_MARK,
-    changed_outside,
-    expect,
-    move_file,
-    remove_file,
-    write_recorded,
-)
+from nacre.vault.writing import BYTE_ORDER_MARK, changed_outside, expect, move_file, remove_file, write_recorded
 
 
 @dataclass(frozen=True)
@@ -42,40 +35,24 @@ class Move:
     size: int = 0  # of all that is archived of the day then
 
 
-@dataclass(frozen=True)
-class ArchivePlan:
-    moves: tuple[Move, ...] = ()
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        return tuple(move.step for move in self.moves)
-
-    def __bool__(self) -> bool:
-        return bool(self.moves)
-
-
-def plan(context: TidyContext, compressed: CompressPlan) -> ArchivePlan:
+def plan(context: TidyContext, compressed: CompressPlan, problems: list[Problem]) -> list[Move]:
     """Where the living logs go that the digests have taken in, or will have once the plan for them is carried out."""
     moves: list[Move] = []
-    problems: list[Problem] = []
-    in_archive = [log for log in compressed.logs if log.day.archived]
-    for log in compressed.logs:
+    for week, log in ((digest, log) for digest in compressed.digests for log in digest.logs):
         if log.day.archived:
             continue
-        week = compressed.weeks[log.day.date.isoformat()]
-        archived = [other for other in in_archive if other.day.date == log.day.date]
+        archived = [other for other in week.logs if other.day.archived and other.day.date == log.day.date]
         if archived:
             reason = say("its day is archived already; it goes behind that", "该日已归档，接在其后")
         elif count := len(log.lines):
-            reason = say(f"all it says ({count}) is in {week}", f"其全部内容（{count} 条）已在 {week} 中")
+            reason = say(f"all it says ({count}) is in {week.shown}", f"其全部内容（{count} 条）已在 {week.shown} 中")
         else:
             reason = say("older than the days that are kept, and says nothing", "已超过保留天数，且没有内容")
         try:
-            moves.append(plan_move(context, log, reason, archived, week))
+            moves.append(plan_move(context, log, reason, archived, week.shown))
         except NacreError as error:
             problems.append(Problem("log left as it is", str(error), context.workspace.relative(log.day.path)))
-    return ArchivePlan(tuple(moves), tuple(problems))
+    return moves
 
 
 def plan_move(
@@ -107,11 +84,8 @@ def plan_move(
 
 
 def joined(context: TidyContext, to: Path, date: dt.date, old: bytes, new: bytes) -> bytes | None:
-    """The archived log with the living one behind it; None when it ends with it already.
-
-    The title of the day is not repeated, unless the first lines would come to stand under a heading of the archived log:
-    that may be another project's, or a group's, which could read them then.
-    """
+    """The archived log with the living one behind it; None when it ends with it already. The title of the day is repeated only
+    where the first lines would else stand under another project's or group's heading."""
     day = date.isoformat()
     body = new.removeprefix(BYTE_ORDER_MARK)
     first, end, rest = body.partition(b"\n")
@@ -134,8 +108,7 @@ def joined(context: TidyContext, to: Path, date: dt.date, old: bytes, new: bytes
 
 
 def apply(context: TidyContext, op: Operation, moves: Sequence[Move]) -> list[Problem]:
-    """Move the logs whose week has taken them in, if one has to; those that somebody changed meanwhile are problems and left for the
-    next run."""
+    """Move the logs that their weeks have taken in; those that somebody changed meanwhile are left for the next run."""
     if not moves:
         return []
     left: list[Problem] = []
@@ -176,10 +149,9 @@ _BACKUP = re.compile(r"(?:(?P<slug>.+)\.)?MEMORY\.md\.bak-(?P<day>\d{4}-\d{2}-\d
 
 
 class Backup(NamedTuple):
-    """A backup by its name: of which project's MEMORY.md (none: the global one), and of when."""
+    """A backup of a MEMORY.md, and of when, by its name."""
 
     path: Path
-    slug: str
     day: dt.date
     time: str  # empty for the first of a day
 
@@ -194,44 +166,28 @@ def plan_backups(context: TidyContext) -> list[tuple[Step, Path]]:
                 moment = dt.datetime.strptime(f"{match['day']} {match['time'] or '000000'}", "%Y-%m-%d %H%M%S")  # noqa: DTZ007
             except ValueError:
                 continue  # a time that neither calendar nor clock has
-            slug = match["slug"] or ""
-            by_file.setdefault(slug, []).append(Backup(path, slug, moment.date(), match["time"] or ""))
-    return [
-        (Step("remove", context.workspace.relative(backup.path), reason), backup.path)
-        for backups in by_file.values()
-        for backup, reason in superfluous(backups, context.config.archive.backups)
-    ]
-
-
-def superfluous(backups: Sequence[Backup], keep: Sequence[int]) -> list[tuple[Backup, str]]:
-    """The backups of one file that go, newest first, each with the reason.
-
-    As in restic's `forget`: the last one of each of so many days, weeks and months that have any is kept. The newest stays whatever
-    the numbers are.
-    """
-    newest_first = sorted(backups, key=lambda backup: (backup.day, backup.time), reverse=True)
-    last_of: list[dict[tuple[int, ...], Backup]] = [{}, {}, {}]  # by day, week and month
-    for backup in newest_first:
-        day, week = backup.day, backup.day.isocalendar()
-        periods = ((day.toordinal(),), (week.year, week.week), (day.year, day.month))
-        for last, period in zip(last_of, periods, strict=True):
-            last.setdefault(period, backup)
-    kept = {*newest_first[:1]}
-    for last, count in zip(last_of, keep, strict=True):
-        kept.update(list(last.values())[:count])
-    days, weeks, months = keep
-    too_old = say(
+            backup = Backup(path, moment.date(), match["time"] or "")
+            by_file.setdefault(match["slug"] or "", []).append(backup)
+    days, weeks, months = keep = context.config.archive.backups
+    reason = say(
         f"not the last one of any of the {days} days, {weeks} weeks and {months} months that are kept",
         f"不是所保留的 {days} 天、{weeks} 周、{months} 个月中任何一段的最后一个备份",
     )
-    going: list[tuple[Backup, str]] = []
-    for backup in newest_first:
-        if backup not in kept:
-            later = last_of[0][(backup.day.toordinal(),)]
-            name = later.path.name
-            same_day = say(f"{name} is a later one of the same day", f"{name} 是同一天更晚的备份")
-            going.append((backup, too_old if later is backup else same_day))
-    return going
+    going = [backup.path for backups in by_file.values() for backup in superfluous(backups, keep)]
+    return [(Step("remove", context.workspace.relative(path), reason), path) for path in going]
+
+
+def superfluous(backups: Sequence[Backup], keep: Sequence[int]) -> list[Backup]:
+    """The backups of one file that go, newest first. As in restic's `forget`, the last one of each of so many days, weeks and months
+    that have any is kept; the newest always."""
+    newest_first = sorted(backups, key=lambda backup: (backup.day, backup.time), reverse=True)
+    kept = {*newest_first[:1]}
+    for form, count in zip(("%Y-%m-%d", "%G-%V", "%Y-%m"), keep, strict=True):
+        last_of: dict[str, Backup] = {}  # by day, week or month
+        for backup in newest_first:
+            last_of.setdefault(backup.day.strftime(form), backup)
+        kept.update(list(last_of.values())[:count])
+    return [backup for backup in newest_first if backup not in kept]
 
 
 def apply_backups(op: Operation, removals: Sequence[tuple[Step, Path]]) -> list[Problem]:

@@ -17,14 +17,10 @@ from nacre.vault.ledger import EntryState
 GRACE = 7  # days after a date before an entry about it counts as over
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_DAY_MONTH = re.compile(
-    r"\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:,?\s+(\d{4}))?\b",
-    re.IGNORECASE,
-)
-_MONTH_DAY = re.compile(
-    r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(\d{4}))?\b",
-    re.IGNORECASE,
-)
+_MONTH = rf"({'|'.join(_MONTHS)})[a-z]*\.?"
+_DAY, _YEAR = r"(\d{1,2})(?:st|nd|rd|th)?", r"(?:,?\s+(\d{4}))?\b"
+_DAY_MONTH = re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}{_YEAR}", re.IGNORECASE)
+_MONTH_DAY = re.compile(rf"\b{_MONTH}\s+{_DAY}{_YEAR}", re.IGNORECASE)
 _HAN_DATE = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(\d{1,2})[日号]")
 _UNTIL = re.compile(
     r"\b(?:by|before|until|till|due|deadline|ends?|expires?|launch\w*|release\w*|ships?|on|goes live|inspection|exam|trip|move)\b"
@@ -46,14 +42,11 @@ _OVER = re.compile(
 
 
 def expired_on(text: str, since: str | None, today: dt.date) -> dt.date | None:
-    """The day up to which an entry held, when it is over by more than a week; none for what comes again every year.
-
-    A day without a year is the first such day after the entry was written down.
-    """
+    """The day up to which an entry held, when it is over by more than a week; none for what comes again every year. A day without a
+    year is the first such day after the entry was written down."""
     if not _UNTIL.search(text) or _EVERY.search(text):
         return None
-    begun = _date(*since[:10].split("-")) if since else None
-    begun = begun or today
+    begun = (_date(*since[:10].split("-")) if since else None) or today
     days = [_date(*match) for match in _ISO.findall(text)]
     named = [(year, _MONTHS.index(month.lower()) + 1, day) for day, month, year in _DAY_MONTH.findall(text)]
     named += [(year, _MONTHS.index(month.lower()) + 1, day) for month, day, year in _MONTH_DAY.findall(text)]
@@ -133,8 +126,7 @@ def make_space(
     worth: Callable[[Line], Worth],
     value: float,
 ) -> list[tuple[Line, str]] | None:
-    """The entries that go so that something of this value fits, each with the reason, taken out of the planned file: what is over,
-    then what is least sure and oldest. None when it is worth less than all that could go, and then nothing goes."""
+    """Take the least needed entries out until something of this value fits: they and why; None, and nothing goes, where it cannot."""
     before = file.doc
     gone: list[tuple[Line, str]] = []
     while not fits():

@@ -37,8 +37,7 @@ class TidyContext(Context):
     judge: Callable[[], Judge] = field(kw_only=True)
 
 
-# Facts that have a field of their own: the agent's name in IDENTITY.md; the owner's name, address and time zone in
-# USER.md.
+# Facts that have a field of their own: the agent's name in IDENTITY.md; the owner's name, address and time zone in USER.md.
 
 IDENTITY, USER = "IDENTITY.md", "USER.md"
 _END = r"(?=[\s,.;!?，。；！？、“”\"'「」（）()]|就行|就好|就可以|好了|吧|了|啊|哈|呀|$)"
@@ -74,18 +73,10 @@ _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     (USER, _CALLED, r"\b(?i:call me)\s+" + _NAME),
     (USER, _NAMES, r"\b(?i:my name is|my name's)\s+" + _NAME),
-    (
-        USER,
-        _CALLED,
-        r"(?<![别不再用要])叫我\s*" + _HAN_NAME,
-    ),
+    (USER, _CALLED, r"(?<![别不再用要])叫我\s*" + _HAN_NAME),
     (USER, _NAMES, r"(?:我叫|我的名字(?:是|叫)|我姓名是)\s*" + _HAN_NAME),
     (USER, _ZONE, r"\b(?i:my time ?zone is(?: now)?)\s+(?P<value>[A-Z][\w/+:-]+)"),
-    (
-        USER,
-        _ZONE,
-        r"我(?:的|在的)?时区(?:是|改成|改为|换成)\s*(?P<value>[\w/+:\u4e00-\u9fff-]{2,24})",
-    ),
+    (USER, _ZONE, r"我(?:的|在的)?时区(?:是|改成|改为|换成)\s*(?P<value>[\w/+:\u4e00-\u9fff-]{2,24})"),
     (
         USER,
         _LANGUAGE,
@@ -194,41 +185,26 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
         except OSError:
             continue  # gone meanwhile
         except ValueError:
-            problems.append(
-                problem(
-                    "no real date",
-                    f"{shown} is named for a day that does not exist and stays as it is.",
-                    f"{shown} 的文件名不是真实日期，保持原样。",
-                    shown,
-                    remedy=("rename it to the day it is about", "请改名为对应的日期"),
-                )
-            )
+            english = f"{shown} is named for a day that does not exist and stays as it is."
+            chinese = f"{shown} 的文件名不是真实日期，保持原样。"
+            remedy = ("rename it to the day it is about", "请改名为对应的日期")
+            problems.append(problem("no real date", english, chinese, shown, remedy=remedy))
             continue
         if (date - today).days > 1:
             future.append(shown)
         elif about.st_size > LARGEST or not stat.S_ISREG(about.st_mode):
-            problems.append(
-                problem(
-                    "no ordinary file",
-                    f"{shown} is too large for a daily log, or no ordinary file; it stays as it is.",
-                    f"{shown} 作为每日日志过大，或不是普通文件，保持原样。",
-                    shown,
-                    remedy=("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走"),
-                )
-            )
+            english = f"{shown} is too large for a daily log, or no ordinary file; it stays as it is."
+            chinese = f"{shown} 作为每日日志过大，或不是普通文件，保持原样。"
+            remedy = ("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走")
+            problems.append(problem("no ordinary file", english, chinese, shown, remedy=remedy))
         else:
             days.append(Day(date, path, path.parent != workspace.memory, about.st_size))
     if future:
         first, count = min(future), len(future)
-        problems.append(
-            problem(
-                "after today",
-                f"Logs dated after today are left as they are: {count}, the first is {first}.",
-                f"有 {count} 个日志的日期晚于今天，保持原样；第一个是 {first}。",
-                first,
-                remedy=("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名"),
-            )
-        )
+        english = f"Logs dated after today are left as they are: {count}, the first is {first}."
+        chinese = f"有 {count} 个日志的日期晚于今天，保持原样；第一个是 {first}。"
+        remedy = ("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名")
+        problems.append(problem("after today", english, chinese, first, remedy=remedy))
     return sorted(days, key=lambda day: (day.date, day.archived, day.path)), problems
 
 

@@ -6,20 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from nacre.brain.local.likeness import (
-    CHANGE,
-    FOR_ONCE,
-    UNSURE,
-    Statement,
-    fills_otherwise,
-    is_reversed,
-    left_behind,
-    lifts_a_ban,
-    other_value,
-    parts_ways,
-    said_to_change,
-    says,
-)
+from nacre.brain.local import likeness
+from nacre.brain.local.likeness import CHANGE, FOR_ONCE, UNSURE, Statement, is_reversed, said_to_change, says
 from nacre.brain.local.relation import Relation, load, relations, says_the_same
 from nacre.text.tokens import tokens
 
@@ -60,8 +48,7 @@ class Comparison:
 def compare_with(
     new: Statement, entries: Sequence[EntryParts], core: Statement | None = None
 ) -> tuple[list[Comparison], float]:
-    """The entries that a candidate repeats, supersedes or conflicts with, the most certain first, and the odds that it says
-    nothing that is not there. An entry that it neither repeats nor touches is not named."""
+    """The entries that a candidate repeats, supersedes or conflicts with, the surest first, and the odds that all of it is there."""
     flat: list[tuple[int, int | None, Statement]] = []
     for place, entry in enumerate(entries):
         flat.append((place, None, entry.whole))
@@ -82,9 +69,7 @@ def compare_with(
     for comparisons in by_entry.values():
         best = max(comparisons, key=lambda comparison: comparison.odds)
         if best.kind != "same" and best.part is None:  # where part of the entry is stale, the part that is meant
-            parts = [
-                comparison for comparison in comparisons if comparison.kind == best.kind and comparison.part is not None
-            ]
+            parts = [other for other in comparisons if other.kind == best.kind and other.part is not None]
             best = max(parts, key=lambda comparison: comparison.odds, default=best)
         surest.append(best)
     same = max((relation.same for relation in near), default=0.0)
@@ -92,8 +77,8 @@ def compare_with(
 
 
 def _compare(old: Statement, new: Statement, near: Relation, place: int, part: int | None) -> Comparison | None:
-    differs = parts_ways(old, new)
-    leaves = _turns_on(old, new, left_behind(old, new))
+    differs = likeness.parts_ways(old, new)
+    leaves = _turns_on(old, new, likeness.left_behind(old, new))
     if says_the_same(old, new, near) and not (leaves and differs):
         return Comparison("same", place, near.same, part)
     passing, is_unsure = says(FOR_ONCE, new.text, new.language), says(UNSURE, new.text, new.language)
@@ -108,7 +93,7 @@ def _compare(old: Statement, new: Statement, near: Relation, place: int, part: i
     elif differs and says(CHANGE, new.text, new.language):
         why, needed = "change", CONFLICT
     else:
-        why, needed = "value" if other_value(old, new) else "clash", SURE
+        why, needed = "value" if likeness.other_value(old, new) else "clash", SURE
     if near.clash < needed or (why in ("change", "value", "clash") and len(_in_common(old, new)) < 2):
         return None
     if is_unsure:
@@ -117,17 +102,18 @@ def _compare(old: Statement, new: Statement, near: Relation, place: int, part: i
 
 
 def _has_slot(old: Statement, new: Statement, near: Relation) -> bool:
-    """Whether both speak of the same thing and the new statement gives it another value: it says that it changed, puts another
-    number in the same place, or permits what was forbidden."""
+    """Whether the new statement gives the same thing another value: a change, another number, or leave for what was forbidden."""
     common = _in_common(old, new)
     changed = said_to_change(old, new) & common
     if changed and len(common) > 1 and _has_name(common, new):
         return True
     if changed and near.clash >= CONFLICT and _has_name(changed - _parts(old, new), new):
         return True
-    if fills_otherwise(old, new) and len(common) > 2 and near.clash >= FILLED:
+    if likeness.fills_otherwise(old, new) and len(common) > 2 and near.clash >= FILLED:
         return True
-    return lifts_a_ban(old, new) and (len(common) > 1 or (_has_name(common, new) and _meaning(old, new) >= ALIKE))
+    if not likeness.lifts_a_ban(old, new):
+        return False
+    return len(common) > 1 or (_has_name(common, new) and (_meaning(old, new) or 0.0) >= ALIKE)
 
 
 def _turns_on(old: Statement, new: Statement, words: frozenset[str]) -> bool:
@@ -148,13 +134,13 @@ def _has_name(words: Collection[str], new: Statement) -> bool:
 
 
 def _of_one_matter(old: Statement, new: Statement) -> bool:
-    comparable = old.language == new.language and old.vector is not None and new.vector is not None
-    return not comparable or _meaning(old, new) >= NEAR[new.language]
+    meaning = _meaning(old, new)
+    return meaning is None or meaning >= NEAR[new.language]
 
 
-def _meaning(old: Statement, new: Statement) -> float:
+def _meaning(old: Statement, new: Statement) -> float | None:
     if old.language != new.language or old.vector is None or new.vector is None:
-        return 0.0
+        return None
     return float(old.vector @ new.vector)
 
 
@@ -165,8 +151,7 @@ def _parts(old: Statement, new: Statement) -> set[str]:
 
 
 def _in_common(old: Statement, new: Statement) -> set[str]:
-    """The words that both statements hold. A name of several parts counts once; in Chinese a lone character is no word, nor is a
-    pair of function characters."""
+    """The words of both statements. A name of several parts counts once; a lone Han character, or two function ones, not."""
     shared = set(old.words) & set(new.words)
     if new.language == "zh":
         shared = {word for word in shared if len(word) > 1 and not set(word) <= _FUNCTION}

@@ -64,15 +64,6 @@ class CompressPlan:
     digests: tuple[Week, ...] = ()
     problems: tuple[Problem, ...] = ()
 
-    @property
-    def logs(self) -> list[Log]:
-        return [log for week in self.digests for log in week.logs]
-
-    @property
-    def weeks(self) -> dict[str, str]:
-        """By day: the digest of its week, relative to the workspace."""
-        return {log.day.date.isoformat(): week.shown for week in self.digests for log in week.logs}
-
     def __bool__(self) -> bool:
         return bool(self.steps or any(week.digested for week in self.digests))
 
@@ -108,22 +99,18 @@ def plan(context: TidyContext) -> CompressPlan:
     labels = {text: LABELS[kind][language_of(text) == "zh"] for text, kind in zip(texts, judged, strict=True)}
     steps: list[Step] = []
     for week in list(weeks):
-        adding = {
-            line: Step(
-                "add",
-                week.shown,
-                reason,
-                f"[{line.label if line.label in CATEGORIES else labels[line.words]}] {line.words} (src: {line.day})",
-            )
-            for line, reason in week.entering
-        }
+        texts_of: dict[LogLine, str] = {}
+        for line, _ in week.entering:
+            label = line.label if line.label in CATEGORIES else labels[line.words]
+            texts_of[line] = f"[{label}] {line.words} (src: {line.day})"
         try:
-            _press(week, {line: step.detail for line, step in adding.items()}, sizes)
+            _press(week, texts_of, sizes)
         except BadInput as error:
             problems.append(Problem("week left as it is", str(error), week.shown))
             weeks.remove(week)
             continue
-        steps += [*adding.values(), *week.repeated]
+        steps += [Step("add", week.shown, reason, texts_of[line]) for line, reason in week.entering]
+        steps += week.repeated
     return CompressPlan(tuple(steps), tuple(weeks), tuple(problems))
 
 
@@ -136,7 +123,7 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[Week], 
         if (today - day.date).days > context.config.tidy.daily_days:
             by_date.setdefault(day.date, []).append(day)
     weeks: dict[dt.date, Week] = {}
-    digests: dict[dt.date, Path] | None = None
+    digests = weekly.digest_files(workspace)
     for date, files in sorted(by_date.items()):
         if all(day.archived for day in files) and sizes.get(date.isoformat()) == sum(day.size for day in files):
             continue
@@ -145,7 +132,6 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[Week], 
         except NacreError as error:
             problems.append(Problem("unreadable", str(error), workspace.relative(files[0].path)))
             continue
-        digests = weekly.digest_files(workspace) if digests is None else digests
         path = digests.get(monday(date)) or weekly.digest_path(workspace, date)
         weeks.setdefault(monday(date), Week(path, workspace.relative(path))).logs += logs
     return [week for _, week in sorted(weeks.items())], problems
@@ -158,9 +144,8 @@ def _choose(context: TidyContext, week: Week, entered: Mapping[str, set[str]]) -
     for log in week.logs:
         for line in log.lines:
             if line.mark not in entered.get(line.day, ()):
-                place = places.setdefault(
-                    (line.day, line.mark), f"{context.workspace.relative(log.day.path)}:{line.line}"
-                )
+                shown = f"{context.workspace.relative(log.day.path)}:{line.line}"
+                place = places.setdefault((line.day, line.mark), shown)
                 fresh.setdefault((line.day, line.mark, _project(line)), (line, place))
     if not fresh:
         return
@@ -222,10 +207,7 @@ def _press(week: Week, lines: Mapping[LogLine, str], sizes: Mapping[str, int]) -
 
 
 def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Problem]:
-    """Write the digests, each with its line in provenance; what somebody changed meanwhile is a problem and left for the next run.
-
-    The digest comes first: killed between the two, the next run sees the lines standing there and only notes them.
-    """
+    """Write each digest, then provenance; what somebody changed meanwhile is a problem and left for the next run."""
     left: list[Problem] = []
     for week in planned.digests:
         if week.data is None:
@@ -240,6 +222,6 @@ def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Pr
             left.append(Problem("left for the next run", str(error), context.workspace.relative(week.path)))
             continue
         provenance.write_provenance(op, week.digested)
-    standing = [digested for week in planned.digests if week.data is None for digested in week.digested]
-    provenance.write_provenance(op, standing)  # what stands there already is only noted
+    unchanged = (week for week in planned.digests if week.data is None)
+    provenance.write_provenance(op, [digested for week in unchanged for digested in week.digested])
     return left

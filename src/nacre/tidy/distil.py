@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 from nacre.brain.local.likeness import FOR_ONCE, Statement, says
 from nacre.brain.local.relation import relations, says_the_same
@@ -96,28 +97,12 @@ class Draft:
             if record.verdict == "merged" and record.more.get("into"):
                 self.repeats[str(record.more["into"])] += 1
 
-    def record_of(
-        self,
-        candidate: Candidate,
-        verdict: str,
-        test: Verdict | None,
-        *,
-        more: dict[str, object] | None = None,
-        **about: object,
-    ) -> Record:
-        record = Record(
-            candidate.id,
-            self.at,
-            verdict,
-            candidate.text,
-            tests=dict(test.scores) if test else {},
-            without_it=test.without_it if test and verdict == "admitted" else None,
-            source=self.memory.source(candidate.said),
-            brain="local",
-            valid_from=candidate.said.day if verdict == "admitted" else None,
-            more=more or {},
-        )
-        return record._replace(**about)  # type: ignore[arg-type]
+    def record_of(self, candidate: Candidate, verdict: str, test: Verdict | None, **fields: Any) -> Record:
+        record = Record(candidate.id, self.at, verdict, candidate.text, brain="local")
+        record = record._replace(source=self.memory.source(candidate.said), tests=dict(test.scores) if test else {})
+        if verdict == "admitted":
+            record = record._replace(without_it=test.without_it if test else None, valid_from=candidate.said.day)
+        return record._replace(**fields)
 
     def worth(self, line: Line) -> Worth:
         """What speaks for an entry: how sure it is, said again, and whether its time is over."""
@@ -218,8 +203,7 @@ class Draft:
                     self.ask(Question(line.id, review.FADED, line.words, closing, {"file": file.shown}))
 
     def drop_obsolete_questions(self) -> None:
-        """Questions about lines that are no longer there have answered themselves. The oldest of too many give way: what nobody
-        answered is left as it is, and is not asked again."""
+        """Settle the questions about lines that are gone; of too many the oldest, which are not asked again."""
         here = {line.id for file in self.memory.files for line in file.lines}
         for question in self.questions:
             if question.kind in (review.FADED, review.ADOPTED) and question.id not in here:
@@ -270,11 +254,11 @@ def plan(
 
 def _adopt_hand_edits(draft: Draft) -> None:
     """Lines that somebody wrote or took out enter the ledger; lines that would fail the tests are put to the user."""
-    edits = memory_files.hand_edits(draft.memory.files, draft.states)
+    adopted, edited, removed = memory_files.hand_edits(draft.memory.files, draft.states)
     at, today = draft.at, draft.today.isoformat()
     by_hand: dict[str, object] = {"by": "hand"}
-    draft.memory.read([line for _, line in edits.adopted])
-    for file, line in edits.adopted:
+    draft.memory.read([line for _, line in adopted])
+    for file, line in adopted:
         more = file_field(file)
         draft.record(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
         reason = say("written by somebody else; known from now on", "由他人写入；从现在起记录在案")
@@ -287,16 +271,16 @@ def _adopt_hand_edits(draft: Draft) -> None:
                 f"位于 {file.shown}，但未通过：{failed}。保留还是移除？",
             )
             draft.ask(Question(line.id, review.ADOPTED, line.words, why, {"file": file.shown}))
-    for file, line, was in edits.edited:
+    for file, line, was in edited:
         more = file_field(file) | ({"pinned": True} if was.pinned else {}) | by_hand
         draft.record(Record(was.id, at, "superseded", valid_to=today, more={**by_hand, "into": line.id}))
         record = Record(line.id, at, "adopted", line.words, section=line.section, source=was.source, more=more)
         draft.record(record._replace(valid_from=today, supersedes=was.id))
         draft.step("adopt", file.shown, say(f"edited; was “{was.text}”", f"已被修改；原为“{was.text}”"), line.words)
-    for gone in edits.gone:
-        draft.record(Record(gone.id, at, "forgotten", valid_to=today, more=by_hand))
+    for state in removed:
+        draft.record(Record(state.id, at, "forgotten", valid_to=today, more=by_hand))
         reason = say("taken out by hand; it is not added again", "已被手动移除；不会再次添加")
-        draft.step("close", gone.file, reason, gone.text or "")
+        draft.step("close", state.file, reason, state.text or "")
     for file in draft.memory.files:
         if file.over:
             size, most = file.size, file.settings
@@ -306,9 +290,8 @@ def _adopt_hand_edits(draft: Draft) -> None:
                 f"{file.shown} 已超出上限（{size.lines}/{most.max_lines} 行，{size.bytes}/{most.max_bytes} 字节）："
                 "在运行“nacre review --adopt”使其回到上限以内之前，不会添加任何内容。",
             )
-            draft.problems.append(
-                Problem("over its limits", sentence, file.shown, remedy="nacre review --adopt", severity="error")
-            )
+            remedy = "nacre review --adopt"
+            draft.problems.append(Problem("over its limits", sentence, file.shown, remedy=remedy, severity="error"))
 
 
 def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.Tombstones) -> list[Candidate]:
@@ -352,16 +335,13 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     compared, same = compare.compare_with(
         candidate.tested.judged.statement, [entry for _, _, entry in entries], candidate.core
     )
-    relevant = [
-        comparison
-        for comparison in compared
-        if _counts(draft, candidate, home, *entries[comparison.place][:2], comparison)
-    ]
-    superseding = [comparison for comparison in relevant if comparison.kind == "supersedes"]
-    # The entry that a statement supersedes; others only where it says goodbye to them as well.
-    superseding = superseding[:1] + [
-        comparison for comparison in superseding[1:] if comparison.why == "goodbye" and comparison.odds >= ALSO
-    ]
+    relevant: list[Comparison] = []
+    superseding: list[Comparison] = []  # the first; others only where the statement says goodbye to them as well
+    for comparison in compared:
+        if _counts(draft, candidate, home, *entries[comparison.place][:2], comparison):
+            relevant.append(comparison)
+            also = not superseding or (comparison.why == "goodbye" and comparison.odds >= ALSO)
+            superseding += [comparison] if comparison.kind == "supersedes" and also else []
     superseded = [(entries[comparison.place][:2], comparison) for comparison in superseding]
     verdict = _verdict(candidate, superseding, same)
     repeats = next((comparison for comparison in relevant if comparison.kind == "same"), None)
@@ -420,8 +400,7 @@ def _is_decided(draft: Draft, candidate: Candidate) -> bool:
 def _counts(
     draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line, comparison: Comparison
 ) -> bool:
-    """In one session a rule and the work that follows it look like a conflict; there only a plain goodbye is one. The agent's word
-    corrects nothing."""
+    """Whether a comparison counts: the agent's word corrects nothing, and within one session only a plain goodbye does."""
     if comparison.kind == "same":
         return True
     if candidate.agents:

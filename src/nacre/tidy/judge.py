@@ -8,19 +8,9 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nacre.brain.local.judge import Judge, Judged
-from nacre.brain.local.likeness import (
-    CHANGE,
-    FOR_ONCE,
-    FROM_TO,
-    LEAVES,
-    PASSING,
-    RECURRING,
-    UNSURE,
-    Statement,
-    says,
-)
+from nacre.brain.local.likeness import CHANGE, FOR_ONCE, FROM_TO, LEAVES, PASSING, RECURRING, UNSURE, Statement, says
 from nacre.brain.local.relation import relations, says_the_same
-from nacre.brain.local.wording import Piece, joined, pieces, shorten, starts_with_pronoun, without_it
+from nacre.brain.local.wording import BLACKED_OUT, Piece, joined, pieces, shorten, starts_with_pronoun, without_it
 from nacre.model.entry import TYPES
 from nacre.model.verdict import Verdict
 from nacre.text.tokens import language_of
@@ -38,10 +28,6 @@ class Tested:
     kind: str  # its type; never TEMP: what is admitted lasts
     without_it: str | None
 
-    @property
-    def text(self) -> str:
-        return self.judged.text
-
 
 def assess_all(judge: Judge, texts: Sequence[str]) -> list[Tested]:
     result: list[Tested] = []
@@ -56,8 +42,7 @@ def assess_all(judge: Judge, texts: Sequence[str]) -> list[Tested]:
 def four_way_test(
     tested: Tested, existing: Sequence[Statement] = (), *, support: float = 0.0, lasting: float | None = None
 ) -> Verdict:
-    """What the test says. `support` speaks for keeping it: it was announced as a rule, or came up in several sessions.
-    `lasting` are odds known better than from the text alone."""
+    """What the test says. `support` speaks for keeping it; `lasting` are odds known better than from the text alone."""
     scores = {name: round(1 - tested.judged.chance(head, "yes"), 3) for head, name in _HEADS.items()}
     near = relations(existing, tested.judged.statement)
     scores["novel"] = round(1 - max((relation.same for relation in near), default=0.0), 3)
@@ -80,8 +65,7 @@ def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
     return four_way_test(first, [other.judged.statement for other in others])
 
 
-# What of the logs is offered to long-term memory: each line taken apart, the chatter beside a lasting statement left
-# out.
+# What of the logs is offered to long-term memory: each line taken apart, the chatter beside a lasting statement left out.
 
 LONGEST = {"en": 240, "zh": 110}  # characters of an entry: MEMORY.md has 5 KB for everything
 _CHATTER = 0.12  # odds under which a piece of a line is left out
@@ -89,7 +73,6 @@ _SMALL_TALK = ("social", "question", "agree", "offrecord", "speculate")
 _LINKED = {"en": 0.3, "zh": 0.5}  # likeness above which two pieces speak of the same; the models' scales differ
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
 _LEANS = 0.4  # odds above which a piece cannot be understood without the one before it
-_BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
 
 
 @dataclass(frozen=True)
@@ -106,25 +89,19 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        return self.tested.text
+        return self.tested.judged.text
 
 
 def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tuple[str, str]] = ()) -> list[Candidate]:
-    """One or more for each line; a line in which nothing lasts is offered whole, so that its refusal can be told.
-
-    `agents` are the lines, by day and mark, that are the agent's word alone. What is said to stand elsewhere is nobody's word,
-    unless the owner wrote it down as a memory.
-    """
+    """One or more for each line, or the whole line where nothing in it lasts. `agents`: lines that are the agent's word alone."""
     split: list[list[Piece]] = []
-    for line in said:  # pieces that are not the owner's word are counted as the agent's, who may have brought them
+    for (
+        line
+    ) in said:  # what is said to stand elsewhere counts as the agent's word, unless the owner wrote it down as a memory
         noted = line.session is None and not line.by_agent
         by_agent = line.by_agent or (line.day, line.mark) in agents
-        split.append(
-            [
-                piece._replace(agents=piece.agents or by_agent or (piece.reported and not noted))
-                for piece in pieces(line.words)
-            ]
-        )
+        parts = pieces(line.words)
+        split.append([part._replace(agents=part.agents or by_agent or (part.reported and not noted)) for part in parts])
     judged = iter(judge.read([piece.text for parts in split for piece in parts]))
     offered: list[tuple[LogLine, str, list[Piece], Judged | None]] = []
     for line, parts in zip(said, split, strict=True):
@@ -167,13 +144,13 @@ def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[
     if said.by_agent:  # the person is asked about it
         read = [(piece._replace(agents=False), judged) for piece, judged in read]
     if said.session is None and said.label in TYPES and any(_lasts(piece, judged) for piece, judged in read):
-        yield [row for row in read if not _BLACKED_OUT.search(row[0].text)]  # written down on purpose: it stays whole
+        yield [row for row in read if not BLACKED_OUT.search(row[0].text)]  # written down on purpose: it stays whole
         return
     run: list[tuple[Piece, Judged]] = []
     aside: tuple[Piece, Judged] | None = None
     for piece, judged in read:
         if not _lasts(piece, judged):
-            aside = (piece, judged) if not piece.agents and not _BLACKED_OUT.search(piece.text) else None
+            aside = (piece, judged) if not piece.agents and not BLACKED_OUT.search(piece.text) else None
             continue
         if aside:  # "the cracks came from the brine": what the rule after it is about
             idle = aside[0].asked or aside[1].best("act") in (*_SMALL_TALK, "request")
@@ -190,7 +167,7 @@ def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[
 
 def _lasts(piece: Piece, judged: Judged) -> bool:
     # What leans on a secret is of no use without it, and only the owner's words become long-term memory.
-    if _BLACKED_OUT.search(piece.text) or piece.agents or judged.best("act") in _SMALL_TALK:
+    if BLACKED_OUT.search(piece.text) or piece.agents or judged.best("act") in _SMALL_TALK:
         return False
     moves = says(LEAVES, piece.text, piece.language) and says(FROM_TO, piece.text, piece.language)
     if moves or says(RECURRING, piece.text, piece.language):
@@ -223,7 +200,7 @@ def _support(said: LogLine, run: Sequence[Piece], tested: Tested) -> float:
         support += 1.0  # somebody wrote it into the log as a memory of this type
     if any(piece.asked for piece in run) and tested.judged.best("act") in ("request", "question"):
         support -= 0.5
-    text, language = tested.text, tested.judged.language
+    text, language = tested.judged.text, tested.judged.language
     if says(UNSURE, text, language):
         support -= 1.0
     if says(FOR_ONCE, text, language) or (says(PASSING, text, language) and not says(CHANGE, text, language)):
@@ -242,8 +219,6 @@ _SELF = {
     ),
     "zh": re.compile(r"我(?!们)|回答|回复|解释|语气|称呼|总结"),
 }
-
-
 _EVERYWHERE = {
     "en": re.compile(
         r"\b(?:every|all|any|each)\s(?:\w+\s)?(?:repo\w*|projects?|codebases?)\b|\beverywhere\b", re.IGNORECASE

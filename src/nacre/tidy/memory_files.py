@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,27 +65,10 @@ class LongTermFile:
         self.closed = closed  # cannot be read: it shows no line and takes none
         self.before: Document | None = None if closed else open_document(path)
         self.doc: Document | None = self.before
-        self._read: tuple[Document | None, tuple[Line, ...]] = None, ()
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        if self._read[0] is not self.doc:
-            entries = self.doc.entries if self.doc else ()
-            self._read = (
-                self.doc,
-                tuple(
-                    Line(
-                        entry_id(entry.words),
-                        entry.words,
-                        entry.start,
-                        entry.end,
-                        entry.section,
-                        entry.marks.get("pinned", "").lower() in ("true", "yes", "1"),
-                    )
-                    for entry in entries
-                ),
-            )
-        return self._read[1]
+        return _lines_of(self.doc) if self.doc else ()
 
     @property
     def size(self) -> writing.Size:
@@ -124,7 +108,7 @@ class LongTermFile:
         """Whether an entry would fit. What may not be written at all is not a matter of room: adding it says why."""
         if self.closed:
             return False
-        doc, read = self.doc, self._read
+        doc = self.doc
         try:
             self.add(text, kind)
         except MemoryFull:
@@ -132,8 +116,17 @@ class LongTermFile:
         except SecretRefused:
             return True
         finally:
-            self.doc, self._read = doc, read
+            self.doc = doc
         return True
+
+
+@lru_cache(maxsize=64)
+def _lines_of(doc: Document) -> tuple[Line, ...]:
+    lines: list[Line] = []
+    for item in doc.entries:
+        is_pinned = item.marks.get("pinned", "").lower() in ("true", "yes", "1")
+        lines.append(Line(entry_id(item.words), item.words, item.start, item.end, item.section, is_pinned))
+    return tuple(lines)
 
 
 # The entries of every MEMORY.md as the ledger has them: which are ours, which somebody wrote, which were edited or removed.
@@ -142,15 +135,14 @@ ALIKE = 0.72  # likeness above which a line is an entry that somebody edited
 _LONGEST = 2_000  # characters that are compared
 
 
-class HandEdits(NamedTuple):
-    """What the files show that the ledger does not: new lines, edited ones (with the entry each was), and removed entries."""
-
-    adopted: list[tuple[LongTermFile, Line]]
-    edited: list[tuple[LongTermFile, Line, EntryState]]
-    gone: list[EntryState]
+Adopted = list[tuple[LongTermFile, Line]]
+Edited = list[tuple[LongTermFile, Line, EntryState]]
 
 
-def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) -> HandEdits:
+def hand_edits(
+    files: Sequence[LongTermFile], states: Mapping[str, EntryState]
+) -> tuple[Adopted, Edited, list[EntryState]]:
+    """What the files show that the ledger does not: new lines, edited ones with the entry each was, and removed entries."""
     here = {line.id for file in files for line in file.lines}
     missing = {
         state.id: state
@@ -161,7 +153,8 @@ def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) 
         and any(state.file == file.shown for file in files)
         and not any("field" in record.more for record in state.records)
     }
-    edits = HandEdits([], [], [])
+    adopted: Adopted = []
+    edited: Edited = []
     for file in files:
         for line in file.lines:
             if line.id in states and states[line.id].in_memory:
@@ -169,10 +162,10 @@ def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) 
             was = _most_like(line.words, (state for state in missing.values() if state.file == file.shown))
             if was:
                 del missing[was.id]
-                edits.edited.append((file, line, was))
+                edited.append((file, line, was))
             else:
-                edits.adopted.append((file, line))
-    return edits._replace(gone=list(missing.values()))
+                adopted.append((file, line))
+    return adopted, edited, list(missing.values())
 
 
 def _most_like(words: str, missing: Iterable[EntryState]) -> EntryState | None:

@@ -6,7 +6,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from nacre.config.settings import DecaySettings
 from nacre.errors import BadInput, NacreError
@@ -56,10 +56,10 @@ class TidyReport:
     left: tuple[Problem, ...] = ()
     dry_run: bool = False
     recovered: int = 0
-    counts: Counter[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", Counter(f"{phase} {step.action}" for phase, step in self.steps))
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(f"{phase} {step.action}" for phase, step in self.steps)
 
     @property
     def changed(self) -> bool:
@@ -99,9 +99,10 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
         if op:
             left += apply.apply_plan(context, op, distilled)
         report_phase(ARCHIVE)
-        moved = archive.plan(context, compressed)
+        problems = [*compressed.problems, *distilled.problems]
+        moves = archive.plan(context, compressed, problems)
         if op:
-            left += archive.apply(context, op, moved.moves)
+            left += archive.apply(context, op, moves)
         thinned = archive.plan_backups(context)
         if op:
             left += archive.apply_backups(op, thinned)
@@ -110,18 +111,16 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
     phases = (
         (COMPRESS, compressed.steps),
         (DISTIL, distilled.steps),
-        (ARCHIVE, (*moved.steps, *(step for step, _ in thinned))),
+        (ARCHIVE, (*(move.step for move in moves), *(step for step, _ in thinned))),
     )
     steps = tuple((phase, step) for phase, planned in phases for step in planned)
-    problems = tuple(dict.fromkeys((*compressed.problems, *distilled.problems)))
-    return TidyReport(steps, problems, tuple(left), dry_run, recovered)
+    return TidyReport(steps, tuple(dict.fromkeys(problems)), tuple(left), dry_run, recovered)
 
 
 def plan_distil(
     context: TidyContext, only: Only | None = None, lines: Sequence[LogLine] | None = None
 ) -> tuple[DistilPlan, list[Problem]]:
-    """The plan of a distillation; one that would take out too much is made again with care, and asks instead. One that still would
-    is not carried out at all, and is a problem."""
+    """The plan of a distillation; one that would take out too much asks instead, or is not carried out and a problem."""
     planned = distil.plan(context, only=only, lines=lines)
     if not apply.too_much_lost(context, planned):
         return planned, []
@@ -188,14 +187,8 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
             problems += distilled.problems
     if op and distilled:
         context.judge().save()
-    return DecayReport(
-        tuple(steps),
-        tuple(dict.fromkeys(problems)),
-        tuple(left),
-        dry_run,
-        occasions=tuple(occasions),
-        in_force=in_force,
-    )
+    unique = tuple(dict.fromkeys(problems))
+    return DecayReport(tuple(steps), unique, tuple(left), dry_run, 0, tuple(occasions), in_force)
 
 
 def outdated_logs(living: Sequence[Day], today: dt.date, settings: DecaySettings) -> list[tuple[Day, str]]:
@@ -227,8 +220,7 @@ def _decided(context: TidyContext) -> LineKeys:
 def _promoted(
     context: TidyContext, logs: Sequence[Log], decided: LineKeys
 ) -> tuple[DistilPlan, list[Problem], list[tuple[str, Step]]]:
-    """What the lines of these logs would change in long-term memory, by the tests of every distillation; what is marked as passing
-    is not offered, now or later."""
+    """What the lines of these logs would change in long-term memory; what is marked as passing is not offered, now or later."""
     if not logs:
         return DistilPlan(), [], []
     dates = {log.day.date.isoformat() for log in logs}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -83,14 +82,4 @@ def test_a_damaged_or_missing_file_costs_only_time(tmp_path: Path, damage: bytes
     path.write_bytes(path.read_bytes()[:100] if damage is None else damage)
     embedder = Counting()
     assert VectorCache(path).embed(embedder, MODEL, ["one"]).shape == (1, 4)
-    assert embedder.asked == ["one"]
-
-
-def test_rows_of_another_form_are_not_believed(tmp_path: Path) -> None:
-    path = tmp_path / "v.npz"
-    rows: dict[str, Any] = {"0123abcd.keys": np.zeros((2, 16), np.uint8)}
-    rows["0123abcd.rows"] = np.full((2, 4), np.nan, np.float32)
-    np.savez(path, **rows)
-    embedder = Counting()
-    VectorCache(path).embed(embedder, MODEL, ["one"])
     assert embedder.asked == ["one"]

@@ -95,7 +95,7 @@ def test_the_flush_and_the_wait_for_more_changes_are_taken_over(desk: Desk) -> N
     assert told["flush.soft_threshold_tokens = 6000"] == (
         f"{begin}memoryFlush.softThresholdTokens (~/.openclaw/openclaw.json)"
     )
-    assert "stay with OpenClaw" in told[f"{begin}memoryFlush.model"]
+    assert "no such setting" in told[f"{begin}memoryFlush.model"]
     assert "no such setting" in told[f"{begin}memoryFlush.forceFlushTranscriptBytes"]
     assert f"{begin}mode" not in told  # how OpenClaw compacts is no setting of memory
 
@@ -108,8 +108,8 @@ def test_keys_servers_and_unknown_settings_are_listed_as_not_taken_and_never_sho
     report = run(desk, settings)
     passed = {step.path: step.reason for step in report.steps if step.action == "skip"}
     begin = "agents.defaults.memorySearch."
-    assert "stay with OpenClaw" in passed[f"{begin}remote.apiKey"]
-    assert "stay with OpenClaw" in passed[f"{begin}provider"]
+    assert "no such setting" in passed[f"{begin}remote.apiKey"]
+    assert "no such setting" in passed[f"{begin}provider"]
     assert "no such setting" in passed[f"{begin}query.hybrid.candidateMultiplier"]
     written = user_config_file().read_text("utf8")
     assert key() not in str(report.steps)

@@ -102,7 +102,7 @@ class Store:
         self.run(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", *values.values())
 
     def found(self) -> dict[str, Transcript]:
-        return {str(one.facts["session"]): one for one in SOURCE.find(self.places)}
+        return {one.session: one for one in SOURCE.find(self.places)}
 
     def read(self, name: str, before: Reading | None = None, until: dt.datetime | None = None) -> Reading:
         return SOURCE.read(self.found()[name], as_kept(before.mark) if before else None, until)

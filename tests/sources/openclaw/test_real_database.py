@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def found(home: Path) -> dict[str, Transcript]:
-    return {str(one.facts["session"])[:8]: one for one in SOURCE.find(Places(home))}
+    return {one.session[:8]: one for one in SOURCE.find(Places(home))}
 
 
 def session(home: Path, name: str) -> Session:

@@ -57,7 +57,7 @@ def test_a_group_is_called_as_the_headings_of_its_talks_have_it(store: Store) ->
     session = store.read("g1").session
     assert session is not None
     assert session.group == "Garden Club"
-    (*_, stamp) = session_heading("g1", session.messages[0].at, 1, group=session.group, chat=session.chat).split(" | ")
+    (*_, stamp) = session_heading(session, "g1", session.messages[0].at, 1, "", continued=False).split(" | ")
     assert scope_of(store.places, key) == stamp == "group:garden-club-5fb96b"
 
 

@@ -137,11 +137,7 @@ ENOUGH = 2  # how much of a hidden matter a sentence may not tell
 
 
 def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
-    """The sentences that must not be used.
-
-    A remark that asks for silence covers its whole message; one that stands alone covers what the owner said just before. What
-    the agent answers to it, and whatever repeats its telling words anywhere in the session, goes too.
-    """
+    """The sentences that a wish for silence covers, with the agent's answers, and those that repeat their telling words."""
     hidden: set[int] = set()
     private: set[int] = set()
     owner_turns = sorted({sentence.turn for sentence in session if sentence.speaker is Speaker.OWNER})
@@ -152,17 +148,12 @@ def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int
             private.add(place)
         if sentence.speaker is Speaker.OWNER and ((felt and chance > CERTAIN) or asks_for_privacy(sentence.text)):
             hidden |= _covered(place, session, judged, owner_turns)
-    elsewhere = Counter(
-        token for place, sentence in enumerate(session) if place not in hidden for token in set(tokens(sentence.text))
-    )
-    owners = (session[place].text for place in hidden if session[place].speaker is Speaker.OWNER)
+    words = [set(tokens(sentence.text)) for sentence in session]
+    elsewhere = Counter(token for place, of_place in enumerate(words) if place not in hidden for token in of_place)
+    owners = (words[place] for place in hidden if session[place].speaker is Speaker.OWNER)
     # Words of what was hidden that hardly occur in the rest: names, numbers, the matter itself.
-    telling = {token for text in owners for token in tokens(text) if _weight(token) and elsewhere[token] <= 3}
-    repeats = {
-        place
-        for place, sentence in enumerate(session)
-        if sum(map(_weight, telling & set(tokens(sentence.text)))) >= ENOUGH
-    }
+    telling = {token for of_place in owners for token in of_place if _weight(token) and elsewhere[token] <= 3}
+    repeats = {place for place, of_place in enumerate(words) if sum(map(_weight, telling & of_place)) >= ENOUGH}
     return hidden | repeats | private
 
 
@@ -177,15 +168,12 @@ def _covered(place: int, session: Sequence[Sentence], judged: Sequence[Judged], 
             back = 0  # the rest of its message tells what is meant
     begin = owner_turns[max(number - back, 0)]
     later = owner_turns[number + 1 + forward :]
-    return {
-        at for at, sentence in enumerate(session) if begin <= sentence.turn and (not later or sentence.turn < later[0])
-    }
+    end = later[0] if later else session[-1].turn + 1
+    return {at for at, sentence in enumerate(session) if begin <= sentence.turn < end}
 
 
 def _weight(token: str) -> int:
     """How much a shared word gives away: a longer number is enough by itself, other words only with company."""
     if token.isdigit():
         return 2 if len(token) >= 3 else 1
-    if token.isascii():
-        return 1 if len(token) >= 5 else 0
-    return 1 if len(token) >= 2 else 0
+    return int(len(token) >= (5 if token.isascii() else 2))

@@ -5,22 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, takewhile
 
+from nacre.brain.local import wording
 from nacre.brain.local.dialogue import NEAR, Sentence, off_record, sentences_of, worth
 from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.settled import affirms
-from nacre.brain.local.wording import (
-    LONGEST,
-    asked,
-    is_only_when,
-    is_question,
-    joined,
-    only_blacked_out,
-    shorten,
-    starts_with_pronoun,
-    tidy,
-)
+from nacre.brain.local.wording import LONGEST, is_only_when, joined, shorten, starts_with_pronoun, tidy
 from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.text.quoting import demands, reports
@@ -56,9 +47,8 @@ class _Item:
         self.of_owner = self.sentence.speaker is Speaker.OWNER
         self.act = self.judged.best("act")
         self.asks_for = self.act in _ASKS
-        self.asks = self.act == "question" or (
-            self.act not in ("request", "instruct") and is_question(self.text, self.language)
-        )
+        is_open = self.act not in ("request", "instruct")
+        self.asks = self.act == "question" or (is_open and wording.is_question(self.text, self.language))
         self.needs_context = self.judged.chance("c", "yes")
 
     @property
@@ -98,7 +88,7 @@ def _read(messages: Sequence[Message], judge: Judge) -> list[_Item]:
     items: list[_Item] = []
     for place, (sentence, labels, value) in enumerate(zip(sentences, judged, worth(sentences, judged), strict=True)):
         addressed = sentence.speaker is Speaker.OWNER or sentence.to_owner
-        usable = addressed and place not in hidden and not only_blacked_out(sentence.text)
+        usable = addressed and place not in hidden and not wording.only_blacked_out(sentence.text)
         items.append(_Item(place, sentence, labels, value, usable))
     question = last_question = reply = None
     speaker = None
@@ -153,8 +143,7 @@ def _counts(item: _Item, session: Sequence[_Item]) -> bool:
 
 
 def _says_nothing(item: _Item) -> bool:
-    """Whether a sentence only says yes, thanks or well done, or answers a question that must not be told and says nothing
-    without it. A yes to a question of the agent is told with it."""
+    """Whether a sentence only says yes, thanks or well done, or leans on a question that must not be told."""
     if item.question:
         return not item.question.usable and item.leans
     size = len(item.text.strip()) if item.language == "zh" else len(item.text.split())
@@ -185,11 +174,8 @@ def _with_outcome(run: tuple[_Item, ...], session: Sequence[_Item]) -> _Line | N
         return _Line(run, (), score)
     least = SLIGHT if only_asks else FAIR
     # What an agent says is to be done stands on a line of its own, under its name.
-    answers = [
-        answer
-        for answer in _answers(run[-1], session)
-        if answer.worth >= least and _tells(answer) and not demands(answer.text)
-    ]
+    telling = (answer for answer in _answers(run[-1], session) if answer.worth >= least and _tells(answer))
+    answers = [answer for answer in telling if not demands(answer.text)]
     best = sorted(sorted(answers, key=lambda answer: -answer.worth)[:2], key=lambda answer: answer.place)
     if only_asks and not best:
         return None
@@ -204,14 +190,9 @@ def _is_request(run: Sequence[_Item]) -> bool:
 
 def _answers(item: _Item, session: Sequence[_Item]) -> list[_Item]:
     """The agent's sentences between the owner's and his next."""
-    answers: list[_Item] = []
-    for place in range(item.place + 1, len(session)):
-        other = session[place]
-        if other.of_owner and other.turn != item.turn:
-            break
-        if not other.of_owner and other.usable:
-            answers.append(other)
-    return answers
+    later = session[item.place + 1 :]
+    until_next = takewhile(lambda other: not other.of_owner or other.turn == item.turn, later)
+    return [other for other in until_next if not other.of_owner and other.usable]
 
 
 def _tells(item: _Item) -> bool:
@@ -237,8 +218,7 @@ def _of_agent(session: Sequence[_Item]) -> list[_Line]:
 
 
 def _line_of(item: _Item) -> _Line | None:
-    """A sentence as a line; an answer of the agent that says nothing alone with its question, unless that may not be told or is
-    told already."""
+    """A sentence as a line; an answer of the agent that leans on its question with it, or not at all."""
     question = item.question
     if item.of_owner or question is None or not item.leans:
         return _Line((item,), (), item.worth)
@@ -306,16 +286,13 @@ def _filled_up(lines: list[_Line], session: Sequence[_Item], least: int) -> list
             break
         half = len(longest.items) // 2
         lines = [line for line in lines if line is not longest]
-        lines += [
-            replace(longest, items=longest.items[:half]),
-            replace(longest, items=longest.items[half:], outcome=()),
-        ]
+        lines.append(replace(longest, items=longest.items[:half]))
+        lines.append(replace(longest, items=longest.items[half:], outcome=()))
     return lines
 
 
 def _fills(item: _Item, session: Sequence[_Item]) -> bool:
-    """Whether a sentence tells something, if little. That the agent took note, or what it says after the owner, does not; nor
-    a question, a yes, or an answer whose question may not be told."""
+    """Whether a sentence tells something, if little: no question, no yes, no echo of the owner."""
     if item.asks or item.act in ("social", "offrecord", "speculate") or _says_nothing(item):
         return False
     if item.of_owner:
@@ -347,7 +324,7 @@ def _bullet(line: _Line, session: Sequence[_Item]) -> Bullet:
         text = f"{lead} – {text}" if language == "en" else f"{lead} —— {text}"
     request = first.of_owner and (bool(line.outcome) or _is_request(line.items))
     if request:
-        text = asked(text, language)
+        text = wording.asked(text, language)
     # By a yes that is more than a nod a proposal of the agent becomes the owner's word.
     affirmed = [last.reply] if not last.of_owner and last.reply and affirms(last.reply.text) else []
     by_agent = not first.of_owner and not affirmed

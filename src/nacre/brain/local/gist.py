@@ -30,9 +30,7 @@ LEAST, MOST = 3, 8  # lines of a summary
 FEW = 4  # sentences up to which a text is its own summary
 _SENTENCES_A_LINE = 2  # of which one line comes, as long as there are few
 _TITLE = 80  # characters
-_WHOLE = (
-    90_000  # characters that are read sentence by sentence; of a longer text both ends, and between them what has a cue
-)
+_WHOLE = 90_000  # characters that are read whole; of a longer text both ends, and between them what has a cue
 _JUDGED = 40  # sentences that the classifiers are asked about: the likeliest ones
 _FEW_WORDS = 4  # below which a sentence tells nothing, unless it settles something
 _NEVER = -10.0  # the weight of what is not told
@@ -99,12 +97,9 @@ def summary(text: str, judge: Judge | None) -> Gist:
 def _of_substance(said: Sequence[Utterance]) -> list[Utterance]:
     """Without thanks, and without the few words that settle nothing."""
     settled = decisions(said)
-    telling = (
-        remark
-        for remark in said
-        if _size(remark.text) >= (2 * _FEW_WORDS if THANKS.search(remark.text) else _FEW_WORDS)
-    )
-    return sorted({*telling, *settled}, key=lambda remark: remark.place) or list(said)
+    least = {remark: 2 * _FEW_WORDS if THANKS.search(remark.text) else _FEW_WORDS for remark in said}
+    telling = [remark for remark in said if remark in settled or _size(remark.text) >= least[remark]]
+    return telling or list(said)
 
 
 def rendered(gist: Gist) -> str:
@@ -143,8 +138,7 @@ def _shortened(body: str) -> str:
 
 
 def _utterances(body: str) -> list[Utterance]:
-    """The sentences of a session with who says them; of any other text as if one person did. Greetings and what was blacked out
-    are left out; what the owner settles may be as short as "B"."""
+    """The sentences of a session with who says them; of any other text as if one person did."""
     turns = split_turns(body)
     if not turns:
         prose = _HEADING.sub("", _NOT_PROSE.sub("", body))
@@ -223,7 +217,7 @@ def _weights(said: Sequence[Utterance], judge: Judge | None) -> list[float]:
     session = [
         Sentence(remark.text, remark.speaker, remark.turn, 0, 1, str(remark.turn), to_owner=True) for remark in likely
     ]
-    judged = judge.read([remark.text for remark in session])
+    judged = judge.read([remark.text for remark in likely])
     hidden = off_record(session, judged)
     final = [_NEVER] * len(said)
     for number, (remark, chance) in enumerate(zip(likely, worth(session, judged), strict=True)):
@@ -237,11 +231,8 @@ def _chosen(said: Sequence[Utterance], weights: Sequence[float]) -> list[Utteran
     settled = decisions(said)
     most = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1, 1 + len(settled) + len(_CUES)))
     ranked = sorted(_of_substance(said), key=lambda remark: (-weights[remark.place], remark.place))
-    first = next(
-        (remark for remark in said if remark.speaker is Speaker.OWNER and weights[remark.place] > _NEVER),
-        said[0],
-    )
-    leading = [first, *settled]
+    owners = (remark for remark in said if remark.speaker is Speaker.OWNER and weights[remark.place] > _NEVER)
+    leading = [next(owners, said[0]), *settled]
     for cue in _CUES:
         with_cue = [remark for remark in ranked if cue.search(remark.text) and weights[remark.place] >= 0]
         # Of what is left open the last word counts: the rest may have been done since.

@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     Rows = dict[bytes, Vectors]  # by the hash of the text
 
 
-LARGEST = 64_000_000  # bytes; a file of vectors that is larger is none of ours
 MOST = 8000  # vectors of one model that are kept
 
 
 class VectorCache:
-    """What one workspace's statements mean, by model and text: those of the last run that made any. Derived: the file may be deleted
-    at any time."""
+    """The vectors of one workspace's statements, by model and text, as the last run left them. The file may be deleted any time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -41,24 +39,18 @@ class VectorCache:
 
     @cached_property
     def _stored(self) -> dict[str, Rows]:
-        """What the file holds, by the model's hash; nothing when it is missing, damaged, or not as we write it."""
+        """What the file holds, by the model's hash; nothing when it is missing or damaged."""
         import zipfile
 
         import numpy as np
 
-        stored: dict[str, Rows] = {}
         try:
-            if self._path.stat().st_size > LARGEST:
-                return {}
             with self._path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                for model in (name.removesuffix(".keys") for name in file.files if name.endswith(".keys")):
-                    keys, rows = file[f"{model}.keys"], file[f"{model}.rows"]
-                    right = keys.ndim == rows.ndim == 2 and len(keys) == len(rows) and rows.dtype == np.float32
-                    if right and keys.dtype == np.uint8 and bool(np.isfinite(rows).all()):
-                        stored[model] = {key.tobytes(): row for key, row in zip(keys, rows, strict=True)}
+                models = [name.removesuffix(".keys") for name in file.files if name.endswith(".keys")]
+                pairs = {model: zip(file[f"{model}.keys"], file[f"{model}.rows"], strict=True) for model in models}
+                return {model: {key.tobytes(): row for key, row in rows} for model, rows in pairs.items()}
         except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
             return {}
-        return stored
 
     def embed(self, embedder: Embedder, model: ModelId, texts: Sequence[str]) -> Vectors:
         """The vectors of the texts; only those that are not known are made."""

@@ -19,14 +19,8 @@ _HAN_NUMBER = re.compile(
     r"(?<![一二两三四五六七八九十百千半])[一二两三四五六七八九十百千半]+(?=[点个天周月年号块元次人小分米楼层岁页条份行句遍倍瓶杯台套间张度斤公])"
 )
 _HAN_DIGITS = {sign: str(value) for value, sign in enumerate("零一二三四五六七八九十")} | {"两": "2"}
-_SPELLED = dict(
-    zip(
-        "zero two three four five six seven eight nine ten eleven twelve".split(),
-        "0 2 3 4 5 6 7 8 9 10 11 12".split(),
-        strict=True,
-    )
-)
-_SPELLED |= {"noon": "12", "midnight": "0"}
+_SPELLED = {"zero": "0", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8"}
+_SPELLED |= {"nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "noon": "12", "midnight": "0"}
 _WITH_UNIT = re.compile(r"(?<!\d)(?<!\d[.:])(\d+(?:[.:]\d+)*)\s*([a-zA-Z%\u4e00-\u9fff]{1,3})")
 _WEEKDAY = re.compile(
     r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?\b|(?:周|星期|礼拜)[一二三四五六日天末]",
@@ -299,11 +293,8 @@ def other_value(old: Statement, new: Statement) -> bool:
 
 def lifts_a_ban(old: Statement, new: Statement) -> bool:
     """Whether the old statement forbids and the new one permits."""
-    return (
-        says(_DENIAL, old.text, new.language)
-        and says(_PERMITS, new.text, new.language)
-        and not says(_BAN, new.text, new.language)
-    )
+    permits = says(_PERMITS, new.text, new.language) and not says(_BAN, new.text, new.language)
+    return permits and says(_DENIAL, old.text, new.language)
 
 
 def _opposed(old: Statement, new: Statement) -> bool:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 RELATIONS = ("same", "clash", "beside")
 VECTOR_SCALE = 3.0
 NEAREST = 6  # how many remembered statements a new one is compared with in full
-
-
 _SHARED, _RARE = 0.65, 0.7  # of the words of the shorter statement; how rare a word is that names the matter
 
 
@@ -49,9 +47,7 @@ class Relation(NamedTuple):
 def load(language: str, variant: str) -> Weights:
     """The weights in the package: "full" with embeddings, "bare" without."""
     about, arrays = read_weights(f"relation-{language}-{variant}")
-    names = ("matrix", "bias", "mean", "spread")
-    parts = {name: arrays[name] for name in names}
-    return Weights(**parts, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
+    return Weights(**arrays, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
 
 
 def odds(pairs: Sequence[tuple[Statement, Statement]], language: str, weights: Weights | None = None) -> Array:
@@ -97,18 +93,14 @@ def _swapped(old: Statement, new: Statement) -> bool:
     weights = load(new.language, "bare")
 
     def rare(words: frozenset[str]) -> bool:
-        return any(
-            weights.rarity.get(word, weights.rarest) >= _RARE * weights.rarest for word in words if len(word) > 2
-        )
+        least = _RARE * weights.rarest
+        return any(len(word) > 2 and weights.rarity.get(word, weights.rarest) >= least for word in words)
 
     return rare(before - after) and rare(after - before)
 
 
 def relations(remembered: Sequence[Statement], new: Statement) -> list[Relation]:
-    """How a statement stands to the remembered ones nearest to it; the others stand beside it.
-
-    What is written half in Chinese and half in English may count as either: across languages words alone are compared.
-    """
+    """How a statement stands to the remembered ones nearest to it; across languages words alone are compared."""
     result: list[Relation] = []
     for own in (True, False):
         places = _nearest(remembered, new, own=own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,10 +32,8 @@ def split_turns(body: str) -> list[Turn]:
     """The session, turn by turn; none where nobody is said to speak."""
     marks = list(_marking(body).finditer(body))
     ends = [*(mark.start() for mark in marks[1:]), len(body)]
-    return [
-        Turn(_SPEAKERS.get(mark[1].lower(), Speaker.OTHER), body[mark.end() : end])
-        for mark, end in zip(marks, ends, strict=False)  # a text may have no turns at all
-    ]
+    pairs = zip(marks, ends, strict=False)  # a text may have no turns at all
+    return [Turn(_SPEAKERS.get(mark[1].lower(), Speaker.OTHER), body[mark.end() : end]) for mark, end in pairs]
 
 
 def without_speakers(body: str) -> str:
@@ -97,8 +96,6 @@ _WORDS = re.compile(r"[a-z0-9]{3,}")
 _HAN = re.compile("[\u3400-\u9fff]+")
 _NUMBERS = dict(zip("一二三四五六七八", "12345678", strict=True))
 _NOD = 12  # characters up to which a yes says nothing else
-
-
 # Making a proposal a rule of one's own: a yes with what shall hold from then on.
 _ADOPTS = re.compile(
     r"\b(?:do (?:it|that|so|both)|from now on|always|every time|make (?:it|that|this) (?:so|a|the|our)|keep it that way|let'?s do|go with that|remember (?:it|that))\b"
@@ -132,11 +129,8 @@ def decisions(said: Sequence[Utterance]) -> list[Utterance]:
         if remark.speaker is not Speaker.OWNER or remark.asks or remark in result:
             continue
         near = said[max(0, remark.place - _LOOKED_BACK) : remark.place]
-        before = [
-            other
-            for other in near
-            if other.speaker is Speaker.AGENT and remark.turn - _DISTANCE <= other.turn < remark.turn
-        ]
+        turns = range(remark.turn - _DISTANCE, remark.turn)
+        before = [other for other in near if other.speaker is Speaker.AGENT and other.turn in turns]
         if not _settles(remark, before, near[-1] if near else None):
             continue
         result += [remark, *(other for other in _agreed_to(remark, before) if other not in result)]
@@ -181,11 +175,8 @@ def _picked(remark: Utterance, before: Sequence[Utterance]) -> list[Utterance]:
         return by_number[:_ITEMS]
     mine = _words(remark.text)
     shared = [mine & _words(other.text) for other in items]
-    alone = [
-        other
-        for other, words in zip(items, shared, strict=True)
-        if any(sum(word in others for others in shared) == 1 for word in words)
-    ]
+    times = Counter(word for words in shared for word in words)
+    alone = [other for other, words in zip(items, shared, strict=True) if any(times[word] == 1 for word in words)]
     return alone if len(alone) == 1 and len(remark.text) <= 2 * _BRIEF else []
 
 
@@ -221,10 +212,7 @@ def list_items(words: str) -> dict[str, str]:
 
 
 def outcome(text: str, most: int) -> list[str]:
-    """What a session came to, in at most so many of its own sentences; none where its owner settled nothing.
-
-    Quicker than a summary: of a long session only the end is looked at.
-    """
+    """What a session came to, in at most so many of its own sentences; of a long session only the end is looked at."""
     said: list[Utterance] = []
     for number, turn in enumerate(split_turns(text)[-_LAST_TURNS:]):
         words = own_words(turn.text, typed=turn.speaker is Speaker.OWNER)

@@ -36,8 +36,6 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _POLITE_CHINESE = re.compile(r"\A(?:请|麻烦|帮我|帮忙|劳烦|你)+(?=[^，。]{2})")
-
-
 _IDENTIFIER = re.compile(r"\S*?(?:[_/\d`=-]|[a-z][A-Z]|\w\.\w)")  # a command, a path, a name whose spelling matters
 
 
@@ -132,12 +130,12 @@ def starts_with_pronoun(text: str, language: str) -> bool:
     return bool(_PRONOUN[language].match(text))
 
 
-_BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
+BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
 
 
 def only_blacked_out(text: str) -> bool:
     """Whether little is left of a sentence besides what was blacked out in it."""
-    rest, count = _BLACKED_OUT.subn("", text)
+    rest, count = BLACKED_OUT.subn("", text)
     letters = sum(character.isalpha() for character in rest)
     chinese = any(character > "\u3000" for character in rest)
     return count > 0 and letters < (6 if chinese else 18) * count
@@ -160,15 +158,12 @@ _LEAD = {
 
 
 class Piece(NamedTuple):
-    """One statement. `asked`: it was put as a request; `agents`: it is the agent's word, not the owner's; `announced`: it was
-    called a rule, a decision or a lesson by who said it; `reported`: it is what somebody else or a text says."""
-
     text: str
     language: str
-    asked: bool = False
-    agents: bool = False
-    announced: bool = False
-    reported: bool = False
+    asked: bool = False  # put as a request
+    agents: bool = False  # the agent's word, not the owner's
+    announced: bool = False  # called a rule, a decision or a lesson by who said it
+    reported: bool = False  # what somebody else or a text says
 
 
 def pieces(line: str) -> list[Piece]:
