@@ -21,7 +21,7 @@ from tests.faults.commands import SCENARIOS, Scenario, environment, make_home, n
 from nacre.model.workspace import Workspace
 from nacre.vault.history import DONE, PARTLY, last_id, read_history
 from nacre.vault.problems import file_problems as problems_of
-from nacre.vault.storage import Storage
+from nacre.vault.storage import Disk
 
 WORKSPACE = ".nacre/workspace"
 # Derived, about this machine, or the report of the last run: no memory, and not what the next run has to complete.
@@ -195,7 +195,7 @@ def _doctor_and_undo(home: Path, first: int, scenario: Scenario) -> tuple[list[l
 
 
 def _last_operation(home: Path) -> int:
-    return last_id(Storage(Workspace(home / WORKSPACE)))
+    return last_id(Disk(Workspace(home / WORKSPACE)))
 
 
 def snapshot(home: Path) -> Files:

@@ -42,7 +42,7 @@ from nacre.vault import daily, ledger, longterm, review, weekly, writing
 from nacre.vault.entries import bullet_id, entry_id
 from nacre.vault.history import last_id
 from nacre.vault.markdown import Item, open_document
-from nacre.vault.storage import Storage
+from nacre.vault.storage import Disk
 from nacre.vault.undo import undo
 
 BEGIN = dt.datetime(2026, 3, 20, 3, 0, 0, tzinfo=dt.UTC)
@@ -401,9 +401,9 @@ class Nights(RuleBasedStateMachine):
         """What the last operation did to what is owed, so that undoing it can be followed."""
         self.logged.update(added)
         self.own -= taken or set()
-        before, gone = self.done.get(last_id(Storage(self.workspace)), (Counter(), set()))
+        before, gone = self.done.get(last_id(Disk(self.workspace)), (Counter(), set()))
         before.update(added)
-        self.done[last_id(Storage(self.workspace))] = before, gone | (taken or set())
+        self.done[last_id(Disk(self.workspace))] = before, gone | (taken or set())
 
     def _write(self, path: Path, data: bytes) -> None:
         if path == self.workspace.longterm:

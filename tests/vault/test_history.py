@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from tests.storage import Dictionary
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
@@ -16,7 +17,7 @@ from nacre.vault import disk
 from nacre.vault.daily import append_note
 from nacre.vault.history import Change, diff_operation, latest, operation, read_history
 from nacre.vault.problems import file_problems
-from nacre.vault.storage import Storage, operations_file
+from nacre.vault.storage import operations_file
 from nacre.vault.undo import plan_undo
 from nacre.vault.writing import append, move_file, rewrite
 
@@ -106,23 +107,36 @@ def test_broken_records_are_skipped_and_numbers_go_on(workspace: Workspace, cloc
     assert [problem.line for problem in file_problems(workspace, every_file=True)] == [5]
 
 
-def test_the_latest_operations_and_an_undo_read_only_the_end_of_the_record(
+def test_the_latest_operations_and_an_undo_read_only_the_end_of_the_record(workspace: Workspace, clock: Clock) -> None:
+    class Counting(Dictionary):
+        read_rows = 0
+
+        def records(self) -> Iterator[dict[str, Any]]:
+            for row in super().records():
+                self.read_rows += 1
+                yield row
+
+    storage, context = Counting(), Context(workspace, Config(), clock)
+    for number in range(300):
+        with operation(context, "note", storage=storage) as op:
+            append(op, workspace.memory / "2026-02-10.md", f"- note {number}")
+    storage.read_rows = 0
+    assert [done.id for done in islice(latest(storage), 3)] == [300, 299, 298]
+    assert storage.read_rows < 10
+    assert plan_undo(context, storage=storage).undoes == (300,)
+    assert storage.read_rows < 20
+
+
+def test_a_change_that_failed_and_was_passed_over_is_not_told_as_done(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    context = Context(workspace, Config(), clock)
-    for number in range(60):
-        with operation(context, "note") as op:
-            append(op, workspace.memory / "2026-02-10.md", f"- note {number}")
-    read: list[dict[str, Any]] = []
-    records = Storage.records
+    def full(*_arguments: Any) -> bool:
+        raise CannotWrite("the disk is full")
 
-    def counted(storage: Storage) -> Iterator[dict[str, Any]]:
-        for row in records(storage):
-            read.append(row)
-            yield row
-
-    monkeypatch.setattr(Storage, "records", counted)
-    assert [done.id for done in islice(latest(Storage(workspace)), 3)] == [60, 59, 58]
-    assert len(read) < 10
-    assert plan_undo(context).undoes == (60,)
-    assert len(read) < 20
+    with operation(Context(workspace, Config(), clock), "try") as op:
+        rewrite(op, workspace.root / "USER.md", b"Ann\n", read=None)
+        monkeypatch.setattr(disk, "replace", full)
+        with pytest.raises(CannotWrite):
+            rewrite(op, workspace.root / "SOUL.md", b"calm\n", read=None)
+    (told,) = read_history(workspace).operations
+    assert told.state == "partly done"

@@ -1,10 +1,11 @@
-"""The files of a workspace as named byte strings, and operations on them."""
+"""What every storage of memory does, on disk and in a dictionary: the strings themselves, and operations on them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from tests.storage import Dictionary
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -13,21 +14,16 @@ from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault.disk import digest
 from nacre.vault.history import DONE, NOT_CARRIED_OUT, REWRITE, UNDONE, Change, latest, operation
-from nacre.vault.storage import Storage, store_blob
+from nacre.vault.storage import Disk, Storage
 from nacre.vault.undo import UndoPlan, plan_undo, undo
 from nacre.vault.writing import Batch, append, move_file, remove_file, rewrite
 
 LOG = "memory/2026-02-10.md"
 
 
-@pytest.fixture
-def storage(workspace: Workspace) -> Storage:
-    return Storage(workspace)
-
-
-def memory_names(storage: Storage) -> list[str]:
-    root = storage.workspace.root
-    return sorted(path.relative_to(root).as_posix() for path in (root / "memory").rglob("*") if path.is_file())
+@pytest.fixture(params=["disk", "dictionary"])
+def storage(request: pytest.FixtureRequest, workspace: Workspace) -> Storage:
+    return Disk(workspace) if request.param == "disk" else Dictionary()
 
 
 class Person:
@@ -42,23 +38,23 @@ class Person:
 
     def write(self, name: str, data: bytes) -> None:
         before = self.storage.read(name)
-        with operation(self.context, "write") as op:
+        with operation(self.context, "write", storage=self.storage) as op:
             rewrite(op, self.path(name), data, read=None if before is None else digest(before))
 
     def note(self, text: str, name: str = LOG) -> None:
-        with operation(self.context, "note") as op:
+        with operation(self.context, "note", storage=self.storage) as op:
             append(op, self.path(name), text)
 
     def move(self, name: str, to: str) -> None:
-        with operation(self.context, "move") as op:
+        with operation(self.context, "move", storage=self.storage) as op:
             move_file(op, self.path(name), self.path(to), read=digest(self.storage.read(name) or b""))
 
     def remove(self, name: str) -> None:
-        with operation(self.context, "remove") as op:
+        with operation(self.context, "remove", storage=self.storage) as op:
             remove_file(op, self.path(name), read=digest(self.storage.read(name) or b""))
 
     def undo(self, number: int | None = None, last: int = 1) -> UndoPlan:
-        return undo(self.context, number, last=last)
+        return undo(self.context, number, last=last, storage=self.storage)
 
     def states(self) -> list[tuple[int, str, str]]:
         return [(done.id, done.command, done.state) for done in latest(self.storage)][::-1]
@@ -69,14 +65,15 @@ def person(workspace: Workspace, clock: Clock, storage: Storage) -> Person:
     return Person(workspace, clock, storage)
 
 
-def test_what_is_written_is_read(storage: Storage) -> None:
+def test_what_is_written_is_read_and_listed(storage: Storage) -> None:
     assert storage.read("memory/a.md") is None
     assert storage.replace("memory/b/c.md", b"c\n", None)
     assert storage.replace("memory/a.md", b"a\n", None)
     assert storage.replace("USER.md", b"u\n", None)
     assert storage.replace(".hidden/x.md", b"x\n", None)
     assert storage.read("memory/a.md") == b"a\n"
-    assert memory_names(storage) == ["memory/a.md", "memory/b/c.md"]
+    assert storage.names("memory") == ["memory/a.md", "memory/b/c.md"]
+    assert storage.names("nowhere") == []
     assert storage.exists("USER.md")
     assert not storage.exists("memory/none.md")
 
@@ -111,13 +108,13 @@ def test_what_others_appended_to_a_daily_log_stays_at_its_end(storage: Storage) 
 def test_moving_gives_another_name(storage: Storage) -> None:
     storage.replace("memory/a.md", b"a\n", None)
     storage.move("memory/a.md", "memory/archive/2026/a.md")
-    assert memory_names(storage) == ["memory/archive/2026/a.md"]
+    assert storage.names("memory") == ["memory/archive/2026/a.md"]
     assert storage.read("memory/archive/2026/a.md") == b"a\n"
 
 
 def test_contents_are_kept_by_their_hash(storage: Storage) -> None:
-    store_blob(storage.workspace.history, b"earlier\n")
-    store_blob(storage.workspace.history, b"earlier\n")
+    storage.keep(b"earlier\n")
+    storage.keep(b"earlier\n")
     assert storage.content(digest(b"earlier\n")) == b"earlier\n"
     with pytest.raises(NotFound):
         storage.content(digest(b"never\n"))
@@ -173,11 +170,11 @@ def test_moved_and_removed_strings_come_back(person: Person) -> None:
     person.write("memory/a.md", b"a\n")
     person.move("memory/a.md", "memory/archive/a.md")
     person.remove("memory/archive/a.md")
-    assert memory_names(person.storage) == []
+    assert person.storage.names("memory") == []
     person.undo()
-    assert memory_names(person.storage) == ["memory/archive/a.md"]
+    assert person.storage.names("memory") == ["memory/archive/a.md"]
     person.undo()
-    assert memory_names(person.storage) == ["memory/a.md"]
+    assert person.storage.names("memory") == ["memory/a.md"]
     assert person.storage.read("memory/a.md") == b"a\n"
 
 
@@ -185,7 +182,7 @@ def test_a_batch_is_one_operation_and_one_that_changed_does_not_stop_the_others(
     names = [f"memory/{number}.md" for number in range(3)]
     for name in names:
         person.storage.replace(name, name.encode(), None)
-    with operation(person.context, "organise") as op:
+    with operation(person.context, "organise", storage=person.storage) as op:
         batch = Batch(op)
         for who, name in enumerate(names):
             to = person.path(name.replace("memory/", "memory/archive/"))
@@ -195,9 +192,9 @@ def test_a_batch_is_one_operation_and_one_that_changed_does_not_stop_the_others(
         person.storage.append("memory/1.md", b"theirs\n")
         batch.carry_out()
     assert sorted(batch.failed) == [1, 4]
-    assert memory_names(person.storage) == ["memory/1.md", "memory/archive/0.md", "memory/archive/2.md"]
+    assert person.storage.names("memory") == ["memory/1.md", "memory/archive/0.md", "memory/archive/2.md"]
     person.undo()
-    assert memory_names(person.storage) == names
+    assert person.storage.names("memory") == names
     assert not person.storage.exists("new.md")
 
 
@@ -206,7 +203,7 @@ def test_what_was_recorded_but_never_made_is_nothing_to_undo(person: Person) -> 
     change = Change("USER.md", REWRITE, digest(b"one\n"), digest(b"two\n"))
 
     def interrupted() -> None:
-        with operation(person.context, "edit") as op:
+        with operation(person.context, "edit", storage=person.storage) as op:
             op.record([change], [b"one\n", b"two\n"])
             raise KeyboardInterrupt
 
@@ -218,6 +215,6 @@ def test_what_was_recorded_but_never_made_is_nothing_to_undo(person: Person) -> 
 
 def test_nothing_is_planned_where_history_is_off_or_nothing_was_done(person: Person) -> None:
     with pytest.raises(NotFound, match="nothing to undo"):
-        plan_undo(person.context)
+        plan_undo(person.context, storage=person.storage)
     with pytest.raises(BadInput):
-        plan_undo(person.context, last=0)
+        plan_undo(person.context, last=0, storage=person.storage)

@@ -236,7 +236,7 @@ def ask_flush(
                 tries = before.tries + 1 if before and not _is_over(before, compactions) else 1
                 hashes = reference_hashes(workspace, keep=context.config.history.enabled and not dry_run)
                 after = FlushState(
-                    now, tries, compactions, files=hashes, operation=history.last_id(storage.Storage(workspace))
+                    now, tries, compactions, files=hashes, operation=history.last_id(storage.Disk(workspace))
                 )
             elif before:
                 counted = before.compactions if before.compactions is not None else compactions

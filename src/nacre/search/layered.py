@@ -345,8 +345,8 @@ def _passages(
         if filled:
             # Secrets go before anything is cut off: half of one would no longer look like one.
             first = max(1, filled[0] - AROUND)
-            near = enumerate(lines[first - 1 : filled[-1] + AROUND], first)
-            whole = redact_lines([(at, clean(_without_halves(line, words))) for at, line in near])
+            around = enumerate(lines[first - 1 : filled[-1] + AROUND], first)
+            whole = redact_lines([(at, clean(_without_halves(line, words))) for at, line in around])
             shown = (_cut(line, longest, words) for at, line in whole if filled[0] <= at <= filled[-1])
             passages.append(Passage(filled[0], filled[-1], "\n".join(shown)))
     return tuple(passages)

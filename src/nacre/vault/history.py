@@ -22,9 +22,9 @@ from nacre.errors import BadInput, NacreError, NotFound, PathEscape
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
-from nacre.vault.lock import TIMEOUT, lock
+from nacre.vault.lock import TIMEOUT
 from nacre.vault.merge import merge
-from nacre.vault.storage import Storage, is_daily, store_blob
+from nacre.vault.storage import Disk, Storage, is_daily
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
@@ -90,7 +90,7 @@ def no_operation(number: int) -> NotFound:
 
 def read_history(workspace: Workspace, limit: int | None = None) -> History:
     """The operations with their states as the files show them: all of them, or the latest."""
-    return History(tuple(islice(latest(Storage(workspace)), limit))[::-1])
+    return History(tuple(islice(latest(Disk(workspace)), limit))[::-1])
 
 
 def last_id(storage: Storage) -> int:
@@ -239,7 +239,7 @@ def diff_operation(workspace: Workspace, number: int) -> str:
     """What an operation changed, as a unified diff, from what history kept."""
     import difflib
 
-    storage = Storage(workspace)
+    storage = Disk(workspace)
 
     def lines_of(digest: str | None) -> list[str]:
         text = storage.content(digest).decode("utf-8", "replace") if digest else ""
@@ -291,9 +291,9 @@ class Operation:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
         if not self.config.history.enabled:
             return
-        with disk.folders_once():
+        with self.storage.together():
             for content in contents:
-                store_blob(self.workspace.history, content)
+                self.storage.keep(content)
         if self.id is None:
             self.id = last_id(self.storage) + 1
         row: dict[str, Any] = {"id": self.id, "at": self.clock.now().isoformat(timespec="seconds")}
@@ -305,6 +305,15 @@ class Operation:
         if self.id is not None and self.is_whole:
             with contextlib.suppress(NacreError):
                 self.storage.record({"id": self.id, "done": True}, durable=False)
+
+    @contextlib.contextmanager
+    def unless_made(self) -> Iterator[None]:
+        """For a change that was recorded: one that fails is looked for in the files, not believed to be done."""
+        try:
+            yield
+        except BaseException:
+            self.is_whole = False
+            raise
 
     def place(self, path: Path) -> str:
         """The name of a file that may be written.
@@ -368,6 +377,7 @@ def operation(
     undoes: tuple[int, ...] = (),
     number: int | None = None,
     timeout: float = TIMEOUT,
+    storage: Storage | None = None,
 ) -> Iterator[Operation]:
     """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one.
 
@@ -377,8 +387,8 @@ def operation(
     if outer := _current.get(key):
         yield outer
         return
-    storage = Storage(context.workspace)
-    with lock(context.workspace, timeout=timeout):
+    storage = storage or Disk(context.workspace)
+    with storage.hold(timeout):
         _complete_torn_append(storage)
         begun = Operation(context, command, storage, undoes, number)
         _current[key] = begun

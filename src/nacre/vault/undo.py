@@ -15,10 +15,9 @@ from nacre.model.report import Plan, Step
 from nacre.vault import disk, history, ledger, provenance, refcount, writing
 from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import Change, Operation, Recorded, operation
-from nacre.vault.lock import lock
 from nacre.vault.merge import merge, merge_records
 from nacre.vault.provenance import Offered
-from nacre.vault.storage import Storage, is_daily
+from nacre.vault.storage import Disk, Storage, is_daily
 from nacre.vault.writing import Pending
 
 _ORDERS = 20  # earlier contents that are looked at for the order of lines,
@@ -35,15 +34,18 @@ class UndoPlan:
     resumes: int | None = None  # the undo that was stopped and goes on
 
 
-def undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
+def undo(context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None) -> UndoPlan:
     """Plan and apply in one, so that nothing of ours comes between."""
-    with lock(context.workspace), layers_lock(context.workspace, context.config):
-        undo_plan = plan_undo(context, number, last=last)
-        apply_undo(context, undo_plan)
+    storage = storage or Disk(context.workspace)
+    with storage.hold(), layers_lock(context.workspace, context.config):
+        undo_plan = plan_undo(context, number, last=last, storage=storage)
+        apply_undo(context, undo_plan, storage)
         return undo_plan
 
 
-def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
+def plan_undo(
+    context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None
+) -> UndoPlan:
     """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones.
 
     Undos and operations already undone or never carried out are passed over when counting. An undo that was stopped goes on
@@ -56,7 +58,7 @@ def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> 
         )
     if last < 1:
         raise BadInput("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。")
-    storage = Storage(context.workspace)
+    storage = storage or Disk(context.workspace)
     files = _Files(context, storage)
     past: list[Recorded] = []  # the latest first, as far back as is needed
     chosen: list[Recorded] = []
@@ -109,11 +111,11 @@ def _is_stopped(done: Recorded, past: Sequence[Recorded]) -> bool:
     )
 
 
-def apply_undo(context: Context, undo_plan: UndoPlan) -> None:
+def apply_undo(context: Context, undo_plan: UndoPlan, storage: Storage | None = None) -> None:
     """Carry the plan out. Changes that cancel each other out touch no file, but are undone all the same, and recorded so."""
     if undo_plan.undoes:
         number = undo_plan.resumes
-        with operation(context, "undo", undoes=undo_plan.undoes, number=number) as op:
+        with operation(context, "undo", undoes=undo_plan.undoes, number=number, storage=storage) as op:
             _make_changes(op, undo_plan.changes, is_recorded=number is not None)
 
 
@@ -345,7 +347,7 @@ def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: boo
     for group in (coming, going):
         if left:
             break  # else the last that there is of a file might go
-        with disk.folders_once():
+        with op.storage.together():
             for change in group:
                 try:
                     change.make(op.storage)

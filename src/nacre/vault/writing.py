@@ -16,7 +16,7 @@ from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreErro
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
-from nacre.vault.storage import Storage, is_daily
+from nacre.vault.storage import Disk, Storage, is_daily
 
 OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
@@ -157,7 +157,8 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
         bytes=disk.digest(data),
     )
     op.record([change], [data])
-    return op.storage.append(name, data), len(data)
+    with op.unless_made():
+        return op.storage.append(name, data), len(data)
 
 
 def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bool = False) -> str:
@@ -169,7 +170,7 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
     name = op.place(path)
     if not log and is_daily(name):
         raise BadInput(f"{name} is a daily log: lines are only ever added to it.", f"{name} 是每日日志：只能追加内容。")
-    before = expect(op.workspace, path, read)
+    before = _expect(op.storage, name, read)
     safe = guard_added(before or b"", data)
     check_limits(op.workspace, path, before, safe, op.config.memory)
     return write_recorded(op, path, before, safe)
@@ -184,20 +185,24 @@ def write_recorded(op: Operation, path: Path, before: bytes | None, data: bytes)
 
 def remove_file(op: Operation, path: Path, *, read: str) -> None:
     name = op.place(path)
-    _make(op, Pending(name, expect(op.workspace, path, read)))
+    _make(op, Pending(name, _expect(op.storage, name, read)))
 
 
 def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
     """Move a file that is still what was read to a place where nothing stands."""
     name = op.place(path)
-    _make(op, Pending(name, expect(op.workspace, path, read), to=op.place(to)))
+    _make(op, Pending(name, _expect(op.storage, name, read), to=op.place(to)))
 
 
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
     """The file's bytes, when they are what was read; else `ChangedOutside`."""
-    data = disk.read_bytes(path)
+    return _expect(Disk(workspace), workspace.relative(path), read)
+
+
+def _expect(storage: Storage, name: str, read: str | None) -> bytes | None:
+    data = storage.read(name)
     if disk.hash_of(data) != read:
-        raise changed_outside(workspace.relative(path))
+        raise changed_outside(name)
     return data
 
 
@@ -262,7 +267,8 @@ class Pending(NamedTuple):
 def _make(op: Operation, pending: Pending) -> None:
     pending.check(op.storage)
     record(op, [pending])
-    pending.make(op.storage)
+    with op.unless_made():
+        pending.make(op.storage)
 
 
 def record(op: Operation, pending: Sequence[Pending]) -> None:
@@ -292,7 +298,7 @@ class Batch:
         op = self.op
         try:
             name = op.place(path)
-            before = expect(op.workspace, path, read)
+            before = _expect(op.storage, name, read)
             safe = None if data is None else guard_added(before or b"", data)
             pending = Pending(name, before, safe, op.place(to) if to else None)
             pending.check(op.storage)
@@ -309,7 +315,7 @@ class Batch:
         if not waiting:
             return
         record(self.op, [pending for _, pending in waiting])
-        with disk.folders_once():
+        with self.op.storage.together():
             for who, pending in waiting:
                 try:
                     if who not in self.failed:
