@@ -659,10 +659,11 @@ class Memory:
             if excerpt := sessions.store.safely(lambda: search.read.read_session(*place_in_session)):
                 return excerpt
         if scope.group is not None:
-            self.keeper.current()
-        seen = self.keeper.store if scope.group is not None else None
-        excerpt = search.read.read_lines(self.opened, bare, start, count, seen)
-        if scope.group is None and via:
+            store = self.keeper.store
+            store.safely(self.keeper.current)
+            return store.safely(lambda: search.read.read_lines(self.opened, bare, start, count, store))
+        excerpt = search.read.read_lines(self.opened, bare, start, count, None)
+        if via:
             extent = excerpt.start_line, excerpt.end_line
             problem = search.read.count_reading(self.opened, excerpt.path, extent, via)
             if problem and problem not in self.problems:
@@ -1045,7 +1046,7 @@ class Memory:
     def replace_file(self, path: Path, data: bytes | None, *, read: bytes | None, command: str) -> None:
         """Write a file of the workspace that is still as it was read, or (None) remove it, as an operation that `undo` takes back."""
         before = None if read is None else vault.disk.digest(read)
-        with vault.history.operation(self.opened, command) as op:
+        with vault.history.operation(self.owned, command) as op:
             if data is not None:
                 vault.writing.rewrite(op, path, data, read=before)
             elif before is not None:

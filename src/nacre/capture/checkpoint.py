@@ -54,8 +54,8 @@ def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoin
         raise NotFound("No session with any agent was found on this machine.", "本机没有找到与任何代理的对话。")
     shown = redact(session_id).text
     raise NotFound(
-        f'No session "{shown}" was found, or it is left out; "nacre sync --list" shows which sessions there are.',
-        f"没有找到会话“{shown}”，或者它已被排除；可用“nacre sync --list”查看有哪些对话。",
+        f'No session "{shown}" was found, or it is left out. The headings of the daily logs name sessions by their ids.',
+        f"没有找到会话“{shown}”，或者它已被排除。每日日志的标题中写有会话的 id。",
     )
 
 

@@ -45,7 +45,7 @@ _LATER = 2 * (WEEK + budget.GRACE)  # days after which a date that is looked for
 _UNDATED = "~"  # a line that the ledger does not know was written after everything that it does
 
 UNREADABLE, OVER = "unreadable", "over limits"
-CONTRADICTION, QUESTION, DUPLICATE = "contradiction", "question", "duplicate"
+CONTRADICTION, QUESTION, DUPLICATE, FADED = "contradiction", "question", "duplicate", "faded"
 ORIGIN, UNTYPED, UNPRESSED = "origin gone", "untyped", "unpressed"
 UNSORTED, STATE = "unsorted", "stale state"
 
@@ -66,6 +66,7 @@ KINDS = {
     CONTRADICTION: Kind(6, 24, "entries that contradict each other", "互相矛盾的条目"),
     DUPLICATE: Kind(3, 15, "entries that say the same", "意思相同的条目"),
     QUESTION: Kind(1, 10, "questions that wait for you", "待您决定的问题"),
+    FADED: Kind(2, 10, "entries whose time is over", "已过时的条目"),
     STATE: Kind(5, 5, "working memory left behind", "遗留的工作记忆"),
     ORIGIN: Kind(2, 10, "entries whose origin is gone", "来源已不存在的条目"),
     UNTYPED: Kind(0.5, 10, "notes without a type", "没有类型的笔记"),
@@ -260,6 +261,22 @@ def _duplicate(old: _Entry, new: _Entry) -> Problem:
     return Problem(DUPLICATE, message, weaker.file.shown, weaker.line.start, remedy, id=weaker.line.id)
 
 
+def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
+    """Entries that the next tidying would put to the user because their time is over."""
+    if snapshot.draft is None:
+        return
+    snapshot.draft.ask_about_outdated()
+    asked = {question.id for question in snapshot.draft.asks if question.kind == review.FADED}
+    for file, line in snapshot.lines:
+        if line.id in asked:
+            text = quoted(line.words)
+            message = say(
+                f"“{text}”: its time is over; tidying asks whether it may go.",
+                f"“{text}”：已过时；整理时会询问是否移除。",
+            )
+            yield Problem(FADED, message, file.shown, line.start, "nacre tidy", id=line.id)
+
+
 def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries whose day no longer has a log, so that `nacre why` cannot follow them; not those that the user vouches for by a pin."""
     for file, line in snapshot.lines:
@@ -357,6 +374,7 @@ def misplaced_checkpoints(snapshot: Snapshot) -> Iterator[Problem]:
 CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
     files_and_questions,
     duplicates_and_conflicts,
+    outdated_entries,
     stale_task,
     entries_without_origin,
     log_problems,

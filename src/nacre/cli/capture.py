@@ -47,18 +47,22 @@ def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] 
 
 
 def show_survey(survey: Sequence[Capturable]) -> None:
-    ui.print_reports([_survey_report(survey)], as_json=False)
+    """For people who are asked about it, beside the result of the command."""
+    report = _survey_report(survey)
+    for line in (*report.notes, *report.lines):
+        ui.note(str(line))
 
 
 def _survey_report(survey: Sequence[Capturable]) -> Report:
     notes = ui.every((not survey, "No session of any agent was found in this span.", "在此范围内没有找到任何对话。"))
+    lines = []
     for row in survey:
         left_out = say("  (left out)", "（已排除）") if row.left_out else ""
         sessions = f"session{'s' if row.sessions > 1 else ' '}"
         english = f"  {row.agent:12} {row.name:28} {row.sessions:5} {sessions} {row.messages:6} messages{left_out}"
         chinese = f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}"
-        notes.append(say(english, chinese))
-    return Report([row._asdict() for row in survey], notes=notes)
+        lines.append(say(english, chinese))
+    return Report([row._asdict() for row in survey], lines=lines, notes=notes)
 
 
 @ui.command("nacre sync --since 7d", dry_run=True)

@@ -76,12 +76,14 @@ def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
     for number, target in enumerate(targets, 1):
         ui.note(f"{number:>3}  " + "  ".join(_row(target)))
     question = say("Which? (numbers, or all; empty for none)", "哪几项？（编号，或 all；直接回车表示都不是）")
-    answer = click.prompt(question, default="", show_default=False, err=True).strip().lower()
-    numbers = answer.replace(",", " ").split()
-    chosen = [target for number, target in enumerate(targets, 1) if answer == "all" or str(number) in numbers]
-    if not chosen:
-        raise click.Abort
-    return chosen
+    by_number = {str(number): target for number, target in enumerate(targets, 1)}
+    while True:
+        answer = click.prompt(question, default="", show_default=False, err=True).strip().lower()
+        numbers = list(by_number) if answer == "all" else answer.replace(",", " ").split()
+        if not numbers:
+            raise click.Abort
+        if all(number in by_number for number in numbers):
+            return [by_number[number] for number in dict.fromkeys(numbers)]
 
 
 def _forgotten_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:

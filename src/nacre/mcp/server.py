@@ -28,7 +28,7 @@ _CAPABILITIES = {
     "resources": {"listChanged": False, "subscribe": False},
     "tools": {"listChanged": False},
 }
-_INVALID, _NO_METHOD, _BAD_PARAMS, _BUG = -32600, -32601, -32602, -32603
+NOT_JSON, _INVALID, _NO_METHOD, _BAD_PARAMS, _BUG = -32700, -32600, -32601, -32602, -32603
 _NO_RESOURCE, _OTHER_VERSION = -32002, -32022
 _log = logging.getLogger("nacre.mcp")
 
@@ -50,20 +50,20 @@ class Server:
     def answer(self, message: Any) -> dict[str, Any] | None:
         """The answer to one JSON-RPC message; None for a notification. A bug in one answer ends nothing."""
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
-            return _failure(None, _INVALID, "Invalid Request")
+            return failure(None, _INVALID, "Invalid Request")
         number, params = message.get("id"), message.get("params", {})
         if number is None:
             return None
         if not isinstance(number, str | int) or not isinstance(params, dict):
-            return _failure(number if isinstance(number, str | int) else None, _INVALID, "Invalid Request")
+            return failure(number if isinstance(number, str | int) else None, _INVALID, "Invalid Request")
         try:
             result = self._result(message["method"], params)
         except _Refused as refusal:
             return {"jsonrpc": "2.0", "id": number, "error": refusal.error}
         except NacreError as refusal:
-            return _failure(number, _NO_RESOURCE if isinstance(refusal, NotFound) else _BAD_PARAMS, str(refusal))
+            return failure(number, _NO_RESOURCE if isinstance(refusal, NotFound) else _BAD_PARAMS, str(refusal))
         except Exception as bug:  # noqa: BLE001 - its words may quote a memory
-            return _failure(number, _BUG, _sentence_for(bug))
+            return failure(number, _BUG, _sentence_for(bug))
         return {"jsonrpc": "2.0", "id": number, "result": result}
 
     def _result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def dump(answer: dict[str, Any]) -> bytes:
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _failure(number: Any, code: int, message: str) -> dict[str, Any]:
+def failure(number: Any, code: int, message: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
 
 

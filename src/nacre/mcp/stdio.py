@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, NoReturn
 
-from nacre.mcp.server import WORKING, Server, dump, parse
+from nacre.mcp.server import NOT_JSON, WORKING, Server, dump, failure, parse
 
 _AT_ONCE = 4  # calls that are worked on; the others wait
 _FINISH_WITHIN = 5.0  # seconds for what is being worked on when the client goes
@@ -46,6 +46,9 @@ def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
         with turn:
             if answer is None or answer["id"] in cancelled:
                 return
+        put(answer)
+
+    def put(answer: dict[str, Any]) -> None:
         data = dump(answer) + b"\n"
         with writing, contextlib.suppress(BrokenPipeError):
             while data:
@@ -64,7 +67,8 @@ def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
             try:
                 message = parse(line)
             except ValueError:
-                message = None
+                put(failure(None, NOT_JSON, "Parse error"))
+                continue
             method = message.get("method") if isinstance(message, dict) else None
             if method == "notifications/cancelled":
                 params = message.get("params")
