@@ -623,7 +623,9 @@ class Memory:
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
         if mode not in MODES:
-            raise BadInput(f'"{mode}" is not hybrid, text or vector.', f"“{mode}”不是 hybrid、text 或 vector。")
+            raise BadInput(
+                f'"{mode}" is no mode; use hybrid, text or vector.', f"没有“{mode}”模式；请用 hybrid、text 或 vector。"
+            )
         most = self.config.search.max_results if limit is None else limit
         if most < 1:
             raise BadInput("Ask for at least one result.", "请至少要求一条结果。")

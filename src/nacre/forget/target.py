@@ -405,8 +405,7 @@ def several_targets(text: str, targets: Sequence[Target]) -> BadInput:
         f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {excerpt(target.words, QUOTED)}"
         for target in targets
     )
-    things = "1 thing" if len(targets) == 1 else f"{len(targets)} things"
     return BadInput(
-        f'"{text}" may mean {things}; name one by its id or its words:{listed}',
-        f"“{text}”可能指 {len(targets)} 项内容；请用 id 或原文指定其中一项：{listed}",
+        f'"{text}" may mean what follows; name it by its id or its words:{listed}',
+        f"“{text}”可能指以下内容；请用 id 或原文指定：{listed}",
     )
