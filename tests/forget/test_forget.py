@@ -120,7 +120,7 @@ def test_words_that_fit_several_things_forget_none_of_them(memory: Memory, root:
 
 def test_a_line_number_names_a_fact_only_together_with_its_words(memory: Memory, root: Path) -> None:
     before = everything(root)
-    with pytest.raises(BadInput, match=rf"name one by its id(?s:.*){entry_id(FACT)}  MEMORY\.md:4  {FACT}"):
+    with pytest.raises(BadInput, match=rf"name it by its id(?s:.*){entry_id(FACT)}  MEMORY\.md:4  {FACT}"):
         memory.forget("MEMORY.md:4")
     with pytest.raises(ChangedOutside, match=r"MEMORY\.md:5 does not say these words(?s:.*)They stand in MEMORY\.md:4"):
         memory.forget(f"MEMORY.md:5 {FACT}")

@@ -338,6 +338,6 @@ def test_beyond_this_machine_it_warns(root: Path, serve: Serve) -> None:
         done = subprocess.run(
             [*nacre(root), *command.split()], env=environment, capture_output=True, text=True, check=False
         )
-        assert "nothing is encrypted" in done.stdout + done.stderr
+        assert "not encrypted" in done.stdout + done.stderr
     assert status(sent(served, request(served, host=f"192.0.2.1:{served.port}"))) == 200
     assert status(sent(served, request(served, host=f"evil.example:{served.port}"))) == 403

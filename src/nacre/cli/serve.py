@@ -148,7 +148,7 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
     if "url" not in http:
         return [say(f"No HTTP: {http['trouble']}", f"未启用 HTTP：{http['trouble']}")]
     url = http["url"] + ("" if http["scope"] == "main" else f" ({http['scope']})")
-    warning = "Warning: others on the network can reach it, and nothing is encrypted"
+    warning = "Warning: others on the network can reach it, and what goes over it is not encrypted"
     return [f"MCP: {url}", *([] if http["local"] else [say(warning, "警告：网络上的其他人可以访问它，且内容未加密")])]
 
 
