@@ -182,8 +182,8 @@ def plan_forget(
     removed = _outermost(going.values())
     wordings = _wordings(facts, removed, states, stones)
     ids = {entry for fact in facts for entry in fact.ids} | {wording.id for wording in wordings}
-    told = [record for entry in ids if (state := states.get(entry)) for record in state.records]
-    redacts = sum(bool(record.text or record.without_it) for record in told)
+    records = [record for entry in ids if (state := states.get(entry)) for record in state.records]
+    redacts = sum(bool(record.text or record.without_it) for record in records)
     alike = [item for item in _outermost(alike) if not any(other.line.covers(item.line) for other in removed)]
     removed += _tags(facts, removed, lines)
     return ForgetPlan(tuple(facts), tuple(removed), tuple(alike), wordings, redacts)
