@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from nacre.index.embedding import MeaningSource
     from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex
-    from nacre.layers.flush import ChangedFile, Flush, FlushAnswer, FlushCheck
-    from nacre.layers.flush_prompts import Prompts
+    from nacre.layers.flush import Flush, FlushAnswer, FlushCheck, Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
     from nacre.model.entry import Bullet
@@ -60,8 +59,8 @@ if TYPE_CHECKING:
     from nacre.model.report import Step
     from nacre.model.session import SessionFile
     from nacre.model.verdict import Verdict
-    from nacre.search.filters import Filters
     from nacre.search.layered import RecallReport
+    from nacre.search.query import Filters
     from nacre.search.read import Excerpt
     from nacre.sources.transcript import Places
     from nacre.tidy.answers import AdoptPlan, Answer
@@ -608,7 +607,7 @@ class Memory:
 
         given: dict[str, Any] = {**narrowing, "layers": tuple(narrowing.get("layers") or ())}
         given |= {"since": day(given.get("since")), "until": day(given.get("until"))}
-        return search.filters.checked(search.filters.Filters(**given))
+        return search.query.checked(search.query.Filters(**given))
 
     def ask(
         self,
@@ -637,7 +636,7 @@ class Memory:
             min(most, MAX_HITS),
             mode,
             min_score,
-            filters or search.filters.Filters(),
+            filters or search.query.Filters(),
         )
         reports = [search.search.search(*pair, request) for pair in self.indexes.corpora(corpus)]
         return search.search.merge_reports(reports, request.limit)
@@ -1115,11 +1114,6 @@ class Memory:
         """Take the agent's answer to the turn before compaction into today's log."""
         return layers.flush.take_answer(self.owned, text, session=session, dry_run=dry_run)
 
-    def flush_change(self, file: ChangedFile) -> str:
-        """What became of a file that `flush_check` names, in a sentence."""
-        return layers.flush.change_sentence(file)
-
-    def flush_check(self, *, session: str = "default", restore: bool = False) -> tuple[FlushCheck, tuple[str, ...]]:
-        """Which reference files changed since a session got the prompts; those that were brought back, where asked for."""
-        check = layers.flush.check_flush(self.owned, session)
-        return check, layers.flush.restore_files(self.owned, check.touched) if restore else ()
+    def flush_check(self, *, session: str = "default") -> FlushCheck:
+        """Which reference files changed since a session got the prompts."""
+        return layers.flush.check_flush(self.owned, session)

@@ -110,7 +110,6 @@ def hook(options: ui.Options, *, event: str | None, last: bool) -> Report:  # no
 @click.option("--session", metavar="ID", help="The session; else OPENCLAW_SESSION_ID, else one for all.")
 @click.option("--answer", metavar="TEXT", help="Take the agent's answer into today's log; \"-\" reads a pipe.")
 @click.option("--check", is_flag=True, help="Say which reference files changed since the prompts were handed out.")
-@click.option("--restore", is_flag=True, help="Bring these files back, as far as history has them.")
 def flush(
     options: ui.Options,
     tokens: int | None,
@@ -120,7 +119,6 @@ def flush(
     answer: str | None,
     *,
     check: bool,
-    restore: bool,
 ) -> Report:
     """Decide whether a context that nears its end is due for a flush, and print the two prompts for it.
 
@@ -133,8 +131,8 @@ def flush(
     session = session or os.environ.get("OPENCLAW_SESSION_ID") or "default"
     if answer is not None:
         report = _answer_report(memory, ui.words_of([answer]), session, dry_run=options.dry_run)
-    elif check or restore:
-        report = _check_report(memory, session, restore=restore and not options.dry_run)
+    elif check:
+        report = _check_report(memory, session)
     elif (tokens is None) is not (window is None):
         missing = "--window" if window is None else "--tokens"
         raise BadInput(f"{missing} is missing; give both.", f"缺少 {missing}；请同时给出 --tokens 和 --window。")
@@ -176,17 +174,14 @@ def _answer_report(memory: Memory, text: str, session: str, *, dry_run: bool) ->
     return Report(facts, lines=lines, notes=notes, left=[Problem("over", sentence) for sentence in left])
 
 
-def _check_report(memory: Memory, session: str, *, restore: bool) -> Report:
-    check, restored = memory.flush_check(session=session, restore=restore)
+def _check_report(memory: Memory, session: str) -> Report:
+    check = memory.flush_check(session=session)
     outcome = ui.first(
         (check.since is None, "This session has had no flush.", "此会话没有进行过压缩前记录。"),
         (not check.touched, "No reference file has changed.", "参考文件均无改动。"),
     )
     facts = {
         "since": check.since.isoformat(timespec="seconds") if check.since else None,
-        "changed": [fields(file, "path how command") for file in check.touched],
-        "restored": list(restored),
+        "changed": [fields(file, "path how") for file in check.touched],
     }
-    lines = [memory.flush_change(file) for file in check.touched]
-    notes = [say(f"{path} is as it was.", f"{path} 已恢复原样。") for path in restored]
-    return Report(facts, heading=[outcome], lines=lines, notes=notes)
+    return Report(facts, heading=[outcome], lines=[file.sentence for file in check.touched])

@@ -16,8 +16,8 @@ from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
 from nacre.model.context import Context
 from nacre.model.report import Problem
-from nacre.search.candidates import Chunks
-from nacre.search.filters import Filters, condition
+from nacre.search.query import Filters, condition
+from nacre.search.rank import Chunks
 from nacre.search.search import snippet
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens

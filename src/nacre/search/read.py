@@ -18,7 +18,7 @@ from nacre.guard.secrets import AROUND, redact_lines
 from nacre.i18n import say
 from nacre.model.context import Context, Scope
 from nacre.model.report import Problem
-from nacre.search.filters import Filters, condition
+from nacre.search.query import Filters, condition
 from nacre.vault import disk, refcount
 from nacre.vault.checkpoints import HOT
 from nacre.vault.files import largest, layer_of, memory_files
