@@ -16,7 +16,6 @@ from nacre.agents.connection import ConnectResult
 from nacre.agents.uninstall import InstalledWorkspace
 from nacre.cli import ui
 from nacre.cli.connect import agents_json, outcome_notes, plan_disconnect, plan_lines
-from nacre.cli.forget import NOT_ALL, left_rows
 from nacre.cli.jobs import service_lines, setup_of
 from nacre.config.settings import user_config_folder
 from nacre.daemon.process import stop_daemon
@@ -145,16 +144,14 @@ def _how_to_remove_package() -> str:
 # nacre destroy: remove a workspace's memory for good.
 
 
-@ui.command("nacre destroy --purge --dry-run", dry_run=True)
+@ui.command("nacre destroy --dry-run", dry_run=True)
 @click.option("--yes", is_flag=True, help="Do not ask for the workspace's name.")
 @click.option("--tiers", is_flag=True, help="Also the checkpoint layers, where they lie outside the workspace.")
-@click.option("--purge", is_flag=True, help="Search every remaining file for words of the memory afterwards.")
-def destroy(options: ui.Options, *, yes: bool, tiers: bool, purge: bool) -> Iterator[Report]:
+def destroy(options: ui.Options, *, yes: bool, tiers: bool) -> Iterator[Report]:
     """Remove a workspace's memory for good: MEMORY.md files, memory/, checkpoints, working memory, .nacre/, our rules in AGENTS.md,
     and what "nacre jobs install" told this machine.
 
-    Your own files stay. It lists what goes and asks you to type the workspace's name. This cannot be undone. With --purge the
-    words of the memory are looked for in everything that remains; exit code 3 says that some still stand somewhere.
+    Your own files stay. It lists what goes and asks you to type the workspace's name. This cannot be undone.
     """
     with ui.open_memory(options) as memory:
         workspace, config = memory.workspace, memory.config
@@ -166,7 +163,6 @@ def destroy(options: ui.Options, *, yes: bool, tiers: bool, purge: bool) -> Iter
         "rulesRemoved": plan.agents is not None,
         "jobsRemoved": [step.as_json() for step in jobs.shown],
         "keptTiers": str(plan.kept_tiers) if plan.kept_tiers else None,
-        "left": None,
         "dryRun": options.dry_run,
     }
     if options.dry_run:
@@ -178,24 +174,18 @@ def destroy(options: ui.Options, *, yes: bool, tiers: bool, purge: bool) -> Iter
         question = say(f'Type "{name}" to remove it for good', f"输入“{name}”以永久删除")
         if click.prompt(question, default="", show_default=False, err=True).strip() != name:
             raise BadInput("That is not its name; nothing was removed.", "名称不符；未删除任何内容。")
-    words = destroying.sample_words(workspace, config) if purge else ()
     stop_daemon(memory)  # it would make an index again of what is still there
     # Before the memory: what was written where stands in it, and a scheduler that does not answer must be asked again.
     if jobs.changes or jobs.errors:
         schedulers.apply_plan(jobs)
     destroying.apply_destroy(plan)
     forget_tokens(workspace.root)
-    left = destroying.find_remaining(plan, words)
     by = ", ".join(name for name, planned in jobs.changes.items() if planned.steps)
-    searched = f"{len(words)} lines of it were looked for in every file that remains: none is left."
     heading = ui.every(
         (by, f"What was installed to run its jobs was taken back: {by}.", f"已撤回运行其任务的内容：{by}。"),
         (True, "The memory is gone.", "记忆已删除。"),
-        (left, "Words of it still stand in:", "其中的文字仍存在于："),
-        (purge and not left, searched, f"已在剩余的所有文件中查找其中 {len(words)} 行：没有任何残留。"),
     )
-    facts["left"] = [fields(line, "path line reason") for line in left] if purge else None
-    yield Report(facts, heading=heading, lines=left_rows(left), code=NOT_ALL if left else 0)
+    yield Report(facts, heading=heading)
 
 
 def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
