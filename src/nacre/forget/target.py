@@ -19,7 +19,7 @@ from nacre.index.freshness import MemoryIndex
 from nacre.model.context import Context
 from nacre.model.hit import Hit
 from nacre.model.workspace import DAY_NAME, Workspace
-from nacre.search.read import parse_place
+from nacre.search.read import no_such_id, parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import query_tokens, tokens
@@ -314,10 +314,7 @@ def _by_id(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[Targe
         return _distinct(named if all(line.normal == named[0].normal for line in named) else named[:1])
     if entry:
         return (Target(entry.id, entry.text or ""),)
-    raise NotFound(
-        f'Nothing in memory has the id {text}. Ids change when lines do: "nacre search" shows the ones of today.',
-        f"记忆中没有 id 为 {text} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
-    )
+    raise no_such_id(text)
 
 
 def _by_place(context: ForgetContext, place: str, words: str | None, lines: MemoryLines) -> tuple[Target, ...]:

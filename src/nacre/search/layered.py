@@ -347,7 +347,7 @@ def _passages(
             first = max(1, filled[0] - AROUND)
             around = enumerate(lines[first - 1 : filled[-1] + AROUND], first)
             whole = redact_lines([(at, clean(line[:_LONGEST_LINE])) for at, line in around])
-            inside = (line for at, line in whole if filled[0] <= at <= filled[-1])
+            inside = (line[: _LONGEST_LINE - 1000] for at, line in whole if filled[0] <= at <= filled[-1])
             shown = (line if len(line) <= longest else snippet(line, words, longest) for line in inside)
             passages.append(Passage(filled[0], filled[-1], "\n".join(shown)))
     return tuple(passages)

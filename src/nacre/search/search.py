@@ -169,7 +169,7 @@ def _by_meaning(
         row = chunks.db.execute("select id, dims from models where hash = ?", (model.hash,)).fetchone()
         if row is None:
             continue
-        vector = scanner.question(embedder, model, question.text)
+        vector = embedder.embed(model, [question.text], query=True)[0]
         must_fit(model, len(vector), row[1])
         vectors[row[0]] = vector
         names.append(model.name)
