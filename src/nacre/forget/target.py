@@ -336,9 +336,10 @@ def _by_place(context: ForgetContext, place: str, words: str | None, lines: Memo
         return _distinct(same)
     now = f"“{excerpt(inside[0].whole, QUOTED)}”" if inside else say("nothing", "空")
     elsewhere = next((line.place for line in lines.about([words]) if normal in (line.normal, line.own)), None)
+    chinese = f"该文字位于 {elsewhere}。" if elsewhere else "记忆中没有任何一行是该文字。"
     raise ChangedOutside(
         f"{place} does not say these words but {now}, so nothing was changed. They stand in {elsewhere or 'no line of memory'}.",
-        f"{place} 处并非所引文字，而是{now}，因此未作任何改动。该文字所在：{elsewhere or '无'}。",
+        f"{place} 处并非所引文字，而是{now}，因此未作任何改动。{chinese}",
     )
 
 
