@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -21,7 +21,7 @@ from nacre.layers import organise
 from nacre.layers.layer import DELETE, FORGET, MOVE, LayerRules, Placement, decide_layer
 from nacre.layers.organise import OrganisePlan, Transition
 from nacre.memory import Memory
-from nacre.model.report import Problem
+from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 from nacre.tidy import budget, collect, compare, run
 from nacre.tidy.collect import Day, TidyContext
@@ -161,18 +161,16 @@ def quoted(words: str) -> str:
 
 def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
     """Files and lines that are left alone, every MEMORY.md that breaks its limits, and what waits for the user's word."""
-    for problem in snapshot.problems:
-        remedy = problem.remedy or say("mend it or move it away", "请修复或移走")
-        yield Problem(UNREADABLE, problem.message, problem.path, problem.line, remedy)
+    for trouble in snapshot.problems:
+        remedy = trouble.remedy or say("mend it or move it away", "请修复或移走")
+        yield replace(trouble, kind=UNREADABLE, remedy=remedy, severity="warning", id="")
     most = snapshot.config.memory
     for file in snapshot.files:
         if file.over:
             lines, size = file.size.lines, file.size.bytes
-            message = say(
-                f"{file.shown} has {lines} of {most.max_lines} lines and {size} of {most.max_bytes} bytes, and takes nothing new.",
-                f"{file.shown} 有 {lines}/{most.max_lines} 行、{size}/{most.max_bytes} 字节，不再接受新内容。",
-            )
-            yield Problem(OVER, message, file.shown, remedy="nacre review --adopt")
+            english = f"{file.shown} has {lines} of {most.max_lines} lines and {size} of {most.max_bytes} bytes, and takes nothing new."
+            chinese = f"{file.shown} 有 {lines}/{most.max_lines} 行、{size}/{most.max_bytes} 字节，不再接受新内容。"
+            yield problem(OVER, english, chinese, file.shown, remedy="nacre review --adopt")
     shown = snapshot.workspace.relative(snapshot.workspace.review)
     for question in snapshot.draft.questions if snapshot.draft else ():
         message = f"[{review.kind_title(question.kind)}] {quoted(question.text)}"
@@ -238,13 +236,10 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
         if comparison.kind == "same":
             yield _duplicate(old, new)
             continue
+        english = f"{old.shown} and {new.shown} cannot both hold; forget the wrong one."
+        message = say(english, f"{old.shown}与{new.shown}不能同时成立；请忘记错误的一条。")
         if comparison.kind == "supersedes" and (old.since != _UNDATED or new.since != _UNDATED):
             message = say(f"{old.shown} seems overtaken by {new.shown}.", f"{old.shown}似乎已被{new.shown}取代。")
-        else:
-            message = say(
-                f"{old.shown} and {new.shown} cannot both hold; forget the wrong one.",
-                f"{old.shown}与{new.shown}不能同时成立；请忘记错误的一条。",
-            )
         entry = old.line
         yield Problem(CONTRADICTION, message, old.file.shown, entry.start, f"nacre forget {entry.id}", id=entry.id)
 
@@ -261,6 +256,13 @@ def _duplicate(old: _Entry, new: _Entry) -> Problem:
     return Problem(DUPLICATE, message, weaker.file.shown, weaker.line.start, remedy, id=weaker.line.id)
 
 
+def _of_entry(kind: str, file: LongTermFile, line: Line, english: str, chinese: str, remedy: str) -> Problem:
+    """What is wrong with one entry, behind its words."""
+    text = quoted(line.words)
+    message = say(f"“{text}”: {english}", f"“{text}”：{chinese}")
+    return Problem(kind, message, file.shown, line.start, remedy, id=line.id)
+
+
 def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries that the next tidying would put to the user because their time is over."""
     if snapshot.draft is None:
@@ -269,12 +271,8 @@ def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
     asked = {question.id for question in snapshot.draft.asks if question.kind == review.FADED}
     for file, line in snapshot.lines:
         if line.id in asked:
-            text = quoted(line.words)
-            message = say(
-                f"“{text}”: its time is over; tidying asks whether it may go.",
-                f"“{text}”：已过时；整理时会询问是否移除。",
-            )
-            yield Problem(FADED, message, file.shown, line.start, "nacre tidy", id=line.id)
+            english = "its time is over; tidying asks whether it may go."
+            yield _of_entry(FADED, file, line, english, "已过时；整理时会询问是否移除。", "nacre tidy")
 
 
 def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
@@ -285,12 +283,9 @@ def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
             continue  # one that was promoted from a checkpoint, which fades, is told of by the ledger
         day = str(state.source.get("day", ""))
         if day and day not in snapshot.logged:
-            text = quoted(line.words)
-            message = say(
-                f"“{text}”: the log of {day} that it came from is gone; pin it if it holds.",
-                f"“{text}”：作为来源的 {day} 日志已不存在；若仍然成立，请固定它。",
-            )
-            yield Problem(ORIGIN, message, file.shown, line.start, f"nacre pin {line.id}", id=line.id)
+            english = f"the log of {day} that it came from is gone; pin it if it holds."
+            chinese = f"作为来源的 {day} 日志已不存在；若仍然成立，请固定它。"
+            yield _of_entry(ORIGIN, file, line, english, chinese, f"nacre pin {line.id}")
 
 
 def stale_task(snapshot: Snapshot) -> Iterator[Problem]:
@@ -306,11 +301,10 @@ def stale_task(snapshot: Snapshot) -> Iterator[Problem]:
     written = marked[1] if marked else state.written
     age = (snapshot.today - written).days if written else 0
     if task and age > LEFT:
-        message = say(
-            f"“{quoted(task)}” has been the current task for {age} days without a change.",
-            f"“{quoted(task)}”作为当前任务已有 {age} 天没有变化。",
-        )
-        yield Problem(STATE, message, shown, remedy="nacre wal task --clear")
+        text = quoted(task)
+        english = f"“{text}” has been the current task for {age} days without a change."
+        chinese = f"“{text}”作为当前任务已有 {age} 天没有变化。"
+        yield problem(STATE, english, chinese, shown, remedy="nacre wal task --clear")
 
 
 def log_problems(snapshot: Snapshot) -> Iterator[Problem]:
@@ -409,11 +403,8 @@ def what_fades(snapshot: Snapshot) -> tuple[Fade, ...]:
         since = (state.valid_from if state else None) or today.isoformat()
         day = budget.expired_on(line.words, since, today + dt.timedelta(days=_LATER))
         if day and today <= day <= today + dt.timedelta(days=WEEK) and not snapshot.is_pinned(line):
-            rule = say(
-                f"its date comes; after {budget.GRACE} more days you are asked whether it may go",
-                f"其日期将到；再过 {budget.GRACE} 天会询问是否移除",
-            )
-            keep = f"nacre pin {line.id}"
+            english = f"its date comes; after {budget.GRACE} more days you are asked whether it may go"
+            rule, keep = say(english, f"其日期将到；再过 {budget.GRACE} 天会询问是否移除"), f"nacre pin {line.id}"
             fades.append(Fade(day.isoformat(), file.shown, quoted(line.words), rule, line.start, keep))
     day = _next_tidy(snapshot)
     overdue = {log.path for log, _ in _logs_due(snapshot, day - dt.timedelta(days=1))}
@@ -444,23 +435,16 @@ def _fading_checkpoints(snapshot: Snapshot) -> Iterator[Fade]:
         yield Fade(day, path, what, rule or placed.reason, keep=f"nacre get {quote(path)}")
 
 
-@dataclass(frozen=True)
-class LooseEnds:
-    """What leads nowhere and does no harm, so it is only counted."""
-
-    recalls: int = 0  # of files that are gone
-    trail: int = 0  # days of the provenance without a log
-    ledger: int = 0  # candidates and former entries whose day is gone, or that superseded an entry nobody knows
-
-
-def count_loose_ends(snapshot: Snapshot, paths: Collection[str]) -> LooseEnds:
+def count_loose_ends(snapshot: Snapshot, paths: Collection[str]) -> dict[str, int]:
+    """What leads nowhere and does no harm: recalls of files that are gone, days of the provenance without a log, candidates and former
+    entries whose day is gone or that superseded an entry nobody knows."""
     recalls = refcount.read_recalls(snapshot.workspace).recalls
     recalled = sum(recall.path not in paths and not recall.path.startswith("sessions/") for recall in recalls)
     trail, days = snapshot.draft.provenance if snapshot.draft else Provenance(), snapshot.logged
-    traced = {captured.day for captured in trail.captured} | {pressed.day for pressed in trail.pressed}
+    traced = {row.day for row in (*trail.captured, *trail.pressed)}
     lost = 0
     for state in snapshot.states.values():
         if not state.in_memory and state.verdict != "forgotten":
             day = str(state.source.get("day", ""))
             lost += bool(day and day not in days) or bool(state.supersedes and state.supersedes not in snapshot.states)
-    return LooseEnds(recalled, len(traced - days), lost)
+    return {"recalls": recalled, "trail": len(traced - days), "ledger": lost}

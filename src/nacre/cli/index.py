@@ -14,10 +14,6 @@ from nacre.model.report import Note, Report, fields
 
 _full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")
 _verbose = click.option("--verbose", is_flag=True, help="Also name the files that could not be read.")
-# What prompts written for qmd give these verbs: taken, and without effect here.
-_pull = click.option("--pull", is_flag=True, hidden=True, expose_value=False)
-_force = click.option("-f", "--force", is_flag=True, hidden=True, expose_value=False)
-_collection = click.option("-c", "--collection", multiple=True, hidden=True, expose_value=False)
 
 
 @ui.command("nacre index --full", dry_run=True, join=True)
@@ -37,8 +33,6 @@ def index(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]
 
 
 @ui.command("nacre update", dry_run=True, join=True)
-@_pull
-@_collection
 @_full
 @_verbose
 def update(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]:
@@ -47,8 +41,6 @@ def update(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report
 
 
 @ui.command("nacre embed", dry_run=True, join=True)
-@_force
-@_collection
 def embed(options: ui.Options) -> Iterator[Report]:
     """Make the vectors that are missing, so that search knows meaning too."""
     return _reports(options, _embed, verbose=False)

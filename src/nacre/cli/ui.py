@@ -87,6 +87,12 @@ class Group(click.Group):
     command_class = Command
 
 
+def flag(*names_and_help: str, **attributes: Any) -> Callable[[Any], Any]:
+    """An option that is given or not; its last word is the help."""
+    *names, about = names_and_help
+    return click.option(*names, is_flag=True, help=about, **attributes)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 

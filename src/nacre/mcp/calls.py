@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nacre import __version__
 from nacre.errors import BadInput, NacreError
 from nacre.mcp import tools
-from nacre.mcp.resources import longterm_size
 from nacre.mcp.tools import Schema, Tool
 from nacre.model.entry import EVERYWHERE
+from nacre.model.report import fields
 
 if TYPE_CHECKING:
-    from nacre.memory import Memory, Working
+    from nacre.memory import Memory
 
 _LONGEST_PATH = 4096
 _TYPES = {
@@ -43,110 +43,81 @@ def call(memory: Memory, name: str, arguments: dict[str, Any], *, here: str | No
     """What the tool gives; a refusal is raised. `here` is the folder that the agent works in, where it is known."""
     tool = tools.tool(name)
     if tool is None:
-        names = ", ".join(tool.name for tool in tools.tools())
-        raise BadInput(
-            f'There is no tool "{name[:40]}"; there are {names}.', f"没有“{name[:40]}”这个工具；可用：{names}。"
-        )
+        names = ", ".join(_CALLS)
+        english = f'There is no tool "{name[:40]}"; there are {names}.'
+        raise BadInput(english, f"没有“{name[:40]}”这个工具；可用：{names}。")
     checked = check_arguments(tool, arguments)
     if here and not (os.path.isabs(here) and "\0" not in here and len(here) <= _LONGEST_PATH):
         here = None
-    if name == "memory_search":
-        return _search(memory, checked, here)
-    if name == "memory_get":
-        return _get(memory, checked)
-    if name == "memory_write":
-        return _write(memory, checked, here)
-    if name == "memory_forget":
-        plan = memory.forget(checked["id"]).plan
-        places = [match.line.place for match in plan.going]
-        return {"forgotten": len(places), "places": places, "alike": [match.line.place for match in plan.alike]}
-    return _state(memory.state, checked) if name == "memory_state" else _status(memory)
+    return _CALLS[name](memory, checked, here)
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, each of its type and within its bounds. What is null was not given."""
     properties: dict[str, Schema] = tool.takes["properties"]
-    for name in arguments:
-        if name not in properties:
-            names = ", ".join(properties) or "-"
-            raise BadInput(
-                f'{tool.name} takes no "{str(name)[:40]}"; it takes {names}.',
-                f"{tool.name} 没有“{str(name)[:40]}”这个参数；可用：{names}。",
-            )
-    checked = {name: value for name, value in arguments.items() if value is not None}
-    for name in tool.takes.get("required", ()):
-        if name not in checked:
-            raise BadInput(f'{tool.name} needs "{name}".', f"{tool.name} 需要参数“{name}”。")
+    checked = {name: value for name, value in arguments.items() if value is not None or name not in properties}
+    _check_names(tool.name, checked, tool.takes.get("required", ()), properties)
     for name, value in checked.items():
         if properties[name]["type"] == "integer" and isinstance(value, float) and value.is_integer():
             checked[name] = int(value)  # JSON has one kind of number, and some clients write 3.0
-        _check_value(tool.name, name, checked[name], properties[name])
+        _check_value(f'"{name}" of {tool.name}', f"{tool.name} 的“{name}”", checked[name], properties[name])
     return checked
 
 
-def _check_value(tool: str, name: str, value: Any, schema: Schema) -> None:
-    expected, english, chinese = _TYPES[schema["type"]]
+def _check_names(what: str, given: Collection[str], needed: Collection[str], allowed: Collection[str]) -> None:
+    for name in given:
+        if name not in allowed:
+            names, shown = ", ".join(allowed) or "-", str(name)[:40]
+            raise BadInput(
+                f'{what} takes no "{shown}"; it takes {names}.', f"{what} 没有“{shown}”这个参数；可用：{names}。"
+            )
+    for name in needed:
+        if name not in given:
+            raise BadInput(f'{what} needs "{name}".', f"{what} 需要参数“{name}”。")
+
+
+def _check_value(which: str, chinese: str, value: Any, schema: Schema) -> None:
+    expected, kind, kind_chinese = _TYPES[schema["type"]]
+    least, most = schema.get("minimum"), schema.get("maximum")
     fits = isinstance(value, expected) and isinstance(value, bool) == (expected is bool)
     if not fits or (isinstance(value, float) and not math.isfinite(value)):
-        raise BadInput(f'"{name}" of {tool} must be {english}.', f"{tool} 的“{name}”必须是{chinese}。")
-    if "enum" in schema:
-        if value not in schema["enum"]:
-            raise BadInput(
-                f'"{name}" of {tool} is one of {", ".join(schema["enum"])}, not "{value[:40]}".',
-                f"{tool} 的“{name}”可为 {'、'.join(schema['enum'])}，不能是“{value[:40]}”。",
-            )
-    elif "maxLength" in schema:
+        raise BadInput(f"{which} must be {kind}.", f"{chinese}必须是{kind_chinese}。")
+    if value not in schema.get("enum", [value]):
+        names, shown = schema["enum"], value[:40]
+        english = f'{which} is one of {", ".join(names)}, not "{shown}".'
+        raise BadInput(english, f"{chinese}可为 {'、'.join(names)}，不能是“{shown}”。")
+    if least is not None and not least <= value <= most:
+        english = f"{which} lies between {least} and {most}; {value} does not."
+        raise BadInput(english, f"{chinese}须在 {least} 到 {most} 之间，{value} 不在其中。")
+    if longest := schema.get("maxLength"):
         if value.encode("utf-8", "replace").decode() != value:
-            raise BadInput(
-                f'"{name}" of {tool} is not valid Unicode text.', f"{tool} 的“{name}”不是有效的 Unicode 文本。"
-            )
+            raise BadInput(f"{which} is not valid Unicode text.", f"{chinese}不是有效的 Unicode 文本。")
         if not value.strip():
-            raise BadInput(f'"{name}" of {tool} is empty.', f"{tool} 的“{name}”为空。")
-        if len(value) > schema["maxLength"]:
-            raise BadInput(
-                f'"{name}" of {tool} has {len(value)} characters; at most {schema["maxLength"]} are taken.',
-                f"{tool} 的“{name}”有 {len(value)} 个字符；最多 {schema['maxLength']} 个。",
-            )
-    elif "minimum" in schema and not schema["minimum"] <= value <= schema["maximum"]:
-        raise BadInput(
-            f'"{name}" of {tool} lies between {schema["minimum"]} and {schema["maximum"]}; {value} does not.',
-            f"{tool} 的“{name}”须在 {schema['minimum']} 到 {schema['maximum']} 之间，{value} 不在其中。",
-        )
+            raise BadInput(f"{which} is empty.", f"{chinese}为空。")
+        if len(value) > longest:
+            english = f"{which} has {len(value)} characters; at most {longest} are taken."
+            raise BadInput(english, f"{chinese}有 {len(value)} 个字符；最多 {longest} 个。")
 
 
 def _search(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[str, Any]:
-    layer = arguments.get("layer")
     filters = memory.filters(
         since=arguments.get("since"),
         until=arguments.get("until"),
-        layers=[layer] if layer else None,
+        layers=[arguments["layer"]] if "layer" in arguments else None,
         project=memory.project_here(here) if here else None,
     )
-    report = memory.ask(
-        arguments["query"],
-        arguments.get("maxResults", min(memory.config.search.max_results, tools.MOST_RESULTS)),
-        min_score=arguments.get("minScore"),
-        filters=filters,
-        corpus=arguments.get("corpus", "memory"),
-    )
-    return report.as_plain()
+    limit = arguments.get("maxResults", min(memory.config.search.max_results, tools.MOST_RESULTS))
+    least, corpus = arguments.get("minScore"), arguments.get("corpus", "memory")
+    return memory.ask(arguments["query"], limit, min_score=least, filters=filters, corpus=corpus).as_plain()
 
 
-def _get(memory: Memory, arguments: dict[str, Any]) -> dict[str, Any]:
+def _get(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
     excerpt = memory.get(arguments["path"], arguments.get("from"), arguments.get("lines", tools.USUAL_LINES))
-    result: dict[str, Any] = {
-        "path": excerpt.path,
-        "text": excerpt.text,
-        "from": excerpt.start_line,
-        "lines": excerpt.end_line - excerpt.start_line + 1,
-        "truncated": excerpt.more,
-        "citation": f"{excerpt.path}#L{excerpt.start_line}-L{excerpt.end_line}",
-    }
-    if excerpt.more:
-        result["nextFrom"] = excerpt.end_line + 1
-    if notes := [problem.message for problem in memory.problems if problem.kind == "not counted"]:
-        result["notes"] = notes
-    return result
+    first, last = excerpt.start_line, excerpt.end_line
+    result = {"path": excerpt.path, "text": excerpt.text, "from": first, "lines": last - first + 1}
+    result |= {"truncated": excerpt.more, "citation": f"{excerpt.path}#L{first}-L{last}"}
+    notes = [problem.message for problem in memory.problems if problem.kind == "not counted"]
+    return result | ({"nextFrom": last + 1} if excerpt.more else {}) | ({"notes": notes} if notes else {})
 
 
 def _write(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[str, Any]:
@@ -158,87 +129,65 @@ def _write(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[
         here=here,
         by_agent=True,
     )
-    return {
-        "path": entry.path,
-        "line": entry.line,
-        "type": entry.type,
-        "text": entry.text,
-        "already": entry.already,
-        "citation": f"{entry.path}#L{entry.line}-L{entry.line}",
-    }
+    return fields(entry, "path line type text already", citation=f"{entry.path}#L{entry.line}-L{entry.line}")
 
 
-def _state(state: Working, arguments: dict[str, Any]) -> dict[str, Any]:
-    action, text, clear = arguments["action"], arguments.get("text", ""), arguments.get("clear", False)
-    needed, allowed = ((), ("clear",)) if action == "task" and clear else _ACTIONS[action]
-    for name in needed:
-        if name not in arguments:
-            raise BadInput(f'memory_state {action} needs "{name}".', f"memory_state {action} 需要参数“{name}”。")
-    for name in arguments:
-        if name not in ("action", *needed, *allowed):
-            names = ", ".join((*needed, *allowed)) or "-"
-            raise BadInput(
-                f'memory_state {action} takes no "{name}"; it takes {names}.',
-                f"memory_state {action} 没有“{name}”这个参数；可用：{names}。",
-            )
+def _forget(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
+    plan = memory.forget(arguments["id"]).plan
+    places, alike = ([removal.line.place for removal in removals] for removals in (plan.going, plan.alike))
+    return {"forgotten": len(places), "places": places, "alike": alike}
+
+
+def _state(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
+    state, action, clear = memory.state, arguments["action"], arguments.get("clear", False)
+    needed, optional = ((), ("clear",)) if action == "task" and clear else _ACTIONS[action]
+    given = [name for name in arguments if name != "action"]
+    _check_names(f"memory_state {action}", given, needed, (*needed, *optional))
     if action == "get":
         return {"action": action, "changed": False, "state": state.get()}
     if action in ("snapshot", "restore"):
-        change = state.snapshot if action == "snapshot" else state.restore
-        planned = change(arguments.get("name"))
-        path = state.workspace.relative(planned.snapshot.path)
-        result = {"action": action, "changed": bool(planned.plan), "path": path}
+        made = (state.snapshot if action == "snapshot" else state.restore)(arguments.get("name"))
+        result = {"action": action, "changed": bool(made.plan), "path": state.workspace.relative(made.snapshot.path)}
         return result | ({"state": state.get()} if action == "restore" else {})
-    if action == "task":
-        edit = state.drop() if clear else state.task(text)
-    elif action == "blocker":
-        edit = state.clear(text) if clear else state.blocker(text)
-    elif action == "context":
-        edit = state.context(arguments["key"], arguments["value"])
-    elif action == "done":
-        edit = state.done(arguments.get("text"))
-    else:
-        edit = state.decide(text) if action == "decide" else state.pending(text)
-    return {
-        "action": action,
-        "changed": edit.changed,
-        "section": edit.section,
-        "text": edit.line,
-        "path": state.workspace.relative(edit.path),
-        "log": list(edit.log),
-    }
+    change = {"task": "drop", "blocker": "clear"}[action] if clear else action
+    change = "finish" if action == "done" and "text" not in arguments else change
+    edit = state.change(change, *(arguments[name] for name in ("key", "value", "text") if name in arguments))
+    path = state.workspace.relative(edit.path)
+    return {"action": action, **fields(edit, "changed section", text=edit.line, path=path, log=list(edit.log))}
 
 
-def _status(memory: Memory) -> dict[str, Any]:
+def _status(memory: Memory, _arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
     """How memory stands for its owner, cheap to come by; for a group only how it may be asked."""
     group = memory.scope.group is not None
     names = [tool.name for tool in tools.tools(group=group)]
     status: dict[str, Any] = {"version": __version__, "scope": memory.scope.name, "tools": names}
     if group:
         return status
-    from nacre.vault.problems import file_problems
-
-    workspace, limits = memory.workspace, memory.config.memory
     try:
         embedder, reason = memory.embedder()
         models = [model.name for model in embedder.models()] if embedder else []
         search = {"provider": embedder.provider if embedder else None, "models": models, "reason": reason}
     except NacreError as error:
         search = {"provider": None, "models": [], "reason": str(error)}
-    size, synced = longterm_size(memory), memory.synced()
-    problems = (*memory.problems, *file_problems(workspace, memory.config))
+    size, limits, synced = memory.longterm_size(), memory.config.memory, memory.synced()
+    longterm = {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
     return status | {
         "search": search,
-        "workspace": str(workspace.root),
-        "longterm": {
-            "lines": size.lines,
-            "maxLines": limits.max_lines,
-            "bytes": size.bytes,
-            "maxBytes": limits.max_bytes,
-        },
+        "workspace": str(memory.workspace.root),
+        "longterm": longterm,
         "files": dict(Counter(file.layer for file in memory.files())),
         "waiting": dict(zip(("files", "passages"), memory.waiting(), strict=True)),
         "synced": synced.isoformat(timespec="minutes") if synced else None,
         "review": len(memory.questions()),
-        "problems": [problem.message for problem in problems],
+        "problems": [problem.message for problem in memory.all_problems()],
     }
+
+
+_CALLS: dict[str, Callable[[Memory, dict[str, Any], str | None], dict[str, Any]]] = {
+    "memory_search": _search,
+    "memory_get": _get,
+    "memory_write": _write,
+    "memory_forget": _forget,
+    "memory_state": _state,
+    "memory_status": _status,
+}

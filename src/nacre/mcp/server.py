@@ -98,11 +98,11 @@ class Server:
         if method == "tools/list":
             return {"tools": [tool.as_plain() for tool in tools(group=self.group)]}
         if method == "resources/list":
-            return {"resources": [row._asdict() for row in resources.resources(group=self.group)]}
+            return {"resources": resources.resources(group=self.group)}
         if method == "resources/templates/list":
             return {"resourceTemplates": []}
         if method == "prompts/list":
-            return {"prompts": [row._asdict() for row in resources.prompts(group=self.group)]}
+            return {"prompts": resources.prompts(group=self.group)}
         if method == "tools/call":
             arguments = params.get("arguments") or {}
             if not isinstance(arguments, dict):
