@@ -101,7 +101,7 @@ def nobody(memory: Memory) -> str:
 
 @ui.command("nacre jobs run memory-sync", group=jobs, dry_run=True)
 @click.argument("name", required=False)
-@click.option("--due", "only_due", is_flag=True, help="Only what is due, missed runs too, each once.")
+@ui.flag("--due", "only_due", "Only what is due, missed runs too, each once.")
 def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Report]:
     """Run the job NAME now; with --due whatever is due, or NAME unless its last time was run for already.
 
@@ -196,7 +196,7 @@ def _run_json(report: JobReport) -> dict[str, Any]:
     show_default=True,
     help="What is to run the jobs.",
 )
-@click.option("--heartbeat", is_flag=True, help="Also write instructions into the agent's HEARTBEAT.md.")
+@ui.flag("--heartbeat", "Also write instructions into the agent's HEARTBEAT.md.")
 def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Report]:
     """Let this machine run the jobs: by timers of systemd, launchd, the crontab, or OpenClaw's cron, whichever it has.
 

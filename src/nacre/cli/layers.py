@@ -41,7 +41,7 @@ def checkpoint(options: ui.Options, session: str | None, title: str | None) -> R
 
 
 @ui.command("nacre organise --dry-run", dry_run=True)
-@click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason.")
+@ui.flag("--verbose", "-v", "Show every step with its reason.")
 def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Bring every checkpoint into the layer where it belongs, and count the recalls.
 
@@ -97,7 +97,7 @@ def _word(action: str) -> str:
 
 
 @ui.command("nacre promote --apply", dry_run=True)
-@click.option("--apply", "carry_out", is_flag=True, help="Carry out what the report proposes.")
+@ui.flag("--apply", "carry_out", "Carry out what the report proposes.")
 def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
     """Write promote_report.md: which checkpoints were recalled so often that what they teach should last.
 
@@ -180,9 +180,7 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
 
 @ui.command("nacre refresh", dry_run=True)
 @click.argument("session", required=False)
-@click.option(
-    "--apply", "carry_out", is_flag=True, help="Promote what is nominated, too; else only the report is written."
-)
+@ui.flag("--apply", "carry_out", "Promote what is nominated, too; else only the report is written.")
 @click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Most tokens of the context that is printed.")
 def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget: int | None) -> Report:
     """Checkpoint the session, organise the layers, promote, and print a fresh context.

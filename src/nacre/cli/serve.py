@@ -20,12 +20,10 @@ _NO_DAEMON = ("No daemon runs for this workspace.", "此工作区没有守护进
 
 
 @ui.command("nacre serve --background")
-@click.option("--background", is_flag=True, help="Start it, wait until it answers, and come back.")
-@click.option(
-    "--ensure", is_flag=True, help="Start it if none runs, wait until it answers, and say where: for plugins."
-)
-@click.option("--stop", is_flag=True, help="Stop the one that runs; what it is at is finished first.")
-@click.option("--status", is_flag=True, help="Show the one that runs.")
+@ui.flag("--background", "Start it, wait until it answers, and come back.")
+@ui.flag("--ensure", "Start it if none runs, wait until it answers, and say where: for plugins.")
+@ui.flag("--stop", "Stop the one that runs; what it is at is finished first.")
+@ui.flag("--status", "Show the one that runs.")
 @click.option(
     "--http",
     type=click.IntRange(0, 65_535),
@@ -35,9 +33,9 @@ _NO_DAEMON = ("No daemon runs for this workspace.", "此工作区没有守护进
     help=f"Serve MCP over HTTP too, on this port ({_USUAL_PORT}; 0: any) instead of the setting serve.port.",
 )
 @click.option("--http-scope", metavar="SCOPE", default="main", help="Who listens over HTTP: main, or group:NAME.")
-@click.option("--token", is_flag=True, help="Print the word that a client over HTTP has to bring, and its address.")
-@click.option("--no-jobs", is_flag=True, help="Answer and watch only; let another scheduler run the jobs.")
-@click.option("--on-demand", is_flag=True, help="End when nobody has asked for as long as serve.idle says.")
+@ui.flag("--token", "Print the word that a client over HTTP has to bring, and its address.")
+@ui.flag("--no-jobs", "Answer and watch only; let another scheduler run the jobs.")
+@ui.flag("--on-demand", "End when nobody has asked for as long as serve.idle says.")
 def serve(
     options: ui.Options,
     *,

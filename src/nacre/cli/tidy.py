@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @ui.command("nacre tidy --dry-run", dry_run=True)
-@click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason, refusals too.")
+@ui.flag("--verbose", "-v", "Show every step with its reason, refusals too.")
 def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Press old days into weeks, distil what lasts into MEMORY.md, and archive.
 
@@ -37,8 +37,8 @@ def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 
 
 @ui.command("nacre decay --dry-run", dry_run=True)
-@click.option("--promote-only", is_flag=True, help="Only put what lasts to long-term memory; archive nothing.")
-@click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason.")
+@ui.flag("--promote-only", "Only put what lasts to long-term memory; archive nothing.")
+@ui.flag("--verbose", "-v", "Show every step with its reason.")
 def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator[Report]:
     """Promote what lasts in the oldest daily logs, then archive these: the profile with tidy.retention = "decay".
 
@@ -136,8 +136,8 @@ def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
 @click.option("--refuse", metavar="ID", multiple=True, help="Leave it out (or keep a faded line); may be repeated.")
 @click.option("--pin", metavar="ID", multiple=True, help="Take it in and never let it go; may be repeated.")
 @click.option("--edit", nargs=2, metavar="ID TEXT", multiple=True, help="Take it in, in these words; may be repeated.")
-@click.option("--adopt", is_flag=True, help="Bring a MEMORY.md that is over its limits under them.")
-@click.option("--yes", is_flag=True, help="Do not ask before --adopt.")
+@ui.flag("--adopt", "Bring a MEMORY.md that is over its limits under them.")
+@ui.flag("--yes", "Do not ask before --adopt.")
 def review(
     options: ui.Options,
     accept: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""nacre up: from nothing to a memory that answers and looks after itself, in one command."""
+"""nacre up: from nothing to a memory that answers and looks after itself, in one command; or what it makes of two example weeks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from unicodedata import east_asian_width
@@ -18,15 +19,15 @@ from nacre.checks.doctor import try_round_trip
 from nacre.checks.status import daemon_status
 from nacre.cli import ui
 from nacre.cli.capture import ask_consent, show_survey
-from nacre.cli.config import install_with_bar
-from nacre.cli.demo import show_demo
 from nacre.cli.jobs import has_scheduler, runners
 from nacre.cli.main import run
+from nacre.cli.workspace import install_with_bar
 from nacre.clock import duration_in_words
 from nacre.config.settings import user_config_file
 from nacre.daemon.process import stop_on_demand
+from nacre.demo.weeks import NOW, QUESTIONS, live_through, prepare, tell_story
 from nacre.errors import ModelUnusable
-from nacre.i18n import say
+from nacre.i18n import language, say, use_language
 from nacre.jobs.installer import installed_kinds, this_machine
 from nacre.memory import Memory, change_setting, default_place, embedding_models, opened_at
 from nacre.text.keywords import key_words
@@ -37,22 +38,20 @@ DAEMON, PROOF = ("Daemon", "守护进程"), ("Proof", "验证")
 
 
 @ui.command("nacre up --demo", dry_run=True, as_json=False)
-@click.option("--no-models", is_flag=True, help="Do not fetch the embedding models; search by words only.")
-@click.option("--no-capture", is_flag=True, help="Do not read what was said to the agents on this machine.")
+@ui.flag("--no-models", "Do not fetch the embedding models; search by words only.")
+@ui.flag("--no-capture", "Do not read what was said to the agents on this machine.")
 @click.option(
     "--exclude", metavar="PATTERN", multiple=True, help="Leave out a project, folder or chat; may be repeated."
 )
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing; the answer to every question is yes.")
+@ui.flag("--yes", "-y", "Ask nothing; the answer to every question is yes.")
 @click.option(
     "--jobs/--no-jobs", default=None, help="Let capture and tidying run by themselves, or not; else it is asked."
 )
 @click.option("--serve/--no-serve", default=None, help="Keep a process with warm models, or not; else it is asked.")
 @click.option("--connect/--no-connect", default=None, help="Connect the agents found here, or not; else it is asked.")
-@click.option(
-    "--demo", is_flag=True, help="Show what Nacre does with two weeks of invented sessions; touch nothing of yours."
-)
+@ui.flag("--demo", "Show what Nacre does with two weeks of invented sessions; touch nothing of yours.")
 @click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the demo; else that of the system.")
-@click.option("--keep", is_flag=True, help="Keep the demo's folder to look around in.")
+@ui.flag("--keep", "Keep the demo's folder to look around in.")
 def up(
     options: ui.Options,
     exclude: tuple[str, ...],
@@ -307,3 +306,38 @@ def _show_hints(memory: Memory, *, agents: bool) -> None:
     click.echo("\n".join(f"  {nacre} {command}" for command in commands))
     english = f"\nYour memory is plain Markdown in {root}; edit it with anything, the next search sees it."
     click.echo(say(english, f"\n您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。"))
+
+
+_LONGEST = 118  # characters of a line that is shown
+
+
+def show_demo(program: str, spoken: str | None, *, keep: bool) -> None:
+    """Live through the two weeks in a folder of their own, tell about it, and remove the folder unless it is to be kept."""
+    use_language(spoken or language())
+    folder = Path(tempfile.mkdtemp(prefix="nacre-demo-"))
+    try:
+        stage = prepare(folder, language())
+        ui.note(
+            f"{stage.sessions} invented sessions with Claude Code and OpenClaw, two weeks, in {ui.shown_path(folder)}. Nothing of yours is read.",
+            f"{stage.sessions} 段虚构的对话（Claude Code 与 OpenClaw，为期两周），位于 {ui.shown_path(folder)}。不会读取您的任何内容。",
+        )
+        with ui.progress_bar("Two weeks", "两周") as bar, live_through(stage, bar) as memory:
+            story = tell_story(stage, memory)
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    for title, lines in story:
+        click.echo(click.style(title, bold=True))
+        for line in map(str.strip, lines):
+            click.echo("  " + (line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"))
+    place, question = f"--workspace {stage.workspace.root} --now {NOW}", QUESTIONS[language()][0]
+    commands = [f'search "{question}"', "why MEMORY.md:8", "tidy --dry-run --verbose"]
+    if keep:
+        click.echo("\n" + say("Kept; delete it whenever you like. Look around:", "已保留，可随时删除。可以试试："))
+        click.echo("\n".join(f"  {program} {command} {place}" for command in commands))
+        return
+    kept = say(
+        f'\nAll of that was worked out just now; nothing was kept. "{program} up --demo --keep" keeps the folder to look around in,\n"{program} up" does the same with what you said to your own agents.',
+        f"\n以上全部为刚才实际运行的结果，未保留任何文件。“{program} up --demo --keep”会保留文件夹供您查看，\n“{program} up”则处理您与自己的代理的对话。",
+    )
+    click.echo(kept)

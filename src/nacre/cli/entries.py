@@ -1,18 +1,115 @@
-"""nacre forget, pin, why: take a fact out of memory, keep it whatever happens, or show where it comes from."""
+"""nacre remember, extract, classify, forget, pin, why, history, diff, undo: what is written, taken out, explained and taken back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nacre.cli import ui
+from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.i18n import say
+from nacre.memory import Memory
+from nacre.model.entry import EVERYWHERE, TYPES
 from nacre.model.report import Note, Report, fields
 
 if TYPE_CHECKING:
     from nacre.memory import ForgetReport, Remaining, Removal, Target, Why
+
+
+@ui.command('nacre remember "Use pnpm, never npm" --type PREF', dry_run=True)
+@click.argument("text", nargs=-1, required=True)
+@click.option("--type", "kind", metavar="|".join(TYPES), help="What kind of memory it is.")
+@click.option(
+    "--project",
+    is_flag=False,
+    flag_value="",
+    metavar="[NAME]",
+    help="The project that it is about; without a name, and by default, that of the current folder.",
+)
+@ui.flag("--global", "everywhere", "It holds in every project.")
+def remember(
+    options: ui.Options, text: tuple[str, ...], kind: str | None, project: str | None, *, everywhere: bool
+) -> Report:
+    """Write one thing down in today's log, at once. Text from a pipe: "nacre remember -".
+
+    It is given to agents in the project of the current folder; with --global, to all.
+
+    A secret is refused (exit code 13) and never repeated in the message.
+    """
+    if everywhere and project is not None:
+        raise click.UsageError(
+            say("--project and --global exclude each other.", "--project 与 --global 不能同时使用。")
+        )
+    words = ui.words_of(text)
+    project = EVERYWHERE if everywhere else project or None
+    entry = ui.open_memory(options).remember(words, kind, project=project, dry_run=options.dry_run)
+    where = f"{entry.path}:{entry.line}" if entry.line else entry.path
+    where += ui.first((entry.project, f", for the project {entry.project}", f"，属于项目 {entry.project}"))
+    outcome = ui.done(f"written to {where}", f"写入 {where}", dry_run=options.dry_run)
+    if entry.already:
+        outcome = say(f"Already there: {where}", f"已经记过：{where}")
+    facts = fields(entry, "path line type text already", project=entry.project or None, dryRun=options.dry_run)
+    line = f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}"
+    return Report(facts, heading=[outcome], lines=[line])
+
+
+@ui.command('nacre extract "we moved to pnpm, never use npm here again"', dry_run=True)
+@click.argument("text", nargs=-1, required=True)
+@ui.flag("--auto", "Write what was found into today's log.")
+def extract(options: ui.Options, text: tuple[str, ...], *, auto: bool) -> Report:
+    """Say what of a text is worth remembering, each line with its type; "-" takes the text from a pipe.
+
+    With --auto the lines go into today's log, those that stand there already not again. No model server is asked and nothing
+    leaves this machine.
+    """
+    words, write = ui.words_of(text), auto and not options.dry_run
+    bullets = ui.open_memory(options).extract(words, write=write)
+    notes = ui.every((not bullets, "Nothing in it is worth a line.", "其中没有值得记录的内容。"))
+    facts = {"lines": [fields(bullet, "text type") for bullet in bullets], "written": write and bool(bullets)}
+    lines = [f"- {bullet.line}" for bullet in bullets]
+    return Report(facts, lines=lines, notes=notes)
+
+
+@ui.command('nacre classify "Reports are written in Typst"', dry_run=True)
+@click.argument("text", nargs=-1)
+@ui.flag("--summary", "Only count the lines of the daily logs by type.")
+@ui.flag("--apply", "do_apply", "Put the type before the lines of notes that have none.")
+def classify(options: ui.Options, text: tuple[str, ...], *, summary: bool, do_apply: bool) -> Report:
+    """Say what kind of memory a text is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP.
+
+    Without TEXT: the bullets of the daily logs that carry no type yet, each with the one it would get. Nothing is changed unless
+    --apply is given; undo takes it back.
+    """
+    if text and (summary or do_apply):
+        raise BadInput(
+            "--summary and --apply are for the daily logs; leave the text out.",
+            "--summary 和 --apply 用于每日日志；请不要同时给出文本。",
+        )
+    memory = ui.open_memory(options)
+    if text:
+        words = " ".join(text)
+        if not words.strip():
+            raise BadInput("There is nothing to classify: the text is empty.", "没有可分类的内容：文本为空。")
+        kind, category = memory.classify(words), memory.category(words)
+        return Report({"text": words, "type": kind, "category": category}, lines=[f"{kind}\t{category}"])
+    apply = do_apply and not options.dry_run
+    lines = memory.untyped(apply=apply)
+    notes = ui.every(
+        (not lines, "Every line of a note has its type.", "每一行笔记都有类型。"),
+        (lines and apply, f"Lines that were given their type: {len(lines)}.", f"已为 {len(lines)} 行标注类型。"),
+    )
+    if summary:
+        counts = dict(memory.count_types().most_common())
+        counted = [(kind, str(count)) for kind, count in counts.items()]
+        return Report(
+            {"counts": counts}, lines=counted, columns=(say("Type", "类型"), say("Lines", "行数")), notes=notes
+        )
+    facts = {"lines": [fields(line, "path line type text") for line in lines], "applied": apply}
+    rows = [(f"{line.path}:{line.line}", line.type or "", line.text) for line in lines]
+    return Report(facts, lines=rows, notes=notes)
 
 
 NOT_ALL = 3  # exit code: something is left
@@ -20,11 +117,9 @@ NOT_ALL = 3  # exit code: something is left
 
 @ui.command("nacre forget 190d40841b --dry-run", dry_run=True)
 @click.argument("what", metavar="ID|WORDS|FILE:LINE [WORDS]", nargs=-1, required=True)
-@click.option("--all", "every", is_flag=True, help="Everything found that holds all of these words.")
-@click.option("--similar", is_flag=True, help="Also lines that look like it, which are otherwise only listed.")
-@click.option(
-    "--purge", is_flag=True, help="Also out of history and backups, then search all that Nacre writes for it. No undo."
-)
+@ui.flag("--all", "every", "Everything found that holds all of these words.")
+@ui.flag("--similar", "Also lines that look like it, which are otherwise only listed.")
+@ui.flag("--purge", "Also out of history and backups, then search all that Nacre writes for it. No undo.")
 def forget(options: ui.Options, what: tuple[str, ...], *, every: bool, similar: bool, purge: bool) -> Report:
     """Take a fact out of memory: every line that says it, in MEMORY.md, logs, digests, notes and checkpoints.
 
@@ -161,7 +256,7 @@ def _removal_json(removal: Removal) -> dict[str, Any]:
 
 @ui.command("nacre pin MEMORY.md:9", dry_run=True)
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
-@click.option("--off", is_flag=True, help="Take the pin out.")
+@ui.flag("--off", "Take the pin out.")
 def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     """Pin an entry of a MEMORY.md: it is never demoted or merged away. The file itself is not changed."""
     made = ui.open_memory(options).pin(" ".join(what), off=off, dry_run=options.dry_run)
@@ -235,3 +330,94 @@ def _why_json(origin: Why) -> dict[str, Any]:
     names = "id text pinned confidence chain ends superseded ledger"
     shown = {"text": ui.legible(origin.words), "chain": links, "ends": origin.ends or None}
     return fields(origin, names, **shown, superseded=superseded, ledger=ledger)
+
+
+@ui.command("nacre history -n 5")
+@click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, newest first.")
+def history(options: ui.Options, limit: int) -> Report:
+    """List what Nacre changed, newest first. "nacre diff N" shows one, "nacre undo N" takes one back."""
+    newest = ui.open_memory(options).history(limit).operations[::-1]
+    states = {
+        "done": say("done", "已完成"),
+        "partly done": say("partly done", "部分完成"),
+        "not carried out": say("not carried out", "未执行"),
+        "undone": say("undone", "已撤销"),
+    }
+    rows = []
+    for operation in newest:
+        files = ", ".join(dict.fromkeys(change.path for change in operation.changes))
+        state = states.get(operation.state, operation.state)
+        rows.append((str(operation.id), operation.at[:19], operation.command, state, files))
+    return Report(
+        [{**entry._asdict(), "changes": [change._asdict() for change in entry.changes]} for entry in newest],
+        lines=rows,
+        columns=("#", say("when", "时间"), say("command", "命令"), say("state", "状态"), say("files", "文件")),
+        notes=ui.every((not newest, "Nothing has been changed yet.", "还没有任何变更。")),
+    )
+
+
+@ui.command("nacre diff 12")
+@click.argument("number", type=int, required=False)
+def diff(options: ui.Options, number: int | None) -> Report:
+    """Show one change of the history, the last when none is named."""
+    memory = ui.open_memory(options)
+    if number is None:
+        operations = memory.history(1).operations
+        if not operations:
+            raise NotFound("Nothing has been changed yet.", "还没有任何变更。")
+        number = operations[-1].id
+    text = memory.diff(number)
+    return Report({"operation": number, "diff": text}, lines=[text.removesuffix("\n")])
+
+
+@ui.command("nacre undo 12 --dry-run", dry_run=True)
+@click.argument("number", type=click.IntRange(1), required=False)
+@click.option("--last", type=click.IntRange(1), metavar="COUNT", help="Undo the last COUNT operations, after a yes.")
+@click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="The same as NUMBER.")
+@ui.flag("--yes", "Do not ask before --last.")
+def undo(options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool) -> Report:
+    """Take one operation back: NUMBER as "nacre history" shows it, or the last that is neither an undo nor undone. An undo is an
+    operation too: its own number takes it back.
+
+    What you changed yourself since then is kept; where both touch the same lines, nothing is done (exit code 12).
+    """
+    if sum(named is not None for named in (number, only, last)) > 1:
+        raise BadInput("Give either a number or --last, not both.", "编号与 --last 只能给出一个。")
+    memory, number = ui.open_memory(options), only if number is None else number
+    if last is not None and last > 1 and not options.dry_run and not yes:
+        _confirm_last(memory, last)
+    made = memory.undo(number, last=last or 1, dry_run=options.dry_run)
+    count, resumed = len(made.undoes), made.resumes
+    complete = f"Operation {resumed}, an undo that had been stopped, is now complete."
+    outcome = ui.first(
+        (resumed is not None, complete, f"之前中断的撤销（操作 {resumed}）现已完成。"),
+        (not made.plan, "There was nothing to take back.", "没有需要撤销的内容。"),
+        (count < (last or 0), f"There were only {count} to take back.", f"可撤销的只有 {count} 步。"),
+    )
+    verbs = {
+        "remove": say("remove", "移除"),
+        "bring back": say("bring back", "找回"),
+        "cut": say("cut", "截去"),
+        "restore": say("restore", "恢复"),
+        "move back": say("move back", "移回"),
+    }
+    facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
+    steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
+    return Report(facts, lines=ui.step_rows(steps, verbs), notes=[outcome])
+
+
+def _confirm_last(memory: Memory, last: int) -> None:
+    """List what would be undone, and ask."""
+    planned = memory.undo(last=last, dry_run=True)
+    count = len(planned.undoes)
+    if count < 2 or planned.resumes is not None:
+        return
+    past = {operation.id: operation for operation in memory.history().operations}
+    for operation in (past[number] for number in planned.undoes):
+        ui.note(f"{operation.id}  {operation.at[:19]}  {operation.command}")
+    ui.confirm(f"Undo these {count} operations?", f"撤销以上 {count} 个操作吗？", default=False)
+    if memory.undo(last=last, dry_run=True).undoes != planned.undoes:
+        raise ChangedOutside(
+            "History went on while you were asked, so nothing was undone. Run the command again.",
+            "询问期间又有新的操作，因此未撤销任何内容。请重新运行命令。",
+        )
