@@ -22,7 +22,7 @@ from nacre.model.entry import EVERYWHERE, Entry
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace, slug_of
 from nacre.vault import discover
-from nacre.vault.discover import is_workspace, trusted_workspaces
+from nacre.vault.discover import is_workspace, trust_workspace, trusted_workspaces
 from nacre.vault.files import memory_files
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ else:
 
 
 # The facade, and for annotations what its methods return, so that no face imports past it.
-__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "OrganiseReport", "PromotePlan", "Question", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trusted_workspaces"]  # fmt: skip
+__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "OrganiseReport", "PromotePlan", "Question", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
@@ -133,7 +133,7 @@ def find_workspace(path: str | Path | None, now: str | None, agent: str | None) 
     return opened_at(place.workspace.root, now), tuple(place.problems)
 
 
-def machine_folder(path: Path | None) -> Path:
+def machine_folder(path: str | Path | None) -> Path:
     """Where our own files of a workspace lie, whether or not it can be opened."""
     return discover.find_workspace(path, config=settings.load()).workspace.machine
 

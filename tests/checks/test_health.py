@@ -9,8 +9,7 @@ import pytest
 from tests.checks.conftest import NOW, Patient
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY, filler
 
-from nacre.checks.health import check_health
-from nacre.checks.memory_checks import OVER, UNREADABLE
+from nacre.checks.health import OVER, UNREADABLE, check_health
 from nacre.errors import BadInput
 from nacre.memory import Memory
 

@@ -7,7 +7,7 @@ import json
 from tests.checks.conftest import Patient
 from tests.tidy.nights import RULE, SAFETY
 
-from nacre.checks.memory_checks import ORIGIN
+from nacre.checks.health import ORIGIN
 from nacre.vault.entries import bullet_id
 
 DAY = "2026-03-18"

@@ -186,12 +186,12 @@ def plan_lines(plan: AgentPlan, *, removing: bool = False) -> list[str]:
     if plan.error is not None or not plan.changed:
         return []
     marks = {
-        "stays": say("stays ", "保留"),
-        "off": say("off   ", "关闭"),
-        "read": say("read  ", "读取"),
-        "ours": say("Nacre ", "Nacre"),
+        "stays": ("stays ", "保留"),
+        "off": ("off   ", "关闭"),
+        "read": ("read  ", "读取"),
+        "ours": ("Nacre ", "Nacre"),
     }
-    owned = [] if removing else [f"  {marks[owned.whose]}  {owned.sentence}" for owned in plan.wanted.owned]
+    owned = [] if removing else [f"  {say(*marks[owned.whose])}  {owned.sentence}" for owned in plan.wanted.owned]
     diffs = [change.diff for change in plan.changes if change.changes]
     return [f"# {plan.title}", *owned, *diffs, *([f"$ {shlex.join(plan.command)}"] if plan.command else [])]
 
@@ -369,9 +369,6 @@ def _how_to_remove_package() -> str:
     if "uv" in parts and "tools" in parts:
         return "uv tool uninstall nacre"
     return f"{shlex.quote(sys.executable)} -m pip uninstall nacre"
-
-
-# nacre destroy: remove a workspace's memory for good.
 
 
 @ui.command("nacre destroy --purge --dry-run", dry_run=True)

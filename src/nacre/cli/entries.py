@@ -139,20 +139,21 @@ def forget(options: ui.Options, what: tuple[str, ...], *, every: bool, similar: 
             return meant
         if ui.is_interactive() and not options.as_json:
             return _ask_which(targets)
-        rows, candidates, count = [(target.id, *_row(target)) for target in targets], [], len(targets)
-        for target in targets:
-            place = {"path": target.line.path, "line": target.line.start} if target.line else {}
-            candidates.append({"id": target.id, "text": ui.legible(target.words), **place})
+        rows = [(target.id, *_row(target)) for target in targets]
+        candidates = [
+            {"id": target.id, "text": ui.legible(target.words)}
+            | ({"path": target.line.path, "line": target.line.start} if target.line else {})
+            for target in targets
+        ]
         ui.print_reports([Report({"candidates": candidates}, lines=rows)], as_json=options.as_json)
-        things = ui.plural(count, "thing")
+        things = ui.plural(len(rows), "thing")
         english = f"{things} may be meant and nothing was forgotten. Name one by its id, or by FILE:LINE and its words."
-        ui.note(english, f"可能指 {count} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。")
+        ui.note(english, f"可能指 {len(rows)} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。")
         raise click.exceptions.Exit(2)
 
     made = memory.forget(words, purge=purge, dry_run=options.dry_run, similar=similar, choose=choose)
     rows = [(removal.line.place, removal.reason, ui.legible(removal.line.text)) for removal in made.plan.going]
-    notes = [*_forgotten_notes(made, dry_run=options.dry_run), *_purged_notes(made, dry_run=options.dry_run)]
-    lines: list[str | tuple[str, ...]] = [*rows, *map(Note, notes)]
+    lines: list[str | tuple[str, ...]] = [*rows, *map(Note, _notes(made, dry_run=options.dry_run))]
     left = made.purged.left if made.purged else ()
     if made.purged:
         lines += [*left_rows(left), Note(say("The history of git is not covered.", "git 的历史不在检查范围内。"))]
@@ -181,43 +182,38 @@ def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
             return [by_number[number] for number in dict.fromkeys(numbers)]
 
 
-def _forgotten_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
-    plan, count = report.plan, len(report.plan.going)
-    undo = "" if report.purged else say(' "nacre undo" brings it back.', "可用“nacre undo”恢复。")
-    outcome = ui.done(f"forgotten: {ui.plural(count, 'line')}.", f"忘记 {count} 行。", dry_run=dry_run)
-    notes = [outcome + ("" if dry_run else undo)] if dry_run or count or plan else []
-    if plan.alike:
-        notes.append(
-            say("Also looks like it, and stays (--similar takes it too):", "看起来也像（--similar 可一并删除）：")
-        )
-    return notes + [f"  {like.line.place}  {like.reason}  {ui.legible(like.line.text)}" for like in plan.alike]
-
-
-def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
-    if (purge := report.purge_plan) is None:
-        return []
+def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
+    """What was forgotten, what looks like it, and where purging found it."""
+    plan, purge, purged, count = report.plan, report.purge_plan, report.purged, len(report.plan.going)
+    undo = "" if purged or dry_run else say(' "nacre undo" brings it back.', "可用“nacre undo”恢复。")
+    outcome = ui.done(f"forgotten: {ui.plural(count, 'line')}.", f"忘记 {count} 行。", dry_run=dry_run) + undo
+    alike = "Also looks like it, and stays (--similar takes it too):"
+    notes = ui.every(
+        (dry_run or count or plan, outcome, outcome), (plan.alike, alike, "看起来也像（--similar 可一并删除）：")
+    )
+    notes += [f"  {like.line.place}  {like.reason}  {ui.legible(like.line.text)}" for like in plan.alike]
+    if purge is None:
+        return notes
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
     cleaned = f"cleaned: {contents} earlier contents in history, {backups} backups, the ledger and the index."
     chinese = f"清理：历史中的 {contents} 份旧内容、{backups} 个备份、账本和索引。"
-    notes = [ui.done(cleaned, chinese, dry_run=dry_run)]
-    if numbers:
-        notes.append(say(f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。"))
+    notes.append(ui.done(cleaned, chinese, dry_run=dry_run))
+    notes += ui.every(
+        (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。")
+    )
     for session in purge.sessions:
-        name, day = f"{session.agent} {session.session}".strip(), session.day
-        english = (
-            f"The agent's own transcript of that session ({name}, {day}) still holds it; it is not Nacre's to change."
-        )
-        notes.append(say(english, f"代理自己的对话记录（{name}，{day}）仍保留该内容；Nacre 不会改动它。"))
-    if report.purged and report.purged.left:
-        notes.append(say("It still stands in:", "仍存在于："))
-    elif report.purged and not purge.words:
-        notes.append(
-            say("Nobody knows its words any more, so they were not looked for.", "已无人知道其原文，因此没有查找。")
-        )
-    elif report.purged:
-        english = "Everything that Nacre writes was searched: the words stand nowhere any more."
-        notes.append(say(english, "已搜索 Nacre 写入的所有内容：相关文字已不存在。"))
-    return notes
+        name = f"{session.agent} {session.session}".strip()
+        english = f"The agent's own transcript of that session ({name}, {session.day}) still holds it; it is not Nacre's to change."
+        notes.append(say(english, f"代理自己的对话记录（{name}，{session.day}）仍保留该内容；Nacre 不会改动它。"))
+    unknown = "Nobody knows its words any more, so they were not looked for."
+    searched = "Everything that Nacre writes was searched: the words stand nowhere any more."
+    found = ui.first(
+        (purged is None, "", ""),
+        (purged and purged.left, "It still stands in:", "仍存在于："),
+        (not purge.words, unknown, "已无人知道其原文，因此没有查找。"),
+        (True, searched, "已搜索 Nacre 写入的所有内容：相关文字已不存在。"),
+    )
+    return [*notes, found] if found else notes
 
 
 def left_rows(left: Sequence[Remaining]) -> list[tuple[str, str]]:
@@ -251,9 +247,6 @@ def _removal_json(removal: Removal) -> dict[str, Any]:
     return fields(line, names, startLine=line.start, endLine=line.end, text=text, reason=removal.reason)
 
 
-# nacre pin: keep an entry of MEMORY.md whatever happens.
-
-
 @ui.command("nacre pin MEMORY.md:9", dry_run=True)
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 @ui.flag("--off", "Take the pin out.")
@@ -274,9 +267,6 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     return Report(facts, heading=[outcome], lines=[f"{line.place}\t{text}"])
 
 
-# nacre why: where a memory comes from.
-
-
 @ui.command("nacre why MEMORY.md:9")
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 def why(options: ui.Options, what: tuple[str, ...]) -> Report:
@@ -285,15 +275,8 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     about = [origin.id, *([say("pinned", "已固定")] if origin.pinned else [])]
     about += [say(f"confidence {origin.confidence:g}", f"置信度 {origin.confidence:g}")] if origin.confidence else []
     lines = [f"{ui.legible(origin.words)}  ({', '.join(about)})"]
-    kinds = {
-        "longterm": say("long-term", "长期"),
-        "weekly": say("week", "周报"),
-        "daily": say("day", "日志"),
-        "note": say("note", "笔记"),
-        "session": say("session", "会话"),
-        "checkpoint": say("checkpoint", "检查点"),
-        "message": say("message", "消息"),
-    }
+    kinds = ui.localised({"note": "笔记", "session": "会话", "checkpoint": "检查点", "message": "消息"})
+    kinds |= {"longterm": say("long-term", "长期"), "weekly": say("week", "周报"), "daily": say("day", "日志")}
     for link in origin.chain:
         place = f"{link.path}:{link.line}" if link.line else ""
         if link.kind in ("session", "checkpoint") and link.path:
@@ -337,16 +320,11 @@ def _why_json(origin: Why) -> dict[str, Any]:
 def history(options: ui.Options, limit: int) -> Report:
     """List what Nacre changed, newest first. "nacre diff N" shows one, "nacre undo N" takes one back."""
     newest = ui.open_memory(options).history(limit).operations[::-1]
-    states = {
-        "done": say("done", "已完成"),
-        "partly done": say("partly done", "部分完成"),
-        "not carried out": say("not carried out", "未执行"),
-        "undone": say("undone", "已撤销"),
-    }
+    states = {"done": "已完成", "partly done": "部分完成", "not carried out": "未执行", "undone": "已撤销"}
     rows = []
     for operation in newest:
         files = ", ".join(dict.fromkeys(change.path for change in operation.changes))
-        state = states.get(operation.state, operation.state)
+        state = say(operation.state, states.get(operation.state, operation.state))
         rows.append((str(operation.id), operation.at[:19], operation.command, state, files))
     return Report(
         [{**entry._asdict(), "changes": [change._asdict() for change in entry.changes]} for entry in newest],
@@ -394,13 +372,9 @@ def undo(options: ui.Options, number: int | None, last: int | None, only: int | 
         (not made.plan, "There was nothing to take back.", "没有需要撤销的内容。"),
         (count < (last or 0), f"There were only {count} to take back.", f"可撤销的只有 {count} 步。"),
     )
-    verbs = {
-        "remove": say("remove", "移除"),
-        "bring back": say("bring back", "找回"),
-        "cut": say("cut", "截去"),
-        "restore": say("restore", "恢复"),
-        "move back": say("move back", "移回"),
-    }
+    verbs = ui.localised(
+        {"remove": "移除", "bring back": "找回", "cut": "截去", "restore": "恢复", "move back": "移回"}
+    )
     facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
     steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
     return Report(facts, lines=ui.step_rows(steps, verbs), notes=[outcome])
@@ -412,9 +386,9 @@ def _confirm_last(memory: Memory, last: int) -> None:
     count = len(planned.undoes)
     if count < 2 or planned.resumes is not None:
         return
-    past = {operation.id: operation for operation in memory.history().operations}
-    for operation in (past[number] for number in planned.undoes):
-        ui.note(f"{operation.id}  {operation.at[:19]}  {operation.command}")
+    for operation in memory.history().operations[::-1]:
+        if operation.id in planned.undoes:
+            ui.note(f"{operation.id}  {operation.at[:19]}  {operation.command}")
     ui.confirm(f"Undo these {count} operations?", f"撤销以上 {count} 个操作吗？", default=False)
     if memory.undo(last=last, dry_run=True).undoes != planned.undoes:
         raise ChangedOutside(

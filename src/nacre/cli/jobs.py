@@ -41,8 +41,8 @@ def jobs() -> None:
 @ui.command("nacre jobs list --json", "list", group=jobs)
 def list_(options: ui.Options) -> Iterator[Report]:
     """List the jobs: when they run, the last run with its result and length, the next one."""
-    pairs = [("job", "任务"), ("when", "时间"), ("last run", "上次运行"), ("result", "结果")]
-    pairs += [("took", "用时"), ("next run", "下次运行"), ("failing since", "失败始于")]
+    columns = {"job": "任务", "when": "时间", "last run": "上次运行", "result": "结果"}
+    columns |= {"took": "用时", "next run": "下次运行", "failing since": "失败始于"}
     for memory in ui.open_all(options):
         states, by = job_states(memory), runners(memory, daemon_status(memory))
         note = ui.first(
@@ -50,7 +50,7 @@ def list_(options: ui.Options) -> Iterator[Report]:
             (True, f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。"),
         )
         facts, rows = [state.as_plain() for state in states], [_row(state, memory) for state in states]
-        yield Report(facts, lines=rows, columns=[say(*pair) for pair in pairs], notes=[note])
+        yield Report(facts, lines=rows, columns=[*ui.localised(columns).values()], notes=[note])
 
 
 def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
@@ -70,12 +70,12 @@ def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
 
 
 def result_word(result: str) -> str:
-    return {
-        "done": say("done", "完成"),
-        "nothing": say("nothing to do", "无事可做"),
-        "partly": say("partly done", "部分完成"),
-        "failed": say("failed", "失败"),
-    }[result]
+    words = {
+        "nothing": ("nothing to do", "无事可做"),
+        "partly": ("partly done", "部分完成"),
+        "failed": ("failed", "失败"),
+    }
+    return say(*words.get(result, ("done", "完成")))
 
 
 def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
@@ -182,9 +182,6 @@ def _run_json(report: JobReport) -> dict[str, Any]:
         "said": report.outcome.said,
         "dryRun": report.dry_run,
     }
-
-
-# nacre jobs install, nacre jobs remove: what makes jobs run on this machine, written and taken back.
 
 
 @ui.command("nacre jobs install --dry-run", group=jobs, dry_run=True)

@@ -37,9 +37,6 @@ def checkpoint(options: ui.Options, session: str | None, title: str | None) -> R
     return Report(facts, heading=[outcome], lines=[written.path])
 
 
-# nacre organise: checkpoints sink by age, rise when they were recalled, and go when they were forgotten for long.
-
-
 @ui.command("nacre organise --dry-run", dry_run=True)
 @ui.flag("--verbose", "-v", "Show every step with its reason.")
 def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
@@ -83,17 +80,8 @@ def organise_summary(report: OrganiseReport) -> str:
 
 
 def _word(action: str) -> str:
-    return {
-        "delete": say("delete", "删除"),
-        "forget": say("forget", "遗忘"),
-        "move": say("move", "移动"),
-        "summarise": say("summarise", "摘要"),
-        "rise": say("rise", "回升"),
-        "drop": say("drop double", "去重"),
-    }.get(action, action)
-
-
-# nacre promote: what recalled checkpoints teach becomes lasting memory.
+    words = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升"}
+    return say("drop double", "去重") if action == "drop" else say(action, words.get(action, action))
 
 
 @ui.command("nacre promote --apply", dry_run=True)
@@ -130,9 +118,6 @@ def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[s
         "applied": applied,
         "dryRun": dry_run,
     }
-
-
-# nacre recall: layered search, from the youngest checkpoints to the almost forgotten ones.
 
 
 @ui.command('nacre recall "what did we settle about payment retries?"', dry_run=True)
@@ -173,9 +158,6 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
     looked = ui.every((options.dry_run and made.found, "Nothing was moved or counted.", "没有移动，也没有计数。"))
     code = 0 if made.found else 1
     return Report(facts, problems=made.problems, lines=lines, notes=[made.reason, *looked], code=code)
-
-
-# nacre refresh: put the session away, put the layers in order, and begin anew with what matters.
 
 
 @ui.command("nacre refresh", dry_run=True)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli import ui
+from nacre.config import settings
 from nacre.errors import BadInput
 from nacre.i18n import say
-from nacre.memory import Memory
+from nacre.memory import Memory, Working, clock_for
 from nacre.model.report import Problem, Report, fields
 
 if TYPE_CHECKING:
-    from nacre.memory import SnapshotPlan, Working
+    from nacre.memory import SnapshotPlan
     from nacre.vault.cache import Cache
 
 
@@ -50,11 +51,9 @@ def context(options: ui.Options, *, last: bool, **request: Any) -> Report | None
         return None
     pack, text = memory.last_context() or (None, "")
     if pack is None:
-        nothing = say("Nothing was given yet, or it is not noted.", "尚未提供过内容，或没有记录。")
-        return Report(None, notes=[nothing])
-    at, whom, tokens = pack.get("at"), pack["scope"], pack.get("tokens")
-    hook = f"{pack['hook']}, {pack.get('agent')}" if pack.get("hook") else ""
-    whom += hook and f" ({hook})"
+        return Report(None, notes=[say("Nothing was given yet, or it is not noted.", "尚未提供过内容，或没有记录。")])
+    at, tokens, agent = pack.get("at"), pack.get("tokens"), pack.get("agent")
+    whom = f"{pack['scope']} ({pack['hook']}, {agent})" if pack.get("hook") else pack["scope"]
     note = say(f"Given at {at} to {whom}, {tokens} tokens.", f"{at} 提供给 {whom}，{tokens} 个 token。")
     return Report({**pack, "text": text}, lines=[text.removesuffix("\n")] if text else [], notes=[note])
 
@@ -82,8 +81,8 @@ def hook(options: ui.Options, *, event: str | None, last: bool) -> Report:  # no
     packs = [pack for pack in log.packs if pack.get("hook") and scope in ("main", pack["scope"])]
     text = log.text if packs and packs[-1] is log.packs[-1] else ""
     silence = log.silence if log.silence and scope in ("main", log.silence["scope"]) else None
-    nothing = say("No hook has given anything yet, or it is not noted.", "钩子尚未提供过内容，或没有记录。")
-    notes = [] if packs or silence else [nothing]
+    english = "No hook has given anything yet, or it is not noted."
+    notes = ui.every((not (packs or silence), english, "钩子尚未提供过内容，或没有记录。"))
     lines: list[str] = []
     for pack in sorted([*packs, *([silence] if silence else [])], key=lambda pack: str(pack.get("at"))):
         head = f"{pack.get('at')}  {pack.get('hook')}  {pack.get('agent')}  session:{pack.get('session')}"
@@ -103,9 +102,6 @@ def hook(options: ui.Options, *, event: str | None, last: bool) -> Report:  # no
     return Report({"given": packs, "text": text, "silence": silence}, lines=lines, notes=notes)
 
 
-# nacre flush: the turn before compaction, in which an agent writes down what lasts.
-
-
 @ui.command("nacre flush --tokens 178000 --window 200000 --json", dry_run=True)
 @click.option("--tokens", type=click.IntRange(0), metavar="N", help="How many tokens the context holds now.")
 @click.option("--window", type=click.IntRange(1), metavar="N", help="How many it can hold.")
@@ -115,15 +111,7 @@ def hook(options: ui.Options, *, event: str | None, last: bool) -> Report:  # no
 @ui.flag("--check", "Say which reference files changed since the prompts were handed out.")
 @ui.flag("--restore", "Bring these files back, as far as history has them.")
 def flush(
-    options: ui.Options,
-    tokens: int | None,
-    window: int | None,
-    compactions: int | None,
-    session: str | None,
-    answer: str | None,
-    *,
-    check: bool,
-    restore: bool,
+    options: ui.Options, session: str | None, answer: str | None, *, check: bool, restore: bool, **counts: int | None
 ) -> Report:
     """Decide whether a context that nears its end is due for a flush, and print the two prompts for it.
 
@@ -135,46 +123,42 @@ def flush(
     memory = ui.open_memory(options, for_groups=True)
     session = session or os.environ.get("OPENCLAW_SESSION_ID") or "default"
     if answer is not None:
-        report = _answer_report(memory, ui.words_of([answer]), session, dry_run=options.dry_run)
-    elif check or restore:
-        report = _check_report(memory, session, restore=restore and not options.dry_run)
-    elif (tokens is None) is not (window is None):
-        missing = "--window" if window is None else "--tokens"
+        return _answer_report(memory, ui.words_of([answer]), session, dry_run=options.dry_run)
+    if check or restore:
+        return _check_report(memory, session, restore=restore and not options.dry_run)
+    if (counts["tokens"] is None) is not (counts["window"] is None):
+        missing = "--window" if counts["window"] is None else "--tokens"
         raise BadInput(f"{missing} is missing; give both.", f"缺少 {missing}；请同时给出 --tokens 和 --window。")
-    else:
-        due = memory.flush(tokens, window, session=session, compactions=compactions, dry_run=options.dry_run)
-        if prompts := due.prompts:
-            limits = fields(memory.config.flush, "reserve_tokens soft_threshold_tokens")
-            facts = {"due": due.due, "reason": due.reason, "systemPrompt": prompts.system, "prompt": prompts.user}
-            facts |= {"path": due.path, "session": session, "threshold": due.threshold or None, **limits}
-            system, user = say("System prompt", "系统提示词"), say("Prompt", "提示词")
-            lines = [f"{system}\n\n{prompts.system}\n\n{user}\n\n{prompts.user}"]
-            report = Report({**facts, "attempt": due.tries}, lines=lines)
-        else:
-            facts = fields(due, "due code reason threshold", due=False, threshold=due.threshold or None)
-            report = Report(facts, notes=[due.reason])
-    return report
+    due = memory.flush(session=session, dry_run=options.dry_run, **counts)
+    if not (prompts := due.prompts):
+        facts = fields(due, "due code reason threshold", due=False, threshold=due.threshold or None)
+        return Report(facts, notes=[due.reason])
+    limits = fields(memory.config.flush, "reserve_tokens soft_threshold_tokens")
+    facts = {"due": due.due, "reason": due.reason, "systemPrompt": prompts.system, "prompt": prompts.user}
+    facts |= {"path": due.path, "session": session, "threshold": due.threshold or None, **limits, "attempt": due.tries}
+    system, user = say("System prompt", "系统提示词"), say("Prompt", "提示词")
+    return Report(facts, lines=[f"{system}\n\n{prompts.system}\n\n{user}\n\n{prompts.user}"])
 
 
 def _answer_report(memory: Memory, text: str, session: str, *, dry_run: bool) -> Report:
     taken = memory.flush_answer(text, session=session, dry_run=dry_run)
     count, path, over, forgotten = len(taken.written), taken.path, len(taken.over), taken.forgotten
-    notes = [
-        ui.first(
-            (dry_run, f"Would be written to {path}: {count}.", f"将写入 {path}：{count} 行。"),
-            (count, f"Written to {path}: {count}.", f"已写入 {path}：{count} 行。"),
-            (True, "Nothing new to write.", "没有新内容可写。"),
-        ),
-        *ui.every(
-            (taken.already, f"Already there: {taken.already}.", f"已有 {taken.already} 行。"),
-            (forgotten, f"Forgotten before, so left out: {forgotten}.", f"此前已遗忘，未写入：{forgotten} 行。"),
-        ),
-    ]
+    written = ui.done(f"written to {path}: {count}.", f"写入 {path}：{count} 行。", dry_run=dry_run)
+    notes = ui.every(
+        (count or dry_run, written, written),
+        (not (count or dry_run), "Nothing new to write.", "没有新内容可写。"),
+        (taken.already, f"Already there: {taken.already}.", f"已有 {taken.already} 行。"),
+        (forgotten, f"Forgotten before, so left out: {forgotten}.", f"此前已遗忘，未写入：{forgotten} 行。"),
+    )
     english = f"{over} lines were not written: one turn may write 30. Give them in a second answer."
     left = ui.every((over, english, f"有 {over} 行未写入：一轮最多写 30 行。请在下一次回答中给出。"))
-    written = [fields(entry, "line type text") for entry in taken.written]
-    names = "path written already forgotten left silent"
-    facts = fields(taken, names, written=written, left=list(taken.over), dryRun=dry_run)
+    facts = fields(
+        taken,
+        "path written already forgotten left silent",
+        written=[fields(entry, "line type text") for entry in taken.written],
+        left=list(taken.over),
+        dryRun=dry_run,
+    )
     lines = [f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}" for entry in taken.written]
     return Report(facts, lines=lines, notes=notes, left=[Problem("over", sentence) for sentence in left])
 
@@ -185,14 +169,14 @@ def _check_report(memory: Memory, session: str, *, restore: bool) -> Report:
         (check.since is None, "This session has had no flush.", "此会话没有进行过压缩前记录。"),
         (not check.touched, "No reference file has changed.", "参考文件均无改动。"),
     )
-    facts = {
-        "since": check.since.isoformat(timespec="seconds") if check.since else None,
-        "changed": [fields(file, "path how command") for file in check.touched],
-        "restored": list(restored),
-    }
-    lines = [memory.flush_change(file) for file in check.touched]
-    notes = [say(f"{path} is as it was.", f"{path} 已恢复原样。") for path in restored]
-    return Report(facts, heading=[outcome], lines=lines, notes=notes)
+    since = check.since.isoformat(timespec="seconds") if check.since else None
+    changed = [fields(file, "path how command") for file in check.touched]
+    return Report(
+        {"since": since, "changed": changed, "restored": list(restored)},
+        heading=[outcome],
+        lines=[memory.flush_change(file) for file in check.touched],
+        notes=[say(f"{path} is as it was.", f"{path} 已恢复原样。") for path in restored],
+    )
 
 
 @click.group(cls=ui.Group, epilog='Example:  nacre wal decide "PostgreSQL rather than MySQL"')
@@ -257,17 +241,14 @@ def blocker(options: ui.Options, text: tuple[str, ...], clear: str | None) -> Re
 
 @ui.command("nacre wal get pending", group=wal)
 @click.argument("section", nargs=-1)
-def get(options: ui.Options, section: tuple[str, ...]) -> None:
+def get(options: ui.Options, section: tuple[str, ...]) -> Report:
     """Print working memory, or one SECTION of it: task, context, decisions, pending, blockers, or a heading of your own."""
-    state = _state(options)
+    state, name = _state(options), " ".join(section)
     if options.as_json:
-        ui.print_json(state.get(" ".join(section)))
-        return
-    text = state.text(" ".join(section))
-    if text is None:
-        ui.note("There is no working memory yet.", "还没有工作记忆。")
-    elif text.strip():
-        click.echo(text, nl=not text.endswith("\n"))
+        return Report(state.get(name))
+    text = state.text(name)
+    notes = ui.every((text is None, "There is no working memory yet.", "还没有工作记忆。"))
+    return Report(lines=[text.removesuffix("\n")] if text and text.strip() else [], notes=notes)
 
 
 @ui.command("nacre wal snapshot before-the-move", group=wal, dry_run=True)
@@ -293,8 +274,6 @@ def restore(options: ui.Options, name: str | None) -> Report:
 
 def _state(options: ui.Options) -> Working:
     ui.owner_only(options)
-    from nacre.memory import Working
-
     state = Working.open(options.workspace, now=options.now, agent=options.agent)
     ui.note_untrusted(state.problems)
     return state
@@ -316,20 +295,17 @@ def _change(options: ui.Options, action: str, *words: str) -> Report:
 
 
 def _snapshot_report(options: ui.Options, state: Working, made: SnapshotPlan) -> Report:
-    words = {
-        "keep": (say("kept", "已保存"), say("would keep", "将保存")),
-        "remove": (say("removed", "已移除"), say("would remove", "将移除")),
-        "restore": (say("restored", "已恢复"), say("would restore", "将恢复")),
-    }
-    path = state.workspace.relative(made.snapshot.path)
-    heading = ["\t".join((words[step.action][options.dry_run], step.path, step.reason)) for step in made.plan.steps]
+    words = {"keep": ("kept", "保存"), "remove": ("removed", "移除"), "restore": ("restored", "恢复")}
+    path, heading = state.workspace.relative(made.snapshot.path), []
+    for step in made.plan.steps:
+        past, chinese = words[step.action]
+        what = say(f"would {step.action}", f"将{chinese}") if options.dry_run else say(past, f"已{chinese}")
+        heading.append(f"{what}\t{step.path}\t{step.reason}")
     changed = bool(made.plan) and not options.dry_run
     facts = {"path": path, "moment": made.snapshot.moment, "changed": changed, "dryRun": options.dry_run}
     same = say("It is the same as that snapshot.", "与该快照相同。")
     return Report(facts, heading=heading or [same], lines=[path])
 
-
-# nacre cache: values that one session keeps for itself.
 
 SESSION_VARIABLES = ["NACRE_SESSION", "OPENCLAW_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID"]
 session_option = click.option(
@@ -385,9 +361,8 @@ def list_values(options: ui.Options, session: str) -> Report:
     """List the keys with their sizes and times."""
     from nacre.vault.cache import read_values
 
-    values = [
-        (key, len(kept.text.encode()), kept.at) for key, kept in read_values(_open_cache(options, session)).items()
-    ]
+    kept = read_values(_open_cache(options, session))
+    values = [(key, len(value.text.encode()), value.at) for key, value in kept.items()]
     return Report(
         [{"key": key, "bytes": size, "at": at.isoformat(timespec="seconds")} for key, size, at in values],
         heading=ui.every((not values, "This session keeps nothing.", "此会话没有缓存内容。")),
@@ -412,10 +387,8 @@ def clear(options: ui.Options, key: str | None, session: str) -> Report:
 
 
 def _open_cache(options: ui.Options, session: str) -> Cache:
-    ui.owner_only(options)
-    from nacre.config import settings
-    from nacre.memory import clock_for
     from nacre.vault.cache import open_cache
 
+    ui.owner_only(options)
     config = settings.load()
     return open_cache(session, config.cache, clock_for(config, options.now))

@@ -272,9 +272,6 @@ def _figures(figures: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, s
         yield (say("leads nowhere", "来源已失"), say(english, chinese).format(**figures["loose"]))
 
 
-# nacre doctor: look for problems and say how to mend them.
-
-
 @ui.command("nacre doctor --fix")
 @ui.flag(
     "--fix",

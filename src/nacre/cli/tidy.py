@@ -128,9 +128,6 @@ def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
     }
 
 
-# nacre review: what long-term memory could not decide alone.
-
-
 @ui.command('nacre review --accept 7f3a9c41d2 --edit 19c0ffee01 "Use pnpm in every repository"', dry_run=True)
 @click.option("--accept", metavar="ID", multiple=True, help="Take it in (or let a faded line go); may be repeated.")
 @click.option("--refuse", metavar="ID", multiple=True, help="Leave it out (or keep a faded line); may be repeated.")

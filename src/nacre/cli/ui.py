@@ -309,12 +309,10 @@ def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Itera
 
 
 def size_of(count: int) -> str:
-    amount = float(count)
-    for unit in ("B", "KB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
+    if count < 1000:
+        return f"{count} B"
+    unit, name = next(((size, name) for size, name in ((1e3, "KB"), (1e6, "MB")) if count < size * 1000), (1e9, "GB"))
+    return f"{count / unit:.1f} {name}"
 
 
 def shown_path(path: str | Path) -> str:
@@ -323,6 +321,11 @@ def shown_path(path: str | Path) -> str:
         return "~/" + Path(path).relative_to(Path.home()).as_posix()
     except ValueError:
         return str(path)
+
+
+def localised(chinese_of: Mapping[str, str]) -> dict[str, str]:
+    """Words that code and people share, each in the user's language."""
+    return {english: say(english, chinese) for english, chinese in chinese_of.items()}
 
 
 def plural(count: int, word: str) -> str:

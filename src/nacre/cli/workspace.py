@@ -57,18 +57,16 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
     A cloned repository may hold a .nacre folder: until you say so here, it is neither read nor written.
     """
     ui.owner_only(options)
-    from nacre.vault import discover
+    from nacre.memory import is_workspace, trust_workspace, trusted_workspaces
 
     if listing:
-        trusted = list(discover.trusted_workspaces())
+        trusted = list(trusted_workspaces())
         return Report(trusted, lines=trusted)
     place = Path(options.workspace or path).expanduser().absolute()
-    if not remove and not discover.is_workspace(place):
-        raise NoWorkspace(
-            f'There is no workspace at {place}. Make one with "nacre init {place}".',
-            f"{place} 没有工作区。可用“nacre init {place}”创建。",
-        )
-    discover.trust_workspace(place, trust=not remove)
+    if not remove and not is_workspace(place):
+        english = f'There is no workspace at {place}. Make one with "nacre init {place}".'
+        raise NoWorkspace(english, f"{place} 没有工作区。可用“nacre init {place}”创建。")
+    trust_workspace(place, trust=not remove)
     shown = ui.shown_path(place)
     outcome = ui.first(
         (remove, f"{shown} is trusted no longer.", f"已不再信任 {shown}。"),
@@ -183,10 +181,10 @@ def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report
 
 def _root(options: ui.Options) -> Path | None:
     ui.owner_only(options)
-    from nacre.vault.discover import find_workspace
+    from nacre.memory import machine_folder
 
     try:
-        return find_workspace(options.workspace, config=settings.load()).workspace.root
+        return machine_folder(options.workspace).parent
     except NoWorkspace:
         if options.workspace:
             raise
@@ -201,9 +199,6 @@ def _shown(value: Any) -> str:
     if value is None:
         return "-"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-# nacre models: the embedding models on this machine.
 
 
 @click.group(cls=ui.Group, epilog="Example:  nacre models install")
@@ -255,18 +250,11 @@ def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
 
 def _models_report(models: tuple[ModelStatus, ...]) -> Report:
     names = "name script dims bytes licence folder state"
-    columns = (
-        ("model", "模型"),
-        ("script", "文字"),
-        ("dims", "维度"),
-        ("size", "大小"),
-        ("licence", "许可"),
-        ("state", "状态"),
-    )
+    columns = {"model": "模型", "script": "文字", "dims": "维度", "size": "大小", "licence": "许可", "state": "状态"}
     return Report(
         [fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
         lines=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
-        columns=[say(*column) for column in columns],
+        columns=[*ui.localised(columns).values()],
     )
 
 
