@@ -445,7 +445,7 @@ def count_loose_ends(snapshot: Snapshot, paths: Collection[str]) -> dict[str, in
     recalls = refcount.read_recalls(snapshot.workspace).recalls
     recalled = sum(recall.path not in paths and not recall.path.startswith("sessions/") for recall in recalls)
     trail, days = snapshot.draft.provenance if snapshot.draft else Provenance(), snapshot.logged
-    traced = {row.day for row in (*trail.captured, *trail.pressed)}
+    traced = {captured.day for captured in trail.captured} | {pressed.day for pressed in trail.pressed}
     lost = 0
     for state in snapshot.states.values():
         if not state.in_memory and state.verdict != "forgotten":
@@ -458,7 +458,8 @@ FULL = 100
 GRADES = ((90, "A"), (80, "B"), (70, "C"), (60, "D"))
 
 
-class Deduction(NamedTuple):
+@dataclass(frozen=True)
+class Deduction:
     kind: str
     count: int
     points: float
@@ -489,7 +490,7 @@ class Health(NamedTuple):
         return {
             "grade": self.grade.letter,
             "points": self.grade.points,
-            "deductions": [deduction._asdict() for deduction in self.grade.deductions],
+            "deductions": [asdict(deduction) for deduction in self.grade.deductions],
             "findings": findings,
             "fading": [asdict(fade) for fade in self.fading],
             **self.figures,

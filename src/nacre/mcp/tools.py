@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from nacre.memory import Memory
 
 MOST_RESULTS = 50
-MOST_LINES = 10_000
-LONGEST_QUERY = 2000
 LONGEST_TEXT = 4000  # characters; as long as a note may be
 LONGEST_NAME = 1000  # of a path, an id, a key
 USUAL_LINES = 120
@@ -37,7 +35,6 @@ ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "snapshot": ((), ("name",)),
     "restore": ((), ("name",)),
 }
-CORPORA = ("memory", "sessions", "all")
 FOR_GROUPS = ("memory_search", "memory_get", "memory_status")
 
 Schema = dict[str, Any]
@@ -55,12 +52,20 @@ class Tool:
     name: str
     title: str
     description: str
-    takes: Schema
-    gives: Schema
+    accepts: dict[str, Schema]
+    returns: dict[str, Schema]
     run: Callable[[Memory, dict[str, Any], str | None], dict[str, Any]]
     writes: bool = False
     destroys: bool = False
     again: bool = True
+
+    @property
+    def takes(self) -> Schema:
+        return _object(self.accepts)
+
+    @property
+    def gives(self) -> Schema:
+        return _object(self.returns)
 
     def as_plain(self) -> dict[str, Any]:
         annotations = {
@@ -75,236 +80,204 @@ class Tool:
 
 
 def tools(*, group: bool = False) -> tuple[Tool, ...]:
-    """Every tool; in a group those that read what is its own."""
-    every = (_search_tool(), _get_tool(), _write_tool(), _forget_tool(), _state_tool(), _status_tool())
-    return tuple(tool for tool in every if not group or tool.name in FOR_GROUPS)
-
-
-def _search_tool() -> Tool:
-    takes = {
-        "query": _text("what to look for, in the user's own words", "要找的内容，用用户自己的说法", LONGEST_QUERY),
-        "maxResults": _number("most results", "最多结果数", 1, MOST_RESULTS),
-        "minScore": _NUMBER
-        | {"minimum": 0, "maximum": 1}
-        | _about("lowest score shown; 0 ranks and never abstains", "显示的最低分；0 表示只排序、从不放弃作答"),
-        "corpus": _choice(CORPORA, "memory, transcripts or both", "记忆、会话记录或两者"),
-        "since": _text("only from this day on: 2026-02-01 or 7d", "只要此日之后的：2026-02-01 或 7d", 40),
-        "until": _text("only up to this day", "只要此日之前的", 40),
-        "layer": _choice(
-            LAYERS,
-            "only this layer; hot, warm, gist and forgotten are whole conversations by age",
-            "只查这一层；hot、warm、gist、forgotten 是按新旧存放的完整对话",
-        ),
-    }
-    row = {
-        "id": _text("for memory_forget"),
-        "path": _text("relative to the workspace"),
-        "startLine": _number("first line"),
-        "endLine": _number("last line"),
+    """Every tool; in a group those that read what is its own. A field whose name ends in "!" is always there."""
+    hit = {
+        "id!": _text("for memory_forget"),
+        "path!": _text("relative to the workspace"),
+        "startLine!": _number("first line"),
+        "endLine!": _number("last line"),
         "heading": _text("headings that it stands under"),
-        "score": _NUMBER,
+        "score!": _NUMBER,
         "vectorScore": _NUMBER,
         "textScore": _NUMBER,
-        "snippet": _text("the words, cut to length"),
-        "source": _choice(("memory", "sessions"), "corpus"),
-        "layer": _text("layer of memory"),
+        "snippet!": _text("the words, cut to length"),
+        "source!": _choice(("memory", "sessions"), "corpus"),
+        "layer!": _text("layer of memory"),
         "date": _TEXT_OR_NULL,
-        "citation": _text("path#L3-L9"),
+        "citation!": _text("path#L3-L9"),
         "provenance": _TABLE,
         "project": _text("the project it holds for"),
     }
-    results = _object(row, "id", "path", "startLine", "endLine", "score", "snippet", "source", "layer", "citation")
-    gives = {
-        "results": {"type": "array", "items": results},
-        "mode": _text("hybrid, text or vector"),
-        "model": _TEXT_OR_NULL,
-        "provider": _TEXT_OR_NULL,
-        "fallback": _TEXT_OR_NULL | _about("why meaning took no part"),
-        "abstained": _FLAG | _about("nothing in memory seems to answer"),
-        "disabled": _FLAG,
-        "stale": _FLAG | _about("part of the index is still being made"),
-        "tookMs": _NUMBER,
-    }
-    return Tool(
-        "memory_search",
-        say("Search memory", "搜索记忆"),
-        say(
-            "Finds what memory holds by words and by meaning. Use it before you answer about prior work, decisions, dates, people, preferences or todos. "
-            "Each result names its file and lines; read more with memory_get. No result means that memory does not answer: say so.",
-            "按词语和含义在记忆中查找。回答有关以往的工作、决定、日期、人物、偏好或待办之前先用它。"
-            "每条结果都给出文件和行号，可用 memory_get 读取更多。没有结果表示记忆中没有答案：请直说。",
+    least = _about("lowest score shown; 0 ranks and never abstains", "显示的最低分；0 表示只排序、从不放弃作答")
+    layer = "only this layer; hot, warm, gist and forgotten are whole conversations by age"
+    project = 'the project that it is about, if not the one you work in; "*" for what holds everywhere'
+    clear = "with task: let it go unfinished; with blocker: it is out of the way"
+    every = (
+        Tool(
+            "memory_search",
+            say("Search memory", "搜索记忆"),
+            say(
+                "Finds what memory holds by words and by meaning. Use it before you answer about prior work, decisions, dates, people, preferences or todos. "
+                "Each result names its file and lines; read more with memory_get. No result means that memory does not answer: say so.",
+                "按词语和含义在记忆中查找。回答有关以往的工作、决定、日期、人物、偏好或待办之前先用它。"
+                "每条结果都给出文件和行号，可用 memory_get 读取更多。没有结果表示记忆中没有答案：请直说。",
+            ),
+            {
+                "query!": _text("what to look for, in the user's own words", "要找的内容，用用户自己的说法", 2000),
+                "maxResults": _number("most results", "最多结果数", 1, MOST_RESULTS),
+                "minScore": _NUMBER | {"minimum": 0, "maximum": 1} | least,
+                "corpus": _choice(("memory", "sessions", "all"), "memory, transcripts or both", "记忆、会话记录或两者"),
+                "since": _text("only from this day on: 2026-02-01 or 7d", "只要此日之后的：2026-02-01 或 7d", 40),
+                "until": _text("only up to this day", "只要此日之前的", 40),
+                "layer": _choice(LAYERS, layer, "只查这一层；hot、warm、gist、forgotten 是按新旧存放的完整对话"),
+            },
+            {
+                "results!": {"type": "array", "items": _object(hit)},
+                "mode!": _text("hybrid, text or vector"),
+                "model": _TEXT_OR_NULL,
+                "provider": _TEXT_OR_NULL,
+                "fallback": _TEXT_OR_NULL | _about("why meaning took no part"),
+                "abstained!": _FLAG | _about("nothing in memory seems to answer"),
+                "disabled!": _FLAG,
+                "stale!": _FLAG | _about("part of the index is still being made"),
+                "tookMs": _NUMBER,
+            },
+            _search,
         ),
-        _object(takes, "query"),
-        _object(gives, "results", "mode", "abstained", "disabled", "stale"),
-        _search,
+        Tool(
+            "memory_get",
+            say("Read lines of memory", "读取记忆中的行"),
+            say(
+                "Reads lines of a memory file or session, as memory_search names them. Take only the lines you need; nextFrom says where it goes on.",
+                "读取记忆文件或会话中的若干行，路径与 memory_search 给出的相同。只取需要的行；nextFrom 指出后续从哪一行开始。",
+            ),
+            {
+                "path!": _text(
+                    "file, also with lines: memory/x.md#L3-L9", "文件，可带行号：memory/x.md#L3-L9", LONGEST_NAME
+                ),
+                "from": _number("first line, counted from 1", "起始行，从 1 开始", 1, 10_000_000),
+                "lines": _number("how many lines", "行数", 1, 10_000),
+            },
+            {
+                "path!": _text("the file"),
+                "text!": _text("the lines"),
+                "from!": _number("first line"),
+                "lines!": _number("how many lines were read"),
+                "truncated!": _FLAG | _about("whether the file goes on"),
+                "nextFrom": _number("where it goes on"),
+                "citation!": _text("path#L3-L9"),
+                "notes": _texts("a sentence"),
+            },
+            _get,
+        ),
+        Tool(
+            "memory_write",
+            say("Write into memory", "写入记忆"),
+            say(
+                "Writes one fact into today's log, at once. Use it in the moment for decisions, preferences, corrections, lessons and finished work: one fact, one line, "
+                "with names, dates and reasons. Secrets are refused. What stands there already today is not written again.",
+                "立刻把一件事写入今天的日志。决定、偏好、纠正、教训和完成的工作都应当场写下：一件事一行，带上名称、日期和原因。"
+                "机密会被拒绝。今天已写过的不会重复写入。",
+            ),
+            {
+                "text!": _text("the fact, understandable on its own", "要记下的事，单独也能看懂", LONGEST_TEXT),
+                "type": _choice(TYPES, "what kind of memory it is", "记忆的类型"),
+                "importance": _number("1 (slight) to 10 (must never be missed)", "1（次要）到 10（绝不能漏）", 1, 10),
+                "project": _text(project, "所属项目（不是当前所在项目时填写）；对所有项目都成立的填“*”", LONGEST_NAME),
+            },
+            {
+                "path!": _text("the log"),
+                "line!": _number("its line there"),
+                "type": _TEXT_OR_NULL,
+                "text!": _text("as it was written"),
+                "already!": _FLAG | _about("whether it stood there before"),
+                "citation!": _text("path#L3-L3"),
+            },
+            _write,
+            writes=True,
+        ),
+        Tool(
+            "memory_forget",
+            say("Forget a fact", "忘记一件事"),
+            say(
+                "Takes a fact out of memory, with every line that says it, and keeps it from being learned again. Only when the user asks for it. `nacre undo` takes it back.",
+                "将一件事连同所有提到它的行从记忆中移除，并且不再重新学到。仅在用户要求时使用。“nacre undo”可撤销。",
+            ),
+            {
+                "id!": _text(
+                    "id of a search result, or path:line and the words of that line",
+                    "搜索结果的 id，或“路径:行号”加该行原文",
+                    LONGEST_NAME,
+                )
+            },
+            {
+                "forgotten!": _number("how many lines went"),
+                "places!": _texts("path:line"),
+                "alike!": _texts("path:line of what looks like it and stays"),
+            },
+            _forget,
+            writes=True,
+            destroys=True,
+        ),
+        Tool(
+            "memory_state",
+            say("Working memory", "工作记忆"),
+            say(
+                "Keeps what is going on now in SESSION-STATE.md, on disk before you reply: task, decide, pending and blocker take text; context takes key and value; done finishes a "
+                "pending item by its number or words, or the task; get reads it; snapshot and restore keep and bring back a copy.",
+                "在回复之前把正在进行的事写入 SESSION-STATE.md：task、decide、pending、blocker 用 text；context 用 key 和 value；"
+                "done 按编号或内容完成一项待办，不指明则完成当前任务；get 读取；snapshot 和 restore 保存和恢复副本。",
+            ),
+            {
+                "action!": _choice(tuple(ACTIONS), "what to do", "操作"),
+                "text": _text(
+                    "the words; for done the item's number or words", "内容；done 时为编号或内容", LONGEST_TEXT
+                ),
+                "key": _text("for context", "用于 context", 200),
+                "value": _text("for context", "用于 context", LONGEST_TEXT),
+                "name": _text("of a snapshot", "快照名称", 200),
+                "clear": _FLAG | _about(clear, "与 task 同用：放弃该任务；与 blocker 同用：阻碍已解除"),
+            },
+            {
+                "action!": _choice(tuple(ACTIONS), "what was done"),
+                "changed!": _FLAG,
+                "section": _text("of SESSION-STATE.md"),
+                "text": _text("the line"),
+                "path": _text("the file"),
+                "log": _texts("what went into today's log"),
+                "state": _TABLE,
+            },
+            _state,
+            writes=True,
+            destroys=True,
+            again=False,
+        ),
+        Tool(
+            "memory_status",
+            say("How memory is", "记忆状态"),
+            say(
+                "Tells how memory stands: sizes against the limits, files by layer, how search works, what waits for the user.",
+                "说明记忆的状况：大小与上限、各层文件数、搜索方式、有什么等待用户处理。",
+            ),
+            {},
+            {
+                "version!": _text("of Nacre"),
+                "scope!": _text("main, or group:NAME"),
+                "tools!": _texts("that answer here"),
+                "search": _object({"provider": _TEXT_OR_NULL, "models": {"type": "array"}, "reason": _TEXT_OR_NULL}),
+                "workspace": _text("folder"),
+                "longterm": _TABLE,
+                "files": _TABLE,
+                "waiting": _TABLE,
+                "synced": _TEXT_OR_NULL,
+                "review": _number("questions for the user"),
+                "problems": _texts("a sentence"),
+            },
+            _status,
+        ),
     )
-
-
-def _get_tool() -> Tool:
-    takes = {
-        "path": _text("file, also with lines: memory/x.md#L3-L9", "文件，可带行号：memory/x.md#L3-L9", LONGEST_NAME),
-        "from": _number("first line, counted from 1", "起始行，从 1 开始", 1, 10_000_000),
-        "lines": _number("how many lines", "行数", 1, MOST_LINES),
-    }
-    gives = {
-        "path": _text("the file"),
-        "text": _text("the lines"),
-        "from": _number("first line"),
-        "lines": _number("how many lines were read"),
-        "truncated": _FLAG | _about("whether the file goes on"),
-        "nextFrom": _number("where it goes on"),
-        "citation": _text("path#L3-L9"),
-        "notes": _texts("a sentence"),
-    }
-    return Tool(
-        "memory_get",
-        say("Read lines of memory", "读取记忆中的行"),
-        say(
-            "Reads lines of a memory file or session, as memory_search names them. Take only the lines you need; nextFrom says where it goes on.",
-            "读取记忆文件或会话中的若干行，路径与 memory_search 给出的相同。只取需要的行；nextFrom 指出后续从哪一行开始。",
-        ),
-        _object(takes, "path"),
-        _object(gives, "path", "text", "from", "lines", "truncated", "citation"),
-        _get,
-    )
-
-
-def _write_tool() -> Tool:
-    takes = {
-        "text": _text("the fact, understandable on its own", "要记下的事，单独也能看懂", LONGEST_TEXT),
-        "type": _choice(TYPES, "what kind of memory it is", "记忆的类型"),
-        "importance": _number("1 (slight) to 10 (must never be missed)", "1（次要）到 10（绝不能漏）", 1, 10),
-        "project": _text(
-            'the project that it is about, if not the one you work in; "*" for what holds everywhere',
-            "所属项目（不是当前所在项目时填写）；对所有项目都成立的填“*”",
-            LONGEST_NAME,
-        ),
-    }
-    gives = {
-        "path": _text("the log"),
-        "line": _number("its line there"),
-        "type": _TEXT_OR_NULL,
-        "text": _text("as it was written"),
-        "already": _FLAG | _about("whether it stood there before"),
-        "citation": _text("path#L3-L3"),
-    }
-    return Tool(
-        "memory_write",
-        say("Write into memory", "写入记忆"),
-        say(
-            "Writes one fact into today's log, at once. Use it in the moment for decisions, preferences, corrections, lessons and finished work: one fact, one line, "
-            "with names, dates and reasons. Secrets are refused. What stands there already today is not written again.",
-            "立刻把一件事写入今天的日志。决定、偏好、纠正、教训和完成的工作都应当场写下：一件事一行，带上名称、日期和原因。"
-            "机密会被拒绝。今天已写过的不会重复写入。",
-        ),
-        _object(takes, "text"),
-        _object(gives, "path", "line", "text", "already", "citation"),
-        _write,
-        writes=True,
-    )
-
-
-def _forget_tool() -> Tool:
-    identifier = _text(
-        "id of a search result, or path:line and the words of that line",
-        "搜索结果的 id，或“路径:行号”加该行原文",
-        LONGEST_NAME,
-    )
-    gives = {
-        "forgotten": _number("how many lines went"),
-        "places": _texts("path:line"),
-        "alike": _texts("path:line of what looks like it and stays"),
-    }
-    return Tool(
-        "memory_forget",
-        say("Forget a fact", "忘记一件事"),
-        say(
-            "Takes a fact out of memory, with every line that says it, and keeps it from being learned again. Only when the user asks for it. `nacre undo` takes it back.",
-            "将一件事连同所有提到它的行从记忆中移除，并且不再重新学到。仅在用户要求时使用。“nacre undo”可撤销。",
-        ),
-        _object({"id": identifier}, "id"),
-        _object(gives, *gives),
-        _forget,
-        writes=True,
-        destroys=True,
-    )
-
-
-def _state_tool() -> Tool:
-    takes = {
-        "action": _choice(tuple(ACTIONS), "what to do", "操作"),
-        "text": _text("the words; for done the item's number or words", "内容；done 时为编号或内容", LONGEST_TEXT),
-        "key": _text("for context", "用于 context", 200),
-        "value": _text("for context", "用于 context", LONGEST_TEXT),
-        "name": _text("of a snapshot", "快照名称", 200),
-        "clear": _FLAG
-        | _about(
-            "with task: let it go unfinished; with blocker: it is out of the way",
-            "与 task 同用：放弃该任务；与 blocker 同用：阻碍已解除",
-        ),
-    }
-    gives = {
-        "action": _choice(tuple(ACTIONS), "what was done"),
-        "changed": _FLAG,
-        "section": _text("of SESSION-STATE.md"),
-        "text": _text("the line"),
-        "path": _text("the file"),
-        "log": _texts("what went into today's log"),
-        "state": _TABLE,
-    }
-    return Tool(
-        "memory_state",
-        say("Working memory", "工作记忆"),
-        say(
-            "Keeps what is going on now in SESSION-STATE.md, on disk before you reply: task, decide, pending and blocker take text; context takes key and value; done finishes a "
-            "pending item by its number or words, or the task; get reads it; snapshot and restore keep and bring back a copy.",
-            "在回复之前把正在进行的事写入 SESSION-STATE.md：task、decide、pending、blocker 用 text；context 用 key 和 value；"
-            "done 按编号或内容完成一项待办，不指明则完成当前任务；get 读取；snapshot 和 restore 保存和恢复副本。",
-        ),
-        _object(takes, "action"),
-        _object(gives, "action", "changed"),
-        _state,
-        writes=True,
-        destroys=True,
-        again=False,
-    )
-
-
-def _status_tool() -> Tool:
-    search = _object({"provider": _TEXT_OR_NULL, "models": {"type": "array"}, "reason": _TEXT_OR_NULL})
-    gives = {
-        "version": _text("of Nacre"),
-        "scope": _text("main, or group:NAME"),
-        "tools": _texts("that answer here"),
-        "search": search,
-        "workspace": _text("folder"),
-        "longterm": _TABLE,
-        "files": _TABLE,
-        "waiting": _TABLE,
-        "synced": _TEXT_OR_NULL,
-        "review": _number("questions for the user"),
-        "problems": _texts("a sentence"),
-    }
-    return Tool(
-        "memory_status",
-        say("How memory is", "记忆状态"),
-        say(
-            "Tells how memory stands: sizes against the limits, files by layer, how search works, what waits for the user.",
-            "说明记忆的状况：大小与上限、各层文件数、搜索方式、有什么等待用户处理。",
-        ),
-        _object({}),
-        _object(gives, "version", "scope", "tools"),
-        _status,
-    )
+    return tuple(tool for tool in every if not group or tool.name in FOR_GROUPS)
 
 
 def _about(english: str, chinese: str | None = None) -> Schema:
     return {"description": say(english, chinese or english)}
 
 
-def _object(properties: dict[str, Schema], *required: str) -> Schema:
-    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return schema | ({"required": list(required)} if required else {})
+def _object(properties: dict[str, Schema]) -> Schema:
+    by_name = {name.rstrip("!"): schema for name, schema in properties.items()}
+    required = [name.rstrip("!") for name in properties if name.endswith("!")]
+    schema: Schema = {"type": "object", "properties": by_name, "additionalProperties": False}
+    return schema | ({"required": required} if required else {})
 
 
 def _text(english: str, chinese: str | None = None, longest: int | None = None) -> Schema:
@@ -348,9 +321,10 @@ def call(memory: Memory, name: str, arguments: dict[str, Any], *, here: str | No
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, each of its type and within its bounds. What is null was not given."""
-    properties: dict[str, Schema] = tool.takes["properties"]
+    schema = tool.takes
+    properties: dict[str, Schema] = schema["properties"]
     checked = {name: value for name, value in arguments.items() if value is not None or name not in properties}
-    _check_names(tool.name, checked, tool.takes.get("required", ()), properties)
+    _check_names(tool.name, checked, schema.get("required", ()), properties)
     for name, value in checked.items():
         if properties[name]["type"] == "integer" and isinstance(value, float) and value.is_integer():
             checked[name] = int(value)  # JSON has one kind of number, and some clients write 3.0
