@@ -19,13 +19,10 @@ from nacre.jobs.installer import Setup, installed_kinds, this_machine
 from nacre.jobs.run import JobReport, JobState, Outcome, Runner, due_now, job_states, run_due, run_named, runner_for
 from nacre.jobs.schedulers import ServicePlan, apply_plan, choose_scheduler, plan_install, plan_remove
 from nacre.memory import Memory
-from nacre.model.report import Note, Report
+from nacre.model.report import Note, Report, fields
 
-SUMMARIES: dict[str, Callable[[Any], str]] = {
-    "TidyReport": tidy_summary,
-    "DecayReport": decay_summary,
-    "OrganiseReport": organise_summary,
-}
+SUMMARIES: dict[str, Callable[[Any], str]] = {"TidyReport": tidy_summary, "DecayReport": decay_summary}
+SUMMARIES["OrganiseReport"] = organise_summary
 
 
 @click.group(cls=ui.Group, epilog="Example:  nacre jobs list")
@@ -109,17 +106,12 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
     this one says so and leaves: with a NAME alone by exit code 11, with --due by 0.
     """
     if name is None and not only_due:
-        raise BadInput(
-            "Name a job, or give --due for all that is due.", "请指定一个任务，或用 --due 运行所有到期的任务。"
-        )
-
+        english = "Name a job, or give --due for all that is due."
+        raise BadInput(english, "请指定一个任务，或用 --due 运行所有到期的任务。")
     reports: list[JobReport] = []
     for memory in ui.open_all(options):
-        runner = runner_for(memory)
-        if name is None or only_due:
-            made = _run_due(options, runner, name)
-        else:
-            made = [run_named(runner, name, dry_run=options.dry_run)]
+        runner, now = runner_for(memory), name is not None and not only_due
+        made = [run_named(runner, name or "", dry_run=options.dry_run)] if now else _run_due(options, runner, name)
         reports += made
         lines = [line for report in made for line in _run_lines(report, by_name=name is not None)]
         yield Report(list(map(_run_json, made)), lines=lines)
@@ -132,8 +124,7 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
             raise error
     if errors:
         raise PartlyDone(f"{len(errors)} runs failed; they are tried again.", f"{len(errors)} 次运行失败，稍后会重试。")
-    partly = [f"{report.run.job}: {report.outcome.said}" for report in reports if report.outcome.result == "partly"]
-    if partly:
+    if partly := [f"{made.run.job}: {made.outcome.said}" for made in reports if made.outcome.result == "partly"]:
         raise PartlyDone(" ".join(partly))
 
 
@@ -163,25 +154,23 @@ def _run_lines(report: JobReport, *, by_name: bool) -> list[str]:
         return [] if by_name else [Note(f"{report.run.job}: {report.outcome.said}")]
     if quiet and (not by_name or report.run.job == "memory-sync"):
         return []
-
-    made = [(SUMMARIES.get(type(part).__name__), part) for part in report.outcome.reports]
-    lines = [summary(part) for summary, part in made if summary]
+    kinds = [(type(part).__name__, part) for part in report.outcome.reports]
+    lines = [SUMMARIES[kind](part) for kind, part in kinds if kind in SUMMARIES]
     return lines or [f"{report.run.job}{say(': ', '：')}{report.outcome.said}"]
 
 
 def _run_json(report: JobReport) -> dict[str, Any]:
     window, shown = report.run.window, None if report.dry_run else report
-    return {
-        "job": report.run.job,
-        "why": report.run.why,
-        "window": window.isoformat(timespec="seconds") if window else None,
-        "attempt": report.run.attempt,
-        "started": shown and shown.started.isoformat(timespec="seconds"),
-        "result": shown and shown.outcome.result,
-        "seconds": report.seconds,
-        "said": report.outcome.said,
-        "dryRun": report.dry_run,
-    }
+    return fields(
+        report.run,
+        "job why window attempt",
+        window=window.isoformat(timespec="seconds") if window else None,
+        started=shown and shown.started.isoformat(timespec="seconds"),
+        result=shown and shown.outcome.result,
+        seconds=report.seconds,
+        said=report.outcome.said,
+        dryRun=report.dry_run,
+    )
 
 
 @ui.command("nacre jobs install --dry-run", group=jobs, dry_run=True)

@@ -179,17 +179,11 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
         made = work(memory)
         text, count, recovered = made.text, made.embedded, memory.keeper.store.recovered
         sessions = text.sessions if text else None
-        names = "changed removed unreadable"
-        texts: dict[str, Any] = {"files": None, "changed": None, "removed": None, "unreadable": []}
-        facts = {
-            "agent": memory.agent,
-            "workspace": str(memory.workspace.root),
-            **(fields(text, f"files {names}") if text else texts),
-            "sessions": fields(sessions, f"sessions {names}", sessions=sessions.files) if sessions else None,
-            "embedded": count,
-            "fallback": made.reason,
-            "recovered": recovered,
-        }
+        names, nothing = "changed removed unreadable", {"files": None, "changed": None, "removed": None}
+        facts = {"agent": memory.agent, "workspace": str(memory.workspace.root)}
+        facts |= fields(text, f"files {names}") if text else {**nothing, "unreadable": []}
+        facts["sessions"] = fields(sessions, f"sessions {names}", sessions=sessions.files) if sessions else None
+        facts |= {"embedded": count, "fallback": made.reason, "recovered": recovered}
         english = "The index was damaged; it was set aside and built anew. No note was lost."
         damaged = ui.every((recovered, english, "索引已损坏；已移到一旁并重建。没有丢失任何笔记。"))
         lines: list[str] = []
@@ -198,8 +192,8 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
                 english = f"{part.files} {unit}, {part.changed} changed, {part.removed} gone."
                 changes = f"{part.changed} 个有变化，{part.removed} 个已移除。"
                 lines.append(say(english, f"共 {part.files} 个{chinese}，{changes}"))
-        unread = [path for part in (text, sessions) if part and verbose for path in part.unreadable]
-        lines += [Note(say(f"could not be read: {path}", f"无法读取：{path}")) for path in unread]
+        paths = [path for part in (text, sessions) if part and verbose for path in part.unreadable]
+        lines += [Note(say(f"could not be read: {path}", f"无法读取：{path}")) for path in paths]
         lines += ui.every(
             (count, f"{count} passages embedded.", f"已为 {count} 段文字生成向量。"),
             (not (text or count or made.reason), "Every passage has its vector.", "所有段落都已有向量。"),

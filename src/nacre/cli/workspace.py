@@ -126,17 +126,15 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
     if ctx.invoked_subcommand:
         return
     loaded = settings.load(_root(ctx.obj))
-    rows = [
-        {"key": one.key, "value": _value(loaded, one.key), "origin": loaded.origins.get(one.key, "default")}
-        | fields(one, "meaning variable")
-        for one in settings.known_settings().values()
-    ]
-    report = Report(
-        rows,
-        heading=[f"{problem.path}: {problem.message}" for problem in loaded.problems],
-        lines=[(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows],
-        columns=(say("setting", "设置"), say("value", "值"), say("from", "来源"), say("meaning", "含义")),
-    )
+    rows = []
+    for known in settings.known_settings().values():
+        origin = loaded.origins.get(known.key, "default")
+        row = {"key": known.key, "value": _value(loaded, known.key), "origin": origin}
+        rows.append(row | fields(known, "meaning variable"))
+    heading = [f"{problem.path}: {problem.message}" for problem in loaded.problems]
+    lines = [(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows]
+    columns = {"setting": "设置", "value": "值", "from": "来源", "meaning": "含义"}
+    report = Report(rows, heading=heading, lines=lines, columns=[*ui.localised(columns).values()])
     ui.print_reports([report], as_json=as_json)
 
 
@@ -150,14 +148,7 @@ def get(options: ui.Options, key: str) -> Report:
     return Report({"key": key, "value": value, "origin": loaded.origins.get(key, "default")}, lines=[_shown(value)])
 
 
-@ui.command(
-    "nacre config set --user embed.provider none",
-    "set",
-    group=config,
-    short_help="Set a setting, here or for the user.",
-    dry_run=True,
-    as_json=False,
-)
+@ui.command("nacre config set --user embed.provider none", "set", group=config, dry_run=True, as_json=False)
 @click.argument("key")
 @click.argument("value")
 @ui.flag("--user", "for_user", "For the user, in every workspace.")
