@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from nacre.vault.files import MemoryFile
     from nacre.vault.history import History
     from nacre.vault.injected import Log
-    from nacre.vault.ledger import Closed
     from nacre.vault.review import Question
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
@@ -703,10 +702,6 @@ class Memory:
         """Working memory as a session is given it, within so many tokens."""
         piece = context.readable.Reader(self.workspace, None).state(self.workspace.state, self.clock.today())
         return context.pack.pack([piece], budget, lead="").text.lstrip("\n") if piece else ""
-
-    def successor(self, closed: Closed) -> str | None:
-        """The words that hold instead of an entry that no longer does."""
-        return vault.ledger.successor(self.workspace, closed)
 
     def has_rules(self, *, within: int) -> bool:
         """Whether our rules stand in so many first bytes of AGENTS.md."""

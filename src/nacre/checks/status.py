@@ -12,6 +12,7 @@ _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an
 
 
 def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
+    from nacre.daemon.process import ask_status
     from nacre.vault.history import last_id
     from nacre.vault.storage import Disk
 
@@ -31,7 +32,7 @@ def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "embedding": _embedding(memory, unembedded, deep=deep),
         "capture": _capture(memory),
         "jobs": _jobs(memory),
-        "daemon": daemon_status(memory),
+        "daemon": ask_status(memory),
         "review": len(memory.questions()),
         "history": last_id(Disk(memory.workspace)),
         "problems": [problem.as_plain() for problem in memory.all_problems()],
@@ -71,22 +72,6 @@ def _jobs(memory: Memory) -> dict[str, Any]:
     starts = [local(job.last.started).isoformat(timespec="seconds") if job.last else None for job in states]
     rows = [{**job.as_plain(), "last": last} for job, last in zip(states, starts, strict=True)]
     return {"by": by, "states": rows, "trouble": None}
-
-
-def daemon_status(memory: Memory) -> dict[str, Any] | None:
-    """What the daemon says of itself; none when there is none, or when the moment is not the machine's."""
-    from nacre.daemon.process import daemon_process
-
-    process = daemon_process(memory.workspace) if memory.clock.fixed is None else None
-    if process is None:
-        return None
-    from nacre.daemon import client
-
-    try:
-        with client.Connection(str(memory.workspace.root), within=2.0, any_version=True) as connection:
-            return {**connection.ask("status"), "skew": connection.daemon.get("skew"), "answers": True}
-    except (client.NoDaemon, NacreError) as error:
-        return {"process": process, "answers": False, "trouble": str(error)}
 
 
 def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:

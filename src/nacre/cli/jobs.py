@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from nacre.checks.status import daemon_status
 from nacre.cli import ui
 from nacre.cli.layers import organise_summary
 from nacre.cli.tidy import decay_summary, tidy_summary
+from nacre.daemon.process import ask_status
 from nacre.errors import BadInput, Locked, NacreError, PartlyDone
 from nacre.i18n import say
 from nacre.jobs.installer import Setup, installed_kinds, this_machine
@@ -41,7 +41,7 @@ def list_(options: ui.Options) -> Iterator[Report]:
     columns = {"job": "任务", "when": "时间", "last run": "上次运行", "result": "结果"}
     columns |= {"took": "用时", "next run": "下次运行", "failing since": "失败始于"}
     for memory in ui.open_all(options):
-        states, by = job_states(memory), runners(memory, daemon_status(memory))
+        states, by = job_states(memory), runners(memory, ask_status(memory))
         note = ui.first(
             (by, f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。"),
             (True, f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。"),

@@ -16,7 +16,6 @@ import click
 from nacre.agents.connection import load_connections, state_folder
 from nacre.agents.registry import all_agents
 from nacre.checks.doctor import try_round_trip
-from nacre.checks.status import daemon_status
 from nacre.cli import ui
 from nacre.cli.capture import ask_consent, show_survey
 from nacre.cli.jobs import has_scheduler, runners
@@ -24,7 +23,7 @@ from nacre.cli.main import run
 from nacre.cli.workspace import install_with_bar
 from nacre.clock import duration_in_words
 from nacre.config.settings import user_config_file
-from nacre.daemon.process import stop_on_demand
+from nacre.daemon.process import ask_status, stop_on_demand
 from nacre.demo.weeks import NOW, QUESTIONS, live_through, prepare, tell_story
 from nacre.errors import ModelUnusable
 from nacre.i18n import language, say, use_language
@@ -206,7 +205,7 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
 
     Whether the user wants jobs; None where nobody was asked.
     """
-    if installed_kinds(memory.workspace) or (wish is None and runners(memory, daemon_status(memory))):
+    if installed_kinds(memory.workspace) or (wish is None and runners(memory, ask_status(memory))):
         _note_line("Jobs", 'set up already; "nacre jobs list" shows them', "已设置；可用“nacre jobs list”查看")
         return True
     if not has_scheduler(memory):
@@ -235,7 +234,7 @@ def _let_daemons_run_jobs(memory: Memory) -> None:
 def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes: bool) -> None:
     """`nacre serve --background`, when the user wants it and none that stays runs yet. `jobs` is what they said to those: a no holds
     for the process too."""
-    running = daemon_status(memory)
+    running = ask_status(memory)
     if running is not None and not running.get("onDemand"):
         _note_line("Daemon", "runs already", "已在运行")
         return

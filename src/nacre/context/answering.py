@@ -275,7 +275,9 @@ def _superseded(memory: Memory, hits: Sequence[Hit], delivered: Delivered) -> Su
     """How a line that no longer holds is given: with what holds instead, unless that is given or known anyway."""
 
     def marked(line: str, closed: Closed) -> str | None:
-        words = memory.successor(closed)
+        from nacre.vault.ledger import successor
+
+        words = successor(memory.workspace, closed)
         if not words or any(words in hit.snippet for hit in hits) or not undelivered([PieceLine(0, words)], delivered):
             return None
         now = memory.redact(clean(words.replace("\r", " "))).text
