@@ -94,13 +94,11 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
 def _capture(capture: dict[str, Any]) -> str:
     at, count, until = _at(capture["synced"] or ""), capture["sessions"], capture["pausedUntil"]
     end = f" → {until}" if until else ""
-    return "".join(
-        ui.every(
-            (not at, 'nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”"),
-            (at, f"{count} sessions, last at {at}", f"{count} 个会话，最近一次 {at}"),
-            (capture["paused"], f"; paused{end}", f"；已暂停{end}"),
-            (not capture["meaning"], "; judged by structure alone, without the models", "；未装模型，仅按句子结构判断"),
-        )
+    return ui.joined(
+        (not at, 'nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”"),
+        (at, f"{count} sessions, last at {at}", f"{count} 个会话，最近一次 {at}"),
+        (capture["paused"], f"; paused{end}", f"；已暂停{end}"),
+        (not capture["meaning"], "; judged by structure alone, without the models", "；未装模型，仅按句子结构判断"),
     )
 
 
@@ -136,14 +134,12 @@ def _daemon(daemon: dict[str, Any] | None) -> str:
     if not daemon["answers"]:
         return say(f"process {daemon['process']} does not answer", f"进程 {daemon['process']} 没有响应")
     since, megabytes, url = _at(daemon["since"]), daemon["memoryMb"], (daemon.get("http") or {}).get("url")
-    return "".join(
-        ui.every(
-            (True, f"running since {since}, {megabytes:.0f} MB", f"自 {since} 起运行，{megabytes:.0f} MB"),
-            (daemon["watching"] == "events", ", watching", "，正在监听文件"),
-            (daemon["watching"] == "scanning", ", scanning instead of watching", "，以扫描代替监听"),
-            (url, f", MCP at {url}", f"，MCP：{url}"),
-            (daemon["skew"], f" ({daemon['skew']})", f" ({daemon['skew']})"),
-        )
+    return ui.joined(
+        (True, f"running since {since}, {megabytes:.0f} MB", f"自 {since} 起运行，{megabytes:.0f} MB"),
+        (daemon["watching"] == "events", ", watching", "，正在监听文件"),
+        (daemon["watching"] == "scanning", ", scanning instead of watching", "，以扫描代替监听"),
+        (url, f", MCP at {url}", f"，MCP：{url}"),
+        (daemon["skew"], f" ({daemon['skew']})", f" ({daemon['skew']})"),
     )
 
 
@@ -154,13 +150,11 @@ def _at(moment: str) -> str:
 def _index(index: dict[str, Any]) -> str:
     files, chunks, size = index["files"], index["chunks"], ui.size_of(index["bytes"])
     changed, check = index["changed"], index["check"]
-    return "".join(
-        ui.every(
-            (True, f"{files} files, {chunks} passages, {size}", f"{files} 个文件，{chunks} 段，{size}"),
-            (changed, f"; files changed since: {changed}", f"；此后有 {changed} 个文件变化"),
-            (index["outdated"], '; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”"),
-            (check not in (None, "ok"), f"; damaged: {check}", f"；已损坏：{check}"),
-        )
+    return ui.joined(
+        (True, f"{files} files, {chunks} passages, {size}", f"{files} 个文件，{chunks} 段，{size}"),
+        (changed, f"; files changed since: {changed}", f"；此后有 {changed} 个文件变化"),
+        (index["outdated"], '; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”"),
+        (check not in (None, "ok"), f"; damaged: {check}", f"；已损坏：{check}"),
     )
 
 
@@ -168,13 +162,13 @@ def _vectors(embedding: dict[str, Any]) -> str:
     reason, works, waiting = embedding["reason"], embedding["works"], embedding["waiting"]
     if reason and not embedding["models"]:
         return str(reason)
-    about = ui.every(
+    about = ui.joined(
         (waiting, f"; {waiting} passages to embed", f"；{waiting} 段待生成"),
         (works is True, "; works", "；可用"),
         (works not in (None, True), f"; does not work: {works}", f"；不可用：{works}"),
         (reason, f" ({reason})", f" ({reason})"),
     )
-    return f"{embedding['provider']}: {', '.join(embedding['models'])}" + "".join(about)
+    return f"{embedding['provider']}: {', '.join(embedding['models'])}{about}"
 
 
 # nacre health: how well memory is kept.

@@ -181,6 +181,11 @@ def every(*choices: Choice) -> list[str]:
     return [say(english, chinese) for holds, english, chinese in choices if holds]
 
 
+def joined(*choices: Choice) -> str:
+    """The parts of a sentence whose condition holds."""
+    return "".join(every(*choices))
+
+
 def first(*choices: Choice) -> str:
     """The first sentence whose condition holds; nothing where none does."""
     return next(iter(every(*choices)), "")
