@@ -23,8 +23,8 @@ from nacre.brain.local.dialogue import sentences_of
 from nacre.brain.local.extract import extract
 from nacre.brain.local.gist import summary
 from nacre.brain.local.judge import Judge
+from nacre.context.answering import framed
 from nacre.guard import privacy, secrets
-from nacre.hooks.answering import framed
 from nacre.index.document import Document
 from nacre.model.session import Message, Speaker
 from nacre.search.query import parse_question

@@ -229,4 +229,4 @@ def test_status_loads_nothing_heavy(memory: Memory) -> None:
     ],
 )
 def test_settings_are_mended_by_hand_where_no_command_can(sentence: str, remedy: str) -> None:
-    assert remedy in doctor.settings_remedy(sentence)
+    assert remedy in doctor._settings_remedy(sentence)

@@ -231,7 +231,7 @@ class RequestHandler:
         agent, here = message.get("agent"), message.get("here")
         memory.agent = agent if isinstance(agent, str) else None
         if kind == "tool":
-            from nacre.mcp.calls import call
+            from nacre.mcp.tools import call
 
             here = here if isinstance(here, str) else None
             return {"result": call(memory, str(message.get("name")), _table(message.get("arguments")), here=here)}
