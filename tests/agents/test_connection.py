@@ -289,13 +289,6 @@ def test_no_settings_file_of_an_agent_keeps_anybody_waiting(desk: Desk, agent: s
         desk.connect(agent)
 
 
-def test_a_settings_file_that_is_far_too_large_is_left_alone(desk: Desk) -> None:
-    with (desk.home / ".claude.json").open("wb") as file:
-        file.truncate(30_000_000)
-    with pytest.raises(NacreError, match="larger than 20 MB"):
-        desk.connect("claude-code")
-
-
 def test_an_entry_that_is_reached_by_an_address_is_left_alone(desk: Desk) -> None:
     text = '{"mcpServers": {"nacre": {"type": "http", "url": "http://127.0.0.1:8850/mcp"}}}'
     (desk.home / ".claude.json").write_text(text, "utf8")

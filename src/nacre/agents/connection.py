@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.agents import edits
 from nacre.agents.edits import MARKDOWN, Done
-from nacre.agents.registry import LARGEST_SETTINGS, Agent, Call, ConnectOptions, Requirements, Target
+from nacre.agents.registry import Agent, Call, ConnectOptions, Requirements, Target
+from nacre.config.settings import user_folder
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import NO_ANSWER, Machine, brief_command, file_diff, machine_lock, run_command
@@ -27,14 +28,7 @@ if TYPE_CHECKING:
 RECORD_NAME = "connections.json"
 
 
-def state_folder() -> Path:
-    """Where Nacre keeps what it knows about this machine for this user."""
-    system: str = sys.platform
-    if system == "linux":  # what platformdirs answers there
-        return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "nacre"
-    import platformdirs
-
-    return Path(platformdirs.user_state_dir("nacre", appauthor=False))
+state_folder = partial(user_folder, "state")  # where Nacre keeps what it knows about this machine for this user
 
 
 @dataclass(frozen=True)
@@ -63,8 +57,8 @@ def load_connections(folder: Path) -> dict[str, Connection]:
     path = folder / RECORD_NAME
     data = disk.read_bytes(path)
     try:
-        rows = json.loads(data.decode("utf-8", "surrogateescape"))["connections"] if data is not None else {}
-        return {name: _connection(row) for name, row in rows.items()}
+        rows = json.loads((data or b"{}").decode("utf-8", "surrogateescape"))
+        return {name: _connection(row) for name, row in (rows["connections"] if data else rows).items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NacreError(
             f"{path}, the record of what was connected, cannot be understood. Move it away; what was written can then be "
@@ -73,14 +67,12 @@ def load_connections(folder: Path) -> dict[str, Connection]:
         ) from error
 
 
-def _connection(row: Mapping[str, Any]) -> Connection:
-    fields = Done.__dataclass_fields__  # earlier versions recorded more
+def _connection(row: dict[str, Any]) -> Connection:
     files = []
     for file in row["files"]:
-        edits = [{key: value for key, value in edit.items() if key in fields} for edit in file["done"]]
-        done = tuple(Done(**{**edit, "path": (*edit["path"],), "mark": (*edit["mark"],)}) for edit in edits)
-        files.append(WrittenFile(**{**file, "done": done, "folders": tuple(file["folders"])}))
-    return Connection(row["at"], row["workspace"], tuple(row["program"]), tuple(files), bool(row["registered"]))
+        done = [Done(**edit | {"path": tuple(edit["path"]), "mark": tuple(edit["mark"])}) for edit in file["done"]]
+        files.append(WrittenFile(**file | {"done": tuple(done), "folders": tuple(file["folders"])}))
+    return Connection(**row | {"program": tuple(row["program"]), "files": tuple(files)})
 
 
 def save_connections(folder: Path, connections: Mapping[str, Connection]) -> None:
@@ -172,7 +164,7 @@ def plan_disconnect(agent: Agent, machine: Machine, call: Call, folder: Path) ->
     files = list(connection.files) if connection else []
     for target in () if connection else wanted.targets:
         with contextlib.suppress(NacreError, ValueError):  # what cannot be read holds nothing that could be taken out
-            data = _read_settings(target.path)
+            data = disk.read_bytes(target.path)
             if data and (done := edits.recognise_edits(_decoded(data), target.form, target.edits)):
                 files.append(WrittenFile(str(target.path), target.form, "", "", tuple(done)))
     command = wanted.unregister if connection and connection.registered else ()
@@ -194,7 +186,7 @@ def _plan(plan: AgentPlan, targets: Sequence[tuple[Target, WrittenFile | None]],
 def _plan_file(target: Target, written: WrittenFile | None, folder: Path) -> FileChange:
     """What puts the edits into a file; without any, what takes out of it whatever was written."""
     path, form = target.path, target.form
-    data = _read_settings(path)
+    data = disk.read_bytes(path)
     try:
         if target.edits and data is not None and edits.are_in_place(_decoded(data), form, target.edits):
             return FileChange(path, form, data, data)  # as it is recorded, or written by hand
@@ -210,16 +202,6 @@ def _plan_file(target: Target, written: WrittenFile | None, folder: Path) -> Fil
     missing = [str(above) for above in disk.real(path).parents if not above.exists()]  # the innermost first
     folders = written.folders if written and base is None else tuple(missing)
     return FileChange(path, form, data, after.encode(), base, tuple(done), folders=folders)
-
-
-def _read_settings(path: Path) -> bytes | None:
-    """The bytes of a settings file; None where there is none, an error where it is far too large."""
-    if path.exists() and path.stat().st_size > LARGEST_SETTINGS:
-        raise NacreError(
-            f"{path} is larger than {LARGEST_SETTINGS // 1_000_000} MB, so it was left alone. See what fills it, and run the command again.",
-            f"{path} 超过 {LARGEST_SETTINGS // 1_000_000} MB，因此未作改动。请检查其内容后重新运行。",
-        )
-    return disk.read_bytes(path)
 
 
 def _without_us(data: bytes, written: WrittenFile, folder: Path) -> tuple[bytes | None, list[str]]:

@@ -239,7 +239,7 @@ def daemon_problems(memory: Memory) -> Iterator[Problem]:
 
 def _sockets(workspace: Workspace) -> list[str]:
     """The sockets of ours that lie about for this workspace; nothing else that has the name of one."""
-    from nacre.daemon.client import socket_paths
+    from nacre.daemon.fast import socket_paths
 
     sockets: list[str] = []
     for path in socket_paths(str(workspace.root)) if hasattr(os, "getuid") else ():

@@ -77,9 +77,9 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
         for place in places
     ]
     facts: dict[str, Any] = {"connections": agents_json(agents, ()), "workspaces": workspaces}
-    facts["caches"] = [{"path": str(cache.path), "bytes": cache.bytes} for cache in caches if models]
+    facts["caches"] = [{"path": str(folder), "bytes": size} for folder, size in caches.items() if models]
     facts |= {"completions": completions, "package": _how_to_remove_package(), "dryRun": options.dry_run}
-    total = ui.size_of(sum(cache.bytes for cache in caches))
+    total = ui.size_of(sum(caches.values()))
     kept = [say(f"Your completion stays: {line}", f"您设置的补全予以保留：{line}") for line in completions]
     if caches and not models:
         kept.append(

@@ -235,9 +235,6 @@ class JobsSettings:
     heartbeat: str = setting("*/30 * * * *", "when a light look is taken at what is due")
     adaptive: bool = setting(True, "also capture a session soon after it ended or fell silent")
     silence: str = setting("10min", "how long a session is silent until it counts as ended")
-    jitter: str = setting(
-        "2min", "by how much a run may begin later than its time, so that machines do not all begin at once"
-    )
     retries: int = setting(3, "how often a failed run is tried again, each time after a longer wait", most=100)
     on_demand: bool = setting(False, "let a daemon that a hook, a plugin or a search started run the jobs too")
 

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from nacre.daemon import client
+from nacre.daemon import client, fast
 from nacre.errors import CannotWrite, Locked, NacreError, cannot_write
 from nacre.model.workspace import Workspace
 
@@ -45,20 +45,21 @@ class Endpoint:
             os.ftruncate(self._lock, 0)
             os.write(self._lock, f"{os.getpid()}\n".encode())
             self.listener, self.socket = _bind(str(workspace.root))
-        except BaseException as error:
+        except OSError as error:  # no locks in this file system, or no place for a socket
             os.close(self._lock)
-            if not isinstance(error, OSError):
-                raise
             raise CannotWrite(
-                f"The file system of {workspace.root} has no locks, so no daemon can run there; everything works without.",
-                f"{workspace.root} 所在的文件系统不支持锁，无法运行守护进程；不用它也一切正常。",
+                f"No daemon can run for {workspace.root} ({error}); everything works without.",
+                f"无法为 {workspace.root} 运行守护进程（{error}）；不用它也一切正常。",
             ) from error
+        except BaseException:
+            os.close(self._lock)
+            raise
         self._socket_id = file_identity(self.socket)
 
     def is_held(self) -> bool:
         """Whether we can still be found: neither the lock nor the socket has been removed or replaced."""
         about = os.fstat(self._lock)
-        is_same = (about.st_dev, about.st_ino) == file_identity(str(self._lock_file))
+        is_same = (about.st_dev, about.st_ino) == file_identity(self._lock_file)
         return is_same and file_identity(self.socket) == self._socket_id
 
     def leave(self) -> None:
@@ -95,10 +96,10 @@ def _bind(root: str) -> tuple[socket.socket, str]:
     """A listening socket that only this user reaches, at the first place that can be used."""
     import socket
 
-    reason: OSError | None = None
-    for path in client.socket_paths(root):
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        folder = os.path.dirname(path)
+    reason = OSError("no place for a socket")
+    for path in fast.socket_paths(root):
+        listener, folder = socket.socket(socket.AF_UNIX), os.path.dirname(path)
+        mask = os.umask(0o177)
         try:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(folder, 0o700)
@@ -106,27 +107,22 @@ def _bind(root: str) -> tuple[socket.socket, str]:
             in_workspace = path.startswith(os.path.realpath(root) + os.sep)  # which is as its owner made it
             if not stat.S_ISDIR(about.st_mode) or (not in_workspace and about.st_uid != os.getuid()):
                 raise PermissionError(f"{folder} is a link or somebody else's")
-            if not in_workspace and about.st_mode & 0o077:
+            if not in_workspace:
                 os.chmod(folder, 0o700)
-            with contextlib.suppress(FileNotFoundError):
+            if os.path.lexists(path):
                 if not stat.S_ISSOCK(os.lstat(path).st_mode):
                     raise FileExistsError(f"{path} is no socket")
                 os.unlink(path)  # a dead daemon's: we hold the lock
-            mask = os.umask(0o177)
-            try:
-                listener.bind(path)
-            finally:
-                os.umask(mask)
+            listener.bind(path)
             listener.listen(512)
         except OSError as error:
             listener.close()
             reason = error
         else:
             return listener, path
-    raise CannotWrite(
-        f"No socket could be made for this workspace ({reason}); everything works without a daemon.",
-        f"无法为此工作区建立套接字（{reason}）；不用守护进程也一切正常。",
-    )
+        finally:
+            os.umask(mask)
+    raise reason
 
 
 def daemon_process(workspace: Workspace) -> int | None:
@@ -154,15 +150,15 @@ def start_on_demand(memory: Memory, *, for_agents: bool = False) -> None:
 def start_in_background(memory: Memory, *options: str, for_agents: bool = False) -> int:
     """Start a daemon that goes on when we end, and wait until it answers; its process, or that of one that was started at the same moment."""
     try:
-        pid = _spawn(memory, [*options], for_agents=for_agents)
+        child: int | None = _spawn(memory, [*options], for_agents=for_agents)
     except (OSError, NotImplementedError) as error:
         raise NacreError(f"The daemon could not be started: {error}.", f"无法启动守护进程：{error}。") from error
-    until, has_ended = time.monotonic() + _READY_WITHIN, False
+    until = time.monotonic() + _READY_WITHIN
     while time.monotonic() < until:
         if status := client.daemon_status(str(memory.workspace.root)):
             return int(status["process"])
-        if not has_ended and os.waitpid(pid, os.WNOHANG)[0]:
-            has_ended, until = True, time.monotonic() + _STARTED_BY_ANOTHER_WITHIN
+        if child and os.waitpid(child, os.WNOHANG)[0]:  # another may have been quicker
+            child, until = None, time.monotonic() + _STARTED_BY_ANOTHER_WITHIN
         time.sleep(0.02)
     log = memory.workspace.machine / "daemon.log"
     raise NacreError(

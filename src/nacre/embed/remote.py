@@ -213,7 +213,10 @@ class RemoteEmbedder:
         """What the service said, and which settings to look at."""
         status, check = answer.status_code, ""
         reason = "" if answer.text.lstrip().startswith("<") else self._clean(answer.text)  # such as a proxy's page
-        english, chinese = f"answered HTTP {status}{reason and ': ' + reason}", f"返回 HTTP {status}{reason and ':' + reason}"
+        english, chinese = (
+            f"answered HTTP {status}{reason and ': ' + reason}",
+            f"返回 HTTP {status}{reason and ':' + reason}",
+        )
         if status in (401, 403):
             check = " / ".join([*self._service.key_variables, "embed.key_file"])
             english, chinese = f"refused the key (HTTP {status})", f"拒绝了密钥（HTTP {status}）"

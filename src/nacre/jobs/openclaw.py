@@ -107,8 +107,8 @@ def _text_at(value: Any, path: Sequence[str]) -> str:
 
 def _own_jobs(setup: Setup, jobs: list[Job]) -> list[Job]:
     """The jobs that run one of ours for this very workspace, whatever they are called."""
-    ends = tuple(f"nacre jobs run {job} --due {shlex.join(['--workspace', setup.root])}" for job in _PROMPTS)
-    return [job for job in jobs if any(line.replace("'", "").endswith(ends) for line in job.message.splitlines())]
+    ends = tuple(f" jobs run {job} --due {shlex.join(['--workspace', setup.root])}" for job in _PROMPTS)
+    return [job for job in jobs if any(line.endswith(ends) for line in job.message.splitlines())]
 
 
 def _wanted_jobs(setup: Setup, others: Collection[str]) -> list[Job]:

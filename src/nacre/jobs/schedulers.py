@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from nacre.clock import duration
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import say
 from nacre.jobs import installer, openclaw
@@ -122,7 +121,6 @@ Description=When Nacre jobs run for {root}
 
 [Timer]
 OnCalendar=*:0/{minutes}
-RandomizedDelaySec={jitter}
 
 [Install]
 WantedBy=timers.target
@@ -136,10 +134,9 @@ def _systemd_head(setup: Setup) -> str:
 
 def systemd_units(setup: Setup) -> dict[str, bytes]:
     head, shown = _systemd_head(setup), setup.root.rstrip("\\").replace("%", "%%")
-    jitter = f"{min(duration(setup.memory.config.jobs.jitter).total_seconds(), 60 * _MINUTES):.0f}s"
     environment = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in setup.carried().items())
     service = _SERVICE.format(root=shown, command=exec_line(setup.command()), environment=environment)
-    timer = _TIMER.format(root=shown, minutes=_MINUTES, jitter=jitter)
+    timer = _TIMER.format(root=shown, minutes=_MINUTES)
     return {
         f"nacre@{setup.mark}.{kind}": (head + text).encode() for kind, text in (("service", service), ("timer", timer))
     }
