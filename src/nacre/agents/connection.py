@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -251,88 +251,76 @@ def changed_plans(plans: Sequence[AgentPlan]) -> list[AgentPlan]:
     return [plan for plan in plans if plan.changed and plan.error is None]
 
 
-def apply_connect(
-    plans: Sequence[AgentPlan], machine: Machine, call: Call, workspace: str, at: str, folder: Path
+def apply_plans(
+    plans: Sequence[AgentPlan], machine: Machine, folder: Path, new: Connection | None = None
 ) -> list[ConnectResult]:
-    """Write every plan, one agent after the other; what cannot be written for one is taken back for that one."""
-    connection = Connection(at, workspace, call.program)
-    return _apply(plans, lambda plan: _connect(plan, machine, connection, folder))
-
-
-def apply_disconnect(plans: Sequence[AgentPlan], machine: Machine, folder: Path) -> list[ConnectResult]:
-    return _apply(plans, lambda plan: _disconnect(plan, machine, folder))
-
-
-def _apply(plans: Sequence[AgentPlan], carry_out: Callable[[AgentPlan], list[str]]) -> list[ConnectResult]:
+    """Carry out every plan, one agent after the other, with the connection that is to be recorded; without one it is taken back."""
     results = []
     with machine_lock("connections"):
         for plan in plans:
             try:
-                for change in plan.changes:
-                    if disk.read_bytes(change.path) != change.before:
-                        raise ChangedOutside(
-                            f"{change.path} was changed by another program in this moment, so it was left alone. Run the command again.",
-                            f"{change.path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
-                        )
-                results.append(ConnectResult(plan.agent, notes=tuple(carry_out(plan))))
+                results.append(ConnectResult(plan.agent, notes=_carry_out(plan, machine, folder, new)))
             except NacreError as error:
                 results.append(ConnectResult(plan.agent, error))
     return results
 
 
-def _connect(plan: AgentPlan, machine: Machine, new: Connection, folder: Path) -> list[str]:
-    connections = load_connections(folder)
-    old = connections.get(plan.agent)
-    files = {file.path: file for file in old.files} if old else {}
-    for change in plan.changes:
-        if change.done and change.after is not None:
-            base, path, after = disk.hash_of(change.base), str(change.path), disk.digest(change.after)
-            if base and change.base is not None:
-                disk.write(folder / "backups" / base, change.base)
-            files.pop(path, None)
-            files[path] = WrittenFile(path, change.form, base, after, change.done, change.folders)
-    new = replace(new, files=tuple(files.values()), registered=bool(old and old.registered))
-    # Written down first: whenever this is cut short, what may have been written is known.
-    save_connections(folder, {**connections, plan.agent: new})
-    notes: list[str] = []
+def _carry_out(plan: AgentPlan, machine: Machine, folder: Path, new: Connection | None) -> tuple[str, ...]:
+    """Write the files of a plan and the record of it, or nothing at all; notes about what did not go well."""
+    for path in (change.path for change in plan.changes if disk.read_bytes(change.path) != change.before):
+        raise ChangedOutside(
+            f"{path} was changed by another program in this moment, so it was left alone. Run the command again.",
+            f"{path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
+        )
+    before = load_connections(folder)
+    after = {name: connection for name, connection in before.items() if name != plan.agent}
+    if new:
+        new = _with_files(new, before.get(plan.agent), plan.changes, folder)
+        # Written down first: whenever this is cut short, what may have been written is known.
+        save_connections(folder, {**after, plan.agent: new})
+    notes: tuple[str, ...] = ()
     try:
         if plan.command:
             notes = _run_own_command(plan, machine)
-            new = replace(new, registered=new.registered or not notes)
         for change in plan.changes:
-            if change.changes or plan.command:
+            if change.changes or plan.command or change.after is None:
                 _put_settings(change, change.after)
-        _must_be_accepted(plan, machine)
+        if new:
+            after[plan.agent] = replace(new, registered=new.registered or bool(plan.command and not notes))
+            _must_be_accepted(plan, machine)
     except BaseException:
-        if plan.command and not notes and plan.wanted.unregister:
+        if new and plan.command and not notes:
             run_command(machine, plan.wanted.unregister, timeout=_TIMEOUT)
         for change in plan.changes:
             with contextlib.suppress(NacreError, OSError):
                 _put_settings(change, change.before)
-        save_connections(folder, connections)
+        save_connections(folder, before)
         raise
-    save_connections(folder, {**connections, plan.agent: new})
+    save_connections(folder, after)
     return notes
 
 
-def _disconnect(plan: AgentPlan, machine: Machine, folder: Path) -> list[str]:
-    notes = _run_own_command(plan, machine) if plan.command else []
-    for change in plan.changes:
-        if change.changes or plan.command or change.after is None:
-            _put_settings(change, change.after)
-    connections = load_connections(folder)
-    connections.pop(plan.agent, None)
-    save_connections(folder, connections)
-    return notes
+def _with_files(new: Connection, old: Connection | None, changes: Sequence[FileChange], folder: Path) -> Connection:
+    """The connection with what is to be written beside what was; copies of the files as they are without us are put away."""
+    files = {file.path: file for file in old.files} if old else {}
+    for change in changes:
+        if change.done and change.after is not None:
+            base, path = disk.hash_of(change.base), str(change.path)
+            if base and change.base is not None:
+                disk.write(folder / "backups" / base, change.base)
+            after = disk.digest(change.after)
+            files.pop(path, None)
+            files[path] = WrittenFile(path, change.form, base, after, change.done, change.folders)
+    return replace(new, files=tuple(files.values()), registered=bool(old and old.registered))
 
 
-def _run_own_command(plan: AgentPlan, machine: Machine) -> list[str]:
+def _run_own_command(plan: AgentPlan, machine: Machine) -> tuple[str, ...]:
     """Run the agent's own command; a note where it failed."""
     ran, shown = run_command(machine, plan.command, timeout=_TIMEOUT), brief_command(plan.command)
     if not ran.code:
-        return []
+        return ()
     english = f'"{shown}" failed: {ran.words}. The settings were written all the same.'
-    return [say(english, f"“{shown}”失败：{ran.words}。设置仍已写入。")]
+    return (say(english, f"“{shown}”失败：{ran.words}。设置仍已写入。"),)
 
 
 def _put_settings(change: FileChange, data: bytes | None) -> None:

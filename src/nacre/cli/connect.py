@@ -116,7 +116,8 @@ def _connect(
         if rules:
             connection.apply_rules(rules, memory)
         at, root = memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root)
-        results = connection.apply_connect(ready, machine, call, root, at, connection.state_folder())
+        new = connection.Connection(at, root, call.program)
+        results = connection.apply_plans(ready, machine, connection.state_folder(), new)
         fine = {result.agent for result in results if result.error is None}
         _take_over_settings(memory, [plan for plan in ready if plan.agent in fine], dry_run=False)
     facts = {"agents": agents_json(plans, results), "dryRun": options.dry_run}
@@ -153,7 +154,7 @@ def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...]
     if not options.dry_run and ready:
         if connection.changed_plans(plans):
             ui.confirm("Take this back?", "是否撤回？", yes=yes)
-        results = connection.apply_disconnect(ready, machine, connection.state_folder())
+        results = connection.apply_plans(ready, machine, connection.state_folder())
     notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=True)
     none = ui.every((not plans, "No agent is connected.", "没有已连接的代理。"))
     yield Report({"agents": agents_json(plans, results), "dryRun": options.dry_run}, notes=[*notes, *none])

@@ -61,7 +61,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     if works:
         ui.confirm("Take all of this back?", "是否全部撤回？", yes=yes)
         ready = [plan for plan in agents if plan.error is None]
-        results = connection.apply_disconnect(ready, machine, connection.state_folder())
+        results = connection.apply_plans(ready, machine, connection.state_folder())
         errors += [plan.error for plan in agents if plan.error] + [result.error for result in results if result.error]
         for place in places:
             errors += _take_back(place)

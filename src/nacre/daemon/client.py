@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, Self
 
 from nacre import __version__, errors
@@ -11,6 +12,8 @@ from nacre.daemon import fast
 PROTOCOL_VERSION = 1  # of the messages; another one is not spoken to
 _ANSWER_WITHIN = 10.0  # seconds, then it is quicker to look oneself
 _HELLO_WITHIN = 2.0
+_HUNG_FOR = 60.0  # seconds in which a daemon that hung is not asked again by this process
+hung: dict[str, float] = {}  # when one was last seen to hang, by workspace
 
 
 class NoDaemon(Exception):
@@ -45,7 +48,9 @@ class Connection:
     def __init__(
         self, root: str, scope: str = "main", *, within: float = _ANSWER_WITHIN, any_version: bool = False
     ) -> None:
-        self._within = within
+        if not any_version and time.monotonic() - hung.get(root, -_HUNG_FOR) < _HUNG_FOR:
+            raise NoDaemon("it did not answer a moment ago")
+        self._root, self._within = root, within
         try:
             self._socket = fast.connect(root)
         except (OSError, AttributeError) as error:  # no such sockets on this system
@@ -72,6 +77,8 @@ class Connection:
         try:
             return unpack(fast.exchange(self._socket, pack(message), within))
         except (OSError, ValueError, BadMessage) as error:
+            if isinstance(error, TimeoutError):
+                hung[self._root] = time.monotonic()
             raise NoDaemon(str(error)) from error
 
     def close(self) -> None:

