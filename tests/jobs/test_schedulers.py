@@ -298,7 +298,7 @@ def test_where_nothing_can_run_jobs_nothing_is_written(here: World) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "sentence"),
-    [("systemd", "no systemd"), ("launchd", "no launchd"), ("cron", "no cron"), ("openclaw", "no openclaw")],
+    [("systemd", "does not answer"), ("launchd", "no launchd"), ("cron", "no cron"), ("openclaw", "no openclaw")],
 )
 def test_what_is_asked_for_and_not_there_is_said(here: World, kind: str, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
@@ -306,5 +306,5 @@ def test_what_is_asked_for_and_not_there_is_said(here: World, kind: str, sentenc
 
 
 def test_openclaw_is_not_asked_to_run_the_jobs_of_a_workspace_that_is_not_its_own(here: World) -> None:
-    with pytest.raises(BadInput, match="no openclaw that answers and could run the jobs of"):
+    with pytest.raises(BadInput, match="not the workspace of an OpenClaw agent"):
         plan_install(here.has("openclaw").setup, "openclaw")

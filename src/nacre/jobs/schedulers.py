@@ -306,10 +306,17 @@ def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
         return next((kind for kind in (*in_use, *SCHEDULERS) if SCHEDULERS[kind].is_here(setup)), None)
     if SCHEDULERS[wanted].is_here(setup):
         return wanted
-    raise BadInput(
-        f"This machine has no {wanted} that answers and could run the jobs of {setup.root}; try --with auto.",
-        f"本机没有可用的 {wanted} 来运行 {setup.root} 的任务；可使用 --with auto。",
-    )
+    if wanted == "systemd":
+        raise BadInput(
+            '"systemctl --user" does not answer here: there is no systemd session of yours. Choose another way, or --with auto.',
+            "“systemctl --user”没有响应：这里没有您的 systemd 会话。请选择其他方式，或使用 --with auto。",
+        )
+    if wanted == "openclaw" and setup.machine.where("openclaw"):
+        raise BadInput(
+            f"{setup.root} is not the workspace of an OpenClaw agent, so OpenClaw does not run its jobs. Choose another way.",
+            f"{setup.root} 不是 OpenClaw 代理的工作区，因此 OpenClaw 不会运行它的任务。请选择其他方式。",
+        )
+    raise BadInput(f"This machine has no {wanted}; try --with auto.", f"本机没有 {wanted}；可使用 --with auto。")
 
 
 def plan_install(setup: Setup, wanted: str = AUTO, *, with_heartbeat: bool = False) -> ServicePlan:
