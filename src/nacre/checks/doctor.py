@@ -222,7 +222,7 @@ def daemon_problems(memory: Memory) -> Iterator[Problem]:
 
 def _sockets(workspace: Workspace) -> list[str]:
     """The sockets of ours that lie about for this workspace; nothing else that has the name of one."""
-    from nacre.daemon.client import socket_paths
+    from nacre.daemon.fast import socket_paths
 
     paths = socket_paths(str(workspace.root)) if hasattr(os, "getuid") else ()
     return [path for path in paths if _is_own(path, stat.S_ISSOCK)]

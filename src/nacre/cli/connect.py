@@ -121,7 +121,8 @@ def _connect(
         if rules:
             connection.apply_rules(rules, memory)
         at, root = memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root)
-        results = connection.apply_connect(ready, this_machine(), call, root, at, state_folder())
+        new = connection.Connection(at, root, call.program)
+        results = connection.apply_plans(ready, this_machine(), state_folder(), new)
         fine = {result.agent for result in results if result.error is None}
         _take_over_settings(memory, [plan for plan in ready if plan.agent in fine], dry_run=False)
     facts = {"agents": agents_json(plans, results), "dryRun": options.dry_run}
@@ -157,7 +158,7 @@ def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...]
     if not options.dry_run and ready:
         if connection.changed_plans(plans):
             ui.confirm("Take this back?", "是否撤回？", yes=yes)
-        results = connection.apply_disconnect(ready, machine, state_folder())
+        results = connection.apply_plans(ready, machine, state_folder())
     notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=True)
     none = ui.every((not plans, "No agent is connected.", "没有已连接的代理。"))
     yield Report({"agents": agents_json(plans, results), "dryRun": options.dry_run}, notes=[*notes, *none])
@@ -303,7 +304,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     if works:
         ui.confirm("Take all of this back?", "是否全部撤回？", yes=yes)
         ready = [plan for plan in agents if plan.error is None]
-        results = connection.apply_disconnect(ready, machine, state_folder())
+        results = connection.apply_plans(ready, machine, state_folder())
         errors += [plan.error for plan in agents if plan.error] + [result.error for result in results if result.error]
         for place in places:
             errors += _take_back(place)
@@ -311,9 +312,9 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
             removal.remove_cache(cache)
     package = _how_to_remove_package()
     facts: dict[str, Any] = {"connections": agents_json(agents, ()), "workspaces": list(map(_place_json, places))}
-    facts["caches"] = [{"path": str(cache.path), "bytes": cache.bytes} for cache in caches if models]
+    facts["caches"] = [{"path": str(folder), "bytes": size} for folder, size in caches.items() if models]
     facts |= {"completions": completions, "package": package, "dryRun": options.dry_run}
-    total, settings = ui.size_of(sum(cache.bytes for cache in caches)), ui.shown_path(user_config_folder())
+    total, settings = ui.size_of(sum(caches.values())), ui.shown_path(user_config_folder())
     stays = f"Models and caches stay ({total}); --models deletes them."
     roots = [ui.shown_path(place.memory.workspace.root) for place in places]
     lasts = 'Your memory stays in {0}; "nacre destroy --workspace {0}" removes it for good.'

@@ -57,7 +57,7 @@ def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
     coming = f"{state.next:%Y-%m-%d %H:%M}" if state.next else say("never", "从不")
     return (
         state.name,
-        state.words,
+        state.when,
         started,
         say("running", "运行中") if state.running else result,
         f"{last.seconds:.1f} s" if last and last.seconds is not None else "",
