@@ -51,7 +51,7 @@ PARAMETERS = frozenset(
     "text line lines words said sentence heading body query question answer prose told data value content".split()
 )
 SKIPPED = frozenset({
-    "nacre.guard.finding.pattern",  # takes expressions
+    "nacre.guard.values.pattern",  # takes expressions
     "nacre.vault.spool",  # take places on disk
     # On the way of others that are tried.
     "nacre.guard.secrets", "nacre.capture.importing_files",

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from nacre.forget.entry import PinPlan, Why
     from nacre.forget.purge import Remaining
     from nacre.forget.target import ForgetContext, Target
-    from nacre.guard.finding import Redaction
+    from nacre.guard.values import Redaction
     from nacre.index.embedding import MeaningSource
     from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nacre.errors import BadInput, NotFound
-from nacre.guard.finding import pattern
+from nacre.guard.values import pattern
 from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.report import Plan, Step

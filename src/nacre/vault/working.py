@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from nacre.clock import Clock
 from nacre.errors import BadInput, PathEscape
-from nacre.guard.finding import pattern
+from nacre.guard.values import pattern
 from nacre.i18n import language
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import unclosed_fences
