@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nacre.daemon import client, fast
 from nacre.errors import CannotWrite, Locked, NacreError
 from nacre.model.workspace import Workspace
-from nacre.vault.lock import hold
+from nacre.vault.lock import hold, system_lock
 
 if TYPE_CHECKING:
     import socket
@@ -106,16 +106,18 @@ def _bind(root: str) -> tuple[socket.socket, str]:
 
 def daemon_process(workspace: Workspace) -> int | None:
     """The process of the daemon that holds the lock; None where none does."""
-    if not hasattr(os, "getuid") or not _lock_file(workspace).is_file():
+    if not hasattr(os, "getuid"):
         return None
     try:
-        with hold(_lock_file(workspace), timeout=0):
-            return None
-    except Locked:
-        pid = _lock_file(workspace).read_bytes().strip()
-        return int(pid) if pid.isdigit() else None
-    except NacreError:
+        descriptor = os.open(_lock_file(workspace), os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:
         return None
+    try:  # without writing our own process into the file: somebody may be about to stop the one that stands there
+        return None if system_lock(descriptor) else int(os.read(descriptor, 20))
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def ask_status(memory: Memory) -> dict[str, Any] | None:
