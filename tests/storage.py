@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count
 from typing import Any
 
 from nacre.errors import Locked, NotFound
+from nacre.model.workspace import LINKED, Stored
 from nacre.vault import disk
 from nacre.vault.lock import TIMEOUT
 from nacre.vault.storage import is_daily
@@ -18,23 +21,42 @@ class Dictionary:
         self.strings: dict[str, bytes] = {}
         self.contents: dict[str, bytes] = {}
         self.rows: list[dict[str, Any]] = []
+        self.times: dict[str, int] = {}
+        self._clock = count(time.time_ns())
         self._lock = threading.RLock()
 
-    def names(self, folder: str) -> list[str]:
+    def walk(
+        self, folder: str, endings: tuple[str, ...] = ("",), watched: set[str] | None = None, depth: int = 99
+    ) -> Iterator[Stored]:
+        if watched is not None:
+            watched.add(LINKED)
         prefix = f"{folder}/" if folder else ""
-        below = [name for name in sorted(self.strings) if name.startswith(prefix)]
-        return [name for name in below if not any(part[0] == "." for part in name[len(prefix) :].split("/"))]
+        for name in [name for name in self.strings if name.startswith(prefix) and name.endswith(endings)]:
+            parts = name[len(prefix) :].split("/")
+            if len(parts) <= depth and not any(part[0] == "." for part in parts):
+                yield Stored(name, len(self.strings[name]), self.times[name])
+
+    def about(self, name: str) -> Stored | None:
+        return Stored(name, len(self.strings[name]), self.times[name]) if name in self.strings else None
+
+    def real(self, name: str) -> str:
+        return name
 
     def read(self, name: str) -> bytes | None:
         return self.strings.get(name)
 
-    def exists(self, name: str) -> bool:
-        return name in self.strings
+    def end(self, name: str, size: int) -> bytes:
+        return self.strings.get(name, b"")[-size:]
 
-    def append(self, name: str, data: bytes) -> int:
+    def append(self, name: str, data: bytes, *, durable: bool = True) -> int:
         before = self.strings.get(name, b"")
-        self.strings[name] = before + data
+        self.put(name, before + data)
         return len(before)
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write as a person does, who asks nobody."""
+        self.strings[name] = data
+        self.times[name] = next(self._clock)
 
     def replace(self, name: str, data: bytes, before: bytes | None) -> bool:
         now = self.strings.get(name)
@@ -42,7 +64,7 @@ class Dictionary:
             data += (now or b"")[len(before or b"") :]
         elif now != before:
             return False
-        self.strings[name] = data
+        self.put(name, data)
         if is_daily(name) and not data:
             del self.strings[name]
         return True
@@ -56,7 +78,7 @@ class Dictionary:
         return True
 
     def move(self, name: str, to: str) -> None:
-        self.strings[to] = self.strings.pop(name)
+        self.strings[to], self.times[to] = self.strings.pop(name), self.times.pop(name)
 
     @contextmanager
     def hold(self, timeout: float = TIMEOUT) -> Iterator[None]:

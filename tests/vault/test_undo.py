@@ -18,7 +18,7 @@ from nacre.vault.daily import append_note
 from nacre.vault.history import operation, read_history
 from nacre.vault.markdown import open_document
 from nacre.vault.provenance import Offered
-from nacre.vault.storage import operations_file, store_blob
+from nacre.vault.storage import Disk, operations_file
 from nacre.vault.undo import apply_undo, plan_undo, undo
 from nacre.vault.writing import append, move_file, remove_file, rewrite
 
@@ -309,7 +309,7 @@ def test_a_history_that_came_along_cannot_make_undo_write_what_is_no_memory(
     workspace: Workspace, clock: Clock, path: str
 ) -> None:
     append_note(Context(workspace, Config(), clock), "ours")
-    store_blob(workspace.history, b"#!/bin/sh\n")
+    Disk(workspace).keep(b"#!/bin/sh\n")
     kept = disk.digest(b"#!/bin/sh\n")
     change = {"path": path, "kind": "delete", "before": kept, "after": None, "mode": 0o755}
     row = {"id": 9, "at": "2026-02-10T10:00:00", "command": "tidy", "changes": [change]}

@@ -16,7 +16,7 @@ def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
     from nacre.vault.files import memory_files
     from nacre.vault.history import last_id
     from nacre.vault.problems import file_problems
-    from nacre.vault.storage import Disk
+    from nacre.vault.storage import storage_of
     from nacre.vault.writing import size_of
 
     workspace, config = memory.workspace, memory.config
@@ -45,7 +45,7 @@ def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "jobs": _jobs(memory),
         "daemon": daemon_status(memory),
         "review": len(memory.questions()),
-        "history": last_id(Disk(workspace)),
+        "history": last_id(storage_of(workspace)),
         "problems": [problem.as_plain() for problem in (*memory.problems, *file_problems(workspace, config))],
     }
 

@@ -121,7 +121,7 @@ def reference_hashes(workspace: Workspace, *, keep: bool = False) -> dict[str, s
             data = disk.read_bytes(workspace.root / name)
             hashes[name] = disk.hash_of(data)
             if keep and data and len(data) <= LARGEST:
-                storage.store_blob(workspace.history, data)
+                storage.storage_of(workspace).keep(data)
     return hashes
 
 
@@ -143,7 +143,7 @@ def check_flush(context: Context, session: str) -> FlushCheck:
             file = replace(file, command=f"nacre undo {own[-1].id}")
         elif was is not None and not own:
             with contextlib.suppress(NacreError):
-                kept = storage.load_blob(workspace.history, was)
+                kept = storage.storage_of(workspace).content(was)
                 file = replace(file, command="nacre flush --restore", back=kept)
         touched.append(file)
     return FlushCheck(before.at, tuple(touched))
@@ -236,7 +236,7 @@ def ask_flush(
                 tries = before.tries + 1 if before and not _is_over(before, compactions) else 1
                 hashes = reference_hashes(workspace, keep=context.config.history.enabled and not dry_run)
                 after = FlushState(
-                    now, tries, compactions, files=hashes, operation=history.last_id(storage.Disk(workspace))
+                    now, tries, compactions, files=hashes, operation=history.last_id(storage.storage_of(workspace))
                 )
             elif before:
                 counted = before.compactions if before.compactions is not None else compactions

@@ -20,11 +20,11 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape
 from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Storage, Workspace
 from nacre.vault import disk
 from nacre.vault.lock import TIMEOUT
 from nacre.vault.merge import merge
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import is_daily, storage_of
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
@@ -49,7 +49,6 @@ class Change(NamedTuple):
     length: int | None = None
     bytes: str | None = None
     to: str | None = None
-    mode: int | None = None  # of a removed file, in the records of earlier versions
 
     def as_json(self) -> dict[str, Any]:
         values = self._asdict()
@@ -90,7 +89,7 @@ def no_operation(number: int) -> NotFound:
 
 def read_history(workspace: Workspace, limit: int | None = None) -> History:
     """The operations with their states as the files show them: all of them, or the latest."""
-    return History(tuple(islice(latest(Disk(workspace)), limit))[::-1])
+    return History(tuple(islice(latest(storage_of(workspace)), limit))[::-1])
 
 
 def last_id(storage: Storage) -> int:
@@ -137,7 +136,7 @@ def _change(value: Any) -> Change | None:
     change = Change(**fields)
     names = (change.path, change.kind, "" if change.to is None else change.to)
     hashes = [digest for digest in (change.before, change.after, change.bytes) if digest is not None]
-    numbers = [number for number in (change.offset, change.length, change.mode) if number is not None]
+    numbers = [number for number in (change.offset, change.length) if number is not None]
     if (
         not all(isinstance(name, str) and can_be_named(name) for name in names)
         or not all(isinstance(digest, str) and re.fullmatch(_HASH, digest) for digest in hashes)
@@ -239,7 +238,7 @@ def diff_operation(workspace: Workspace, number: int) -> str:
     """What an operation changed, as a unified diff, from what history kept."""
     import difflib
 
-    storage = Disk(workspace)
+    storage = storage_of(workspace)
 
     def lines_of(digest: str | None) -> list[str]:
         text = storage.content(digest).decode("utf-8", "replace") if digest else ""
@@ -270,7 +269,6 @@ class Operation:
 
     context: Context
     command: str
-    storage: Storage
     undoes: tuple[int, ...] = ()
     id: int | None = None
     is_whole: bool = True  # False when something that was recorded was not done after all
@@ -286,6 +284,10 @@ class Operation:
     @property
     def clock(self) -> Clock:
         return self.context.clock
+
+    @property
+    def storage(self) -> Storage:
+        return storage_of(self.context.workspace)
 
     def record(self, changes: Sequence[Change], contents: Iterable[bytes]) -> None:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
@@ -327,7 +329,7 @@ class Operation:
                 f"{shown} has a name that history cannot keep, so it is left as it is; rename it.",
                 f"{shown} 的名称无法记入历史，因此保持原样；请重命名。",
             )
-        if leads_out(self.context, path):
+        if leads_out(self.context, name):
             raise PathEscape(
                 f"{path} leads out of the workspace; Nacre does not write there.",
                 f"{path} 指向工作区之外；Nacre 不会写入。",
@@ -335,13 +337,15 @@ class Operation:
         return name
 
 
-def leads_out(context: Context, path: Path) -> bool:
-    """Whether a path, its links followed, lies outside of the workspace and its checkpoint layers."""
+def leads_out(context: Context, name: str) -> bool:
+    """Whether a name, its links followed, lies outside of the workspace and its checkpoint layers."""
     workspace, setting = context.workspace, context.config.tiers.path
-    real, counts = disk.real(path), workspace.refcount(setting)
-    if not {disk.real(workspace.root), disk.real(workspace.tiers(setting))}.isdisjoint(real.parents):
+    storage = storage_of(workspace)
+    real, layers, counts = storage.real(name), workspace.tiers(setting), workspace.refcount(setting)
+    if not os.path.isabs(real) or real.startswith(f"{storage.real(workspace.relative(layers))}/"):
         return False
-    return real != disk.real(counts.parent) / counts.name  # a link in its place is not followed
+    # Beside layers that lie elsewhere stand their counts; a link in their place is not followed.
+    return real != f"{storage.real(workspace.relative(counts.parent))}/{counts.name}"
 
 
 def _complete_torn_append(storage: Storage) -> None:
@@ -377,7 +381,6 @@ def operation(
     undoes: tuple[int, ...] = (),
     number: int | None = None,
     timeout: float = TIMEOUT,
-    storage: Storage | None = None,
 ) -> Iterator[Operation]:
     """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one.
 
@@ -387,10 +390,9 @@ def operation(
     if outer := _current.get(key):
         yield outer
         return
-    storage = storage or Disk(context.workspace)
-    with storage.hold(timeout):
-        _complete_torn_append(storage)
-        begun = Operation(context, command, storage, undoes, number)
+    begun = Operation(context, command, undoes, number)
+    with begun.storage.hold(timeout):
+        _complete_torn_append(begun.storage)
         _current[key] = begun
         try:
             yield begun

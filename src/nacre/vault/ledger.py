@@ -12,6 +12,7 @@ from nacre.vault import jsonl
 from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.history import Operation
 from nacre.vault.jsonl import LineIndex
+from nacre.vault.storage import storage_of
 from nacre.vault.writing import REFUSE, OnSecret, append
 
 VERDICTS = ("admitted", "adopted", "refused", "superseded", "merged", "demoted", "forgotten", "restored")
@@ -61,7 +62,7 @@ class Ledger(NamedTuple):
 
 
 def read_ledger(workspace: Workspace) -> Ledger:
-    return Ledger(*jsonl.read_records(workspace.ledger, workspace.relative(workspace.ledger), _record))
+    return Ledger(*jsonl.read_records(storage_of(workspace), workspace.relative(workspace.ledger), _record))
 
 
 def admitted(data: bytes) -> set[str]:
@@ -170,7 +171,7 @@ class LedgerStates:
     """What the ledger says of each entry, looked up one by one."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._lines = LineIndex(workspace.ledger, _IDS)
+        self._lines = LineIndex(storage_of(workspace), workspace.relative(workspace.ledger), _IDS)
         self._states: dict[str, EntryState | None] = {}
 
     def records(self, *ids: str) -> list[Record]:

@@ -16,7 +16,7 @@ from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.text.blocks import unclosed_fences
 from nacre.vault import disk, jsonl, ledger, refcount, spool, writing
 from nacre.vault.files import LARGEST, largest, layer_of
-from nacre.vault.storage import operations_file
+from nacre.vault.storage import operations_file, storage_of
 
 _NEARLY_FULL = 0.9
 
@@ -95,7 +95,7 @@ def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Probl
         elif path == workspace.recalls:
             yield from refcount.read_recalls(workspace).problems
         else:
-            yield from jsonl.read_rows(path, shown).problems
+            yield from jsonl.read_rows(storage_of(workspace), shown).problems
         return
     if path.is_symlink() and not _inside(path, workspace.root, workspace.tiers(config.tiers.path)):
         yield problem(

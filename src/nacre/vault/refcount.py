@@ -18,6 +18,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
+from nacre.vault.storage import storage_of
 from nacre.vault.writing import expect, write_recorded
 
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
@@ -55,18 +56,14 @@ def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool 
         text += jsonl.dump_row(
             row | ({"query_hash": recall.query_hash} if recall.query_hash else {}) | {"via": recall.via}
         )
-    path = workspace.recalls
-    disk.append_bytes(path, disk.lines_for(path, redact(clean(text)).text), root=workspace.root, durable=durable)
+    storage, name = storage_of(workspace), workspace.relative(workspace.recalls)
+    torn = storage.end(name, 1) not in (b"", b"\n")
+    storage.append(name, b"\n" * torn + redact(clean(text)).text.encode("utf-8", "replace"), durable=durable)
 
 
 def was_read(workspace: Workspace, path: str, now: dt.datetime, within: dt.timedelta) -> bool:
     """Whether the file was given out so shortly before. Only the end of the log is looked at: a reader must not wait."""
-    try:
-        with os.fdopen(disk.open_regular(workspace.recalls, os.O_RDONLY), "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
-            lines = file.read(_END_BYTES).split(b"\n")
-    except OSError:
-        return False
+    lines = storage_of(workspace).end(workspace.relative(workspace.recalls), _END_BYTES).split(b"\n")
     named = json.dumps(path, ensure_ascii=False).encode("utf-8", "replace")
     for line in (line for line in reversed(lines) if named in line):
         try:
@@ -84,7 +81,7 @@ class Recalls(NamedTuple):
 
 
 def read_recalls(workspace: Workspace) -> Recalls:
-    return Recalls(*jsonl.read_records(workspace.recalls, workspace.relative(workspace.recalls), _recall))
+    return Recalls(*jsonl.read_records(storage_of(workspace), workspace.relative(workspace.recalls), _recall))
 
 
 def _recall(value: Mapping[str, Any]) -> Recall | None:
@@ -120,13 +117,15 @@ class Counts(NamedTuple):
 
 def read_counts(workspace: Workspace, config: Config) -> Counts:
     """The counts of a workspace; `BadInput` where they cannot be understood: then nobody may write over them."""
-    path = workspace.refcount(config.tiers.path)
-    if path.is_symlink() and disk.real(workspace.root) not in disk.real(path).parents:
+    path, storage = workspace.refcount(config.tiers.path), storage_of(workspace)
+    name = workspace.relative(path)
+    stored = storage.about(name)
+    if stored and stored.is_link and os.path.isabs(storage.real(name)):
         raise BadInput(
             f"{path} is a link that leads elsewhere; put the real file in its place.",
             f"{path} 是指向别处的链接；请换回真正的文件。",
         )
-    data = disk.read_bytes(path)
+    data = storage.read(name)
     return Counts({}, None) if data is None else Counts(parse_counts(path, data), disk.digest(data))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,6 +17,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, working
 from nacre.vault.history import operation
 from nacre.vault.markdown import Document, document, replace_lines
+from nacre.vault.storage import read, storage_of
 from nacre.vault.working import (
     BLOCKERS,
     CONTEXT,
@@ -193,7 +193,7 @@ class _Change:
         action = "finish" if section == PENDING else "clear"
         entry = _find(self.doc, section, which)
         if entry is None and section == PENDING and not which.strip().isdecimal():
-            log = (disk.read_bytes(self.workspace.day(self.now.date())) or b"").decode("utf-8", "replace")
+            log = (read(self.workspace, self.workspace.day(self.now.date())) or b"").decode("utf-8", "replace")
             words = self.checked(which)
             if f"- {_ending(words, action)}" in log.splitlines():
                 return self.nothing(section, words)
@@ -291,11 +291,8 @@ class SnapshotPlan(NamedTuple):
 
 def list_snapshots(workspace: Workspace) -> tuple[Snapshot, ...]:
     """The snapshots, newest first."""
-    try:
-        with os.scandir(workspace.archive) as files:
-            names = [file.name for file in files if file.is_file(follow_symlinks=False)]
-    except OSError:
-        return ()
+    files = storage_of(workspace).walk(workspace.relative(workspace.archive), depth=1)
+    names = [stored.name.rpartition("/")[2] for stored in files if stored.is_plain and not stored.is_link]
     matches = [match for name in names if (match := pattern(_FILE).fullmatch(name))]
     snapshots = [Snapshot(workspace.archive / match[0], match["moment"], match["name"] or "") for match in matches]
     return tuple(sorted(snapshots, key=lambda snapshot: (snapshot.moment, snapshot.name), reverse=True))
@@ -311,7 +308,7 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
     workspace, now, name = context.workspace, context.clock.now(), name or ""
     path = working.path_of(workspace)
     with nullcontext() if dry_run else operation(context, "wal snapshot") as op:
-        data = disk.read_bytes(path)
+        data = read(workspace, path)
         if data is None:
             raise NotFound(
                 f'There is no {path.name} yet; "nacre wal task TEXT" begins one.',
@@ -323,7 +320,7 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
             )
         before = list_snapshots(workspace)
         last = next((snapshot for snapshot in before if snapshot.name == name), None)
-        if last and disk.read_bytes(last.path) == data:
+        if last and read(workspace, last.path) == data:
             return SnapshotPlan(last)
         while (moment := f"{now:%Y-%m-%d-%H%M%S}") in {snapshot.moment for snapshot in before}:
             now += dt.timedelta(seconds=1)  # so that the newest is always known
@@ -333,7 +330,7 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
             op.place(made.path)
             write_recorded(op, made.path, None, data)
             for old in gone:
-                remove_file(op, old.path, read=disk.digest(disk.read_bytes(old.path) or b""))
+                remove_file(op, old.path, read=disk.digest(read(workspace, old.path) or b""))
     reason = say(f"only the last {MOST_SNAPSHOTS} snapshots are kept", f"只保留最近 {MOST_SNAPSHOTS} 个快照")
     keep = Step("keep", workspace.relative(made.path), say("a copy of working memory", "工作记忆的副本"))
     return SnapshotPlan(made, Plan((keep, *(Step("remove", workspace.relative(old.path), reason) for old in gone))))
@@ -350,14 +347,14 @@ def restore(context: Context, name: str | None = None, *, dry_run: bool = False)
                 "还没有快照；“nacre wal snapshot”可保存一个。",
             )
         chosen = next((copy for copy in snapshots if name in (None, copy.name, copy.moment, copy.label)), None)
-        data = disk.read_bytes(chosen.path) if chosen else None
+        data = read(workspace, chosen.path) if chosen else None
         if chosen is None or data is None:
             there = say(", ", "、").join(snapshot.label for snapshot in snapshots)
             raise NotFound(
                 f'There is no snapshot "{name}"; there are: {there}.', f"没有名为“{name}”的快照；现有：{there}。"
             )
         target = working.writable(workspace)
-        before = disk.read_bytes(target)
+        before = read(workspace, target)
         if before == data:
             return SnapshotPlan(chosen)
         if op:

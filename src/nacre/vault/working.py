@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -28,6 +27,7 @@ from nacre.vault.markdown import (
     plain_title,
     shape_of,
 )
+from nacre.vault.storage import storage_of
 
 TASK, CONTEXT, DECISIONS, PENDING, BLOCKERS = SECTIONS = ("task", "context", "decisions", "pending", "blockers")
 LARGEST = 1_000_000  # bytes; what is longer is no working memory
@@ -81,12 +81,13 @@ class State(NamedTuple):
 
 
 def path_of(workspace: Workspace) -> Path:
-    return workspace.inside(workspace.relative(workspace.state))
+    return workspace.inside(workspace.state.name)
 
 
 def writable(workspace: Workspace) -> Path:
     """Where working memory is written; an error where a link stands: what it leads to is another file, with rules of its own."""
-    if os.path.islink(workspace.state):
+    stored = storage_of(workspace).about(workspace.state.name)
+    if stored and stored.is_link:
         raise PathEscape(
             f"{workspace.state.name} is a link, so Nacre does not write to it. Put the file itself in its place.",
             f"{workspace.state.name} 是链接，Nacre 不会写入。请换成真正的文件。",
@@ -96,8 +97,8 @@ def writable(workspace: Workspace) -> Path:
 
 def read_state(workspace: Workspace, clock: Clock) -> State:
     """The file as it stands. One that cannot be edited is left alone with a sentence that says why."""
-    path = path_of(workspace)
-    data = disk.read_bytes(path)
+    path, storage = path_of(workspace), storage_of(workspace)
+    data = storage.read(path.name)
     if data is None or not data.strip():
         return State(document(path, template()), None if data is None else disk.digest(data))
     if len(data) > LARGEST:
@@ -107,7 +108,9 @@ def read_state(workspace: Workspace, clock: Clock) -> State:
         )
     doc = document(path, data)
     assert doc.text  # a file that is no UTF-8 says so here
-    return State(doc, doc.hash, clock.local(dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)).date())
+    stored = storage.about(path.name)
+    modified = dt.datetime.fromtimestamp(stored.modified / 1e9, dt.UTC) if stored else clock.now()
+    return State(doc, doc.hash, clock.local(modified).date())
 
 
 def template() -> bytes:

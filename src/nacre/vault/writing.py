@@ -6,6 +6,7 @@ history before the file is touched. A batch does this for many files with one re
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Storage, Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import is_daily, storage_of
 
 OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
@@ -45,17 +46,18 @@ def size_of(data: bytes | None) -> Size:
 
 def is_longterm(workspace: Workspace, path: Path) -> bool:
     """Whether the path, or the file it links to, is the global MEMORY.md or a project's."""
-    for place, root in ((path, workspace.root), (disk.real(path), disk.real(workspace.root))):
-        parts = [part.casefold() for part in place.relative_to(root).parts] if root in place.parents else []
-        if parts == ["memory.md"] or (len(parts) == 3 and parts[0] == "projects" and parts[2] == "memory.md"):
-            return True
-    return False
+    name = workspace.relative(path)
+    return _is_longterm(name) or _is_longterm(storage_of(workspace).real(name))
+
+
+def _is_longterm(name: str) -> bool:
+    return re.fullmatch(r"(projects/[^/]+/)?memory\.md", name, re.IGNORECASE) is not None
 
 
 def check_limits(workspace: Workspace, path: Path, before: bytes | None, after: bytes, limits: MemorySettings) -> None:
     """Raise `MemoryFull` when the write would break the limits. A file that breaks them already may only shrink."""
     old, new = size_of(before), size_of(after)
-    if not is_longterm(workspace, path) or not new.over(limits):
+    if not new.over(limits) or not is_longterm(workspace, path):
         return
     grows = new.lines > max(old.lines, limits.max_lines) or new.bytes > max(old.bytes, limits.max_bytes)
     shrinks = (limits.max_lines < old.lines > new.lines) or (limits.max_bytes < old.bytes > new.bytes)
@@ -170,7 +172,7 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
     name = op.place(path)
     if not log and is_daily(name):
         raise BadInput(f"{name} is a daily log: lines are only ever added to it.", f"{name} 是每日日志：只能追加内容。")
-    before = _expect(op.storage, name, read)
+    before = expect(op.workspace, path, read)
     safe = guard_added(before or b"", data)
     check_limits(op.workspace, path, before, safe, op.config.memory)
     return write_recorded(op, path, before, safe)
@@ -185,22 +187,19 @@ def write_recorded(op: Operation, path: Path, before: bytes | None, data: bytes)
 
 def remove_file(op: Operation, path: Path, *, read: str) -> None:
     name = op.place(path)
-    _make(op, Pending(name, _expect(op.storage, name, read)))
+    _make(op, Pending(name, expect(op.workspace, path, read)))
 
 
 def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
     """Move a file that is still what was read to a place where nothing stands."""
     name = op.place(path)
-    _make(op, Pending(name, _expect(op.storage, name, read), to=op.place(to)))
+    _make(op, Pending(name, expect(op.workspace, path, read), to=op.place(to)))
 
 
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
     """The file's bytes, when they are what was read; else `ChangedOutside`."""
-    return _expect(Disk(workspace), workspace.relative(path), read)
-
-
-def _expect(storage: Storage, name: str, read: str | None) -> bytes | None:
-    data = storage.read(name)
+    name = workspace.relative(path)
+    data = storage_of(workspace).read(name)
     if disk.hash_of(data) != read:
         raise changed_outside(name)
     return data
@@ -243,7 +242,7 @@ class Pending(NamedTuple):
 
     def check(self, storage: Storage) -> None:
         """`ChangedOutside` unless everything is still as it was read. To a daily log others may have appended: that stays."""
-        if self.to is not None and storage.exists(self.to):
+        if self.to is not None and storage.about(self.to):
             raise changed_outside(self.to)
         now = storage.read(self.name)
         appended = self.to is None and is_daily(self.name) and (now or b"").startswith(self.before or b"")
@@ -298,7 +297,7 @@ class Batch:
         op = self.op
         try:
             name = op.place(path)
-            before = _expect(op.storage, name, read)
+            before = expect(op.workspace, path, read)
             safe = None if data is None else guard_added(before or b"", data)
             pending = Pending(name, before, safe, op.place(to) if to else None)
             pending.check(op.storage)
