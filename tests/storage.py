@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from nacre.errors import Locked, NotFound
@@ -105,3 +106,60 @@ class Dictionary:
 
     def records(self) -> Iterator[dict[str, Any]]:
         yield from reversed(self.rows)
+
+
+# What a person or another program does to a memory, wherever it is kept.
+
+memories: dict[Path, Dictionary] = {}  # those without a disk, by the root of their workspace
+
+
+def _place(path: Path) -> tuple[Dictionary | None, str]:
+    root = next((root for root in path.parents if root in memories), None)
+    return (memories[root], path.relative_to(root).as_posix()) if root else (None, "")
+
+
+def put_file(path: Path, data: bytes | str) -> None:
+    data = data.encode() if isinstance(data, str) else data
+    storage, name = _place(path)
+    if storage:
+        storage.put(name, data)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def add_to_file(path: Path, data: bytes | str) -> None:
+    put_file(path, (file_bytes(path) if is_there(path) else b"") + (data.encode() if isinstance(data, str) else data))
+
+
+def file_bytes(path: Path) -> bytes:
+    storage, name = _place(path)
+    return storage.strings[name] if storage else path.read_bytes()
+
+
+def is_there(path: Path) -> bool:
+    storage, name = _place(path)
+    return name in storage.strings if storage else path.exists()
+
+
+def take_file(path: Path) -> None:
+    storage, name = _place(path)
+    if storage:
+        storage.strings.pop(name, None)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def move_by_hand(path: Path, to: Path) -> None:
+    data = file_bytes(path)
+    take_file(path)
+    put_file(to, data)
+
+
+def files_below(folder: Path) -> list[str]:
+    """The names of what lies in a folder, hidden things left out, in order."""
+    storage, name = _place(folder / "x")
+    if storage:
+        return sorted(stored.name.removeprefix(name[:-1]) for stored in storage.walk(name[:-2]))
+    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in files if not any(part[0] == "." for part in path.parts))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from nacre.config.settings import Config, HistorySettings
 from nacre.model.workspace import Workspace
-from nacre.vault.files import LARGEST, LARGEST_LOG
+from nacre.vault.disk import LARGEST_LOG
+from nacre.vault.files import LARGEST
 from nacre.vault.problems import file_problems
 
 

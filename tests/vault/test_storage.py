@@ -183,12 +183,12 @@ def test_moved_and_removed_strings_come_back(person: Person) -> None:
 
 
 def test_a_batch_is_one_operation_and_one_that_changed_does_not_stop_the_others(person: Person) -> None:
-    names = [f"memory/{number}.md" for number in range(3)]
-    for name in names:
+    first = [f"memory/{number}.md" for number in range(3)]
+    for name in first:
         person.storage.replace(name, name.encode(), None)
     with operation(person.context, "organise") as op:
         batch = Batch(op)
-        for who, name in enumerate(names):
+        for who, name in enumerate(first):
             to = person.path(name.replace("memory/", "memory/archive/"))
             batch.add(who, person.path(name), to=to, read=digest(name.encode()))
         batch.add(3, person.path("new.md"), data=b"new\n", read=None)
@@ -198,7 +198,7 @@ def test_a_batch_is_one_operation_and_one_that_changed_does_not_stop_the_others(
     assert sorted(batch.failed) == [1, 4]
     assert names(person.storage, "memory") == ["memory/1.md", "memory/archive/0.md", "memory/archive/2.md"]
     person.undo()
-    assert names(person.storage, "memory") == names
+    assert names(person.storage, "memory") == first
     assert not person.storage.about("new.md")
 
 

@@ -49,6 +49,7 @@ class Change(NamedTuple):
     length: int | None = None
     bytes: str | None = None
     to: str | None = None
+    mode: None = None  # scripts read `nacre history --json` with this field
 
     def as_json(self) -> dict[str, Any]:
         values = self._asdict()
@@ -132,7 +133,7 @@ def _change(value: Any) -> Change | None:
     """A change from its record; None when that is damaged, or not ours."""
     if not isinstance(value, dict):
         return None
-    fields: dict[str, Any] = {name: value.get(name) for name in Change._fields}
+    fields: dict[str, Any] = {name: value.get(name) for name in Change._fields[:-1]}
     change = Change(**fields)
     names = (change.path, change.kind, "" if change.to is None else change.to)
     hashes = [digest for digest in (change.before, change.after, change.bytes) if digest is not None]
