@@ -43,11 +43,8 @@ def undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoP
 
 
 def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
-    """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones.
-
-    Undos and operations already undone or never carried out are passed over when counting. An undo that was stopped goes on
-    first, alone. Raises `ChangedOutside` when a file was changed since in the same place.
-    """
+    """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones, undos and
+    what was undone or never carried out not counted. An undo that was stopped goes on first, alone."""
     if not context.config.history.enabled:
         raise BadInput(
             'History is switched off, so nothing can be undone; "nacre config set history.enabled true" switches it on.',
@@ -99,12 +96,9 @@ def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> 
 
 def _is_stopped(done: Recorded, past: Sequence[Recorded]) -> bool:
     """Whether it is an undo that never said it was done, and did not do everything, or was the last thing done."""
-    if not done.undoes or done.finished:
-        return False
-    undone = {number for other in past if other.state == history.DONE for number in other.undoes}
-    return (done.state == history.PARTLY and not undone.issuperset(done.undoes)) or (
-        done.state == history.DONE and len(past) == 1
-    )
+    if not done.undoes or done.finished or done.state != history.PARTLY:
+        return bool(done.undoes) and not done.finished and done.state == history.DONE and len(past) == 1
+    return not {n for other in past if other.state == history.DONE for n in other.undoes}.issuperset(done.undoes)
 
 
 def apply_undo(context: Context, undo_plan: UndoPlan) -> None:
@@ -287,10 +281,7 @@ class _Files:
 
 
 def _needed_headings(cut: bytes, after: bytes) -> bytes:
-    """The headings of the cut lines, when entries that came later stand under them.
-
-    Without its own heading an entry would fall under the one before: another time, another session, even a group's.
-    """
+    """The headings of the cut lines, when entries that came later stand under them: else they would fall under another one, even a group's."""
     following = next((line for line in after.splitlines() if line.strip()), b"#")
     if following.lstrip().startswith(b"#"):
         return b""
@@ -327,9 +318,7 @@ def _conflict_error(path: str, *, gone: bool = False) -> ChangedOutside:
 
 def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: bool) -> None:
     """Record and make all of them; what others changed since the plan is left as they wrote it, and told (`PartlyDone`).
-
-    `is_recorded`: an undo that was stopped goes on, whose record names them already.
-    """
+    `is_recorded`: an undo that was stopped goes on, whose record names them already."""
     if not is_recorded:
         for change in changes:
             change.check(op.storage)

@@ -18,17 +18,7 @@ from nacre.vault import disk, working
 from nacre.vault.history import operation
 from nacre.vault.markdown import Document, document, replace_lines
 from nacre.vault.storage import read, storage_of
-from nacre.vault.working import (
-    BLOCKERS,
-    CONTEXT,
-    DECISIONS,
-    PENDING,
-    TASK,
-    StateEntry,
-    as_text,
-    same,
-    section_entries,
-)
+from nacre.vault.working import BLOCKERS, CONTEXT, DECISIONS, PENDING, TASK, StateEntry, as_text, same, section_entries
 from nacre.vault.writing import guarded, remove_file, rewrite, write_recorded
 
 _COMMANDS = {"drop": "task", "finish": "done", "clear": "blocker"}  # the command of an action not named like it
@@ -79,6 +69,7 @@ class _Change:
         self.settings = context.config.state
         self.state = working.read_state(context.workspace, context.clock)
         self.doc = self.state.document
+        self.dated = working.dated(self.state, self.now.date())  # each line of it stands where it stood
 
     def plan(self, action: str, *words: str) -> Edit:
         match action:
@@ -87,17 +78,20 @@ class _Change:
             case "context":
                 return self.keep_value(*map(self.checked, words))
             case "task":
-                return self.set_task(self.checked(*words))
+                line = as_text(task := self.checked(*words))
+                if same(working.current_task(self.doc), task):
+                    return self.nothing(TASK, line)
+                return self.edit(
+                    working.with_task(self.dated, line), TASK, line, "set", say("new current task", "新的当前任务")
+                )
             case "drop" | "finish":
-                return self.end_task(action)
+                if not (task := working.current_task(self.doc)):
+                    return self.nothing(TASK)
+                return self.leave(working.with_task(self.dated, None), TASK, task, action)
             case "pending" | "blocker":
                 return self.add(PENDING if action == "pending" else BLOCKERS, self.checked(*words))
             case _:
                 return self.take_out(BLOCKERS if action == "clear" else PENDING, *words)
-
-    def dated(self) -> Document:
-        """Each line of it stands where it stood."""
-        return working.dated(self.state, self.now.date())
 
     def checked(self, text: str) -> str:
         """The words on one line, without control characters; `SecretRefused`, or an error that says what is wrong with them."""
@@ -114,18 +108,6 @@ class _Change:
                 f"文本有 {len(words)} 个字符；工作记忆的一行最多 {most} 个。请精简。",
             )
         return words
-
-    def set_task(self, words: str) -> Edit:
-        line = as_text(words)
-        if same(working.current_task(self.doc), words):
-            return self.nothing(TASK, line)
-        return self.edit(
-            working.with_task(self.dated(), line), TASK, line, "set", say("new current task", "新的当前任务")
-        )
-
-    def end_task(self, action: str) -> Edit:
-        words = working.current_task(self.doc)
-        return self.leave(working.with_task(self.dated(), None), TASK, words, action) if words else self.nothing(TASK)
 
     def decide(self, words: str) -> Edit:
         """Write a decision down with its time. One that stands there already is not doubled: the later time holds."""
@@ -156,7 +138,7 @@ class _Change:
         before = [entry for entry in section_entries(self.doc, CONTEXT) if same(entry.key, key)]
         if [entry.words for entry in before] == [value]:
             return self.nothing(CONTEXT, line)
-        doc = self.dated()
+        doc = self.dated
         if before:
             entry, *others = before
             doc = working.without(doc, others)  # they stand below it
@@ -186,7 +168,7 @@ class _Change:
                 f"{things_chinese}已有 {count} 项，达到上限。请先移出一些：“{command}”。",
             )
         reason = say("still to be done", "待办") if is_pending else say("stands in the way", "阻碍进展")
-        return self.edit(working.with_entry(self.dated(), section, line), section, line, "add", reason)
+        return self.edit(working.with_entry(self.dated, section, line), section, line, "add", reason)
 
     def take_out(self, section: str, which: str) -> Edit:
         """Take out something pending or a blocker, by its number or words."""
@@ -205,7 +187,7 @@ class _Change:
                 f'"{which}" is not under “{title}”; there is: {there or "nothing"}.',
                 f"“{title}”下没有“{which}”；现有：{there or '无'}。",
             )
-        return self.leave(working.without(self.dated(), [entry]), section, entry.words, action)
+        return self.leave(working.without(self.dated, [entry]), section, entry.words, action)
 
     def leave(self, doc: Document, section: str, words: str, action: str) -> Edit:
         return self.edit(doc, section, words, action, say(*_ENDINGS[action][0]), [_ending(words, action)])

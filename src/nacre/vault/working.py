@@ -14,19 +14,9 @@ from nacre.guard.finding import pattern
 from nacre.i18n import language
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import disk
+from nacre.vault import disk, markdown
 from nacre.vault.entries import words_of
-from nacre.vault.markdown import (
-    Document,
-    Item,
-    Section,
-    add_bullet,
-    add_section,
-    document,
-    insert_lines,
-    plain_title,
-    shape_of,
-)
+from nacre.vault.markdown import Document, Item, Section, document, insert_lines, plain_title, shape_of
 from nacre.vault.storage import storage_of
 
 TASK, CONTEXT, DECISIONS, PENDING, BLOCKERS = SECTIONS = ("task", "context", "decisions", "pending", "blockers")
@@ -301,22 +291,20 @@ def with_lines(doc: Document, new: Mapping[int, str | None]) -> Document:
 
 def hides_nothing(old: Document, new: Document, name: str) -> bool:
     """Whether every heading and entry of the old file is still one in the new, those of one section set aside."""
-    shapes = []
-    for doc in (old, new):
-        section = find_section(doc, name)
-        shapes.append(shape_of(doc, range(section.start, section.end + 1) if section else ()))
-    return shapes[0] == shapes[1]
+    sections = ((doc, find_section(doc, name)) for doc in (old, new))
+    first, second = (shape_of(doc, range(own.start, own.end + 1) if own else ()) for doc, own in sections)
+    return first == second
 
 
 def with_entry(doc: Document, name: str, line: str) -> Document:
     doc, section = _with_section(doc, name)
-    return document(doc.path, add_bullet(doc, section, line))
+    return document(doc.path, markdown.add_bullet(doc, section, line))
 
 
 def _with_section(doc: Document, name: str) -> tuple[Document, Section]:
     if section := find_section(doc, name):
         return doc, section
-    doc = document(doc.path, add_section(doc, heading_for(doc, name), []))
+    doc = document(doc.path, markdown.add_section(doc, heading_for(doc, name), []))
     if section := find_section(doc, name):
         return doc, section
     raise stuck(doc, name)  # a fence or comment that is never closed hides it

@@ -132,11 +132,8 @@ def _guard_value(value: Any, on_secret: OnSecret) -> Any:
 
 
 def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE) -> tuple[int, int]:
-    """Append whole lines to a file of the workspace; returns where their bytes begin and how many they are.
-
-    A secret is refused, or blacked out where the caller asks for that. A torn last line is ended first; the file's own
-    line ends are used.
-    """
+    """Append whole lines to a file of the workspace; returns where their bytes begin and how many they are. A torn last line is
+    ended first; the file's own line ends are used."""
     if path.suffix == ".jsonl":
         values = [json.loads(line) for line in text.split("\n") if line]
         safe = "".join(jsonl.dump_row(_guard_value(value, on_secret)) for value in values)
@@ -145,30 +142,20 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
     if not safe.strip("\n"):
         raise BadInput("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。")
     name = op.place(path)
-    before = op.storage.read(name) or None  # an empty file is what a killed run left: undo takes it away
-    data = disk.lines_after(before or b"", (before or b"")[-1:], safe, path)
-    after = (before or b"") + data
-    check_limits(op.workspace, path, before, after, op.config.memory)
-    change = Change(
-        name,
-        CREATE if before is None else APPEND,
-        disk.hash_of(before),
-        disk.digest(after),
-        offset=len(before or b""),
-        length=len(data),
-        bytes=disk.digest(data),
-    )
+    before = op.storage.read(name) or b""
+    data = disk.lines_after(before, before[-1:], safe, path)
+    check_limits(op.workspace, path, before, before + data, op.config.memory)
+    # An empty file is what a killed run left: undo takes it away.
+    kind, old = (APPEND, disk.digest(before)) if before else (CREATE, None)
+    change = Change(name, kind, old, disk.digest(before + data), len(before), len(data), disk.digest(data))
     op.record([change], [data])
     with op.unless_made():
         return op.storage.append(name, data), len(data)
 
 
 def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bool = False) -> str:
-    """Put new bytes into a file that is still what was read (hash; None: it must not exist). Returns the new hash.
-
-    Only lines that were not in the file before are guarded: what the user wrote long ago does not block an edit elsewhere.
-    A daily log is append-only; `log` is for the few commands whose work it is to take something out of one.
-    """
+    """Put new bytes into a file that is still what was read (hash; None: it must not exist); returns the new hash. Only lines that
+    were not in it before are guarded. A daily log is append-only; `log` is for commands whose work it is to take something out of one."""
     name = op.place(path)
     if not log and is_daily(name):
         raise BadInput(f"{name} is a daily log: lines are only ever added to it.", f"{name} 是每日日志：只能追加内容。")
@@ -277,9 +264,7 @@ def record(op: Operation, pending: Sequence[Pending]) -> None:
 
 class Batch:
     """Changes that wait to be made together. `who` is whose change it is: after one that failed, its later ones are not made.
-
-    A change of a file that another one in waiting touches lets those be made first, so that the order is always kept.
-    """
+    A change of a file that another one in waiting touches lets those be made first, so that the order is always kept."""
 
     def __init__(self, op: Operation) -> None:
         self.op = op
