@@ -34,8 +34,7 @@ class InitPlan:
 def init(
     root: Path, clock: Clock, *, language: str = "en", config: Config | None = None, trust_folder: Path | None = None
 ) -> Workspace:
-    init_plan = plan_init(root, language=language, config=config)
-    return apply_init(init_plan, clock, config, trust_folder)
+    return apply_init(plan_init(root, language=language, config=config), clock, config, trust_folder)
 
 
 def plan_init(root: Path, *, language: str = "en", config: Config | None = None) -> InitPlan:

@@ -37,16 +37,18 @@ def memory_files(workspace: Workspace, config: Config, folders: set[str] | None 
     `folders` is given every folder whose change could add, alter or remove one of them, every file that has a second name
     (a hard link) through which it could be written, and `LINKED` where only another walk can tell.
     """
-    root = str(workspace.root)
+    root = os.path.join(workspace.root, "")
     seen: set[str] = set()
     for stored, layer in _stored_files(workspace, config, set() if folders is None else folders):
-        name = stored.name
-        usable = stored.is_plain and stored.size <= largest(layer) and name != "memory/review.md"
-        if usable and name not in seen:  # an extra path may lie where memory lies anyway
+        name, size, modified, changed, inode, is_plain, _ = stored
+        if not is_plain or (size > LARGEST and size > largest(layer)) or name == "memory/review.md":
+            continue
+        if name not in seen:  # an extra path may lie where memory lies anyway
             seen.add(name)
+            full = name if os.path.isabs(name) else root + name
             # Bytes of a name that are not UTF-8 are shown as \\xe9: text that is kept cannot hold them.
             path = name if name.isascii() else os.fsencode(name).decode("utf-8", errors="backslashreplace")
-            yield MemoryFile(path, os.path.join(root, name), layer, *stored[1:5])
+            yield MemoryFile(path, full, layer, size, modified, changed, inode)
 
 
 def layer_of(path: str) -> str:

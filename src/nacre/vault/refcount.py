@@ -50,12 +50,9 @@ def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool 
 
     if not recalls:
         return
-    text = ""
-    for recall in recalls:
-        row = {"at": recall.at, "path": recall.path, "id": recall.id, "lines": recall.lines}
-        text += jsonl.dump_row(
-            row | ({"query_hash": recall.query_hash} if recall.query_hash else {}) | {"via": recall.via}
-        )
+    names = ("at", "path", "id", "lines", "query_hash", "via")
+    rows = [{name: getattr(recall, name) for name in names} for recall in recalls]
+    text = "".join(jsonl.dump_row({k: held for k, held in row.items() if held is not None}) for row in rows)
     storage, name = storage_of(workspace), workspace.relative(workspace.recalls)
     torn = storage.end(name, 1) not in (b"", b"\n")
     storage.append(name, b"\n" * torn + redact(clean(text)).text.encode("utf-8", "replace"), durable=durable)
@@ -85,14 +82,13 @@ def read_recalls(workspace: Workspace) -> Recalls:
 
 
 def _recall(value: Mapping[str, Any]) -> Recall | None:
-    at, path, id_, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
-    if not (isinstance(at, str) and isinstance(path, str) and isinstance(id_, str) and isinstance(lines, list)):
-        return None
-    if len(lines) != 2 or not all(isinstance(number, int) for number in lines):
-        return None
-    query = value.get("query_hash")
-    hashed = query if isinstance(query, str) else None
-    return Recall(at, path, id_, (lines[0], lines[1]), str(value.get("via", "")), hashed)
+    at, path, known, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
+    match (at, path, known, lines):
+        case (str(), str(), str(), [int(first), int(last)]):
+            query = value.get("query_hash")
+            hashed = query if isinstance(query, str) else None
+            return Recall(at, path, known, (first, last), str(value.get("via", "")), hashed)
+    return None
 
 
 # refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is.
@@ -220,9 +216,8 @@ def merged_count(entries: Iterable[Mapping[str, Any]]) -> Count:
         both = {**entry, **merged}
         for name in merged.keys() & entry.keys():
             first, second = merged[name], entry[name]
-            if (name in COUNTS and is_number(first) and is_number(second)) or (
-                name == "timestamps" and isinstance(first, list) and isinstance(second, list)
-            ):
+            are_lists = isinstance(first, list) and isinstance(second, list)
+            if (name in COUNTS and is_number(first) and is_number(second)) or (name == "timestamps" and are_lists):
                 both[name] = first + second
             elif name in FLAGS:
                 both[name] = bool(first) or bool(second)
