@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -97,12 +96,16 @@ def _items(workspace: Workspace, data: bytes | None) -> tuple[Item, ...]:
 
 def _about(text: str) -> dict[str, Any]:
     """What the note behind a question tells; nothing where there is none, or none that can be read."""
-    match = re.search(re.escape(_OPENING[:-1]) + r"(\{.*?\})" + re.escape(_CLOSING[1:]), text)
-    try:
-        value = json.loads(match[1]) if match else {}
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    for line in text.split("\n"):
+        start = line.find(_OPENING)
+        end = line.find(_CLOSING, start)
+        if 0 <= start < end:
+            try:
+                value = json.loads(line[start + len(_OPENING) - 1 : end + 1])
+            except (ValueError, RecursionError):
+                return {}
+            return value if isinstance(value, dict) else {}
+    return {}
 
 
 def kind_title(kind: str) -> str:
