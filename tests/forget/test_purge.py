@@ -40,7 +40,7 @@ def busy(root: Path, memory: Memory) -> Memory:
     memory.remember(f"{FACT}, said once more")
     memory.forget("memory/2026-03-20.md:4", choose=take)
     undo(memory.opened)
-    (root / f".nacre-{os.urandom(4).hex()}-1-ab.tmp").write_text(FACT, "utf8")
+    (root / ".nacre-1-ab.tmp").write_text(FACT, "utf8")
     os.utime(next(root.glob(".nacre-*.tmp")), (0, 0))
     memory.index()
     return memory
