@@ -913,7 +913,7 @@ class Memory:
 
     def entries(self) -> list[str]:
         """The words of every entry of the general MEMORY.md."""
-        longterm = vault.markdown.open_document(self.workspace.longterm)
+        longterm = vault.markdown.open_document(self.workspace, self.workspace.longterm)
         return [entry.words for entry in longterm.entries] if longterm else []
 
     def _tidying(self) -> TidyContext:

@@ -14,7 +14,7 @@ _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an
 def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
     from nacre.daemon.process import ask_status
     from nacre.vault.history import last_id
-    from nacre.vault.storage import Disk
+    from nacre.vault.storage import storage_of
 
     files, size, limits = memory.files(), memory.longterm_size(), memory.config.memory
     share = max(size.lines / (limits.max_lines or 1), size.bytes / (limits.max_bytes or 1))
@@ -34,7 +34,7 @@ def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "jobs": _jobs(memory),
         "daemon": ask_status(memory),
         "review": len(memory.questions()),
-        "history": last_id(Disk(memory.workspace)),
+        "history": last_id(storage_of(memory.workspace)),
         "problems": [problem.as_plain() for problem in memory.all_problems()],
     }
 

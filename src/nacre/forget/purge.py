@@ -27,7 +27,7 @@ from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.files import memory_files
 from nacre.vault.history import Operation, operation, read_history
 from nacre.vault.lock import lock
-from nacre.vault.storage import load_blob, operations_file
+from nacre.vault.storage import operations_file, storage_of
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import rewrite
 
@@ -117,7 +117,7 @@ def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
     for path in files_below(workspace.history / "blobs"):
         name = path.parent.name + path.name
         with contextlib.suppress(NacreError):
-            yield from ((name, data) for data in contents(load_blob(workspace.history, name)))
+            yield from ((name, data) for data in contents(storage_of(workspace).content(name)))
 
 
 def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str]:
