@@ -35,8 +35,8 @@ LABELS = {
     "preference": ("Preference", "偏好"),
     "task": ("Task", "任务"),
 }
-SHARE = 0.59  # of a day's log that its digest may have, in bytes, headings included
-SMALL = 120  # bytes of what was captured up to which it enters whole: about one line leaves nothing to choose
+SHARE = 0.57  # of a day's log that its digest may have, in bytes, headings included
+SMALL = 120  # bytes of what was captured up to which it enters whole, as one line does: there is nothing to choose
 _ASIDE = re.compile(  # not what tells names, numbers and questions apart: "v1.2", ".env", "C++", "10:30", "?"
     r"[,;!\"'`*()\[\]{}“”‘’«»…—–。、【】「」『』《》]|\.(?=\s|\Z)|:(?![0-9a-z])|(?<![0-9a-z]):|_(?=\s|\Z)|(?<!\S)_|(?<!\S)-+(?!\S)"
 )
@@ -58,7 +58,7 @@ class Week:
     standing: dict[tuple[str | None, str], weekly.DigestLine] = field(
         default_factory=dict
     )  # by project and plain words
-    texts: list[tuple[LogLine, str]] = field(default_factory=list)  # new lines, each with the first that it tells
+    texts: list[tuple[LogLine, str]] = field(default_factory=list)  # the new lines, and of what
     steps: list[Step] = field(default_factory=list)
     marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
     digested: tuple[Digested, ...] = ()  # for provenance
@@ -171,9 +171,9 @@ def _choose(context: TidyContext, week: Week, entered: Mapping[str, set[str]]) -
         if _by_hand(line) and (line.day, bullet_id(f"[Task] {safe.words} (src: {line.day})")) in there:
             continue  # a killed run wrote it, and did not note so
         key = _project(line), plain_words(safe.words)
-        old = week.standing.get(key)
+        same = week.standing.get(key)
         # What was captured is chosen among all of its day, also after a kill: what stands there of that day does not count yet.
-        before = said.get(key) or (bare_words(old.text) if old and (_by_hand(line) or old.day != line.day) else None)
+        before = said.get(key) or (bare_words(same.text) if same and (_by_hand(line) or same.day != line.day) else None)
         if before:
             reason = say(f"{place} says the same as “{before}”", f"{place} 与“{before}”意思相同")
             week.steps.append(Step("say once", week.shown, reason, safe.words))
@@ -199,28 +199,27 @@ def _tell(
     for day, rows in groupby(week.entering, key=lambda row: row[0].day):
         places = dict(rows)
         before = [(project, text) for project, text, date in earlier if date < day]
-        texts: list[tuple[tuple[LogLine, ...], str]] = [((line,), line.words) for line in places if _by_hand(line)]
         lines = [line for line in places if not _by_hand(line)]
-        size = sum(len(f"- [{line.label}] {line.words}\n".encode()) for line in lines)
-        if size <= SMALL:
-            texts += [((line,), line.words) for line in lines]
-        else:
-            texts += _pressed(context, lines, labels, captured, before, size)
-        for of, words in sorted(texts, key=lambda row: list(places).index(row[0][0])):
-            if (_project(of[0]), plain_words(words)) in week.standing:
+        size = sum(len(f"- {f'[{line.label}] ' if line.label else ''}{line.words}\n".encode()) for line in lines)
+        texts = {line: line.words for line in places}
+        if size > SMALL and len(lines) > 1:
+            pressed = _pressed(context, lines, labels, captured, before, size)
+            texts = {line: line.words if _by_hand(line) else pressed.get(line, "") for line in places}
+        for line, words in texts.items():
+            place = places[line]
+            if not words:
+                reason = say(f"{place} tells less than the rest of its day", f"{place} 不如当天其他内容重要")
+                week.steps.append(Step("drop", week.shown, reason, line.words))
+                continue
+            earlier.append((_project(line), words, day))
+            if (_project(line), plain_words(words)) in week.standing:
                 continue  # a killed run wrote it, and did not note so
-            place = places[of[0]]
             reason = say(f"{place} is older than {kept} days", f"{place} 已超过 {kept} 天")
             if day in entered:
                 reason = say(f"{place} came after its day was pressed", f"{place} 在该日压缩之后才写入")
-            text = f"[{labels[of[0]]}] {words} (src: {day})"
-            week.texts.append((of[0], text))
+            text = f"[{labels[line]}] {words} (src: {day})"
+            week.texts.append((line, text))
             week.steps.append(Step("add", week.shown, reason, text))
-        earlier += [(_project(of[0]), words, day) for of, words in texts]
-        told = {line for of, _ in texts for line in of}
-        for line in (line for line in lines if line not in told):
-            reason = say(f"{places[line]} tells less than the rest of its day", f"{places[line]} 不如当天其他内容重要")
-            week.steps.append(Step("drop", week.shown, reason, line.words))
     week.steps += repeats
 
 
@@ -231,7 +230,7 @@ def _pressed(
     captured: Mapping[LogLine, Sequence[digest.Telling]],
     before: Sequence[tuple[str | None, str]],
     size: int,
-) -> list[tuple[tuple[LogLine, ...], str]]:
+) -> dict[LogLine, str]:
     """What was captured on a day in so many bytes as it may have, without what the week said before in any words."""
     said: dict[str | None, list[str]] = {}
     for project, text in before:
@@ -240,9 +239,9 @@ def _pressed(
     meant = {project: context.judge().meant(texts) for project, texts in said.items()} if has_vectors else {}
     rows = [
         digest.Line(
-            (line.heading, labels[line]),
+            line.words,
+            digest.without_repeats(captured[line], meant.get(_project(line), ())),
             len(f"[{labels[line]}]  (src: {line.day})\n".encode()),
-            [told for told in captured[line] if not digest.says_again(told, meant.get(_project(line), ()))],
         )
         for line in lines
     ]
@@ -251,7 +250,7 @@ def _pressed(
         f"### {lines[0].day}\n"
     }
     room = int(SHARE * size) - sum(len(heading.encode()) for heading in headings)
-    return [(tuple(lines[place] for place in places), text) for places, text in digest.press(rows, room)]
+    return {lines[place]: text for place, text in digest.press(rows, room).items()}
 
 
 def _by_hand(line: LogLine) -> bool:

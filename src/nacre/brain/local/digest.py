@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,11 +12,12 @@ from nacre.brain.local.dialogue import Sentence, worth
 from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import relations, says_the_same
-from nacre.brain.local.wording import LONGEST, Piece, is_question, joined, pieces
+from nacre.brain.local.wording import Piece, is_question, joined, pieces
 from nacre.model.session import Speaker
 from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens
 
 _EMPTY = ("social", "question")
+_LASTS = 0.5  # odds to hold for long, from which a sentence goes before all that do not: rather than not
 _LEANS = 0.5  # chance that an outcome needs its request to be understood, from which both are told
 _ANSWER = ("–", "—")  # before what answers a question on the same line
 _MARK = {"en": "Agent: ", "zh": "助手："}
@@ -32,7 +32,7 @@ _PAIRS = ("()", "[]", "{}", "（）", "【】", "“”", "「」", "《》")
 
 
 class Telling(NamedTuple):
-    """A sentence of a line that tells something: its clauses, what it is worth, and whether it is the agent's word."""
+    """A sentence of a line: its clauses, none where it tells nothing; what it is worth; whether it is the agent's word."""
 
     clauses: tuple[str, ...]
     worth: float
@@ -41,18 +41,11 @@ class Telling(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line to be pressed. Lines of one section may share a row of the digest, around whose words stand `frame` bytes."""
+    """A line to be pressed: its words, what they tell, and the bytes that stand around it in a digest."""
 
-    section: tuple[str | None, ...]
-    frame: int
+    words: str
     told: Sequence[Telling]
-
-
-@dataclass(eq=False)
-class _Row:
-    size: int = 0  # characters
-    has_agents: bool = False
-    lines: list[int] = field(default_factory=list)
+    frame: int
 
 
 def weigh(judge: Judge, sessions: Sequence[Sequence[tuple[str, bool]]]) -> list[list[Telling]]:
@@ -91,20 +84,20 @@ def _parts(words: str, *, by_agent: bool) -> list[Piece]:
 
 
 def _telling(parts: Sequence[tuple[Piece, Judged, float]]) -> list[Telling]:
-    """Without small talk, questions, and a request whose outcome says by itself what was done."""
+    """Nothing is told by small talk, a question, and a request whose outcome says by itself what was done."""
     outcome = next((judged for piece, judged, _ in parts if piece.agents), None)
     is_told = outcome is not None and outcome.chance("c", "yes") < _LEANS
-    return [
-        Telling(_clauses(piece.text), chance + judged.lasting, piece.agents, judged)
-        for piece, judged, chance in parts
-        if not (piece.asked and is_told)
-        and judged.best("act") not in _EMPTY
-        and not is_question(piece.text, piece.language)
-    ]
+    told: list[Telling] = []
+    for piece, judged, chance in parts:
+        is_empty = judged.best("act") in _EMPTY or is_question(piece.text, piece.language)
+        clauses = () if is_empty or (piece.asked and is_told) else _clauses(piece.text)
+        told.append(Telling(clauses, chance + judged.lasting, piece.agents, judged))
+    return told
 
 
 def _clauses(text: str) -> tuple[str, ...]:
-    turned = max(len(text) // 2, *(match.end() for match in _TURN.finditer(text)), 0)
+    half = len(text) // 2  # a shorter beginning is a mere stub
+    turned = max((half, *(match.end() for match in _TURN.finditer(text))))
     ends = [match.start() for match in _BREAK.finditer(text, turned) if _is_closed(text[: match.start()])]
     return tuple(text[start:end] for start, end in pairwise((0, *ends, len(text))) if start < end)
 
@@ -115,38 +108,36 @@ def _is_closed(text: str) -> bool:
     )
 
 
-def says_again(told: Telling, before: Sequence[Statement]) -> bool:
-    """Whether a sentence tells nothing that was not told before, in any words; known only where meaning has a say."""
-    if told.judged.vector is None:
+def without_repeats(told: Sequence[Telling], before: Sequence[Statement]) -> list[Telling]:
+    """The sentences, those empty that tell nothing new, in any words; known only where meaning has a say."""
+    return [sentence._replace(clauses=()) if _says_again(sentence.judged, before) else sentence for sentence in told]
+
+
+def _says_again(judged: Judged, before: Sequence[Statement]) -> bool:
+    if judged.vector is None:
         return False
-    own = [statement for statement in before if statement.language == told.judged.language]
-    new = told.judged.statement
-    return any(says_the_same(own[near.place], new, near) for near in relations(own, new))
+    own = [statement for statement in before if statement.language == judged.language]
+    return any(says_the_same(own[near.place], judged.statement, near) for near in relations(own, judged.statement))
 
 
-def press(lines: Sequence[Line], room: int) -> list[tuple[tuple[int, ...], str]]:
-    """The rows that fit into so many bytes: the places of the lines that each row tells, and its words.
+def press(lines: Sequence[Line], room: int) -> dict[int, str]:
+    """By their places the lines that fit into so many bytes, each as it stood where all of it is told.
 
-    Taken first is what tells most for its bytes: its worth, times the share of its line's words that are not told yet.
+    What lasts goes before what does not; then what tells most for its bytes: its worth, times the share of its line's words that
+    are not told yet.
     """
     words = [[[_words(clause, told.judged) for clause in told.clauses] for told in line.told] for line in lines]
     sizes = [max(len(frozenset().union(*(clause for told in line for clause in told))), 1) for line in words]
     said: set[str] = set()
-    ends: dict[tuple[int, int], int] = {}  # by line and sentence: how many of its clauses are told
-    row_of: dict[int, _Row] = {}
-    newest: dict[tuple[str | None, ...], _Row] = {}
+    ends: dict[int, dict[int, int]] = {}  # by line and sentence: how many of its clauses are told
 
-    def offer(place: int, number: int, end: int) -> tuple[float, int, frozenset[str], _Row, int]:
-        line, told, start = lines[place], lines[place].told[number], ends.get((place, number), 0)
-        added = "".join(told.clauses[start:end])
-        row = row_of.get(place) or newest.get(line.section) or _Row()
-        if place not in row_of and row.size + len(added) > LONGEST[told.judged.language]:
-            row = _Row()
-        cost = len(added.encode()) + (0 if start else 3) + (0 if row.lines else line.frame)
-        cost += 3 * ((end < len(told.clauses)) - (start > 0))  # the mark of a cut
-        cost += len(_MARK[told.judged.language].encode()) if told.agents and not row.has_agents else 0
+    def offer(place: int, number: int, end: int) -> tuple[float, int, frozenset[str]]:
+        line, opened = lines[place], ends.get(place, {})
+        told, start = line.told[number], opened.get(number, 0)
+        before = len(_text(line, opened).encode()) if opened else -line.frame
+        cost = max(len(_text(line, {**opened, number: end}).encode()) - before, 1)
         new = frozenset().union(*words[place][number][start:end]) - said
-        return told.worth * len(new) / sizes[place] / cost, cost, new, row, len(added)
+        return (told.judged.lasting >= _LASTS) + told.worth * len(new) / sizes[place] / cost, cost, new
 
     heap = [
         (-offer(place, number, end)[0], place, number, end)
@@ -157,32 +148,28 @@ def press(lines: Sequence[Line], room: int) -> list[tuple[tuple[int, ...], str]]
     heapq.heapify(heap)
     while heap:
         _, place, number, end = heapq.heappop(heap)
-        if end <= ends.get((place, number), 0):
+        if end <= ends.get(place, {}).get(number, 0):
             continue
-        value, cost, new, row, size = offer(place, number, end)
+        value, cost, new = offer(place, number, end)
         if heap and -value > heap[0][0]:  # something of it was told meanwhile
             heapq.heappush(heap, (-value, place, number, end))
         elif new and cost <= 2 * room:  # what fits by more than half: days are over and under it alike
             room -= cost
             said |= new
-            ends[place, number] = end
-            row_of[place] = newest[lines[place].section] = row
-            row.lines += [] if place in row.lines else [place]
-            row.size += size
-            row.has_agents |= lines[place].told[number].agents
-    rows = sorted({id(row): row for row in row_of.values()}.values(), key=lambda row: min(row.lines))
-    return [(tuple(sorted(row.lines)), _text(sorted(row.lines), lines, ends)) for row in rows]
+            ends.setdefault(place, {})[number] = end
+    return {place: _text(lines[place], ends[place]) for place in sorted(ends)}
 
 
-def _text(places: Sequence[int], lines: Sequence[Line], ends: dict[tuple[int, int], int]) -> str:
-    """The words of a row: what the owner said, then behind an arrow what the agent did or found."""
+def _text(line: Line, ends: dict[int, int]) -> str:
+    """What is told of a line: the owner's words, then behind an arrow the agent's."""
+    if ends == {number: len(told.clauses) for number, told in enumerate(line.told)}:
+        return line.words
     texts: dict[bool, list[str]] = {False: [], True: []}
-    for place in places:
-        for number, told in enumerate(lines[place].told):
-            if end := ends.get((place, number)):
-                text = "".join(told.clauses[:end]).strip()
-                texts[told.agents].append(text if end == len(told.clauses) else text + "…")
-    language = lines[places[0]].told[0].judged.language
+    for number, end in sorted(ends.items()):
+        told = line.told[number]
+        text = "".join(told.clauses[:end]).strip()
+        texts[told.agents].append(text if end == len(told.clauses) else text + "…")
+    language = line.told[0].judged.language
     own, agents = (joined(texts[is_agents], language) for is_agents in (False, True))
     return own + ((" → " if own else _MARK[language]) + agents if agents else "")
 
