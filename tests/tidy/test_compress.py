@@ -1,4 +1,4 @@
-"""Old days become weeks: every statement once, nothing of the user's lost, at whatever moment a run is killed."""
+"""Old days become weeks: what they tell once and in fewer bytes, nothing of the user's lost, at whatever moment a run is killed."""
 
 from __future__ import annotations
 
@@ -558,3 +558,55 @@ def test_a_line_without_end_is_judged_by_its_beginning_and_pressed_whole(
     lay("2026-03-03", f"- {long}\n")
     assert tidy() == ()
     assert f"{long} (src: 2026-03-03)\n" in week(room)
+
+
+def test_of_what_was_captured_the_small_talk_goes_and_notes_enter_whole(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
+    note = "We water the fern in the hall on Sundays, and nobody else does, which is why it lives"
+    captured = (
+        "- [TECH] Prod runs Postgres 15 on db-1, port 6432, behind PgBouncer\n"
+        "- [LESSON] Never run migrations from a laptop, only from CI, since the outage in January\n"
+        "- User asked: Add the quote number TQ-20471 → Added TQ-20471 to the order for the drive modules\n"
+        "- thanks, you are great, have a nice evening\n"
+        "- what should we have for lunch?\n"
+        "- Agent: The nightly backup moved 212 GB in three hours and passed its check\n"
+    )
+    lay("2026-03-03", f"{SESSION}\n{captured}\n## 15:00 note\n- {note}\n")
+    assert tidy() == ()
+    text = week(room)
+    assert f"{note} (src: 2026-03-03)\n" in text
+    assert "Never run migrations from a laptop" in text
+    assert "lunch" not in text
+    assert "nice evening" not in text
+    marks = provenance.read_provenance(room.workspace).entered()["2026-03-03"]
+    assert len(marks) == 7
+    assert not compress.plan(room)
+    assert not room.workspace.day(dt.date(2026, 3, 3)).exists()
+
+
+def test_every_line_that_is_left_out_has_a_step(room: TidyContext, lay: Lay) -> None:
+    lay(
+        "2026-03-03",
+        f"{SESSION}\n" + "".join(f"- The pump number {n} in hall {n} was oiled by hand\n" for n in range(12)),
+    )
+    steps = compress.plan(room).steps
+    dropped = [step for step in steps if step.action == "drop"]
+    assert dropped
+    assert dropped[-1].reason.endswith("tells less than the rest of its day")
+    assert {step.action for step in steps} == {"add", "drop"}
+
+
+def test_a_week_has_six_tenths_of_its_days_and_after_a_kill_the_same_is_chosen_again(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
+    for day in ("2026-03-03", "2026-03-04"):
+        lines = "".join(f"- [TECH] Service {n} of {day} listens on port 80{n:02}, not on 90{n:02}\n" for n in range(9))
+        lay(day, f"{SESSION}\n{lines}")
+    size = sum(path.stat().st_size for path in room.workspace.memory.glob("2026-*.md"))
+    tidy()
+    before = week(room)
+    assert len(before) <= 0.65 * size  # a day ends with what fits by more than half
+    room.workspace.trail.unlink()
+    tidy()
+    assert week(room) == before

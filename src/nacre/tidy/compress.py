@@ -1,4 +1,4 @@
-"""Old days become weeks: every statement of a daily log enters the digest of its week once, and repetitions are said once."""
+"""Old days become weeks: what a daily log tells enters the digest of its week once, in six tenths of the bytes; notes enter whole."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
-from nacre.brain.local import classifier
+from nacre.brain.local import classifier, digest
 from nacre.brain.local.judge import Judge
 from nacre.clock import monday
 from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, SecretRefused
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
+from nacre.text.sentences import sentences
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import CATEGORIES, Day, Log, LogLine, TidyContext, judged_part, list_days, read_log
 from nacre.vault import provenance, weekly
@@ -33,6 +35,8 @@ LABELS = {
     "preference": ("Preference", "偏好"),
     "task": ("Task", "任务"),
 }
+SHARE = 0.57  # of a day's log that its digest may have, in bytes, headings included
+SMALL = 120  # bytes of what was captured up to which it enters whole, as one line does: there is nothing to choose
 _ASIDE = re.compile(  # not what tells names, numbers and questions apart: "v1.2", ".env", "C++", "10:30", "?"
     r"[,;!\"'`*()\[\]{}“”‘’«»…—–。、【】「」『』《》]|\.(?=\s|\Z)|:(?![0-9a-z])|(?<![0-9a-z]):|_(?=\s|\Z)|(?<!\S)_|(?<!\S)-+(?!\S)"
 )
@@ -50,8 +54,12 @@ class Week:
     logs: list[Log] = field(default_factory=list)
     doc: Document | None = None
     data: bytes | None = None  # None where nothing is added
-    entering: list[tuple[LogLine, str]] = field(default_factory=list)  # statements, each with the reason
-    repeated: list[Step] = field(default_factory=list)
+    entering: list[tuple[LogLine, str]] = field(default_factory=list)  # what may enter, each with its place in the log
+    standing: dict[tuple[str | None, str], weekly.DigestLine] = field(
+        default_factory=dict
+    )  # by project and plain words
+    texts: list[tuple[LogLine, str]] = field(default_factory=list)  # the new lines, and of what
+    steps: list[Step] = field(default_factory=list)
     marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
     digested: tuple[Digested, ...] = ()  # for provenance
 
@@ -97,21 +105,22 @@ def plan(context: TidyContext) -> CompressPlan:
     texts = list(dict.fromkeys(line.words for line in lines if line.label not in CATEGORIES))
     judged = categories(context.judge(), [judged_part(text) for text in texts]) if texts else []
     labels = {text: LABELS[kind][language_of(text) == "zh"] for text, kind in zip(texts, judged, strict=True)}
-    steps: list[Step] = []
+    labels_of = {line: line.label if line.label in CATEGORIES else labels[line.words] for line in lines}
+    sections: dict[tuple[str, str], list[LogLine]] = {}
+    for line in lines:
+        if not _by_hand(line):
+            sections.setdefault((line.day, line.heading), []).append(line)
+    said = [[(judged_part(line.words), line.by_agent) for line in section] for section in sections.values()]
+    told = digest.weigh(context.judge(), said) if said else []
+    captured = dict(zip((line for section in sections.values() for line in section), told, strict=True))
     for week in list(weeks):
-        texts_of: dict[LogLine, str] = {}
-        for line, _ in week.entering:
-            label = line.label if line.label in CATEGORIES else labels[line.words]
-            texts_of[line] = f"[{label}] {line.words} (src: {line.day})"
+        _tell(context, week, labels_of, captured, entered)
         try:
-            _press(week, texts_of, sizes)
+            _press(week, sizes)
         except BadInput as error:
             problems.append(Problem("week left as it is", str(error), week.shown))
             weeks.remove(week)
-            continue
-        steps += [Step("add", week.shown, reason, texts_of[line]) for line, reason in week.entering]
-        steps += week.repeated
-    return CompressPlan(tuple(steps), tuple(weeks), tuple(problems))
+    return CompressPlan(tuple(step for week in weeks for step in week.steps), tuple(weeks), tuple(problems))
 
 
 def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[Week], list[Problem]]:
@@ -138,7 +147,7 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[Week], 
 
 
 def _choose(context: TidyContext, week: Week, entered: Mapping[str, set[str]]) -> None:
-    """Which statements of the week's logs are to be added, and which stand there already or repeat what does."""
+    """Which statements of the week's logs may be added, and which stand there already or repeat what does."""
     fresh: dict[tuple[str, str, str | None], tuple[LogLine, str]] = {}
     places: dict[tuple[str, str], str] = {}
     for log in week.logs:
@@ -152,30 +161,101 @@ def _choose(context: TidyContext, week: Week, entered: Mapping[str, set[str]]) -
     week.doc = open_document(context.workspace, week.path)
     existing = weekly.digest_lines(week.doc) if week.doc else ()
     there = {(line.day, bullet_id(line.text)) for line in existing}
-    said: dict[tuple[str | None, str], str] = {}  # by project and plain words
     for old in existing:
-        words = bare_words(old.text)
-        said.setdefault((old.project, plain_words(words)), words)
+        week.standing.setdefault((old.project, plain_words(bare_words(old.text))), old)
+    said: dict[tuple[str | None, str], str] = {}  # by project and plain words
     projects = list(dict.fromkeys(map(_project, (line for line, _ in fresh.values()))))
-    kept = context.config.tidy.daily_days
     for line, place in sorted(fresh.values(), key=lambda row: projects.index(_project(row[0]))):
         words = redact(line.words).text  # what somebody put into a log by hand may hold a secret
         safe = line if words == line.words else replace(line, words=" ".join(words.split()))
-        if (line.day, bullet_id(f"[Task] {safe.words} (src: {line.day})")) in there:
+        if _by_hand(line) and (line.day, bullet_id(f"[Task] {safe.words} (src: {line.day})")) in there:
             continue  # a killed run wrote it, and did not note so
         key = _project(line), plain_words(safe.words)
-        if key in said:
-            reason = say(f"{place} says the same as “{said[key]}”", f"{place} 与“{said[key]}”意思相同")
-            week.repeated.append(Step("say once", week.shown, reason, safe.words))
+        same = week.standing.get(key)
+        # What was captured is chosen among all of its day, also after a kill: what stands there of that day does not count yet.
+        before = said.get(key) or (bare_words(same.text) if same and (_by_hand(line) or same.day != line.day) else None)
+        if before:
+            reason = say(f"{place} says the same as “{before}”", f"{place} 与“{before}”意思相同")
+            week.steps.append(Step("say once", week.shown, reason, safe.words))
             continue
         said[key] = safe.words
-        reason = say(f"{place} is older than {kept} days", f"{place} 已超过 {kept} 天")
-        if line.day in entered:
-            reason = say(f"{place} came after its day was pressed", f"{place} 在该日压缩之后才写入")
-        week.entering.append((safe, reason))
+        week.entering.append((safe, place))
     week.entering.sort(key=lambda row: row[0].day)
     for day, mark, _ in fresh:
         week.marks.setdefault(day, []).append(mark)
+
+
+def _tell(
+    context: TidyContext,
+    week: Week,
+    labels: Mapping[LogLine, str],
+    captured: Mapping[LogLine, Sequence[digest.Telling]],
+    entered: Mapping[str, set[str]],
+) -> None:
+    """The new lines of the week's digest, and a step for each of them and for what is left out."""
+    kept = context.config.tidy.daily_days
+    repeats, week.steps = week.steps, []
+    earlier = [(line.project, bare_words(line.text), line.day or "") for line in week.standing.values()]
+    for day, rows in groupby(week.entering, key=lambda row: row[0].day):
+        places = dict(rows)
+        before = [(project, text) for project, text, date in earlier if date < day]
+        lines = [line for line in places if not _by_hand(line)]
+        size = sum(len(f"- {f'[{line.label}] ' if line.label else ''}{line.words}\n".encode()) for line in lines)
+        texts = {line: line.words for line in places}
+        if size > SMALL and len(lines) > 1:
+            pressed = _pressed(context, lines, labels, captured, before, size)
+            texts = {line: line.words if _by_hand(line) else pressed.get(line, "") for line in places}
+        for line, words in texts.items():
+            place = places[line]
+            if not words:
+                reason = say(f"{place} tells less than the rest of its day", f"{place} 不如当天其他内容重要")
+                week.steps.append(Step("drop", week.shown, reason, line.words))
+                continue
+            earlier.append((_project(line), words, day))
+            if (_project(line), plain_words(words)) in week.standing:
+                continue  # a killed run wrote it, and did not note so
+            reason = say(f"{place} is older than {kept} days", f"{place} 已超过 {kept} 天")
+            if day in entered:
+                reason = say(f"{place} came after its day was pressed", f"{place} 在该日压缩之后才写入")
+            text = f"[{labels[line]}] {words} (src: {day})"
+            week.texts.append((line, text))
+            week.steps.append(Step("add", week.shown, reason, text))
+    week.steps += repeats
+
+
+def _pressed(
+    context: TidyContext,
+    lines: Sequence[LogLine],
+    labels: Mapping[LogLine, str],
+    captured: Mapping[LogLine, Sequence[digest.Telling]],
+    before: Sequence[tuple[str | None, str]],
+    size: int,
+) -> dict[LogLine, str]:
+    """What was captured on a day in so many bytes as it may have, without what the week said before in any words."""
+    said: dict[str | None, list[str]] = {}
+    for project, text in before:
+        said.setdefault(project, []).extend(sentences(text))
+    has_vectors = any(told.judged.vector is not None for line in lines for told in captured[line])
+    meant = {project: context.judge().meant(texts) for project, texts in said.items()} if has_vectors else {}
+    rows = [
+        digest.Line(
+            line.words,
+            digest.without_repeats(captured[line], meant.get(_project(line), ())),
+            len(f"[{labels[line]}]  (src: {line.day})\n".encode()),
+        )
+        for line in lines
+    ]
+    size += sum(len(f"\n## {heading}\n".encode()) for heading in {line.heading for line in lines})
+    headings = {f"#### project:{project}\n" for line in lines if (project := _project(line))} | {
+        f"### {lines[0].day}\n"
+    }
+    room = int(SHARE * size) - sum(len(heading.encode()) for heading in headings)
+    return {lines[place]: text for place, text in digest.press(rows, room).items()}
+
+
+def _by_hand(line: LogLine) -> bool:
+    """Whether a person wrote it down: it is no part of a session, and no agent noted it."""
+    return line.session is None and not line.by_agent
 
 
 def _project(line: LogLine) -> str | None:
@@ -183,15 +263,15 @@ def _project(line: LogLine) -> str | None:
     return None if line.group else line.project
 
 
-def _press(week: Week, lines: Mapping[LogLine, str], sizes: Mapping[str, int]) -> None:
-    """The bytes of the digest with these lines, and for provenance by day what enters, and how long the logs are."""
-    if lines:
+def _press(week: Week, sizes: Mapping[str, int]) -> None:
+    """The bytes of the digest with its new lines, and for provenance by day what was looked at, and how long the logs are."""
+    if week.texts:
         doc = week.doc
         if doc is None or not doc.data.strip():
             title = f"# {monday(week.logs[0].day.date).isoformat()}\n"
             doc = document(week.path, title.encode() + (doc.data if doc else b""))
         groups: dict[tuple[str, str], list[str]] = {}
-        for line, text in lines.items():
+        for line, text in week.texts:
             groups.setdefault((line.day, _project(line) or ""), []).append(text)
         for (day, project), texts in sorted(groups.items()):
             doc = document(week.path, weekly.add_lines(doc, day, project or None, texts))
