@@ -213,11 +213,22 @@ def test_on_a_terminal_each_question_is_asked(nacre: Nacre, root: Path, clash: d
         shown = b""
         while b"[q] quit" not in shown:
             shown += os.read(master, 4096)
-        os.write(master, b"a\n")
+        os.write(master, b"k")
         assert child.wait() == 0
     os.close(master)
     assert VITEST in shown.decode()
+    assert "[k] keep (replace the old line), [e] edit, [r] refuse (the old line stays), [l] later" in shown.decode()
     assert VITEST in (root / "MEMORY.md").read_text("utf8")
+
+
+def test_the_morning_line_stands_below_the_summary_and_in_status(nacre: Nacre, root: Path) -> None:
+    said(root, "2026-03-19", RULE)
+    assert nacre("tidy").stdout.splitlines()[-1] == "last night: +1"
+    status = nacre("status").stdout
+    assert [line.split() for line in status.splitlines() if "last night" in line] == [["last", "night", "+1"]]
+    assert json.loads(nacre("status", "--json").stdout)["night"]["added"] == 1
+    assert "昨夜" in nacre("status", NACRE_LANGUAGE="zh").stdout
+    assert "新增 1 条" in nacre("status", NACRE_LANGUAGE="zh").stdout
 
 
 def test_a_file_edited_while_it_is_tidied_ends_with_twelve_and_the_next_run_succeeds(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.tidy.nights import JEST, RULE, SAFETY, Nights, filler
 
+from nacre.errors import BadInput, MemoryFull
 from nacre.memory import Memory
 from nacre.tidy import apply
 from nacre.tidy.answers import DROP, KEEP, Answer
@@ -170,7 +171,7 @@ def test_a_conflict_and_a_line_that_stands_wait_for_the_person(nights: Nights, v
     put(nights, clash)
     before = nights.files()
     for text in (DUE, RULE):
-        with pytest.raises(Exception, match="Only the person decides"):
+        with pytest.raises(BadInput, match="Only the person decides"):
             agent_says(nights, text, verb)
     assert nights.files() == before
 
@@ -181,7 +182,7 @@ def test_an_agent_brings_back_nothing_that_the_person_took_back_forgot_or_wrote(
         memory.forget(entry_id(JEST))
     put(nights, FOUR[0])
     for words in (JEST, SAFETY):
-        with pytest.raises(Exception, match="Only the person decides"):
+        with pytest.raises(BadInput, match="Only the person decides"):
             agent_says(nights, FOUR[0].text, KEEP, words)
     assert nights.kept() == [SAFETY]
 
@@ -189,7 +190,7 @@ def test_an_agent_brings_back_nothing_that_the_person_took_back_forgot_or_wrote(
 def test_an_agents_word_takes_nothing_out_of_a_full_file(nights: Nights) -> None:
     nights.entries(*filler(77), section="User Preferences", confidence=0.1)
     put(nights, offered(SAFETY, 0.9))
-    with pytest.raises(Exception, match="takes nothing out"):
+    with pytest.raises(MemoryFull, match="takes nothing out"):
         agent_says(nights, SAFETY, KEEP)
     assert list(nights.questions()) == [SAFETY]
 
