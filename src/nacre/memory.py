@@ -986,7 +986,8 @@ class Memory:
     def answer(
         self, answers: Sequence[Answer | tuple[str, str, str | None]], *, dry_run: bool = False
     ) -> tuple[Step, ...]:
-        """Carry out the user's answers to `questions`: the id, "accept", "refuse" or "pin", and other words for it."""
+        """Carry out answers to `questions`: the id, "accept", "refuse" or "pin" (or "keep" and "drop", which say whether what is asked
+        about is to stand in memory), and other words for it. What an agent answers adds, and replaces nothing."""
         kind = tidy.answers.Answer
         values = [answer if isinstance(answer, kind) else kind(*answer) for answer in answers]
         steps = tidy.answers.give_answers(self._tidying(), values, dry_run=dry_run)

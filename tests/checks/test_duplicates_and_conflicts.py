@@ -18,7 +18,7 @@ from tests.tidy.nights import (
     VUE,
 )
 
-from nacre.checks.health import CONTRADICTION, DUPLICATE, QUESTION
+from nacre.checks.health import CONTRADICTION, DUPLICATE
 from nacre.vault.entries import entry_id
 
 SAME = [
@@ -103,13 +103,3 @@ def test_a_project_may_do_otherwise_than_the_rest(patient: Patient) -> None:
     patient.entries("The staging server listens on port 8181")
     patient.entries("The staging server listens on port 9090", file="projects/shop/MEMORY.md")
     assert patient.found(CONTRADICTION) == []
-
-
-def test_an_open_question_is_a_finding_until_it_is_answered(patient: Patient) -> None:
-    patient.lay("MEMORY.md", f"# Mine\n\n- {ERRAND}\n")
-    patient.run("nacre tidy")
-    (found,) = patient.found(QUESTION)
-    assert found.remedy == "nacre review"
-    assert ERRAND in found.message
-    patient.run(found.remedy, "--refuse", found.id)
-    assert patient.found(QUESTION) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -78,7 +79,7 @@ def test_a_night_is_told_in_one_sentence_and_doing_it_again_changes_nothing(nacr
     done = nacre("tidy")
     assert done.returncode == 0
     assert done.stdout.startswith("memory-tidy done: pressed into weeks 1, admitted 2, ")
-    assert done.stdout.endswith("days archived 1.\n")
+    assert done.stdout.endswith("days archived 1.\nlast night: +2\n")
     text = (root / "MEMORY.md").read_text("utf8")
     assert f"- {RULE}\n" in text
     assert f"- {CHINESE_RULE}\n" in text
@@ -90,7 +91,7 @@ def test_a_night_is_told_in_one_sentence_and_doing_it_again_changes_nothing(nacr
 def test_the_sentence_in_chinese(nacre: Nacre, root: Path) -> None:
     said(root, "2026-03-19", RULE, ERRAND)
     done = nacre("tidy", NACRE_LANGUAGE="zh")
-    assert done.stdout == "memory-tidy 完成：收录 1，拒绝 1。\n"
+    assert done.stdout == "memory-tidy 完成：收录 1，拒绝 1。\n昨夜：新增 1 条\n"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -213,11 +214,25 @@ def test_on_a_terminal_each_question_is_asked(nacre: Nacre, root: Path, clash: d
         shown = b""
         while b"[q] quit" not in shown:
             shown += os.read(master, 4096)
-        os.write(master, b"a\n")
-        assert child.wait() == 0
+        while child.poll() is None:  # what is typed before the terminal listens for single keys is lost
+            os.write(master, b"k")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(0.2)
+        assert child.returncode == 0
     os.close(master)
     assert VITEST in shown.decode()
+    assert "[k] keep (replace the old line), [e] edit, [r] refuse (the old line stays), [l] later" in shown.decode()
     assert VITEST in (root / "MEMORY.md").read_text("utf8")
+
+
+def test_the_morning_line_stands_below_the_summary_and_in_status(nacre: Nacre, root: Path) -> None:
+    said(root, "2026-03-19", RULE)
+    assert nacre("tidy").stdout.splitlines()[-1] == "last night: +1"
+    status = nacre("status").stdout
+    assert [line.split() for line in status.splitlines() if "last night" in line] == [["last", "night", "+1"]]
+    assert json.loads(nacre("status", "--json").stdout)["night"]["added"] == 1
+    assert "昨夜" in nacre("status", NACRE_LANGUAGE="zh").stdout
+    assert "新增 1 条" in nacre("status", NACRE_LANGUAGE="zh").stdout
 
 
 def test_a_file_edited_while_it_is_tidied_ends_with_twelve_and_the_next_run_succeeds(

@@ -6,7 +6,15 @@ from typing import Any
 
 from mcp import Client
 
-TOOLS = ["memory_search", "memory_get", "memory_write", "memory_forget", "memory_state", "memory_status"]
+TOOLS = [
+    "memory_search",
+    "memory_get",
+    "memory_write",
+    "memory_forget",
+    "memory_review",
+    "memory_state",
+    "memory_status",
+]
 
 
 async def called(client: Client, name: str, **arguments: Any) -> dict[str, Any]:

@@ -43,6 +43,8 @@ def calls(laid: Laid, ids: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "memory_state", {"action": action}
         yield "memory_state", {"action": action, "text": "1", "name": "x"}
     yield "memory_write", {"text": "deploy"}
+    yield "memory_review", {}
+    yield from (("memory_review", {"id": place[:10] or "0", "answer": "keep"}) for place in ids[:5])
     yield "memory_status", {}
 
 
@@ -58,7 +60,7 @@ def ask_everything(laid: Laid, memory: Memory, ids: list[str]) -> None:
     for name, arguments in calls(laid, ids):
         result = ask(memory, "tools/call", name=name, arguments=arguments)
         must_be_clean(result, json.dumps(arguments, ensure_ascii=False))
-        if name in ("memory_write", "memory_forget", "memory_state"):
+        if name in ("memory_write", "memory_forget", "memory_review", "memory_state"):
             assert '"isError": true' in result
     for uri in (
         "nacre://memory",

@@ -234,7 +234,7 @@ def test_a_daemon_is_asked_for_what_reads_alone(root: Path, serve: Serve) -> Non
     with Memory.open(root) as memory:
         assert call_tool_by_daemon(memory, "memory_status", {}, None) is not None
         assert call_tool_by_daemon(memory, "memory_get", {"path": "MEMORY.md"}, None) is not None
-        for name in ("memory_write", "memory_forget", "memory_state"):
+        for name in ("memory_write", "memory_forget", "memory_review", "memory_state"):
             assert call_tool_by_daemon(memory, name, {}, None) is None
 
 

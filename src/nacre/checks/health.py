@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -25,7 +26,7 @@ from nacre.layers.organise import OrganisePlan, Transition
 from nacre.memory import Memory
 from nacre.model.report import Problem, fields, problem
 from nacre.model.workspace import Workspace
-from nacre.text.tokens import tokens_estimate
+from nacre.text.tokens import tokens, tokens_estimate
 from nacre.tidy import budget, collect, compare, run
 from nacre.tidy.collect import Day, TidyContext
 from nacre.tidy.compare import Comparison, EntryParts
@@ -45,11 +46,13 @@ WEEK = 7  # days in which the date of an entry comes
 DAYS_AHEAD = 3  # in which checkpoints move down
 TYPED_DAYS = 30  # in which a note without a type is worth a word
 LEFT = 7  # days without a change after which a task counts as left behind
+PATIENCE = 7  # days after which a question has waited for too long
 _LATER = 2 * (WEEK + budget.GRACE)  # days after which a date that is looked for has passed
 _UNDATED = "~"  # a line that the ledger does not know was written after everything that it does
 
 UNREADABLE, OVER = "unreadable", "over limits"
 CONTRADICTION, QUESTION, DUPLICATE, FADED = "contradiction", "question", "duplicate", "faded"
+DANGLING = "dangling"
 ORIGIN, UNTYPED, UNPRESSED = "origin gone", "untyped", "unpressed"
 UNSORTED, STATE = "unsorted", "stale state"
 
@@ -69,7 +72,8 @@ KINDS = {
     OVER: Kind(20, 30, "MEMORY.md over its limits", "MEMORY.md 超出上限"),
     CONTRADICTION: Kind(6, 24, "entries that contradict each other", "互相矛盾的条目"),
     DUPLICATE: Kind(3, 15, "entries that say the same", "意思相同的条目"),
-    QUESTION: Kind(1, 10, "questions that wait for you", "待您决定的问题"),
+    DANGLING: Kind(3, 15, "entries that cannot be understood alone", "单独看不懂的条目"),
+    QUESTION: Kind(1, 10, "questions that have waited for more than a week", "等待超过一周的问题"),
     FADED: Kind(2, 10, "entries whose time is over", "已过时的条目"),
     STATE: Kind(5, 5, "working memory left behind", "遗留的工作记忆"),
     ORIGIN: Kind(2, 10, "entries whose origin is gone", "来源已不存在的条目"),
@@ -164,7 +168,7 @@ def quoted(words: str) -> str:
 
 
 def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
-    """Files and lines that are left alone, every MEMORY.md that breaks its limits, and what waits for the user's word."""
+    """Files and lines that are left alone, every MEMORY.md that breaks its limits, and what has waited too long for the user's word."""
     for trouble in snapshot.problems:
         remedy = trouble.remedy or say("mend it or move it away", "请修复或移走")
         yield replace(trouble, kind=UNREADABLE, remedy=remedy, severity="warning", id="")
@@ -177,11 +181,51 @@ def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
             yield problem(OVER, english, chinese, file.shown, remedy="nacre review --adopt")
     shown = snapshot.workspace.relative(snapshot.workspace.review)
     for question in snapshot.draft.questions if snapshot.draft else ():
+        if snapshot.draft is None or snapshot.draft.waited(question) <= PATIENCE:
+            continue
         message = f"[{review.kind_title(question.kind)}] {quoted(question.text)}"
         yield Problem(QUESTION, message, shown, remedy="nacre review", id=question.id)
 
 
 # Entries: duplicates, conflicts, and where memory says that it comes from.
+
+_IS = re.compile(r"\b(?:is|are|was|were)\b|是", re.IGNORECASE)
+_VALUE = re.compile(
+    r"\d(?:[A-Za-z0-9.:/,%-]*[A-Za-z0-9%])?"
+    r"|\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|november|december)s?\b"
+    r"|(?:周|星期|礼拜)[一二三四五六日天]|[一二两三四五六七八九十]+(?=[点号月天次个])"
+    # a name behind a word that gives a place, a holder or a value, and a Han name behind who or what holds it
+    r"|(?-i:(?<=\bis )|(?<=\bare )|(?<=\bwas )|(?<=\bby )|(?<=\bon )|(?<=\bin )|(?<=\bat ))(?-i:[A-Z][\w.+#-]*(?: [A-Z][\w.+#-]*)*)"
+    r"|(?:(?<=[是为叫在由])|(?<=[是为叫在由] ))[A-Za-z][A-Za-z0-9.+#-]*"
+    r"|(?:(?<=[人长管理址字区期]是)|(?<=[人长管理址字区期]为))[\u4e00-\u9fff]{2,6}\Z",
+    re.IGNORECASE,
+)
+_LEAST = 2  # words that two sentences share besides their values
+
+
+class Frame(NamedTuple):
+    """A sentence without the values that it gives, and these."""
+
+    words: str
+    values: tuple[str, ...]
+
+    def differs(self, other: Frame) -> bool:
+        """Whether the other says the same of the same with another value; two other values may well be of two matters."""
+        if self.words != other.words or len(self.values) != len(other.values):
+            return False
+        return sum(one != two for one, two in zip(self.values, other.values, strict=True)) == 1
+
+
+def frame_of(text: str) -> Frame:
+    """A value stands in what is said of something: a number in front of "is" belongs to what is spoken of."""
+    start = max((match.end() for match in _IS.finditer(text)), default=0)
+    values = [match for match in _VALUE.finditer(text) if match.start() >= start]
+    words = text
+    for match in reversed(values):
+        words = f"{words[: match.start()]} _ {words[match.end() :]}"
+    if len({*tokens(words)} - {"_"}) < _LEAST:
+        return Frame(words, ())
+    return Frame(normal_words(words), tuple(match[0].lower() for match in values))
 
 
 class _Entry(NamedTuple):
@@ -192,6 +236,7 @@ class _Entry(NamedTuple):
     parts: EntryParts
     since: str
     normal: str
+    frame: Frame
 
     @property
     def place(self) -> str:
@@ -213,7 +258,8 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
     for file, line, parts in files.entries(files.general):
         state = snapshot.states.get(line.id)
         since = (state.valid_from or "") if state else _UNDATED
-        by_file[file.shown].append(_Entry(file, line, parts, since, normal_words(line.words)))
+        normal, frame = normal_words(line.words), frame_of(line.words)
+        by_file[file.shown].append(_Entry(file, line, parts, since, normal, frame))
     general, *projects = by_file.values()
     comparisons = [(entry, general) for entry in general]
     for shelf in projects:
@@ -231,6 +277,8 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
             )
             if comparison.kind == "same" or is_conflict:
                 matches.append((old, comparison))
+        other_values = (old for old in rest if old.file is new.file and old.frame.differs(new.frame))
+        matches += [(old, Comparison("unclear", 0, 1.0)) for old in other_values]
         for old, comparison in matches:
             places = frozenset((old.place, new.place))
             rank = (comparison.kind != "same", comparison.odds)
@@ -268,15 +316,46 @@ def _of_entry(kind: str, file: LongTermFile, line: Line, english: str, chinese: 
 
 
 def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
-    """Entries that the next tidying would put to the user because their time is over."""
-    if snapshot.draft is None:
-        return
-    snapshot.draft.ask_about_outdated()
-    asked = {question.id for question in snapshot.draft.asks if question.kind == review.FADED}
+    """Entries whose date has passed, unless the user pinned them or said that they stay."""
+    draft = snapshot.draft
+    waiting = {question.id for question in draft.questions} if draft else set()
+    for file, line in snapshot.lines if draft else ():
+        state = snapshot.states.get(line.id)
+        answered = any(record.more.get("answer") == review.FADED for record in (state.records if state else ()))
+        if answered or snapshot.is_pinned(line):
+            continue
+        if day := budget.expired_on(line.words, state.valid_from if state else None, snapshot.today):
+            asked = draft is not None and f"{review.FADED}:{line.id}" in draft.asked_before
+            remedy = "nacre review" if line.id in waiting else f"nacre forget {line.id}" if asked else "nacre tidy"
+            yield _of_entry(FADED, file, line, f"its date, {day}, has passed.", f"其日期 {day} 已过。", remedy)
+
+
+_ANSWER = re.compile(
+    r"(?:yes|yeah|yep|no|nope|ok|okay|sure|right|agreed|exactly|correct|fine)(?:[,.!;:—–]|\Z)"
+    r"|(?:是的|对的?|好的?|行|可以|不是|不对|没有|没错|嗯)(?:[，。！；、,.!]|\Z)",
+    re.IGNORECASE,
+)
+_PRONOUN = re.compile(
+    r"(?:(?:and|but|so|then)\s+)?(?:it|its|he|she|they|his|her|their|this|that|these|those)\b(?!-)|[他她它](?!人)|[这那]",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(r"(?:[?？]|吗[。.]?)[”\"’')）]*\Z")
+_OF_PROJECT = re.compile(r"this\s+(?:project|repo(?:sitory)?|codebase)\b|这个(?:项目|仓库)", re.IGNORECASE)
+
+
+def dangling_entries(snapshot: Snapshot) -> Iterator[Problem]:
+    """Entries that lean on something said before them: they begin with a pronoun, answer a question or ask one."""
     for file, line in snapshot.lines:
-        if line.id in asked:
-            english = "its time is over; tidying asks whether it may go."
-            yield _of_entry(FADED, file, line, english, "已过时；整理时会询问是否移除。", "nacre tidy")
+        words = line.words.strip()
+        if _ASKS.search(words):
+            english, chinese = "it is a question, and tells nothing.", "这是一个问题，没有说明任何事情。"
+        elif _ANSWER.match(words):
+            english, chinese = "it answers a question that is not there.", "它回答的问题不在其中。"
+        elif _PRONOUN.match(words) and not (file is not snapshot.files[0] and _OF_PROJECT.match(words)):
+            english, chinese = "it does not say whom or what it is about.", "没有说明指的是谁或什么。"
+        else:
+            continue
+        yield _of_entry(DANGLING, file, line, english, chinese, f"nacre forget {line.id}")
 
 
 def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
@@ -372,6 +451,7 @@ def misplaced_checkpoints(snapshot: Snapshot) -> Iterator[Problem]:
 CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
     files_and_questions,
     duplicates_and_conflicts,
+    dangling_entries,
     outdated_entries,
     stale_task,
     entries_without_origin,

@@ -34,9 +34,18 @@ def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "jobs": _jobs(memory),
         "daemon": ask_status(memory),
         "review": len(memory.questions()),
+        "night": _night(memory),
         "history": last_id(storage_of(memory.workspace)),
         "problems": [problem.as_plain() for problem in memory.all_problems()],
     }
+
+
+def _night(memory: Memory) -> dict[str, Any] | None:
+    """What the last tidying did to long-term memory, and when."""
+    from nacre.tidy.night import last_night
+
+    last = last_night(memory.workspace)
+    return {"at": last[0], **last[1]._asdict()} if last else None
 
 
 def _capture(memory: Memory) -> dict[str, Any]:

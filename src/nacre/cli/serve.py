@@ -157,7 +157,7 @@ def _status_report(memory: Memory) -> Report:
 
 @ui.command("nacre mcp --workspace ~/.nacre/workspace", as_json=False)
 def mcp(options: ui.Options) -> None:
-    """Serve memory to an MCP client over stdin and stdout: six tools, resources and prompts.
+    """Serve memory to an MCP client over stdin and stdout: seven tools, resources and prompts.
 
     Who listens is fixed here: with --scope group:NAME only what is that group's own or public exists, and nothing is written. Asks the
     daemon where one runs, and does the work itself where none does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Iterator
 from itertools import accumulate
@@ -68,6 +69,7 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         ("MEMORY.md", "MEMORY.md", limits),
         ("files", "文件", files),
         ("capture", "采集", _capture(facts["capture"])),
+        *_night(memory, facts["night"]),
         ("agents", "代理", ", ".join(connected) or unconnected),
         ("jobs", "任务", _jobs(memory, facts["jobs"], facts["daemon"])),
         ("daemon", "守护进程", _daemon(facts["daemon"])),
@@ -89,6 +91,19 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
     shown = [": ".join(filter(None, (problem["path"], problem["message"]))) for problem in problems if verbose]
     lines = [(say(english, chinese), value) for english, chinese, value in rows if value]
     return Report(facts, lines=lines, notes=[*sentences, *shown])
+
+
+def _night(memory: Memory, night: dict[str, Any] | None) -> list[tuple[str, str, str]]:
+    """What the last tidying did; with its day where that was not last night."""
+    from nacre.tidy.night import Night
+
+    if night is None:
+        return []
+    line, day = Night(night["added"], night["replaced"], night["questions"]).line, night["at"][:10]
+    today = memory.clock.today()
+    if day in (today.isoformat(), (today - dt.timedelta(days=1)).isoformat()):
+        return [("last night", "昨夜", line)]
+    return [("last tidy", "上次整理", say(f"{day}: {line}", f"{day}：{line}"))]
 
 
 def _capture(capture: dict[str, Any]) -> str:

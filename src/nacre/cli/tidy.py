@@ -62,7 +62,7 @@ def tidy_summary(report: TidyReport) -> str:
     if not report.changed:
         return say("memory-tidy done, nothing changed.", "memory-tidy 完成,无变更。")
     counts = report.counts
-    return _summary(
+    summary = _summary(
         "memory-tidy",
         (counts["compress add"], "pressed into weeks", "压缩进周报"),
         (counts["distil add"], "admitted", "收录"),
@@ -75,13 +75,15 @@ def tidy_summary(report: TidyReport) -> str:
         (counts["distil ask"], 'for "nacre review"', "待“nacre review”"),
         (counts["archive move"] + counts["archive append"], "days archived", "归档天数"),
         (counts["archive remove"], "old backups removed", "清理旧备份"),
+        (counts["distil expire"], "questions unanswered for 30 days, let go", "30 天无人答复的问题已放弃"),
         dry_run=report.dry_run,
     )
+    return _with_night(summary, report)
 
 
 def decay_summary(report: DecayReport) -> str:
     counts = report.counts
-    return _summary(
+    summary = _summary(
         "memory-decay",
         (counts["promote add"], "promoted", "收录"),
         (counts["promote supersede"], "superseded", "更新"),
@@ -93,6 +95,14 @@ def decay_summary(report: DecayReport) -> str:
         (counts["review propose"], 'proposed for "nacre review --adopt"', "建议用“nacre review --adopt”移出"),
         dry_run=report.dry_run,
     )
+    return _with_night(summary, report)
+
+
+def _with_night(summary: str, report: TidyReport) -> str:
+    """The summary, and below it what a person wants to know in the morning."""
+    if report.dry_run or not any(report.night):
+        return summary
+    return f"{summary}\n" + say(f"last night: {report.night.line}", f"昨夜：{report.night.line}")
 
 
 def _summary(job: str, *counted: tuple[int, str, str], dry_run: bool) -> str:
@@ -134,7 +144,8 @@ def review(
 ) -> Iterable[Report]:
     """Answer what "nacre tidy" left to you: clashes, lines that found no room, lines whose time may be over.
 
-    Without options it asks about each where somebody watches, and lists them where not. --adopt moves what does not fit from a
+    Without options it asks about each where somebody watches, one key each: k keep, e edit, r refuse, l later; it lists them where
+    nobody does. At most three are asked a day, and what nobody answers for 30 days is refused. --adopt moves what does not fit from a
     MEMORY.md that is over its limits into a note, after showing it; "nacre undo" takes it back.
     """
     memory = ui.open_memory(options)
@@ -169,23 +180,39 @@ def question_line(question: Question) -> str:
 
 
 def _ask_each(memory: Memory, questions: list[Question]) -> None:
-    """One after the other; what is skipped stays open."""
-    from nacre.vault.review import FADED
-
-    verbs = {"a": "accept", "r": "refuse", "p": "pin", "e": "accept"}
-    keys = click.Choice([*verbs, "s", "q"])
+    """One after the other, one key each; what is left for later stays open."""
+    verbs = {"k": "keep", "e": "keep", "r": "drop"}
     for question in questions:
         click.echo(question_line(question))
-        faded, others = question.kind == FADED, "[e] edit, [p] pin, [s] skip, [q] quit"
-        takes = say("let it go", "移除") if faded else say("take it in", "收录")
-        leaves = say("keep it", "保留") if faded else say("leave it out", "不收")
-        prompt = f"[a] {takes}, [r] {leaves}, " + say(others, "[e] 修改，[p] 固定，[s] 跳过，[q] 退出")
-        key = click.prompt(prompt, type=keys, show_choices=False, default="s")
+        keeps, refuses = _meanings(question)
+        prompt = f"[k] {keeps}, [e] edit, [r] {refuses}, [l] later, [q] quit: "
+        click.echo(say(prompt, f"[k] {keeps}，[e] 修改，[r] {refuses}，[l] 以后再说，[q] 退出："), nl=False)
+        while (key := click.getchar().lower()) not in (*verbs, "l", "q"):
+            pass
+        click.echo(key)
         if key == "q":
             return
         text = click.prompt(say("In these words", "改为"), default=question.text) if key == "e" else None
         if key in verbs:
             memory.answer([(question.id, verbs[key], text)])
+
+
+def _meanings(question: Question) -> tuple[str, str]:
+    """What keeping and refusing do, in words."""
+    from nacre.vault.review import ADOPTED, CLASH, FADED, FULL
+
+    keeps, refuses = say("keep", "保留"), say("refuse", "拒绝")
+    means = {
+        CLASH: (say("replace the old line", "取代原有的行"), say("the old line stays", "原有的行不变")),
+        FULL: (say("the least needed line goes", "移出最不需要的一行"), say("it stays in the log", "只留在日志中")),
+        ADOPTED: (say("the line stays", "该行保留"), say("take the line out", "移除该行")),
+        FADED: (say("the line stays", "该行保留"), say("let the line go", "移除该行")),
+    }
+    default = (say("take it in", "收录"), say("it stays in the log", "只留在日志中"))
+    keeping, refusing = means.get(question.kind, default)
+    return say(f"{keeps} ({keeping})", f"{keeps}（{keeping}）"), say(
+        f"{refuses} ({refusing})", f"{refuses}（{refusing}）"
+    )
 
 
 def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report]:

@@ -1,4 +1,4 @@
-"""The six tools: names, words, what each takes and gives, and calling one by its name; its arguments are checked against its schema."""
+"""The seven tools: names, words, what each takes and gives, and calling one by its name; its arguments are checked against its schema."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_RESULTS = 50
 LONGEST_TEXT = 4000  # characters; as long as a note may be
 LONGEST_NAME = 1000  # of a path, an id, a key
+LONGEST_ENTRY = 300  # characters of an entry of MEMORY.md in an agent's words
 USUAL_LINES = 120
 # What each action of memory_state needs, and what it may be given beside that.
 ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -208,6 +209,40 @@ def tools(*, group: bool = False) -> tuple[Tool, ...]:
             _forget,
             writes=True,
             destroys=True,
+        ),
+        Tool(
+            "memory_review",
+            say("Answer what waits", "答复待确认的记忆"),
+            say(
+                "Without id it lists what waits for the user's word before it becomes long-term memory. With id and answer it passes on what the user said in this conversation: keep, "
+                "refuse, or the statement in other words. It is recorded as your word, not the user's, adds and replaces nothing, and `nacre undo` takes it back. A conflict with "
+                "a line of memory is for the user alone: `nacre review`.",
+                "不带 id 时，列出写入长期记忆之前等用户确认的内容。带 id 和 answer 时，转达用户在本次对话中的意思：keep（保留）、refuse（拒绝），或改写后的说法。"
+                "它记为你的意见而非用户本人的，只会添加，不取代任何内容，“nacre undo”可撤销。与记忆中某一行冲突的，只能由用户本人用“nacre review”决定。",
+            ),
+            {
+                "id": _text("of what is answered", "所答复内容的编号", LONGEST_NAME),
+                "answer": _text(
+                    "keep, refuse, or the statement in other words", "keep、refuse，或改写后的说法", LONGEST_ENTRY
+                ),
+            },
+            {
+                "waiting!": {
+                    "type": "array",
+                    "items": _object(
+                        {
+                            "id!": _text("for an answer"),
+                            "statement!": _text("what would be remembered"),
+                            "why!": _text("why it is asked"),
+                            "yours!": _FLAG | _about("whether an agent may answer"),
+                        }
+                    ),
+                },
+                "done": _texts("what the answer did"),
+            },
+            _review,
+            writes=True,
+            again=False,
         ),
         Tool(
             "memory_state",
@@ -404,6 +439,29 @@ def _forget(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dic
     plan = memory.forget(arguments["id"]).plan
     places, alike = ([removal.line.place for removal in removals] for removals in (plan.going, plan.alike))
     return {"forgotten": len(places), "places": places, "alike": alike}
+
+
+def _review(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
+    from nacre.guard.secrets import legible
+    from nacre.tidy.answers import DROP, KEEP, Answer, is_for_agents
+
+    done: dict[str, Any] = {}
+    if arguments:
+        _check_names("memory_review", arguments, ("id", "answer"), ("id", "answer"))
+        answer = arguments["answer"].strip()
+        verb, words = {"keep": (KEEP, None), "refuse": (DROP, None)}.get(answer.lower(), (KEEP, answer))
+        steps = memory.answer([Answer(arguments["id"], verb, words, by_agent=True)])
+        done = {"done": [f"{step.action} {step.path}: {legible(step.detail)}" for step in steps]}
+    waiting = [
+        {
+            "id": question.id,
+            "statement": legible(question.text),
+            "why": legible(question.why),
+            "yours": is_for_agents(question),
+        }
+        for question in memory.questions()
+    ]
+    return {"waiting": waiting, **done}
 
 
 def _state(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:

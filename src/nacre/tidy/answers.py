@@ -17,25 +17,28 @@ from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile, file_field
-from nacre.vault import disk, review
+from nacre.vault import disk, review, tombstones
 from nacre.vault.entries import entry_id
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import Record
 from nacre.vault.longterm import Edit
+from nacre.vault.provenance import undone_mark
 from nacre.vault.review import Question
 from nacre.vault.writing import REDACT, expect, guarded, rewrite
 
 ACCEPT, REFUSE, PIN = "accept", "refuse", "pin"
+KEEP, DROP = "keep", "drop"  # whether what is asked about is to stand in memory, whatever the question
 ALL = 10.0  # worth more than anything: the user said so
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the user says to one question; `words` are other words for it."""
+    """What the user says to one question, or an agent; `words` are other words for it."""
 
     id: str
     verb: str
     words: str | None = None
+    by_agent: bool = False
 
 
 def find_question(context: TidyContext, wanted: str) -> Question:
@@ -57,8 +60,9 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
         if not dry_run:
             apply.recover(context, op)
         draft = Draft(context)
-        for answer in answers:
-            question = find_question(context, answer.id)
+        for given in answers:
+            question = find_question(context, given.id)
+            answer = _plain(given, question)
             if question.id in draft.settled:
                 raise BadInput(
                     f"{question.id} is answered twice; give one answer.",
@@ -67,7 +71,9 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
             words = question.text if answer.words is None else one_line(answer.words).strip()
             if not words:
                 raise BadInput("The new words are empty.", "新的文字为空。")
-            if question.kind in (review.ADOPTED, review.FADED):
+            if answer.by_agent:
+                _check_agents_answer(draft, question, words)
+            if question.about_entry:
                 _answer_about_entry(draft, question, answer, words)
             else:
                 _answer_about_candidate(draft, question, answer, words)
@@ -79,15 +85,43 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
     return tuple(draft.steps)
 
 
+def _plain(answer: Answer, question: Question) -> Answer:
+    """The answer as accepting or refusing: to keep a line whose time may be over is to refuse that it goes."""
+    if answer.verb not in (KEEP, DROP):
+        return answer
+    accepts = (answer.verb == KEEP) != (question.kind == review.FADED)
+    return replace(answer, verb=ACCEPT if accepts else REFUSE)
+
+
+def is_for_agents(question: Question) -> bool:
+    """Whether an agent may answer at all: what it adds takes the place of nothing, and what stands is the person's."""
+    return question.kind in (review.DOUBT, review.FULL)
+
+
+def _check_agents_answer(draft: Draft, question: Question, words: str) -> None:
+    """An agent's answer may add what is offered, and nothing else: what stands, what the person took back or forgot is the person's."""
+    forgotten = tombstones.load_tombstones(draft.context.workspace).exactly([words])[0]
+    if not is_for_agents(question) or draft.memory.find(entry_id(words)):
+        reason = say("it is about a line that stands in memory", "它涉及记忆中已有的一行")
+    elif forgotten or undone_mark(question.id) in draft.asked_before:
+        reason = say("it was taken back once", "它曾被撤销或忘记")
+    else:
+        return
+    raise BadInput(
+        f'Only the person decides on {question.id}: {reason}. It stays asked; "nacre review" takes the answer.',
+        f"{question.id} 只能由本人决定：{reason}。问题保留；请本人用“nacre review”答复。",
+    )
+
+
 def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, words: str) -> None:
-    about, by_user = question.about, say("your word", "按您的意思")
-    source, tests = about.get("source"), about.get("tests")
-    record = Record(question.id, draft.at, "refused", question.text, failed="user", brain="user")
-    record = record._replace(source=source if isinstance(source, dict) else {}, more={"answer": question.kind})
-    record = record._replace(tests=tests if isinstance(tests, dict) else {})
+    about, by = question.about, "agent" if answer.by_agent else "user"
+    reason = say("an agent's word", "代理的意见") if answer.by_agent else say("your word", "按您的意思")
+    # Only what the person answered is left alone from then on: an agent's word may be overtaken like any other.
+    answered: dict[str, object] = {} if answer.by_agent else {"answer": question.kind}
+    record = draft.record_question(question, "refused", failed=by, brain=by, more=answered)
     if answer.verb == REFUSE:
         draft.record(record)
-        draft.step("refuse", "MEMORY.md", by_user, question.text)
+        draft.step("refuse", "MEMORY.md", reason, question.text)
         return
     file = draft.memory.file(str(about.get("file") or "MEMORY.md"))
     kind = str(about.get("type") or "TECH")
@@ -106,6 +140,11 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
             f'{file.shown} is over its limits and takes nothing new; run "nacre review --adopt" first.',
             f"{file.shown} 已超出上限，不再接受新内容；请先运行“nacre review --adopt”。",
         )
+    elif answer.by_agent and not file.has_room(words, kind):
+        raise MemoryFull(
+            f"{file.shown} is full, and an agent's word takes nothing out of it; the person is asked.",
+            f"{file.shown} 已满，代理的意见不会移出任何内容；由本人决定。",
+        )
     elif not draft.make_room(file, words, kind, ALL):
         raise MemoryFull(
             f"{file.shown} is full, and every line in it is pinned or yours; take one out first.",
@@ -113,12 +152,13 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
         )
     else:
         file.add(words, kind)
-    more = {**file_field(file), "answer": question.kind} | ({"pinned": True} if answer.verb == PIN else {})
+    more = {**file_field(file), **answered} | ({"pinned": True} if answer.verb == PIN else {})
+    sure = None if answer.by_agent else 0.99
     record = record._replace(
-        id=entry_id(words), verdict="admitted", text=words, failed=None, confidence=0.99, more=more
+        id=entry_id(words), verdict="admitted", text=words, failed=None, confidence=sure, more=more
     )
     draft.record(record._replace(supersedes=old.id if old else None, valid_from=draft.today.isoformat()))
-    instead = say(f"your word; in the place of “{old.words}”", f"按您的意思；取代“{old.words}”") if old else by_user
+    instead = say(f"your word; in the place of “{old.words}”", f"按您的意思；取代“{old.words}”") if old else reason
     draft.step("replace" if old else "add", file.shown, instead, words)
 
 

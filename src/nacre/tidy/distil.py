@@ -41,7 +41,8 @@ ALSO = 0.3  # odds above which a statement that supersedes one entry supersedes 
 SURE = 0.7  # odds above which a conflict is put to the user, though the statement itself would not be kept
 BETTER = 0.03  # by how much surer a new wording must be to take the place of the old
 MAX_UNWANTED = 200  # entries taken out by hand that are remembered, the newest
-MAX_QUESTIONS = 100  # questions that wait for the user; nobody answers more
+QUESTIONS = 3  # that are put to the user in a day
+PATIENCE = 30  # days after which a question that nobody answered is refused
 
 
 class Draft:
@@ -73,13 +74,13 @@ class Draft:
     def plan(self, new: Sequence[LogLine]) -> DistilPlan:
         marks: dict[str, dict[str, None]] = {}
         # Questions that a killed run put to the user before it could note that it did.
-        unnoted = [question for question in self.questions if _key(question) not in self.asked_before]
+        unnoted = [question for question in self.questions if question.key not in self.asked_before]
         keys = [question.said for question in unnoted if question.said]
         for day, mark in (*keys, *((line.day, line.mark) for line in new)):
             if (day, mark) not in self.deferred:
                 marks.setdefault(day, {})[mark] = None
         offered = [Offered(day, tuple(every)) for day, every in marks.items()]
-        if put := tuple(map(_key, (*unnoted, *self.asks))):
+        if put := tuple(question.key for question in (*unnoted, *self.asks)):
             offered.append(Offered(self.today.isoformat(), put))
         edits, problems = list(self.memory.edits()), [*self.problems, *self.memory.problems]
         records, asks, settled = self.records, self.asks, self.settled
@@ -152,19 +153,17 @@ class Draft:
         """Each question once: what the user answered, or deleted from the file, is left as it is."""
         was = self.states.get(question.id)
         answered = any(record.more.get("answer") == question.kind for record in (was.records if was else ()))
-        if answered or _key(question) in self.asked_before:
+        if answered or question.key in self.asked_before:
             return
         if question.id not in {other.id for other in (*self.questions, *self.asks)}:
             self.asks.append(question)
-            review_file = self.context.workspace.relative(self.context.workspace.review)
-            self.step("ask", review_file, question.why, question.text)
 
     def ask_about(
         self, candidate: Candidate, verdict: Verdict, kind: str, why: str, file: LongTermFile, against: str = ""
     ) -> None:
         about: dict[str, object] = {"file": file.shown, **({"against": against} if against else {})}
         about |= {"type": candidate.tested.kind, "source": self.memory.source(candidate.said)}
-        about["tests"] = dict(verdict.scores)
+        about |= {"odds": confidence(candidate), "tests": dict(verdict.scores)}
         self.ask(Question(candidate.id, kind, candidate.text, why, about))
 
     def ask_about_conflict(
@@ -202,23 +201,60 @@ class Draft:
                     closing = say(f"{why}; let it go?", f"{why}；要移除吗？")
                     self.ask(Question(line.id, review.FADED, line.words, closing, {"file": file.shown}))
 
+    def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:
+        """What became of what is asked about, with the origin and the tests that the question names."""
+        source, tests = (
+            value if isinstance(value := question.about.get(name), dict) else {} for name in ("source", "tests")
+        )
+        record = Record(question.id, self.at, verdict, question.text, brain="local", source=source, tests=tests)
+        return record._replace(**fields)
+
+    @cached_property
+    def asked_on(self) -> dict[str, dt.date]:
+        """The day on which each question was put, by its key."""
+        asked = (record for record in self.before if record.verdict == "asked" and real_day(record.at[:10]))
+        return {f"{record.more.get('kind')}:{record.id}": dt.date.fromisoformat(record.at[:10]) for record in asked}
+
+    def waited(self, question: Question) -> int:
+        """For how many days a question has been waiting."""
+        return (self.today - self.asked_on.get(question.key, self.today)).days
+
     def drop_obsolete_questions(self) -> None:
-        """Settle the questions about lines that are gone; of too many the oldest, which are not asked again."""
+        """Settle the questions about lines that are gone, and those that nobody answered in time: what was offered is refused, what
+        stands stays."""
         here = {line.id for file in self.memory.files for line in file.lines}
         for question in self.questions:
-            if question.kind in (review.FADED, review.ADOPTED) and question.id not in here:
+            gone = question.about_entry and question.id not in here
+            if gone or self.waited(question) >= PATIENCE:
                 self.settled.append(question.id)
+                if gone:
+                    continue
+                why = say(f"nobody answered for {PATIENCE} days", f"{PATIENCE} 天无人答复")
+                if not question.about_entry:
+                    self.record(self.record_question(question, "refused", failed="unanswered"))
+                self.step("expire", self._review_file, why, question.text)
+
+    def choose_questions(self) -> None:
+        """Put the day's questions, conflicts first, then by the odds that it is worth keeping. What else was to be asked is refused, so
+        that it never comes up again in these words; a line that stands stays, and may be asked about on another day."""
         gone = set(self.settled)
-        waiting = [question for question in self.questions if question.id not in gone]
-        over = max(0, len(waiting) + len(self.asks) - MAX_QUESTIONS)
-        self.settled += [question.id for question in waiting[:over]]
-        if over > len(waiting):
-            self.asks = self.asks[over - len(waiting) :]
+        unnoted = [other for other in self.questions if other.key not in self.asked_on and other.id not in gone]
+        room = max(0, QUESTIONS - len(unnoted) - sum(day == self.today for day in self.asked_on.values()))
+        ranked = sorted(self.asks, key=lambda question: (question.kind != review.CLASH, -question.odds))
+        self.asks = ranked[:room]
+        for question in self.asks:
+            self.step("ask", self._review_file, question.why, question.text)
+        for question in ranked[room:]:
+            if not question.about_entry:
+                self.record(self.record_question(question, "refused", failed="asked enough"))
+                why = say(f"asked enough: {QUESTIONS} questions a day", f"今天已问够：每天最多 {QUESTIONS} 个问题")
+                self.step("refuse", self._review_file, why, question.text)
+        for question in (*unnoted, *self.asks):
+            self.record(self.record_question(question, "asked", more={"kind": question.kind}))
 
-
-def _key(question: Question) -> str:
-    """The mark by which provenance notes that a question was put."""
-    return f"{question.kind}:{question.id}"
+    @property
+    def _review_file(self) -> str:
+        return self.context.workspace.relative(self.context.workspace.review)
 
 
 def confidence(candidate: Candidate) -> float:
@@ -249,6 +285,7 @@ def plan(
             _offer(draft, candidate)
     draft.ask_about_outdated()
     draft.drop_obsolete_questions()
+    draft.choose_questions()
     return draft.plan(new)
 
 

@@ -17,6 +17,7 @@ from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import Day, LineKeys, Log, LogLine, TidyContext, decided_lines
 from nacre.tidy.compress import CompressPlan
 from nacre.tidy.distil import Only
+from nacre.tidy.night import Night, count_night
 from nacre.vault import disk, ledger, provenance, review, writing
 from nacre.vault.history import operation
 from nacre.vault.provenance import Offered
@@ -36,6 +37,7 @@ _ACTIONS_ZH = {
     "demote": "移出",
     "refuse": "拒绝",
     "ask": "询问",
+    "expire": "到期",
     "drop": "略过",
     "propose": "建议",
 }
@@ -56,6 +58,7 @@ class TidyReport:
     left: tuple[Problem, ...] = ()
     dry_run: bool = False
     recovered: int = 0
+    night: Night = Night()
 
     @property
     def counts(self) -> Counter[str]:
@@ -114,7 +117,8 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
         (ARCHIVE, (*(move.step for move in moves), *(step for step, _ in thinned))),
     )
     steps = tuple((phase, step) for phase, planned in phases for step in planned)
-    return TidyReport(steps, tuple(dict.fromkeys(problems)), tuple(left), dry_run, recovered)
+    night = count_night(distilled.records)
+    return TidyReport(steps, tuple(dict.fromkeys(problems)), tuple(left), dry_run, recovered, night)
 
 
 def plan_distil(
@@ -188,7 +192,8 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
     if op and distilled:
         context.judge().save()
     unique = tuple(dict.fromkeys(problems))
-    return DecayReport(tuple(steps), unique, tuple(left), dry_run, 0, tuple(occasions), in_force)
+    night = count_night(distilled.records)
+    return DecayReport(tuple(steps), unique, tuple(left), dry_run, 0, night, tuple(occasions), in_force)
 
 
 def outdated_logs(living: Sequence[Day], today: dt.date, settings: DecaySettings) -> list[tuple[Day, str]]:

@@ -15,7 +15,7 @@ from nacre.vault.jsonl import LineIndex
 from nacre.vault.storage import storage_of
 from nacre.vault.writing import REFUSE, OnSecret, append
 
-VERDICTS = ("admitted", "adopted", "refused", "superseded", "merged", "demoted", "forgotten", "restored")
+VERDICTS = ("admitted", "adopted", "asked", "refused", "superseded", "merged", "demoted", "forgotten", "restored")
 IN_MEMORY = ("admitted", "adopted", "restored")
 
 
@@ -150,8 +150,9 @@ def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
     for record in records:
         by_id.setdefault(record.id, []).append(record)
     states: dict[str, EntryState] = {}
-    for key, own in by_id.items():
-        # A line that only tells that the same words came up once more changes nothing of what became of them.
+    for key, lines in by_id.items():
+        # A line that only tells that the same words came up once more, or were asked about, changes nothing of what became of them.
+        own = [line for line in lines if line.verdict != "asked"] or lines
         newest = own[::-1]
         verdicts = (line.verdict for line in newest if line.verdict != "merged" or line.more.get("into") != line.id)
         text = next((line.text for line in newest if line.text), None)

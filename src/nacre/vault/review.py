@@ -32,7 +32,23 @@ class Question(NamedTuple):
     kind: str
     text: str
     why: str
-    about: Mapping[str, Any] = {}  # against, file, section, source, tests: for an answer
+    about: Mapping[str, Any] = {}  # against, file, type, odds, source, tests: for an answer
+
+    @property
+    def key(self) -> str:
+        """The mark by which provenance notes that it was put."""
+        return f"{self.kind}:{self.id}"
+
+    @property
+    def about_entry(self) -> bool:
+        """Whether it asks about a line that stands in memory, and not about one that is offered."""
+        return self.kind in (ADOPTED, FADED)
+
+    @property
+    def odds(self) -> float:
+        """The odds that it is worth keeping; none where a line stands already."""
+        odds = self.about.get("odds")
+        return float(odds) if isinstance(odds, int | float) else 0.0
 
     @property
     def said(self) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""The six tools, called as an agent calls them."""
+"""The seven tools, called as an agent calls them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from nacre.daemon.requests import answer_search
 from nacre.errors import BadInput, NacreError, NotFound, SecretRefused
 from nacre.mcp.tools import Tool, call, tools
 from nacre.memory import Memory
-from nacre.vault import tombstones
+from nacre.vault import review, tombstones
+from nacre.vault.history import operation
+from nacre.vault.review import Question
 
 TODAY = "memory/2026-03-20.md"
 
@@ -158,7 +160,55 @@ def test_status_tells_the_owner_how_memory_stands(memory: Memory) -> None:
     assert told["scope"] == "main"
     assert told["longterm"]["maxLines"] == 80
     assert told["files"]["daily"] == 1
-    assert len(told["tools"]) == 6
+    assert len(told["tools"]) == 7
+
+
+def put(memory: Memory, *questions: Question) -> None:
+    with operation(memory.opened, "tidy") as op:
+        review.change_review(op, add=questions)
+
+
+def test_review_lists_what_waits_and_takes_an_agents_answer(root: Path, memory: Memory) -> None:
+    assert asked(memory, "memory_review") == {"waiting": []}
+    told = {"file": "MEMORY.md", "type": "PEOPLE"}
+    put(
+        memory,
+        Question("aaaaaaaaaa", review.DOUBT, "Ann owns billing", "an agent noted this", told),
+        Question("bbbbbbbbbb", review.DOUBT, "Tom owns the printer", "an agent noted this", told),
+        Question("cccccccccc", review.CLASH, "Use npm everywhere", "clashes with “Use pnpm”", told),
+    )
+    waiting = asked(memory, "memory_review")["waiting"]
+    assert waiting[0] == {
+        "id": "aaaaaaaaaa",
+        "statement": "Ann owns billing",
+        "why": "an agent noted this",
+        "yours": True,
+    }
+    assert [row["yours"] for row in waiting] == [True, True, False]
+    kept = asked(memory, "memory_review", id="aaaaaaaaaa", answer="Keep")
+    assert kept["done"] == ["add MEMORY.md: Ann owns billing"]
+    assert [row["id"] for row in kept["waiting"]] == ["bbbbbbbbbb", "cccccccccc"]
+    assert asked(memory, "memory_review", id="bbbbbbbbbb", answer="Tom owns both printers")["done"]
+    text = (root / "MEMORY.md").read_text("utf8")
+    assert "- Ann owns billing\n" in text
+    assert "- Tom owns both printers\n" in text
+    with pytest.raises(BadInput, match="Only the person decides"):
+        call(memory, "memory_review", {"id": "cccccccccc", "answer": "keep"})
+    for given in ({"id": "cccccccccc"}, {"answer": "keep"}):
+        with pytest.raises(BadInput, match="memory_review needs"):
+            call(memory, "memory_review", given)
+    ledger = [json.loads(line) for line in (root / "memory/ledger.jsonl").read_text("utf8").splitlines()]
+    assert [row["brain"] for row in ledger if row["verdict"] == "admitted"] == ["agent", "agent"]
+
+
+def test_a_secret_in_an_agents_answer_is_refused_and_one_in_the_file_is_not_shown(memory: Memory) -> None:
+    secret = "ghp_R7k2mQx9vLp4TzW1nB8sYc5dFgHj3KeUa6oX"
+    put(memory, Question("aaaaaaaaaa", review.DOUBT, "Ann owns billing", "an agent noted this"))
+    path = memory.workspace.review
+    path.write_text(path.read_text("utf8").replace("Ann owns billing", f"the token is {secret}"), "utf8")
+    assert secret not in json.dumps(asked(memory, "memory_review"))
+    with pytest.raises(SecretRefused):
+        call(memory, "memory_review", {"id": "aaaaaaaaaa", "answer": f"the token is {secret}"})
 
 
 def test_a_group_reads_and_does_nothing_else(root: Path, group: Memory) -> None:
@@ -166,6 +216,8 @@ def test_a_group_reads_and_does_nothing_else(root: Path, group: Memory) -> None:
     for name, arguments in (
         ("memory_write", {"text": "x"}),
         ("memory_forget", {"id": "MEMORY.md:4"}),
+        ("memory_review", {}),
+        ("memory_review", {"id": "7f3a9c41d2", "answer": "keep"}),
         *(("memory_state", {"action": action}) for action in ("get", "snapshot", "restore", "done")),
         ("memory_state", {"action": "task", "text": "x"}),
     ):

@@ -13,12 +13,13 @@ TAKES = {
     "memory_get": ("path", "from", "lines"),
     "memory_write": ("text", "type", "importance", "project"),
     "memory_forget": ("id",),
+    "memory_review": ("id", "answer"),
     "memory_state": ("action", "text", "key", "value", "name", "clear"),
     "memory_status": (),
 }
 
 
-def test_there_are_six_tools_with_these_parameters() -> None:
+def test_there_are_seven_tools_with_these_parameters() -> None:
     assert {one.name: tuple(one.takes["properties"]) for one in tools()} == TAKES
 
 
