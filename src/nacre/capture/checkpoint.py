@@ -38,6 +38,8 @@ _WHO = {
     "zh": {Speaker.OWNER: "用户", Speaker.AGENT: "助手", Speaker.OTHER: "他人"},
 }
 _TITLE = 60  # characters
+_TELLING = 12  # words that tell what a session is about
+_SHORTEST = {"en": 20, "zh": 8}  # characters of a sentence that says something
 _BEGINNING = 5  # messages of the owner among whose sentences the title is looked for
 # Bytes that sync keeps of what was said in one session: about 6,000 tokens, as many as a new session is given in all (context.budget).
 LIMIT = 24_000
@@ -149,10 +151,11 @@ def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message],
 
 
 def _subject(messages: Sequence[Message], spoken: Sequence[Message], language: str) -> str:
-    """What a session is about: of the owner's first sentences the one that holds most of its telling words, without fillers."""
-    about = tags("\n".join(message.text for message in messages))
+    """What a session is about: the first sentence of the owner that says something and holds one of its telling words, without fillers."""
+    telling = tags("\n".join(message.text for message in messages), _TELLING)
     first = [sentence for message in spoken[:_BEGINNING] for sentence in sentences(own_words(message.text))]
-    best = max(first, key=lambda sentence: sum(tag in sentence.lower() for tag in about), default="")
+    whole = [sentence for sentence in first if len(sentence) >= _SHORTEST[language]] or first or [""]
+    best = next((sentence for sentence in whole if any(tag in sentence.lower() for tag in telling)), whole[0])
     subject = _MARKS.sub("", tidy(best, language)) or _first_line("\n".join(message.text for message in spoken))
     if len(subject) <= _TITLE:
         return subject
