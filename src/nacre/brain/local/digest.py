@@ -25,7 +25,7 @@ _MARK = {"en": "Agent: ", "zh": "助手："}
 _BREAK = re.compile(r"[,;](?=\s)|[，；]|(?<!\s)\s+(?=(?:because|since|so|and|which)\b)", re.IGNORECASE)
 _TURN = re.compile(
     r"(?:[,;]\s|[，；]|\s[-–—]+\s)\s?(?:(?:and|so)\s)?(?:if|only|no|not|never|without|until|instead|rather|don'?t|nothing|otherwise"
-    r"|如果|要是|只|不|别|没|而)|\b(?:but|unless|except)\b|但|不过|除非|除了|否则|不然",
+    r"|always|must|如果|要是|只|不|别|没|而|千万|绝|禁|必须|一定)|\b(?:but|unless|except)\b|但|不过|除非|除了|否则|不然",
     re.IGNORECASE,
 )
 _PAIRS = ("()", "[]", "{}", "（）", "【】", "“”", "「」", "《》")
