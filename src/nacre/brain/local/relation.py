@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from nacre.brain.local import encoder
 from nacre.brain.local.classifier import read_weights, softmax
-from nacre.brain.local.likeness import Statement, adds_a_value, compare, is_reversed, shares_a_value, statement
+from nacre.brain.local.likeness import Statement, adds_a_value, compare, cues, is_reversed, shares_a_value, statement
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float32]
 
+LABELS = ("same", "replaces", "adds", "exception", "ask")
 RELATIONS = ("same", "clash", "beside")
 VECTOR_SCALE = 3.0
 NEAREST = 6  # how many remembered statements a new one is compared with in full
@@ -71,6 +73,23 @@ def design(pairs: Sequence[tuple[Statement, Statement]], weights: Weights) -> Ar
         return rows
     vectors = np.array([new.vector for _, new in pairs], np.float32) * VECTOR_SCALE
     return np.hstack([rows, vectors])
+
+
+def features(old: Statement, new: Statement) -> list[float]:
+    """What the tuned model is told of a pair beside its words."""
+    weights = load(new.language, "bare")
+    return [*compare(old, new, weights.rarity, weights.rarest), *cues(old, new)]
+
+
+def label_odds(pairs: Sequence[tuple[Statement, Statement]], language: str) -> Array | None:
+    """The odds of each label for (remembered, new) pairs of one language, by the tuned model; none where it cannot run."""
+    import numpy as np
+
+    made = encoder.load(language, "relation") if pairs else None
+    if made is None:
+        return None
+    extra = np.array([features(old, new) for old, new in pairs], np.float32)
+    return made.read([(old.text, new.text) for old, new in pairs], extra)["relation"]
 
 
 # Odds above which it says the same: usually, with a value in common, with a new one.
