@@ -13,7 +13,7 @@ from nacre.cli.main import cli
 from nacre.config.settings import FlushSettings, Setting, known_settings
 from nacre.hooks.openclaw import FORCED_AT
 from nacre.i18n import language, use_language
-from nacre.layers.flush_prompts import flush_prompts
+from nacre.layers.flush import flush_prompts
 from nacre.mcp.tools import tools
 from nacre.vault import rules as vault_rules
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.demo.stage import LANGUAGES, NOW, SECRET, live_through, prepare
-from nacre.demo.story import UNSAID, tell_story
+from nacre.demo.weeks import LANGUAGES, NOW, SECRET, UNSAID, live_through, prepare, tell_story
 from nacre.i18n import use_language
 from nacre.memory import Memory
 from nacre.model.verdict import TESTS

@@ -23,8 +23,8 @@ from nacre.brain.local.dialogue import sentences_of
 from nacre.brain.local.extract import extract
 from nacre.brain.local.gist import summary
 from nacre.brain.local.judge import Judge
+from nacre.context.answering import framed
 from nacre.guard import privacy, secrets
-from nacre.hooks.answering import framed
 from nacre.index.document import Document
 from nacre.model.session import Message, Speaker
 from nacre.search.query import parse_question
@@ -51,7 +51,7 @@ PARAMETERS = frozenset(
     "text line lines words said sentence heading body query question answer prose told data value content".split()
 )
 SKIPPED = frozenset({
-    "nacre.guard.finding.pattern",  # takes expressions
+    "nacre.guard.values.pattern",  # takes expressions
     "nacre.vault.spool",  # take places on disk
     # On the way of others that are tried.
     "nacre.guard.secrets", "nacre.capture.importing_files",

@@ -7,7 +7,6 @@ NacreError                 1
 ├── PartlyDone             3   some of it was done; the sentence says what was not
 ├── NotFound               1   no such file, line, entry or operation
 ├── NoWorkspace           10
-│   └── NotTrusted        10   found by walking up, but never trusted
 ├── Locked                11   another process holds the lock
 ├── ChangedOutside        12   the file is no longer what was read
 ├── SecretRefused         13
@@ -60,10 +59,6 @@ class NotFound(NacreError):
 
 class NoWorkspace(NacreError):
     exit_code = 10
-
-
-class NotTrusted(NoWorkspace):
-    pass
 
 
 class Locked(NacreError):

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, partialmethod
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, TypeVar, Unpack
@@ -22,7 +22,7 @@ from nacre.model.entry import EVERYWHERE, Entry
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace, slug_of
 from nacre.vault import discover
-from nacre.vault.discover import is_workspace, trusted_workspaces
+from nacre.vault.discover import is_workspace, trust_workspace, trusted_workspaces
 from nacre.vault.files import memory_files
 
 if TYPE_CHECKING:
@@ -47,12 +47,11 @@ if TYPE_CHECKING:
     from nacre.forget.entry import PinPlan, Why
     from nacre.forget.purge import Remaining
     from nacre.forget.target import ForgetContext, Target
-    from nacre.guard.finding import Redaction
+    from nacre.guard.values import Redaction
     from nacre.index.embedding import MeaningSource
     from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex
-    from nacre.layers.flush import ChangedFile, Flush, FlushAnswer, FlushCheck
-    from nacre.layers.flush_prompts import Prompts
+    from nacre.layers.flush import Flush, FlushAnswer, FlushCheck, Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
     from nacre.model.entry import Bullet
@@ -60,8 +59,8 @@ if TYPE_CHECKING:
     from nacre.model.report import Step
     from nacre.model.session import SessionFile
     from nacre.model.verdict import Verdict
-    from nacre.search.filters import Filters
     from nacre.search.layered import RecallReport
+    from nacre.search.query import Filters
     from nacre.search.read import Excerpt
     from nacre.sources.transcript import Places
     from nacre.tidy.answers import AdoptPlan, Answer
@@ -71,11 +70,11 @@ if TYPE_CHECKING:
     from nacre.vault.files import MemoryFile
     from nacre.vault.history import History
     from nacre.vault.injected import Log
-    from nacre.vault.ledger import Closed
     from nacre.vault.review import Question
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
+    from nacre.vault.writing import Size
 else:
 
     class _Package:
@@ -94,10 +93,7 @@ else:
 
 
 # The facade, and for annotations what its methods return, so that no face imports past it.
-__all__ = ["Capturable", "DecayReport", "Edit", "ForgetReport", "IndexReport", "Memory", "ModelStatus"]
-__all__ += ["OrganiseReport", "PromotePlan", "Question", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target"]
-__all__ += ["TidyReport", "Why", "Working", "is_workspace"]
-__all__ += ["trusted_workspaces"]
+__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "OrganiseReport", "PromotePlan", "Question", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
@@ -128,15 +124,14 @@ def find_workspace(path: str | Path | None, now: str | None, agent: str | None) 
         agents = discover.agent_workspaces(settings.load())
         if agent.lower() not in agents:
             names = ", ".join(agents) or "-"
-            raise NoWorkspace(
-                f'No agent "{agent}" is configured; there are: {names}.', f"没有配置代理“{agent}”；现有：{names}。"
-            )
+            english = f'No agent "{agent}" is configured; there are: {names}.'
+            raise NoWorkspace(english, f"没有配置代理“{agent}”；现有：{names}。")
         path = agents[agent.lower()]
     place = discover.find_workspace(path, config=settings.load())
     return opened_at(place.workspace.root, now), tuple(place.problems)
 
 
-def machine_folder(path: Path | None) -> Path:
+def machine_folder(path: str | Path | None) -> Path:
     """Where our own files of a workspace lie, whether or not it can be opened."""
     return discover.find_workspace(path, config=settings.load()).workspace.machine
 
@@ -283,10 +278,8 @@ class Indexes:
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         """Bring the text up to date with the files and the settings."""
-        corpora = self._all
-        report, *others = [
-            corpus.store.safely(partial(corpus.rebuild, progress, every_file=full)) for corpus in corpora
-        ]
+        work = [(corpus.store, partial(corpus.rebuild, progress, every_file=full)) for corpus in self._all]
+        report, *others = [store.safely(rebuild) for store, rebuild in work]
         report.sessions = others[0] if others else None
         if not self.opened.config.index.sessions:
             index.sessions.delete_sessions_index(self.opened.workspace)
@@ -302,9 +295,8 @@ class Indexes:
             index.embedding.prune(corpus.store)
             return count
 
-        indexes = self._all
         try:
-            return IndexReport(None, sum(corpus.store.safely(partial(work, corpus)) for corpus in indexes), reason)
+            return IndexReport(None, sum(corpus.store.safely(partial(work, corpus)) for corpus in self._all), reason)
         except ModelUnusable as error:
             return IndexReport(reason=str(error))
 
@@ -341,43 +333,27 @@ class Working:
     def workspace(self) -> Workspace:
         return self.opened.workspace
 
-    def change(self, action: str, *words: str, dry_run: bool = False) -> Edit:
+    def change(self, action: str, *words: str | int, dry_run: bool = False) -> Edit:
         """Carry out one of the changes below by its name ("finish" is `done` without anything named)."""
-        return vault.wal.change(self.opened, action, *words, dry_run=dry_run)
+        return vault.wal.change(self.opened, action, *map(str, words), dry_run=dry_run)
 
-    def task(self, text: str, *, dry_run: bool = False) -> Edit:
-        return self.change("task", text, dry_run=dry_run)
-
-    def drop(self, *, dry_run: bool = False) -> Edit:
-        return self.change("drop", dry_run=dry_run)
-
-    def decide(self, text: str, *, dry_run: bool = False) -> Edit:
-        return self.change("decide", text, dry_run=dry_run)
-
-    def context(self, key: str, value: str, *, dry_run: bool = False) -> Edit:
-        return self.change("context", key, value, dry_run=dry_run)
-
-    def pending(self, text: str, *, dry_run: bool = False) -> Edit:
-        return self.change("pending", text, dry_run=dry_run)
+    task = partialmethod(change, "task")
+    drop = partialmethod(change, "drop")
+    decide = partialmethod(change, "decide")
+    context = partialmethod(change, "context")
+    pending = partialmethod(change, "pending")
+    blocker = partialmethod(change, "blocker")
+    clear = partialmethod(change, "clear")
 
     def done(self, which: str | int | None = None, *, dry_run: bool = False) -> Edit:
         """Finish something pending by its number or words, or the current task; today's log says so."""
-        if which is None:
-            return self.change("finish", dry_run=dry_run)
-        return self.change("done", str(which), dry_run=dry_run)
-
-    def blocker(self, text: str, *, dry_run: bool = False) -> Edit:
-        return self.change("blocker", text, dry_run=dry_run)
-
-    def clear(self, which: str | int, *, dry_run: bool = False) -> Edit:
-        return self.change("clear", str(which), dry_run=dry_run)
+        return self.change("finish", dry_run=dry_run) if which is None else self.change("done", which, dry_run=dry_run)
 
     def shown(self) -> State:
         """The file as it may be shown: without the secrets that somebody wrote into it, and without what the eye cannot see."""
         state = vault.working.read_state(self.workspace, self.opened.clock)
-        text = "".join(
-            f"{line}\n" for _, line in guard.secrets.safe_lines(list(enumerate(state.document.bare, start=1)))
-        )
+        lines = guard.secrets.safe_lines(list(enumerate(state.document.bare, start=1)))
+        text = "".join(f"{line}\n" for _, line in lines)
         return state._replace(document=vault.markdown.document(state.document.path, text.encode()))
 
     def get(self, section: str = "") -> dict[str, Any]:
@@ -580,6 +556,15 @@ class Memory:
         """Every file of memory, with its path, size and layer."""
         return list(memory_files(self.workspace, self.config))
 
+    def longterm_size(self) -> Size:
+        """The lines and bytes of the general MEMORY.md."""
+        path = self.workspace.longterm
+        return vault.writing.size_of(path.read_bytes() if path.is_file() else None)
+
+    def all_problems(self, *, every_file: bool = False) -> list[Problem]:
+        """What was wrong when it was opened, and what is wrong with its files."""
+        return [*self.problems, *vault.problems.file_problems(self.workspace, self.config, every_file=every_file)]
+
     def search(
         self,
         query: str,
@@ -608,7 +593,7 @@ class Memory:
 
         given: dict[str, Any] = {**narrowing, "layers": tuple(narrowing.get("layers") or ())}
         given |= {"since": day(given.get("since")), "until": day(given.get("until"))}
-        return search.filters.checked(search.filters.Filters(**given))
+        return search.query.checked(search.query.Filters(**given))
 
     def ask(
         self,
@@ -623,22 +608,15 @@ class Memory:
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
         if mode not in MODES:
-            raise BadInput(
-                f'"{mode}" is no mode; use hybrid, text or vector.', f"没有“{mode}”模式；请用 hybrid、text 或 vector。"
-            )
+            english = f'"{mode}" is no mode; use hybrid, text or vector.'
+            raise BadInput(english, f"没有“{mode}”模式；请用 hybrid、text 或 vector。")
         most = self.config.search.max_results if limit is None else limit
         if most < 1:
             raise BadInput("Ask for at least one result.", "请至少要求一条结果。")
-        clock = self.clock.at(now)
-        question = search.query.parse_question(query, clock.today())
-        request = search.search.SearchRequest(
-            replace(self.opened, clock=clock),
-            question,
-            min(most, MAX_HITS),
-            mode,
-            min_score,
-            filters or search.filters.Filters(),
-        )
+        opened = replace(self.opened, clock=self.clock.at(now))
+        question = search.query.parse_question(query, opened.clock.today())
+        filters = filters or search.query.Filters()
+        request = search.search.SearchRequest(opened, question, min(most, MAX_HITS), mode, min_score, filters)
         reports = [search.search.search(*pair, request) for pair in self.indexes.corpora(corpus)]
         return search.search.merge_reports(reports, request.limit)
 
@@ -723,10 +701,6 @@ class Memory:
         """Working memory as a session is given it, within so many tokens."""
         piece = context.readable.Reader(self.workspace, None).state(self.workspace.state, self.clock.today())
         return context.pack.pack([piece], budget, lead="").text.lstrip("\n") if piece else ""
-
-    def successor(self, closed: Closed) -> str | None:
-        """The words that hold instead of an entry that no longer does."""
-        return vault.ledger.successor(self.workspace, closed)
 
     def has_rules(self, *, within: int) -> bool:
         """Whether our rules stand in so many first bytes of AGENTS.md."""
@@ -939,7 +913,7 @@ class Memory:
 
     def entries(self) -> list[str]:
         """The words of every entry of the general MEMORY.md."""
-        longterm = vault.markdown.open_document(self.workspace.longterm)
+        longterm = vault.markdown.open_document(self.workspace, self.workspace.longterm)
         return [entry.words for entry in longterm.entries] if longterm else []
 
     def _tidying(self) -> TidyContext:
@@ -1041,9 +1015,8 @@ class Memory:
 
     def _forgetting(self) -> ForgetContext:
         own = self.owned
-        return forget.target.ForgetContext(
-            own.workspace, own.config, own.clock, keeper=lambda: self.keeper, search=self.search
-        )
+        parts = own.workspace, own.config, own.clock
+        return forget.target.ForgetContext(*parts, keeper=lambda: self.keeper, search=self.search)
 
     def replace_file(self, path: Path, data: bytes | None, *, read: bytes | None, command: str) -> None:
         """Write a file of the workspace that is still as it was read, or (None) remove it, as an operation that `undo` takes back."""
@@ -1115,11 +1088,6 @@ class Memory:
         """Take the agent's answer to the turn before compaction into today's log."""
         return layers.flush.take_answer(self.owned, text, session=session, dry_run=dry_run)
 
-    def flush_change(self, file: ChangedFile) -> str:
-        """What became of a file that `flush_check` names, in a sentence."""
-        return layers.flush.change_sentence(file)
-
-    def flush_check(self, *, session: str = "default", restore: bool = False) -> tuple[FlushCheck, tuple[str, ...]]:
-        """Which reference files changed since a session got the prompts; those that were brought back, where asked for."""
-        check = layers.flush.check_flush(self.owned, session)
-        return check, layers.flush.restore_files(self.owned, check.touched) if restore else ()
+    def flush_check(self, *, session: str = "default") -> FlushCheck:
+        """Which reference files changed since a session got the prompts."""
+        return layers.flush.check_flush(self.owned, session)

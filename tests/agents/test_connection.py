@@ -18,7 +18,7 @@ from tests.agents.zoo import CLAUDE, CODEX, HOOKS, ZOO, settle
 from tests.vault.conftest import run_in_child
 
 from nacre.agents import connection
-from nacre.agents.connection import AgentPlan, agent_states, connection_problems
+from nacre.agents.connection import AgentPlan, Connection, agent_states, connection_problems
 from nacre.agents.registry import Agent, Call, ConnectOptions, agent_named, all_agents
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.jobs.installer import Machine
@@ -51,8 +51,8 @@ class Desk:
         for one in plans:
             if one.error:
                 raise one.error
-        for done in connection.apply_connect(
-            connection.changed_plans(plans), self.machine, self.call, "/ws", AT, self.state
+        for done in connection.apply_plans(
+            connection.changed_plans(plans), self.machine, self.state, Connection(AT, "/ws", self.call.program)
         ):
             if done.error:
                 raise done.error
@@ -64,7 +64,7 @@ class Desk:
         for one in plans:
             if one.error:
                 raise one.error
-        for done in connection.apply_disconnect(plans, self.machine, self.state):
+        for done in connection.apply_plans(plans, self.machine, self.state):
             if done.error:
                 raise done.error
         return plans
@@ -289,13 +289,6 @@ def test_no_settings_file_of_an_agent_keeps_anybody_waiting(desk: Desk, agent: s
         desk.connect(agent)
 
 
-def test_a_settings_file_that_is_far_too_large_is_left_alone(desk: Desk) -> None:
-    with (desk.home / ".claude.json").open("wb") as file:
-        file.truncate(30_000_000)
-    with pytest.raises(NacreError, match="larger than 20 MB"):
-        desk.connect("claude-code")
-
-
 def test_an_entry_that_is_reached_by_an_address_is_left_alone(desk: Desk) -> None:
     text = '{"mcpServers": {"nacre": {"type": "http", "url": "http://127.0.0.1:8850/mcp"}}}'
     (desk.home / ".claude.json").write_text(text, "utf8")
@@ -308,7 +301,7 @@ def test_what_changed_between_looking_and_writing_is_not_written_over(desk: Desk
     settle(desk.home, {".claude.json": CLAUDE})
     made = desk.plan(agent_named("claude-code"))
     (desk.home / ".claude.json").write_text("{}")
-    (done,) = connection.apply_connect([made], desk.machine, desk.call, "/ws", AT, desk.state)
+    (done,) = connection.apply_plans([made], desk.machine, desk.state, Connection(AT, "/ws", desk.call.program))
     assert isinstance(done.error, ChangedOutside)
     assert (desk.home / ".claude.json").read_text() == "{}"
     assert not (desk.home / ".claude").exists()

@@ -34,7 +34,7 @@ def followed(desk: Desk) -> tuple[Captured, ...]:
 
 def marks_in(desk: Desk, day: str) -> list[str]:
     """As whoever reads the log comes to them."""
-    doc = open_document(desk.workspace.memory / f"{day}.md")
+    doc = open_document(desk.workspace, desk.workspace.memory / f"{day}.md")
     assert doc
     return [bullet_id(item.words) for item in doc.items]
 

@@ -6,7 +6,7 @@ import json
 
 from tests.checks.conftest import Patient
 
-from nacre.checks.memory_checks import UNREADABLE, UNSORTED
+from nacre.checks.health import UNREADABLE, UNSORTED
 
 HOT = "memory_fs/hot/2026-03-10-1200-prices.md"
 

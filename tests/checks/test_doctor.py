@@ -19,7 +19,7 @@ from nacre.checks.doctor import examine, repair
 from nacre.checks.status import status_facts
 from nacre.clock import Clock
 from nacre.config.settings import JobsSettings, SourceSettings, SourcesSettings
-from nacre.daemon import client
+from nacre.daemon import fast
 from nacre.jobs import installer, journal
 from nacre.memory import Memory
 
@@ -117,7 +117,7 @@ def test_times_that_cannot_be_understood_are_told_and_status_still_works(memory:
 
 def test_a_stale_socket_is_told_and_cleared_away_and_nothing_else(memory: Memory) -> None:
     place = memory.workspace.machine / f"daemon-{os.getuid()}.sock"
-    assert str(place) in client.socket_paths(str(memory.workspace.root))
+    assert str(place) in fast.socket_paths(str(memory.workspace.root))
     place.write_text("not a socket", "utf8")
     assert list(doctor.daemon_problems(memory)) == []
     place.unlink()
@@ -229,4 +229,4 @@ def test_status_loads_nothing_heavy(memory: Memory) -> None:
     ],
 )
 def test_settings_are_mended_by_hand_where_no_command_can(sentence: str, remedy: str) -> None:
-    assert remedy in doctor.settings_remedy(sentence)
+    assert remedy in doctor._settings_remedy(sentence)

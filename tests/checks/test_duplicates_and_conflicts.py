@@ -18,7 +18,7 @@ from tests.tidy.nights import (
     VUE,
 )
 
-from nacre.checks.memory_checks import CONTRADICTION, DUPLICATE, QUESTION
+from nacre.checks.health import CONTRADICTION, DUPLICATE, QUESTION
 from nacre.vault.entries import entry_id
 
 SAME = [

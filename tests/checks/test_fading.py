@@ -9,7 +9,7 @@ import pytest
 from tests.checks.conftest import Patient
 from tests.tidy.nights import SAFETY
 
-from nacre.checks.memory_checks import STATE
+from nacre.checks.health import STATE
 
 
 @pytest.mark.parametrize("words", ["The launch of the shop is on 2026-03-25", "网店上线日期是 2026年3月25日"])

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from nacre.checks import health
-from nacre.checks.health import Deduction, graded
-from nacre.checks.memory_checks import CONTRADICTION, KINDS, UNTYPED, kind_title
+from nacre.checks.health import CONTRADICTION, KINDS, UNTYPED, Deduction, graded, kind_title
 from nacre.model.report import Problem
 
 

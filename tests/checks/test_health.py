@@ -9,8 +9,7 @@ import pytest
 from tests.checks.conftest import NOW, Patient
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY, filler
 
-from nacre.checks.health import check_health
-from nacre.checks.memory_checks import OVER, UNREADABLE
+from nacre.checks.health import OVER, UNREADABLE, check_health
 from nacre.errors import BadInput
 from nacre.memory import Memory
 
@@ -50,13 +49,20 @@ def test_everything_is_counted(patient: Patient) -> None:
         patient.lay(f"memory_fs/{place}.md", f"# {place}\n")
     patient.tell("No", "refused")
     patient.run("nacre pin MEMORY.md:4")
-    stock = patient.health().stock
-    assert [(one.path, one.entries, one.lines, one.share) for one in stock.sizes] == [
+    figures = patient.health().figures
+    assert [(one["path"], one["entries"], one["lines"], one["share"]) for one in figures["longterm"]] == [
         ("MEMORY.md", 2, 5, 0.062), ("projects/shop/MEMORY.md", 1, 4, 0.05),
     ]  # fmt: skip
-    assert (stock.daily, stock.weekly, stock.archived, stock.notes) == (2, 1, 1, 1)
-    assert stock.checkpoints == {"hot": 1, "warm": 2, "gist": 0, "forgotten": 0}
-    assert (stock.verdicts, stock.pinned) == ({"admitted": 3, "refused": 1}, 1)
+    assert figures["counts"] == {
+        "daily": 2,
+        "weekly": 1,
+        "archived": 1,
+        "notes": 1,
+        "checkpoints": {"hot": 1, "warm": 2, "gist": 0, "forgotten": 0},
+        "ledger": {"admitted": 3, "refused": 1},
+        "pinned": 1,
+        "questions": {},
+    }
 
 
 def test_tokens_count_a_han_character_as_one_and_four_others_as_one(patient: Patient) -> None:
@@ -64,9 +70,9 @@ def test_tokens_count_a_han_character_as_one_and_four_others_as_one(patient: Pat
     patient.lay("memory/2026-03-20.md", "今天下雨" * 5)
     patient.lay("memory/2026-03-19.md", "rain" * 10)
     patient.lay("memory/2026-01-01.md", "snow" * 7)
-    tokens = patient.health().stock.tokens
-    assert (tokens.longterm, tokens.recent, tokens.everything) == (0, 30, 37)
-    assert 30 <= tokens.session <= 100
+    tokens = patient.health().figures["tokens"]
+    assert (tokens["longterm"], tokens["recent"], tokens["everything"]) == (0, 30, 37)
+    assert 30 <= tokens["session"] <= 100
 
 
 def test_nothing_is_given_to_sessions_where_context_is_switched_off(
@@ -74,7 +80,7 @@ def test_nothing_is_given_to_sessions_where_context_is_switched_off(
 ) -> None:
     monkeypatch.setenv("NACRE_CONTEXT_ENABLED", "false")
     patient.entries(RULE)
-    assert patient.health().stock.tokens.session == 0
+    assert patient.health().figures["tokens"]["session"] == 0
 
 
 def test_a_memory_over_its_limits_is_found_until_it_is_adopted(patient: Patient) -> None:
@@ -127,7 +133,7 @@ def test_broken_lines_of_the_ledger_are_findings_and_the_others_count(patient: P
         file.write('{"id": 7}\nnot json\n')
     health = patient.health()
     assert [one.line for one in health.findings if one.kind == UNREADABLE] == [2, 3]
-    assert health.stock.verdicts == {"admitted": 1}
+    assert health.figures["counts"]["ledger"] == {"admitted": 1}
 
 
 def test_secrets_are_not_repeated(patient: Patient) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.checks.conftest import Patient
 from tests.tidy.nights import RULE
 
-from nacre.checks.memory_checks import UNPRESSED, UNTYPED
+from nacre.checks.health import UNPRESSED, UNTYPED
 
 
 def test_notes_without_a_type_are_found_until_they_are_given_one(patient: Patient) -> None:

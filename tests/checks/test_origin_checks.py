@@ -7,7 +7,7 @@ import json
 from tests.checks.conftest import Patient
 from tests.tidy.nights import RULE, SAFETY
 
-from nacre.checks.memory_checks import ORIGIN
+from nacre.checks.health import ORIGIN
 from nacre.vault.entries import bullet_id
 
 DAY = "2026-03-18"
@@ -38,7 +38,7 @@ def test_a_compressed_log_is_believed(patient: Patient) -> None:
     patient.entries(RULE, source=source())
     health = patient.health()
     assert [one for one in health.findings if one.kind == ORIGIN] == []
-    assert health.stock.archived == 1
+    assert health.figures["counts"]["archived"] == 1
 
 
 def test_what_leads_nowhere_and_does_no_harm_is_only_counted(patient: Patient) -> None:
@@ -50,5 +50,5 @@ def test_what_leads_nowhere_and_does_no_harm_is_only_counted(patient: Patient) -
     line = {"at": "2026-03-01T10:00:00+00:00", "path": "memory/gone.md", "id": "x", "lines": [1, 2], "via": "get"}
     patient.lay("memory/recalls.jsonl", json.dumps(line) + "\n")
     health = patient.health()
-    assert (health.loose.recalls, health.loose.trail, health.loose.ledger) == (1, 1, 2)
+    assert health.figures["loose"] == {"recalls": 1, "trail": 1, "ledger": 2}
     assert health.findings == ()

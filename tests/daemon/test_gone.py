@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nacre.daemon.process import stop_daemon
-from nacre.daemon.service import close_log, open_log
+from nacre.daemon.service import open_log
 from nacre.daemon.watcher import Watcher
 from nacre.errors import NoWorkspace
 from nacre.index.store import Store
@@ -55,7 +55,6 @@ def test_a_watcher_reads_nothing_of_a_workspace_that_took_the_place_of_its_own(r
             memory.search("memory")
         watcher.stop()
         watcher.join(300)
-        close_log(log)
     assert not (root / ".nacre").exists()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.daemon import client
+from nacre.daemon import client, fast
 from nacre.daemon.process import Endpoint, daemon_process, ensure_running, stop_daemon
 from nacre.errors import Locked
 from nacre.memory import Memory
@@ -115,7 +115,7 @@ def test_a_folder_that_is_a_link_or_open_to_others_is_not_used_as_it_is(root: Pa
 
 
 def test_a_file_in_the_place_of_the_socket_is_left_alone(root: Path) -> None:
-    place = Path(client.socket_paths(str(root))[0])
+    place = Path(fast.socket_paths(str(root))[0])
     place.parent.mkdir(mode=0o700)
     place.write_text("mine", "utf8")
     post = Endpoint(Workspace(root))

@@ -18,7 +18,7 @@ import pytest
 from nacre import __version__
 from nacre.daemon import client, fast
 from nacre.daemon.client import Connection, NoDaemon
-from nacre.daemon.server import Server
+from nacre.daemon.service import Server
 from nacre.errors import BadInput, NotFound
 
 from .conftest import Start, answers, connected, framed
@@ -26,7 +26,7 @@ from .waiting import until
 
 
 def raw(root: Path) -> socket.socket:
-    place = next(place for place in client.socket_paths(str(root)) if Path(place).exists())
+    place = next(place for place in fast.socket_paths(str(root)) if Path(place).exists())
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(300)
     connection.connect(place)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import watchfiles
 
-from nacre.daemon.service import close_log, open_log
+from nacre.daemon.service import open_log
 from nacre.daemon.watcher import Watcher
 from nacre.embed.models import Embedder
 from nacre.memory import Memory
@@ -29,10 +29,8 @@ def memory(root: Path, fake_embedder: Callable[[], Embedder]) -> Iterator[Memory
 
 
 @pytest.fixture
-def log(root: Path) -> Iterator[logging.Logger]:
-    log = open_log(root / ".nacre" / "daemon.log")
-    yield log
-    close_log(log)
+def log(root: Path) -> logging.Logger:
+    return open_log(root / ".nacre" / "daemon.log")
 
 
 @pytest.fixture

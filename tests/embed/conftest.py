@@ -14,7 +14,7 @@ import pytest
 
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
-from nacre.embed.models import Carrier, LocalModel, PinnedFile, Pins
+from nacre.embed.models import LocalModel, PinnedFile, Pins
 from nacre.i18n import use_language
 
 
@@ -135,7 +135,7 @@ def published(tmp_path: Path) -> Published:
 
     def pinned(model: str, name: str, size: int) -> PinnedFile:
         data = (f"{model} {name} ".encode() * size)[:size]
-        file = PinnedFile(name, f"inside/{model}/{name}", size, hashlib.sha256(data).hexdigest())
+        file = PinnedFile(f"inside/{model}/{name}", size, hashlib.sha256(data).hexdigest())
         contents[file] = data
         return file
 
@@ -168,15 +168,15 @@ def published(tmp_path: Path) -> Published:
     wheel = folder / "nacre_test_carrier-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as members:
         for file, data in contents.items():
-            members.writestr(file.member, data)
+            members.writestr(file.place, data)
         members.writestr("inside/other.py", "raise SystemExit('never unpacked')")
         about = "nacre_test_carrier-1.0.dist-info"
         members.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: nacre-test-carrier\nVersion: 1.0\n")
         members.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         members.writestr(f"{about}/RECORD", "")
     data = wheel.read_bytes()
-    carrier = Carrier("nacre-test-carrier", "1.0", wheel.name, len(data), hashlib.sha256(data).hexdigest(), "3.12")
-    return Published(Pins(models, carrier), wheel)
+    pinned_wheel = PinnedFile(wheel.name, len(data), hashlib.sha256(data).hexdigest())
+    return Published(Pins(models, "nacre-test-carrier", "1.0", pinned_wheel, "3.12"), wheel)
 
 
 @pytest.fixture

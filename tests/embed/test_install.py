@@ -188,6 +188,6 @@ def test_a_place_that_cannot_be_written_is_one_sentence(
 
 def test_the_real_pins_are_distinct_and_complete() -> None:
     files = [file for model in PINS.models for file in model.files]
-    assert len({file.sha256 for file in files} | {PINS.carrier.sha256}) == 5
+    assert len({file.sha256 for file in files} | {PINS.wheel.sha256}) == 5
     assert all(len(file.sha256) == 64 for file in files)
     assert len({model.id.hash for model in PINS.models}) == 2

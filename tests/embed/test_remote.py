@@ -202,7 +202,7 @@ def _data(*vectors: Any) -> bytes:
         (200, _data("abc", "def"), "OpenAI's format"),
         (401, b'{"error": {"message": "bad key"}}', "refused the key .*OPENAI_API_KEY"),
         (403, b"", "refused the key"),
-        (404, b"not found", "embed.model and embed.base_url"),
+        (404, b"not found", "embed.model .*embed.base_url"),
         (302, b"", "HTTP 302; check .*embed.base_url"),
         (400, b'{"detail": "input too long"}', "HTTP 400: .*input too long"),
         (418, b"<html>", "HTTP 418"),

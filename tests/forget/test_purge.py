@@ -34,13 +34,13 @@ def held(root: Path) -> list[str]:
 def busy(root: Path, memory: Memory) -> Memory:
     """A memory with a history: edits that kept the words, a backup, an index with vectors, a torn temporary file."""
     path = memory.workspace.longterm
-    doc = open_document(path)
+    doc = open_document(memory.workspace, path)
     data, _ = longterm.with_entry(memory.workspace, path, doc, "The hedge is cut in autumn", type="TECH")
     longterm.apply_edit(memory.opened, longterm.Edit(path, doc.hash if doc else None, data))
     memory.remember(f"{FACT}, said once more")
     memory.forget("memory/2026-03-20.md:4", choose=take)
     undo(memory.opened)
-    (root / f".nacre-{os.urandom(4).hex()}-1-ab.tmp").write_text(FACT, "utf8")
+    (root / ".nacre-1-ab.tmp").write_text(FACT, "utf8")
     os.utime(next(root.glob(".nacre-*.tmp")), (0, 0))
     memory.index()
     return memory

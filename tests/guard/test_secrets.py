@@ -258,7 +258,7 @@ def test_one_line_of_a_million_characters_is_read_in_about_a_second() -> None:
 
 def test_importing_the_guard_compiles_nothing_and_loads_nothing_heavy() -> None:
     code = (
-        "import sys, nacre.guard.secrets, nacre.guard.sanitise; from nacre.guard.finding import pattern; "
+        "import sys, nacre.guard.secrets, nacre.guard.sanitise; from nacre.guard.values import pattern; "
         "print(pattern.cache_info().currsize, [m for m in ('numpy', 'asyncio', 'tokenizers') if m in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, encoding="utf-8")

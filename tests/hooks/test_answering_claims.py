@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.hooks.conftest import Session
 
-from nacre.hooks import answering
-from nacre.hooks.answering import HELD
+from nacre.context import answering
+from nacre.context.answering import HELD
 from nacre.hooks.events import answer
 from nacre.memory import Memory
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.hooks.conftest import Session
 
+from nacre.context.answering import _fits, is_telling
 from nacre.context.pack import tokens, weight
-from nacre.hooks.answering import _fits, is_telling
 from nacre.hooks.events import answer
 from nacre.memory import Memory
 from nacre.model.hit import Hit

@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 from tests.hooks.conftest import Session
 
-from nacre.hooks.answering import LONGEST
+from nacre.context.answering import LONGEST
 from nacre.model.workspace import Workspace
 from nacre.vault import injected
 from nacre.vault.injected import MOST_LINES, Delivered

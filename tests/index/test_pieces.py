@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nacre.guard import secrets
-from nacre.guard.finding import Redaction
+from nacre.guard.values import Redaction
 from nacre.index import document
 
 LINES = (

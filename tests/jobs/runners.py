@@ -10,7 +10,7 @@ from pathlib import Path
 from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings
 from nacre.jobs.run import Outcome, Runner
-from nacre.jobs.schedule import JOB_NAMES
+from nacre.jobs.schedule import JOB_NAMES, Job, windows
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 
@@ -35,7 +35,7 @@ def runner_at(
 ) -> Runner:
     (root / ".nacre").mkdir(mode=0o700, parents=True, exist_ok=True)
     does = {name: (works or {}).get(name, nothing) for name in JOB_NAMES}
-    chosen = config or Config(jobs=JobsSettings(jitter="0s"))
+    chosen = config or Config(jobs=JobsSettings())
     return Runner(Context(Workspace(root), chosen, Clock(zone, now)), does)
 
 
@@ -44,3 +44,11 @@ def later(runner: Runner, **span: float) -> Runner:
     clock = runner.context.clock
     assert clock.fixed
     return replace(runner, context=replace(runner.context, clock=Clock(clock.zone, clock.fixed + dt.timedelta(**span))))
+
+
+def latest(job: Job, now: dt.datetime) -> dt.datetime | None:
+    return next(windows(job, now, backwards=True), None)
+
+
+def following(job: Job, after: dt.datetime) -> dt.datetime | None:
+    return next(windows(job, after), None)

@@ -11,20 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from tests.jobs.runners import NOW
 
-from nacre.config.settings import JobsSettings
-from nacre.jobs.due import PlannedRun, Rules, due, next_time, requested_run, retry_wait, rules
 from nacre.jobs.journal import JobRun, Journal, Result
-from nacre.jobs.schedule import Job
+from nacre.jobs.schedule import Job, PlannedRun, due, next_time, requested_run, retry_wait
 
 BERLIN = ZoneInfo("Europe/Berlin")
 JOB = Job("memory-sync", ("0 10,14,18,22 * * *",), dt.UTC)
-RULES = Rules(dt.timedelta(), 3, "here")
 MINUTE, HOUR = dt.timedelta(minutes=1), dt.timedelta(hours=1)
 TWO = NOW.replace(hour=14, minute=0)
 
 
-def one(now: dt.datetime, *runs: JobRun, given: Rules = RULES) -> PlannedRun | None:
-    found = due(now, Journal(runs), [JOB], given)
+def one(now: dt.datetime, *runs: JobRun) -> PlannedRun | None:
+    found = due(now, Journal(runs), [JOB], 3)
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -82,16 +79,6 @@ def test_runs_without_a_time_neither_cover_one_nor_count_as_attempts() -> None:
     assert one(NOW, ran(None), ran(None, "failed")) == PlannedRun("memory-sync", TWO, 1, "missed")
 
 
-def test_a_run_for_a_later_time_ends_the_trying_for_an_earlier() -> None:
-    shifted = Rules(5 * MINUTE, 3, "here")
-    shift = shifted.shift(JOB.name)
-    assert shift > 2 * MINUTE, "another name for the machine would do"
-    failed = ran(TWO - 4 * HOUR, "failed")
-    at = TWO + MINUTE  # by the shifted times it is still before two, but somebody ran for two by name
-    assert one(at, failed, given=shifted)
-    assert one(at, failed, ran(TWO), given=shifted) is None
-
-
 def test_a_clock_that_was_years_ahead_does_not_stop_the_jobs() -> None:
     ahead = ran(TWO.replace(year=2031))
     assert one(NOW, ahead) == PlannedRun("memory-sync", TWO, 1, "missed")
@@ -112,23 +99,6 @@ def test_a_run_by_name_stands_for_the_last_time_unless_that_was_run_for() -> Non
     assert requested_run(Job("memory-sync", (), dt.UTC), NOW, Journal()) == PlannedRun("memory-sync", None, 1, "asked")
 
 
-def test_jitter_is_the_same_every_day_and_differs_between_machines_and_jobs() -> None:
-    given = rules(JobsSettings(jitter="2min"), "here")
-    shifts = {(machine, job): replace(given, machine=machine).shift(job) for machine in "abcdefgh" for job in "xyz"}
-    assert all(dt.timedelta() <= one <= 2 * MINUTE for one in shifts.values())
-    assert len(set(shifts.values())) > 12
-    assert given.shift("x") == given.shift("x")
-    assert rules(JobsSettings(jitter="0s"), "here").shift("x") == dt.timedelta()
-
-
-def test_a_run_begins_later_by_its_jitter_and_no_time_is_lost() -> None:
-    given = Rules(2 * MINUTE, 3, "here")
-    shift = given.shift(JOB.name)
-    before = ran(TWO - 4 * HOUR)
-    assert one(TWO + shift - dt.timedelta(seconds=1), before, given=given) is None
-    assert one(TWO + shift, before, given=given) == PlannedRun("memory-sync", TWO, 1, "time")
-
-
 results = some.sampled_from(["done", "nothing", "partly", "failed", None])
 
 
@@ -144,10 +114,9 @@ def test_the_next_time_lies_ahead_and_no_further_than_the_longest_gap(
 ) -> None:
     """Whatever the journal says, also nonsense."""
     job = Job(JOB.name, (expression,), BERLIN)
-    given = Rules(2 * MINUTE, retries, "here")
     now = dt.datetime(2026, 3, 10, tzinfo=dt.UTC) + dt.timedelta(seconds=seconds)
     told = [ran(now + hours * HOUR if timed else None, result) for hours, result, timed in runs]
-    found = next_time(job, now, Journal(tuple(told)), given)
+    found = next_time(job, now, Journal(tuple(told)), retries)
     assert found
     assert now < found <= now + dt.timedelta(days=7, hours=2)
     if expression == "*/30 * * * *":

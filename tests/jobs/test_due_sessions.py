@@ -12,9 +12,9 @@ from hypothesis import strategies as some
 from tests.capture.talks import Desk as Machine
 from tests.jobs.runners import NOW
 
-from nacre.jobs.due import IDLE_LOOK, LOOK, PlannedRun, capture_due, next_look
 from nacre.jobs.journal import JobRun, Journal
 from nacre.jobs.run import look, tick
+from nacre.jobs.schedule import PlannedRun, capture_due, next_look
 from nacre.memory import Memory
 from nacre.model.session import SessionFile
 
@@ -61,11 +61,9 @@ def test_after_failures_it_waits_longer_and_longer_and_then_leaves_it_to_the_fix
     assert wanted(talk, runs=tuple(failed(NOW, number) for number in range(4)), now=NOW + DAY) is None
 
 
-def test_a_machine_in_use_is_looked_at_every_minute_and_an_idle_one_hardly() -> None:
-    talk = SessionFile("a", NOW - HOUR)
-    assert next_look(NOW, [talk], silence=SILENCE, looked=NOW) == NOW + LOOK
-    assert next_look(NOW + 4 * HOUR, [talk], silence=SILENCE, looked=NOW) == NOW + 4 * HOUR + IDLE_LOOK
-    assert next_look(NOW, [], silence=SILENCE, looked=None, active=NOW) == NOW + LOOK
+def test_a_machine_is_looked_at_twice_within_the_silence_of_a_talk() -> None:
+    assert next_look(NOW, [SessionFile("a", NOW - HOUR)], silence=SILENCE, looked=NOW) == NOW + SILENCE / 2
+    assert next_look(NOW, [], silence=SILENCE, looked=None) == NOW + SILENCE / 2
 
 
 def test_the_next_look_is_when_a_talk_would_have_fallen_silent() -> None:
@@ -76,13 +74,13 @@ def test_the_next_look_is_when_a_talk_would_have_fallen_silent() -> None:
 def test_over_a_clock_change_the_next_look_is_no_hour_late() -> None:
     now = dt.datetime(2026, 3, 29, 0, 59, tzinfo=dt.UTC).astimezone(ZoneInfo("Europe/Berlin"))
     found = next_look(now, [SessionFile("a", now - HOUR)], silence=SILENCE, looked=now)
-    assert found - now.astimezone(dt.UTC) == LOOK
+    assert found - now.astimezone(dt.UTC) == SILENCE / 2
 
 
 @settings(max_examples=100, deadline=None)
 @given(some.lists(some.tuples(some.integers(0, 400), some.integers(0, 30)), max_size=8))
-def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(spans: list[tuple[int, int]]) -> None:
-    """While the machine is in use; talks are given by the minutes when they begin and for which they last."""
+def test_in_a_day_of_talks_each_is_captured_at_the_end_of_its_silence(spans: list[tuple[int, int]]) -> None:
+    """Talks are given by the minutes when they begin and for which they last."""
     start = NOW
     heard = dict(enumerate((start + begin * MINUTE, start + (begin + length) * MINUTE) for begin, length in spans))
     captured: dict[int, dt.datetime] = {}
@@ -94,20 +92,11 @@ def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(spans
         if capture_due(talks, now, Journal(), 3, silence=SILENCE, looked=looked):
             captured |= {at: now for at, (_, end) in heard.items() if end <= now and at not in captured}
             looked = now
-        now = next_look(now, talks, silence=SILENCE, looked=looked, active=now)
+        now = next_look(now, talks, silence=SILENCE, looked=looked)
     assert set(captured) == set(heard)
     for at, (_, end) in heard.items():
-        assert captured[at] <= end + SILENCE + MINUTE
-    assert looks <= 9 * 120 + 2 * len(heard) + 2
-
-
-def test_an_idle_night_is_looked_at_no_more_often_than_every_quarter_of_an_hour() -> None:
-    now, looks = NOW, 0
-    talk = SessionFile("a", NOW - 4 * HOUR)
-    while now < NOW + 10 * HOUR:
-        now = next_look(now, [talk], silence=SILENCE, looked=NOW)
-        looks += 1
-    assert looks <= 40
+        assert captured[at] <= end + SILENCE
+    assert looks <= 9 * 12 + 20 * len(heard) + 2
 
 
 @pytest.fixture
@@ -115,7 +104,6 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NACRE_MODELS_PATH", str(tmp_path / "none"))
     monkeypatch.setenv("NACRE_TIMEZONE", "UTC")
-    monkeypatch.setenv("NACRE_JOBS_JITTER", "0s")
     return Machine(tmp_path)
 
 
@@ -138,7 +126,7 @@ def test_a_talk_on_the_disk_is_captured_when_it_fell_silent_and_once(machine: Ma
     with memory_at(machine, "2026-03-02T09:08+00:00") as memory:
         found = tick(memory)
         assert [one.run.job for one in found] == ["organise", "heartbeat"]
-        assert look(memory).wake <= memory.clock.now() + MINUTE
+        assert look(memory)[1] <= memory.clock.now() + 5 * MINUTE
         assert "61871d67" not in machine.log("2026-03-02")
     with memory_at(machine, "2026-03-02T09:16+00:00") as memory:
         (report,) = tick(memory)
@@ -166,4 +154,4 @@ def test_where_the_user_wants_fixed_times_only_talks_are_not_looked_at(
     with memory_at(machine, "2026-03-02T09:20+00:00") as memory:
         found = tick(memory)
         assert "memory-sync" not in [one.run.job for one in found]
-        assert look(memory).wake == dt.datetime(2026, 3, 2, 9, 30, tzinfo=dt.UTC)
+        assert look(memory)[1] == dt.datetime(2026, 3, 2, 9, 30, tzinfo=dt.UTC)

@@ -16,16 +16,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
 from tests.jobs.model import MONTHS, Times, daily, model, month_of, repeated
-from tests.jobs.runners import Killed, runner_at
+from tests.jobs.runners import Killed, latest, runner_at
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings, SyncSettings, TidySettings
 from nacre.errors import CannotWrite, Locked
 from nacre.jobs import journal, schedule
-from nacre.jobs.due import next_time
 from nacre.jobs.journal import JobRun
 from nacre.jobs.run import Outcome, Runner, Work, lock_file, run_due
-from nacre.jobs.schedule import latest
+from nacre.jobs.schedule import next_time
 
 SECOND, MINUTE, HOUR = dt.timedelta(seconds=1), dt.timedelta(minutes=1), dt.timedelta(hours=1)
 PATIENCE = 90 * SECOND  # a runner that crashed is started again by then
@@ -84,7 +83,7 @@ class Machine:
         if times := ORGANISE[given.organise]:
             self.times["organise"] = times
         self.config = Config(
-            jobs=JobsSettings(organise=given.organise, heartbeat="off", retries=given.retries, jitter="2min"),
+            jobs=JobsSettings(organise=given.organise, heartbeat="off", retries=given.retries),
             sync=SyncSettings(times=list(given.sync)),
             tidy=TidySettings(time=given.tidy),
         )
@@ -141,7 +140,7 @@ class Machine:
         known = journal.read_journal(runner.context.workspace)
         coming = []
         for job in runner.jobs:
-            at = next_time(job, self.now, known, runner.rules)
+            at = next_time(job, self.now, known, runner.retries)
             if job.name in self.times:
                 assert at
                 assert self.now < at <= self.now + self.longest_gap(job.name)
@@ -164,12 +163,12 @@ class Machine:
     def model(self, name: str) -> tuple[dt.datetime, ...]:
         return model(self.times[name], self.month.zone, self.month.first)
 
-    def expected_start(self, window: dt.datetime, following: dt.datetime, shift: dt.timedelta) -> dt.datetime | None:
+    def expected_start(self, window: dt.datetime, following: dt.datetime) -> dt.datetime | None:
         """When the run for a time is to begin; none when the machine slept until the following time, or lies in doubt."""
         for woke, asleep in self.awake:
-            at = max(window + shift, woke)
-            if at < min(asleep, following + shift):
-                in_doubt = min(asleep, following + shift, self.end) - at <= PATIENCE
+            at = max(window, woke)
+            if at < min(asleep, following):
+                in_doubt = min(asleep, following, self.end) - at <= PATIENCE
                 return None if in_doubt else at
         return None
 
@@ -198,12 +197,11 @@ def test_every_time_of_a_month_is_run_for_once_and_nothing_twice(zone: str, firs
 
 def check(machine: Machine, name: str, runs: list[JobRun]) -> None:
     windows = machine.model(name)
-    shift = machine.runner().rules.shift(name)
     by_window: dict[dt.datetime, list[JobRun]] = defaultdict(list)
     for one in runs:
         assert one.window in windows
         assert one.window is not None
-        assert one.started >= one.window + shift
+        assert one.started >= one.window
         by_window[one.window].append(one)
     assert [one.window for one in runs] == sorted(
         one.window for one in runs if one.window
@@ -215,12 +213,12 @@ def check(machine: Machine, name: str, runs: list[JobRun]) -> None:
         for count, (earlier, later) in enumerate(itertools.pairwise(tried)):
             assert later.started - earlier.started >= min(4**count, 256) * MINUTE
     for window, following in itertools.pairwise(windows):
-        if not machine.begin < window + shift < machine.end:
+        if not machine.begin < window < machine.end:
             continue
-        if at := machine.expected_start(window, following, shift):
+        if at := machine.expected_start(window, following):
             assert at <= by_window[window][0].started <= at + PATIENCE, (window, at)
         elif window in by_window:  # in doubt, or caught up: then only the last of what was slept through
-            assert by_window[window][0].started < following + shift + PATIENCE
+            assert by_window[window][0].started < following + PATIENCE
 
 
 def test_jobs_that_always_fail_are_tried_so_often_for_each_time_and_no_more(tmp_path: Path) -> None:
@@ -239,7 +237,7 @@ def test_jobs_that_always_fail_are_tried_so_often_for_each_time_and_no_more(tmp_
 
 
 def test_a_clock_set_by_hand_back_and_forth_runs_for_no_time_twice(tmp_path: Path) -> None:
-    config = Config(jobs=JobsSettings(heartbeat="off", jitter="0s"))
+    config = Config(jobs=JobsSettings(heartbeat="off"))
     runner = runner_at(tmp_path, dt.datetime(2026, 2, 1, 12, tzinfo=dt.UTC), config=config)
     start = runner.context.clock.now()
     seen: list[tuple[str, dt.datetime | None]] = []
@@ -252,9 +250,7 @@ def test_a_clock_set_by_hand_back_and_forth_runs_for_no_time_twice(tmp_path: Pat
 @pytest.mark.parametrize("lag", [0, 3])
 def test_timers_beside_a_daemon_run_for_every_time_once_between_them(tmp_path: Path, lag: int) -> None:
     """Whoever comes first: a timer so many minutes after the time, or the daemon at its next look."""
-    runner = runner_at(
-        tmp_path, dt.datetime(2026, 2, 1, 2, tzinfo=dt.UTC), config=Config(jobs=JobsSettings(jitter="2min"))
-    )
+    runner = runner_at(tmp_path, dt.datetime(2026, 2, 1, 2, tzinfo=dt.UTC), config=Config(jobs=JobsSettings()))
     start, minutes = runner.context.clock.now(), 13 * 60
     for minute in range(minutes):
         now = replace(runner, context=replace(runner.context, clock=Clock(dt.UTC, start + minute * MINUTE)))

@@ -99,21 +99,6 @@ def test_a_job_that_the_user_renamed_is_still_taken_back(claw: World) -> None:
     assert claw.openclaw_jobs() == []
 
 
-def test_a_job_as_earlier_versions_wrote_it_is_known_for_ours_and_brought_up_to_date(claw: World) -> None:
-    apply_plan(plan_install(claw.setup, "openclaw"))
-    wanted = [one["payload"]["message"] for one in claw.openclaw_jobs()]
-    old = json.loads(json.dumps(claw.openclaw_jobs()).replace(" --due ", " "))
-    others(claw, *old)
-    apply_plan(plan_install(claw.setup, "openclaw"))
-    assert [(one["name"], one["payload"]["message"]) for one in claw.openclaw_jobs()] == [
-        ("memory-sync", wanted[0]),
-        ("memory-tidy", wanted[1]),
-    ]
-    others(claw, *old)
-    apply_plan(plan_remove(claw.setup))
-    assert claw.openclaw_jobs() == []
-
-
 def test_a_gateway_that_is_down_is_told_and_the_record_stays(claw: World) -> None:
     apply_plan(plan_install(claw.setup, "openclaw", with_heartbeat=True))
     claw.fails("list")

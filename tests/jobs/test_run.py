@@ -26,7 +26,7 @@ from nacre.memory import Memory
 from nacre.model.workspace import Workspace
 from nacre.vault.cache import open_cache
 
-QUIET = Config(jobs=JobsSettings(organise="off", heartbeat="off", tidy="off", jitter="0s"))
+QUIET = Config(jobs=JobsSettings(organise="off", heartbeat="off", tidy="off"))
 
 
 def fails(_dry_run: bool) -> Outcome:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from tests.jobs.model import MONTHS, Times, daily, model, month_of, repeated
+from tests.jobs.runners import following, latest
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings, SyncSettings, TidySettings
@@ -22,10 +23,8 @@ from nacre.jobs.schedule import (
     TIDY,
     Job,
     expressions,
-    following,
     in_words,
     jobs,
-    latest,
     windows,
     zone_of,
 )

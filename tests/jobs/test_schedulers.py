@@ -85,7 +85,7 @@ def test_whatever_is_installed_runs_only_what_is_due(here: World, kind: str) -> 
 
 
 def test_what_a_timer_calls_runs_a_time_once_whoever_else_ran_it(here: World) -> None:
-    env = {**os.environ, "NACRE_NOW": NOW.isoformat(), "NACRE_JOBS_JITTER": "0s", "TZ": "UTC"}
+    env = {**os.environ, "NACRE_NOW": NOW.isoformat(), "TZ": "UTC"}
 
     def runs() -> list[str]:
         return [one.job for one in journal.read_journal(here.workspace).runs]
@@ -105,28 +105,6 @@ def test_installing_twice_equals_installing_once(here: World, kind: str) -> None
     assert again.shown == ()
     apply_plan(again)
     assert here.everything() == after
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"), [("systemd", "nacre-organise@{}.timer"), ("launchd", "nacre.organise.{}.plist")]
-)
-def test_what_an_earlier_version_wrote_for_each_job_is_replaced_and_removed(here: World, kind: str, name: str) -> None:
-    here = ready(here, kind)
-    before = here.everything()
-    install(here, kind)
-    wanted = here.everything()
-    (folder,) = (path.parent for path in here.home.rglob("nacre*") if path.suffix in (".service", ".plist"))
-    files = [path for path in folder.iterdir() if path.name.startswith("nacre")]
-    for again in (True, False):
-        for path in files:
-            (folder / name.format(here.setup.mark)).write_bytes(path.read_bytes())
-            path.unlink()
-        installer.record_installed(here.workspace, kind, {"complete": True})
-        if again:
-            assert install(here, kind).changed
-            assert here.everything() == wanted
-    remove(here)
-    assert here.everything() == before
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -62,14 +62,6 @@ def test_where_there_was_no_crontab_there_is_none_again(tab: World) -> None:
     assert tab.crontab() is None
 
 
-def test_what_an_earlier_version_wrote_with_a_time_zone_goes(tab: World) -> None:
-    begin, end = (f"# nacre {tab.setup.mark} {word}" for word in ("begin", "end"))
-    ours = f"0 3 * * * python -P -m nacre jobs run memory-tidy --workspace {tab.setup.root} >/dev/null 2>&1"
-    put(tab, f"MAILTO=me\n{begin}\nCRON_TZ=Asia/Shanghai\n{ours}\nCRON_TZ=\n{end}\n1 1 * * * x\n".encode())
-    apply_plan(plan_remove(tab.setup))
-    assert tab.crontab() == b"MAILTO=me\n1 1 * * * x\n"
-
-
 def test_lines_that_the_user_put_between_our_markers_stay(tab: World) -> None:
     put(tab, b"5 4 * * * backup\n")
     apply_plan(plan_install(tab.setup, "cron"))

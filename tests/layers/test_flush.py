@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import stat
 import tempfile
@@ -26,17 +25,20 @@ from nacre.layers.flush import (
     DUE,
     FLUSHED,
     GROUP,
+    LONGEST,
     PAUSED,
     READ_ONLY,
+    REFERENCE,
+    SILENCE,
     TRIES,
     WAITING,
     FlushState,
     ask_flush,
     decide_flush,
+    flush_prompts,
     flush_threshold,
     parse_answer,
 )
-from nacre.layers.flush_prompts import LONGEST, REFERENCE, SILENCE, flush_prompts
 from nacre.memory import Memory
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
@@ -455,43 +457,18 @@ def test_an_answer_killed_at_any_moment_stands_there_once_after_the_next(memory_
 # Afterwards
 
 
-def test_reference_files_that_the_turn_touched_are_named_and_brought_back(root: Path) -> None:
+def test_reference_files_that_the_turn_touched_are_named(root: Path) -> None:
     (root / "SOUL.md").write_text("# Soul\nKind.\n", "utf8")
     (root / "TOOLS.md").write_bytes(b"\xff odd bytes\r\n")
-    before = everything(root)
     with at(root) as memory:
-        assert memory.flush_check() == (flush.FlushCheck(), ())
+        assert memory.flush_check() == flush.FlushCheck()
         memory.flush(FULL, WINDOW)
-        assert memory.flush_check()[0].touched == ()
+        assert memory.flush_check().touched == ()
         (root / "SOUL.md").write_text("# Soul\nEvil.\n", "utf8")
         (root / "TOOLS.md").unlink()
         (root / "USER.md").write_text("# New\n", "utf8")
-        touched = memory.flush_check()[0].touched
-        assert [(one.path, one.how, one.command) for one in touched] == [
-            ("SOUL.md", "edited", "nacre flush --restore"),
-            ("TOOLS.md", "removed", "nacre flush --restore"),
-            ("USER.md", "made", ""),
-        ]
-        assert memory.flush_check(restore=True)[1] == ("SOUL.md", "TOOLS.md")
-        after = everything(root)
-        assert after.pop("USER.md") == b"# New\n"
-        assert after == before
-        memory.undo()
-        assert (root / "SOUL.md").read_text("utf8") == "# Soul\nEvil.\n"
-
-
-def test_a_change_of_ours_is_named_by_its_operation(root: Path) -> None:
-    with at(root) as memory:
-        memory.flush(FULL, WINDOW)
-        (root / "MEMORY.md").write_text(
-            "# M\n\n## A\n" + "".join(f"- Line {one} of many\n" for one in range(100)), "utf8"
-        )
-        memory.adopt(memory.adopting())
-        (found,) = memory.flush_check()[0].touched
-    operations = [
-        json.loads(line) for line in (root / ".nacre/history/operations.jsonl").read_text("utf8").splitlines()
-    ]
-    assert found.command == f"nacre undo {operations[-1]['id']}"
+        touched = [(file.path, file.how) for file in memory.flush_check().touched]
+        assert touched == [("SOUL.md", "edited"), ("TOOLS.md", "removed"), ("USER.md", "made")]
 
 
 def test_looking_at_it_afterwards_ends_the_turn(root: Path) -> None:

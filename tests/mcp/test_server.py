@@ -25,14 +25,14 @@ def sdk_server() -> SdkServer[Any]:
         return types.ListToolsResult.model_validate({"tools": [tool.as_plain() for tool in tools()]})
 
     async def list_resources(_context: Any, _params: Any) -> types.ListResourcesResult:
-        rows = [row._asdict() for row in resources.resources()]
+        rows = resources.resources()
         return types.ListResourcesResult.model_validate({"resources": rows})
 
     async def list_templates(_context: Any, _params: Any) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
-        rows = [row._asdict() for row in resources.prompts()]
+        rows = resources.prompts()
         return types.ListPromptsResult.model_validate({"prompts": rows})
 
     return SdkServer(

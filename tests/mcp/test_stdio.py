@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp.conftest import Serve, nacre
 from tests.mcp.every import called, everything, refused
 
-from nacre.daemon import fast
+from nacre.daemon import client
 from nacre.daemon.requests import call_tool_by_daemon
 from nacre.mcp.server import parse
 from nacre.memory import Memory
@@ -245,8 +245,8 @@ def test_a_daemon_that_hangs_is_waited_for_once(root: Path, serve: Serve) -> Non
         served.process.send_signal(signal.SIGSTOP)
         try:
             assert call_tool_by_daemon(memory, "memory_status", {}, None) is None
-            assert fast.hung  # it is not asked a second time
+            assert client.hung  # it is not asked a second time
             assert call_tool_by_daemon(memory, "memory_status", {}, None) is None
         finally:
             served.process.send_signal(signal.SIGCONT)
-            fast.hung.clear()
+            client.hung.clear()

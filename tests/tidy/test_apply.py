@@ -13,6 +13,7 @@ from tests.tidy.nights import BACKUP, JEST, RULE, SAFETY, VITEST, Nights, action
 
 from nacre.errors import ChangedOutside
 from nacre.model.context import Context
+from nacre.model.workspace import Workspace
 from nacre.tidy import apply, distil
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.run import run_tidy
@@ -289,7 +290,7 @@ def test_two_tidies_at_once_do_the_work_once(nights: Nights) -> None:
 
 def losing(nights: Nights, count: int) -> DistilPlan:
     path = nights.root / "MEMORY.md"
-    doc = open_document(path)
+    doc = open_document(Workspace(nights.root), path)
     assert doc is not None
     data = "".join(doc.lines[:-count]).encode()
     return DistilPlan(edits=(Edit(path, doc.hash, data),))

@@ -21,7 +21,7 @@ from nacre.i18n import use_language
 from nacre.index.document import Document
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
-from nacre.search.filters import Filters
+from nacre.search.query import Filters
 from nacre.tidy import archive, compress
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.compress import categories, plain_words

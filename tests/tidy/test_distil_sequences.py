@@ -389,7 +389,7 @@ class Nights(RuleBasedStateMachine):
     @invariant()
     def no_bullet_stands_twice(self) -> None:
         for path in self.workspace.weekly.glob("*.md"):
-            doc = open_document(path)
+            doc = open_document(self.workspace, path)
             assert doc is not None
             told = Counter((line.day, line.project, bullet_id(line.text)) for line in weekly.digest_lines(doc))
             twice = [line for line, count in told.items() if count > 1]
@@ -454,7 +454,7 @@ def _append(nights: Nights, told: str) -> None:
 
 
 def _entries(path: Path) -> tuple[Item, ...]:
-    doc = open_document(path)
+    doc = open_document(Workspace(path.parent), path)
     return doc.entries if doc else ()
 
 

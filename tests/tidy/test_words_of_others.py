@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from nacre.mcp.calls import call
+from nacre.mcp.tools import call
 from nacre.memory import Memory
 from nacre.text.quoting import demands
 from nacre.tidy.answers import Answer

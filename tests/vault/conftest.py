@@ -6,10 +6,11 @@ import datetime as dt
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.storage import Dictionary, memories
 
 from nacre.clock import Clock
 from nacre.i18n import use_language
@@ -25,12 +26,49 @@ def _english() -> None:
     use_language("en")
 
 
+# The behaviour of the vault is the same over every storage; a test that is about disks has the mark `on_disk`.
+ON_EVERY_STORAGE = {
+    f"test_{name}"
+    for name in (
+        *(
+            "checkpoints",
+            "daily",
+            "history",
+            "ledger",
+            "longterm",
+            "overtaken",
+            "provenance",
+            "refcount",
+            "review",
+            "snapshots",
+        ),
+        *("undo", "undo_meanwhile", "wal", "weekly", "working", "writing_append", "writing_batch", "writing_rewrite"),
+    )
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    on_disk = metafunc.definition.get_closest_marker("on_disk")
+    if (
+        "workspace" in metafunc.fixturenames
+        and not on_disk
+        and metafunc.module.__name__.split(".")[-1] in ON_EVERY_STORAGE
+    ):
+        metafunc.parametrize("workspace", ["disk", "dictionary"], indirect=True)
+
+
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workspace]:
     root = tmp_path / "ws"
+    if getattr(request, "param", "disk") == "dictionary":
+        memories[root] = Dictionary()
+        yield Workspace(root, memories[root])
+        del memories[root]
+        assert not root.exists(), "something went past the storage"
+        return
     (root / "memory").mkdir(parents=True)
     (root / ".nacre").mkdir(mode=0o700)
-    return Workspace(root)
+    yield Workspace(root)
 
 
 @pytest.fixture

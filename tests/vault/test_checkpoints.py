@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.storage import file_bytes, put_file, take_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, TierSettings
@@ -36,8 +36,7 @@ CONFIG = Config()
 def put(workspace: Workspace, *places: str, text: str = "# x\n") -> None:
     for place in places:
         path = workspace.tiers(None) / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf8")
+        put_file(path, text)
 
 
 def places(workspace: Workspace) -> list[str]:
@@ -112,13 +111,14 @@ def test_nothing_is_moved_over_what_came_meanwhile(workspace: Workspace, clock: 
     put(workspace, "warm/x.md", text="# another\n")
     with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
         move_file(op, piece.path, to, read=digest(checkpoint_bytes(workspace, piece)))
-    (workspace.tiers(None) / "warm/x.md").unlink()
-    os.utime(workspace.tiers(None) / "hot/x.md", (1, 1))
+    take_file(workspace.tiers(None) / "warm/x.md")
+    put_file(workspace.tiers(None) / "hot/x.md", "# x\n")
     with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
         move_file(op, piece.path, to, read=digest(checkpoint_bytes(workspace, piece)))
     assert places(workspace) == ["hot/x.md"]
 
 
+@pytest.mark.on_disk
 def test_a_folder_in_the_place_of_a_file_is_in_the_way(workspace: Workspace) -> None:
     put(workspace, "hot/x.md", "warm/x.md/inner.txt")
     (family,) = families(list_checkpoints(workspace, CONFIG))
@@ -133,16 +133,16 @@ def test_a_talk_that_goes_on_brings_its_checkpoint_back_with_its_summary_and_cou
 ) -> None:
     put(workspace, "warm/x.md", "gist/x.md")
     counts = workspace.refcount(None)
-    counts.write_text('{"warm/x.md": {"total": 3}, "other": 1}', "utf8")
+    put_file(counts, '{"warm/x.md": {"total": 3}, "other": 1}')
     path, changed = checkpoints.write_checkpoint(Context(workspace, CONFIG, clock), "x.md", "# x\n\nand more\n")
     assert (path, changed) == (workspace.tiers(None) / "hot/x.md", True)
-    assert path.read_text("utf8") == "# x\n\nand more\n"
+    assert file_bytes(path).decode() == "# x\n\nand more\n"
     assert places(workspace) == ["hot/x.gist.md", "hot/x.md"]
-    assert json.loads(counts.read_text("utf8")) == {"hot/x.md": {"total": 3}, "other": 1}
+    assert json.loads(file_bytes(counts).decode()) == {"hot/x.md": {"total": 3}, "other": 1}
     assert [one.command for one in read_history(workspace).operations] == ["checkpoint"]
     undo(Context(workspace, Config(), clock))
     assert places(workspace) == ["warm/x.md", "gist/x.md"]
-    assert json.loads(counts.read_text("utf8")) == {"warm/x.md": {"total": 3}, "other": 1}
+    assert json.loads(file_bytes(counts).decode()) == {"warm/x.md": {"total": 3}, "other": 1}
 
 
 def test_the_same_again_stays_where_it_has_sunk_to_but_not_in_forgotten(workspace: Workspace, clock: Clock) -> None:
@@ -153,20 +153,20 @@ def test_the_same_again_stays_where_it_has_sunk_to_but_not_in_forgotten(workspac
     )
     assert places(workspace) == ["warm/x.md"]
     put(workspace, "forgotten/y.md")
-    workspace.refcount(None).write_text('{"forgotten/y.md": {"forgotten": 5, "total": 1}}', "utf8")
+    put_file(workspace.refcount(None), '{"forgotten/y.md": {"forgotten": 5, "total": 1}}')
     assert checkpoints.write_checkpoint(Context(workspace, CONFIG, clock), "y.md", "# x\n") == (
         workspace.tiers(None) / "hot/y.md",
         True,
     )
-    assert json.loads(workspace.refcount(None).read_text("utf8")) == {"hot/y.md": {"total": 1}}
+    assert json.loads(file_bytes(workspace.refcount(None)).decode()) == {"hot/y.md": {"total": 1}}
 
 
 def test_with_broken_counts_a_checkpoint_is_written_all_the_same(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "warm/x.md")
-    workspace.refcount(None).write_text("{", "utf8")
+    put_file(workspace.refcount(None), "{")
     checkpoints.write_checkpoint(Context(workspace, CONFIG, clock), "x.md", "# new\n")
     assert places(workspace) == ["hot/x.md"]
-    assert workspace.refcount(None).read_text("utf8") == "{"
+    assert file_bytes(workspace.refcount(None)).decode() == "{"
 
 
 def test_layers_elsewhere(workspace: Workspace, clock: Clock, tmp_path: Path) -> None:

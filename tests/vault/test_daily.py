@@ -5,6 +5,7 @@ import os
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.storage import add_to_file, file_bytes, files_below, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -13,12 +14,12 @@ from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import daily
 from nacre.vault.daily import append_note, append_notes, append_section, log_path
-from nacre.vault.files import LARGEST_LOG
+from nacre.vault.disk import LARGEST_LOG
 from nacre.vault.history import read_history
 
 
 def log(workspace: Workspace, day: str = "2026-02-10") -> str:
-    return (workspace.memory / f"{day}.md").read_bytes().decode()
+    return file_bytes(workspace.memory / f"{day}.md").decode()
 
 
 def test_a_note_begins_the_day(workspace: Workspace, clock: Clock) -> None:
@@ -51,12 +52,13 @@ def test_the_same_note_is_written_once_a_day(workspace: Workspace, clock: Clock)
 
 def test_lines_an_agent_wrote_without_a_line_end_are_kept(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
-    path.write_bytes(b"# mine\r\n- theirs")
+    put_file(path, b"# mine\r\n- theirs")
     entry = append_note(Context(workspace, Config(), clock), "ours")
-    assert path.read_bytes() == b"# mine\r\n- theirs\r\n\r\n## 14:05 note\r\n- ours\r\n"
+    assert file_bytes(path) == b"# mine\r\n- theirs\r\n\r\n## 14:05 note\r\n- ours\r\n"
     assert entry.line == 5
 
 
+@pytest.mark.on_disk
 def test_a_log_too_large_to_be_searched_takes_nothing_more(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
     with path.open("wb") as file:
@@ -72,19 +74,19 @@ def test_a_log_too_large_to_be_searched_takes_nothing_more(workspace: Workspace,
 
 def test_behind_a_code_fence_left_open_notes_are_read_by_their_own_heading(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
-    path.write_text("# 2026-02-10\n\n## 14:05 note\n```python\nleft_open()\n")
+    put_file(path, "# 2026-02-10\n\n## 14:05 note\n```python\nleft_open()\n")
     assert not append_note(Context(workspace, Config(), clock), "Use pnpm, never npm", "PREF").already
-    assert path.read_text().endswith("left_open()\n\n## 14:05 note\n- [PREF] Use pnpm, never npm\n")
+    assert file_bytes(path).decode().endswith("left_open()\n\n## 14:05 note\n- [PREF] Use pnpm, never npm\n")
     assert append_note(Context(workspace, Config(), clock), "Use pnpm, never npm", "PREF").already
     append_note(Context(workspace, Config(), clock), "another")
-    assert path.read_text().endswith("never npm\n- another\n")
+    assert file_bytes(path).decode().endswith("never npm\n- another\n")
 
 
 def test_a_heading_in_a_code_fence_is_not_the_last_heading(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
-    path.write_text("# day\n```\n## 14:05 note\n```\n")
+    put_file(path, "# day\n```\n## 14:05 note\n```\n")
     append_note(Context(workspace, Config(), clock), "x")
-    assert path.read_text().endswith("```\n\n## 14:05 note\n- x\n")
+    assert file_bytes(path).decode().endswith("```\n\n## 14:05 note\n- x\n")
 
 
 def test_the_day_is_the_users(workspace: Workspace, clock: Clock) -> None:
@@ -106,14 +108,14 @@ def test_what_cannot_be_a_note_is_refused_with_a_remedy(workspace: Workspace, cl
         append_note(Context(workspace, Config(), clock), "x" * 4001)
     with pytest.raises(SecretRefused):
         append_note(Context(workspace, Config(), clock), "AWS key AKIA" + "Z7QXNT3MPLR5VWKD")
-    assert not list(workspace.memory.iterdir())
+    assert not files_below(workspace.memory)
 
 
 def test_a_log_with_broken_bytes_still_takes_notes(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
-    path.write_bytes(b"- \xff\xfe\n")
+    put_file(path, b"- \xff\xfe\n")
     append_note(Context(workspace, Config(), clock), "x")
-    assert path.read_bytes() == b"- \xff\xfe\n\n## 14:05 note\n- x\n"
+    assert file_bytes(path) == b"- \xff\xfe\n\n## 14:05 note\n- x\n"
 
 
 def test_a_section_goes_in_whole_and_knows_its_lines(workspace: Workspace, clock: Clock) -> None:
@@ -134,6 +136,7 @@ def test_a_section_may_go_to_another_day_with_its_secrets_blacked_out(workspace:
     assert value not in log(workspace, "2026-02-09")
 
 
+@pytest.mark.on_disk
 def test_processes_that_note_at_once_lose_nothing(workspace: Workspace, clock: Clock) -> None:
     pids = []
     for number in range(4):
@@ -176,10 +179,9 @@ def test_a_note_joins_the_last_heading_only_when_it_is_this_minutes(
 ) -> None:
     append_note(Context(workspace, Config(), clock), "first")
     path = workspace.day(clock.today())
-    with path.open("a", encoding="utf8") as file:
-        file.write(tail)
+    add_to_file(path, tail)
     append_note(Context(workspace, Config(), clock), "second")
-    joined = path.read_text("utf8").count("## 14:05 note") - tail.count("## 14:05 note") == 1
+    joined = file_bytes(path).decode().count("## 14:05 note") - tail.count("## 14:05 note") == 1
     assert joined == (tail in ("", "text\n") or "## 14:05" in tail)
 
 
@@ -196,7 +198,7 @@ def test_several_notes_stand_together_and_those_that_stand_there_already_do_not_
         (5, None, "two lines"),
         (6, "PEOPLE", "Maria leads"),
     ]
-    assert workspace.day(clock.today()).read_text() == (
+    assert file_bytes(workspace.day(clock.today())).decode() == (
         "# 2026-02-10\n\n## 14:05 note\n- [PREF] Use pnpm\n- two lines\n- [PEOPLE] Maria leads\n"
     )
     assert append_notes(Context(workspace, Config(), clock), "extract", ["two lines"]) == ()
@@ -215,17 +217,15 @@ def test_a_days_log_is_found_where_it_was_archived(workspace: Workspace, clock: 
     day = clock.today()
     assert log_path(workspace, day) == workspace.day(day)
     archived = workspace.archive / "2026-02" / f"{day}.md"
-    archived.parent.mkdir(parents=True)
-    archived.write_text("# old\n")
+    put_file(archived, "# old\n")
     assert log_path(workspace, day) == archived
-    workspace.day(day).write_text("# new\n")
+    put_file(workspace.day(day), "# new\n")
     assert log_path(workspace, day) == workspace.day(day)
 
 
 def test_a_group_s_line_does_not_stand_for_the_owner_s_note(workspace: Workspace, clock: Clock) -> None:
     log = workspace.day(clock.today())
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(f"# {clock.today()}\n\n## 10:00 session:abc | 2 messages | group:team\n- Use uv, never pip\n")
+    put_file(log, f"# {clock.today()}\n\n## 10:00 session:abc | 2 messages | group:team\n- Use uv, never pip\n")
     assert not append_note(Context(workspace, Config(), clock), "Use uv, never pip").already
 
 

@@ -60,9 +60,9 @@ def test_temp_files_of_dead_processes_go_and_others_stay(tmp_path: Path, in_chil
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
-    dead, earlier_version = (tmp_path / f".nacre-{name}-00ff.tmp" for name in (pid, f"0a1b2c3d-{pid}"))
+    dead = tmp_path / f".nacre-{pid}-00ff.tmp"
     alive, users = tmp_path / ".nacre-1-00ff.tmp", tmp_path / ".nacre-notes.tmp"
-    for path in (dead, earlier_version, alive, users):
+    for path in (dead, alive, users):
         path.write_bytes(b"x")
     disk.write(tmp_path / "a.md", b"new")
     assert {path.name for path in tmp_path.iterdir()} == {alive.name, users.name, "a.md"}

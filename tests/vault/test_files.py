@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from nacre.config.settings import Config, IndexSettings, TierSettings
-from nacre.model.workspace import Workspace
-from nacre.vault.files import LARGEST, LARGEST_LOG, LINKED, MemoryFile, memory_files
+from nacre.model.workspace import LINKED, Workspace
+from nacre.vault.disk import LARGEST_LOG
+from nacre.vault.files import LARGEST, MemoryFile, memory_files
 
 
 def put(path: Path, text: str = "text\n") -> Path:

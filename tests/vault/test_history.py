@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from tests.storage import Dictionary
+from tests.storage import Dictionary, is_there, put_file, take_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
@@ -49,7 +49,7 @@ def test_an_operation_inside_another_joins_it(workspace: Workspace, clock: Clock
 
 def test_a_change_recorded_but_never_made_is_not_carried_out(workspace: Workspace, clock: Clock) -> None:
     path = workspace.root / "USER.md"
-    path.write_bytes(b"old\n")
+    put_file(path, b"old\n")
     change = Change("USER.md", "rewrite", disk.digest(b"old\n"), disk.digest(b"new\n"))
 
     def interrupted() -> None:
@@ -67,11 +67,11 @@ def test_a_change_recorded_but_never_made_is_not_carried_out(workspace: Workspac
 
 def test_a_diff_comes_from_what_history_kept(workspace: Workspace, clock: Clock) -> None:
     path = workspace.root / "USER.md"
-    path.write_bytes(b"a\nb\n")
+    put_file(path, b"a\nb\n")
     with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, path, b"a\nB\n", read=disk.digest(b"a\nb\n"))
         append(op, workspace.memory / "log.md", "- x")
-    path.unlink()
+    take_file(path)
     text = diff_operation(workspace, 1)
     assert "-b\n+B\n" in text
     assert "+++ memory/log.md" in text
@@ -80,6 +80,7 @@ def test_a_diff_comes_from_what_history_kept(workspace: Workspace, clock: Clock)
         diff_operation(workspace, 2)
 
 
+@pytest.mark.on_disk
 def test_history_is_private(workspace: Workspace, clock: Clock) -> None:
     append_note(Context(workspace, Config(), clock), "one")
     for path in (workspace.history, *workspace.history.rglob("*")):
@@ -88,16 +89,18 @@ def test_history_is_private(workspace: Workspace, clock: Clock) -> None:
 
 def test_history_switched_off_leaves_no_trace(workspace: Workspace, clock: Clock) -> None:
     append_note(Context(workspace, Config(history=HistorySettings(enabled=False)), clock), "one")
-    assert not workspace.history.exists()
+    assert not is_there(workspace.history)
 
 
+@pytest.mark.on_disk
 def test_without_room_for_history_nothing_is_changed(workspace: Workspace, clock: Clock) -> None:
-    workspace.history.write_bytes(b"in the way")
+    put_file(workspace.history, b"in the way")
     with pytest.raises(CannotWrite):
         append_note(Context(workspace, Config(), clock), "one")
-    assert not workspace.day(clock.today()).exists()
+    assert not is_there(workspace.day(clock.today()))
 
 
+@pytest.mark.on_disk
 def test_broken_records_are_skipped_and_numbers_go_on(workspace: Workspace, clock: Clock) -> None:
     append_note(Context(workspace, Config(), clock), "one")
     with operations_file(workspace).open("ab") as file:
@@ -116,17 +119,19 @@ def test_the_latest_operations_and_an_undo_read_only_the_end_of_the_record(works
                 self.read_rows += 1
                 yield row
 
-    storage, context = Counting(), Context(workspace, Config(), clock)
+    storage = Counting()
+    context = Context(Workspace(workspace.root, storage), Config(), clock)
     for number in range(300):
-        with operation(context, "note", storage=storage) as op:
+        with operation(context, "note") as op:
             append(op, workspace.memory / "2026-02-10.md", f"- note {number}")
     storage.read_rows = 0
     assert [done.id for done in islice(latest(storage), 3)] == [300, 299, 298]
     assert storage.read_rows < 10
-    assert plan_undo(context, storage=storage).undoes == (300,)
+    assert plan_undo(context).undoes == (300,)
     assert storage.read_rows < 20
 
 
+@pytest.mark.on_disk
 def test_a_change_that_failed_and_was_passed_over_is_not_told_as_done(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

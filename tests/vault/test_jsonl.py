@@ -16,10 +16,11 @@ from nacre.vault import jsonl, ledger, provenance
 from nacre.vault.discover import check_own_files
 from nacre.vault.history import operation
 from nacre.vault.provenance import Offered
+from nacre.vault.storage import Disk
 
 
-def kinds(path: Path) -> list[str]:
-    rows, problems = jsonl.read_rows(path, path.name)
+def kinds(workspace: Workspace, name: str) -> list[str]:
+    rows, problems = jsonl.read_rows(Disk(workspace), f"memory/{name}.jsonl")
     assert rows == ()
     return [one.kind for one in problems]
 
@@ -29,16 +30,16 @@ def test_a_device_a_pipe_or_a_folder_in_the_place_of_a_file_is_told_and_not_read
     os.mkfifo(workspace.memory / "pipe.jsonl")
     (workspace.memory / "folder.jsonl").mkdir()
     for name in ("zero", "pipe", "folder"):
-        assert kinds(workspace.memory / f"{name}.jsonl") == ["unreadable"]
-    assert kinds(workspace.memory / "none.jsonl") == []
+        assert kinds(workspace, name) == ["unreadable"]
+    assert kinds(workspace, "none") == []
 
 
 def test_a_link_is_followed_inside_the_workspace_alone(workspace: Workspace, tmp_path: Path) -> None:
     for folder, name in ((tmp_path, "outside"), (workspace.root, "inside")):
         (folder / f"{name}.jsonl").write_text('{"a":1}\n')
         (workspace.memory / f"{name}.jsonl").symlink_to(folder / f"{name}.jsonl")
-    assert kinds(workspace.memory / "outside.jsonl") == ["unreadable"]
-    assert [row.value for row in jsonl.read_rows(workspace.memory / "inside.jsonl", "").rows] == [{"a": 1}]
+    assert kinds(workspace, "outside") == ["unreadable"]
+    assert [row.value for row in jsonl.read_rows(Disk(workspace), "memory/inside.jsonl").rows] == [{"a": 1}]
 
 
 def test_ledger_and_trail_that_cannot_be_read_say_nothing(workspace: Workspace) -> None:

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nacre.model.workspace import Workspace
 from nacre.vault.jsonl import LineIndex
+from nacre.vault.storage import Disk
 
 
 def line(key: int, text: str = "") -> bytes:
@@ -18,7 +20,8 @@ def line(key: int, text: str = "") -> bytes:
 
 
 def texts(path: Path, *keys: int) -> list[str]:
-    return [row["text"] for row in LineIndex(path, rb'"k": ?"(\d+)"').rows(map(str, keys))]
+    storage = Disk(Workspace(path.parent))
+    return [row["text"] for row in LineIndex(storage, path.name, rb'"k": ?"(\d+)"').rows(map(str, keys))]
 
 
 @pytest.fixture

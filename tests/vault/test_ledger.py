@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.storage import add_to_file, file_bytes, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -34,7 +35,7 @@ def test_what_is_written_is_read_again(workspace: Workspace, clock: Clock) -> No
     with operation(Context(workspace, Config(), clock), "tidy") as op:
         ledger.write_records(op, FULL)
         ledger.write_records(op, Record("0" * 10, FULL.at, "refused", "记住这个", failed="broad", more={"new": [1]}))
-    first = json.loads(workspace.ledger.read_text().split("\n")[0])
+    first = json.loads(file_bytes(workspace.ledger).decode().split("\n")[0])
     assert (
         list(first)
         == "id at verdict text section tests without_it source brain valid_from valid_to supersedes confidence".split()
@@ -47,7 +48,7 @@ def test_what_is_written_is_read_again(workspace: Workspace, clock: Clock) -> No
 
 def test_broken_lines_are_problems_and_good_ones_are_kept(workspace: Workspace, clock: Clock) -> None:
     good = '{"id":"a","at":"t","verdict":"admitted"}'
-    workspace.ledger.write_text(f'{good}\nnonsense\n{{"id":1}}\n[]\n\n{good}\n{{"id":"torn')
+    put_file(workspace.ledger, f'{good}\nnonsense\n{{"id":1}}\n[]\n\n{good}\n{{"id":"torn')
     found = ledger.read_ledger(workspace)
     assert len(found.records) == 2
     assert [problem.line for problem in found.problems] == [2, 3, 4, 7]
@@ -72,15 +73,14 @@ def test_recalls_are_appended_and_read(workspace: Workspace, clock: Clock) -> No
     two = refcount.new_recall(clock, "MEMORY.md", "def", (1, 1), "get")
     refcount.write_recalls(workspace, [one, two])
     refcount.write_recalls(workspace, [])
-    assert json.loads(workspace.recalls.read_text().split("\n")[1]) == {
+    assert json.loads(file_bytes(workspace.recalls).decode().split("\n")[1]) == {
         "at": "2026-02-10T14:05:07+00:00",
         "path": "MEMORY.md",
         "id": "def",
         "lines": [1, 1],
         "via": "get",
     }
-    with workspace.recalls.open("a") as file:
-        file.write('{"at":"x"}\n{"torn')
+    add_to_file(workspace.recalls, '{"at":"x"}\n{"torn')
     found = refcount.read_recalls(workspace)
     assert found.recalls == (one, two)
     assert [problem.line for problem in found.problems] == [3, 4]
@@ -108,7 +108,7 @@ def test_a_field_of_the_wrong_kind_is_passed_over_and_the_line_kept(
     workspace: Workspace, told: dict[str, object], kept: dict[str, object]
 ) -> None:
     line = {"id": "aaaaaaaaaa", "at": "2026-01-01", "verdict": "admitted"} | told
-    workspace.ledger.write_text(json.dumps(line) + "\n", "utf8")
+    put_file(workspace.ledger, json.dumps(line) + "\n")
     (record,) = ledger.read_ledger(workspace).records
     assert {name: getattr(record, name) for name in kept} == kept
     assert not record.more
@@ -121,4 +121,4 @@ def test_a_line_of_the_ledger_stays_json_whatever_its_text_announces(
     row = jsonl.dump_row({"id": "0123456789", "text": text, "tests": {"prevents_error": 0.94}, "bullet": "b1946ac9"})
     with operation(Context(workspace, Config(), clock), "tidy") as op:
         append(op, workspace.ledger, row, on_secret=REDACT)
-    assert workspace.ledger.read_text("utf8") == row
+    assert file_bytes(workspace.ledger).decode() == row

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import stat
-
 import pytest
+from tests.storage import file_bytes, files_below, is_there, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, MemorySettings
@@ -15,7 +14,7 @@ from nacre.vault.markdown import document, open_document
 
 
 def add(workspace: Workspace, clock: Clock, text: str, type: str = "PREF") -> int:  # noqa: A002
-    doc = open_document(workspace.longterm)
+    doc = open_document(workspace, workspace.longterm)
     data, _ = with_entry(workspace, workspace.longterm, doc, text, type=type)
     apply_edit(Context(workspace, Config(), clock), Edit(workspace.longterm, doc.hash if doc else None, data))
     return next(item.start for item in document(workspace.longterm, data).items if text in item.words)
@@ -39,7 +38,7 @@ def test_each_type_finds_its_section(workspace: Workspace, clock: Clock) -> None
     add(workspace, clock, "Shop API v2", "PROJ")
     add(workspace, clock, "Never force-push", "LESSON")
     add(workspace, clock, "Ann owns billing", "PEOPLE")
-    kept = open_document(workspace.longterm)
+    kept = open_document(workspace, workspace.longterm)
     assert kept is not None
     assert [(entry.section, entry.words) for entry in kept.entries] == [
         ("User Preferences", "Use pnpm"),
@@ -60,37 +59,35 @@ def test_the_users_own_section_is_preferred(workspace: Workspace) -> None:
 
 
 def test_a_missing_section_is_made_and_the_rest_stays(workspace: Workspace, clock: Clock) -> None:
-    workspace.longterm.write_bytes(b"# mine\r\nprose  \r\n")
+    put_file(workspace.longterm, b"# mine\r\nprose  \r\n")
     add(workspace, clock, "Ann owns billing", "PEOPLE")
-    assert workspace.longterm.read_bytes() == (
+    assert file_bytes(workspace.longterm) == (
         b"# mine\r\nprose  \r\n\r\n## Important Contacts\r\n- Ann owns billing\r\n"
     )
 
 
 def test_marks_of_openclaw_are_kept_and_are_not_words(workspace: Workspace, clock: Clock) -> None:
     line = "- Use pnpm <!-- importance: 8 --> <!-- trigger: npm, yarn -->"
-    workspace.longterm.write_text(f"## User Preferences\n{line}\n")
+    put_file(workspace.longterm, f"## User Preferences\n{line}\n")
     assert add(workspace, clock, "Use pnpm") == 2
     add(workspace, clock, "Use uv")
-    assert workspace.longterm.read_text() == f"## User Preferences\n{line}\n- Use uv\n"
-    kept = open_document(workspace.longterm)
+    assert file_bytes(workspace.longterm).decode() == f"## User Preferences\n{line}\n- Use uv\n"
+    kept = open_document(workspace, workspace.longterm)
     assert kept is not None
     assert kept.entries[0].words == "Use pnpm"
     assert kept.entries[0].marks == {"importance": "8", "trigger": "npm, yarn"}
 
 
 def test_the_day_is_backed_up_before_it_changes(workspace: Workspace, clock: Clock) -> None:
-    workspace.longterm.write_text("first\n")
-    workspace.longterm.chmod(0o600)
+    put_file(workspace.longterm, "first\n")
     add(workspace, clock, "one")
-    second = workspace.longterm.read_text()
+    second = file_bytes(workspace.longterm).decode()
     add(workspace, clock, "two")
     add(workspace, clock, "two")
-    names = sorted(path.name for path in workspace.archive.iterdir())
+    names = files_below(workspace.archive)
     assert names == ["MEMORY.md.bak-2026-02-10", "MEMORY.md.bak-2026-02-10-140507"]
-    assert (workspace.archive / names[0]).read_text() == "first\n"
-    assert (workspace.archive / names[1]).read_text() == second
-    assert stat.S_IMODE((workspace.archive / names[0]).stat().st_mode) == 0o600
+    assert file_bytes(workspace.archive / names[0]).decode() == "first\n"
+    assert file_bytes(workspace.archive / names[1]).decode() == second
 
 
 def test_a_projects_backup_does_not_clash_with_the_global_one(workspace: Workspace, clock: Clock) -> None:
@@ -100,7 +97,7 @@ def test_a_projects_backup_does_not_clash_with_the_global_one(workspace: Workspa
     apply_edit(context, Edit(path, None, first))
     second, _ = with_entry(workspace, path, document(path, first), "b", type="PREF")
     apply_edit(context, Edit(path, digest(first), second))
-    assert [one.name for one in workspace.archive.iterdir()] == ["shop.MEMORY.md.bak-2026-02-10"]
+    assert files_below(workspace.archive) == ["shop.MEMORY.md.bak-2026-02-10"]
 
 
 def test_a_full_file_takes_nothing(workspace: Workspace) -> None:
@@ -114,12 +111,12 @@ def test_a_full_file_takes_nothing(workspace: Workspace) -> None:
 
 def test_planning_touches_nothing_and_a_stale_plan_is_refused(workspace: Workspace, clock: Clock) -> None:
     data, _ = with_entry(workspace, workspace.longterm, None, "Use pnpm", type="PREF")
-    assert not workspace.longterm.exists()
-    workspace.longterm.write_text("theirs\n")
+    assert not is_there(workspace.longterm)
+    put_file(workspace.longterm, "theirs\n")
     with pytest.raises(ChangedOutside):
         apply_edit(Context(workspace, Config(), clock), Edit(workspace.longterm, None, data))
-    assert workspace.longterm.read_text() == "theirs\n"
-    assert not workspace.archive.exists()
+    assert file_bytes(workspace.longterm).decode() == "theirs\n"
+    assert not is_there(workspace.archive)
 
 
 def test_secrets_and_nothing_are_not_planned(workspace: Workspace) -> None:
@@ -130,5 +127,5 @@ def test_secrets_and_nothing_are_not_planned(workspace: Workspace) -> None:
 
 
 def test_an_old_secret_of_the_users_does_not_block_the_backup(workspace: Workspace, clock: Clock) -> None:
-    workspace.longterm.write_text("- key AKIA" + "Z7QXNT3MPLR5VWKD\n")
+    put_file(workspace.longterm, "- key AKIA" + "Z7QXNT3MPLR5VWKD\n")
     assert add(workspace, clock, "Use pnpm")

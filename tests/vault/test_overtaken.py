@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.storage import is_there
 
 from nacre.model.workspace import Workspace
 from nacre.vault import ledger
@@ -108,4 +109,4 @@ def test_it_follows_the_ledger(workspace: Workspace) -> None:
 
 def test_without_a_ledger_nothing_is_overtaken_and_nothing_written(workspace: Workspace) -> None:
     assert ledger.load_closed(workspace, TODAY).of(PNPM) is None
-    assert not workspace.machine.exists()
+    assert not is_there(workspace.machine)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from nacre.config.settings import Config, HistorySettings
 from nacre.model.workspace import Workspace
-from nacre.vault.files import LARGEST, LARGEST_LOG
+from nacre.vault.disk import LARGEST_LOG
+from nacre.vault.files import LARGEST
 from nacre.vault.problems import file_problems
 
 
@@ -31,7 +32,6 @@ def test_each_trouble_is_a_row_with_its_place(workspace: Workspace) -> None:
     (memory / "front.md").write_text("---\na: b\nc: [d\n---\n")
     with (memory / "big.md").open("wb") as file:
         file.truncate(LARGEST + 1)
-    (memory / "folder.md").mkdir()
     (memory / "out.md").symlink_to("/etc/passwd")
     (memory / "dangling.md").symlink_to("nowhere.md")
     (memory / "2026-02-12.md").write_text("```\nclosed\n```\n\n```sh\nleft open\n\n## 14:05 note\n- an entry\n")
@@ -50,9 +50,8 @@ def test_each_trouble_is_a_row_with_its_place(workspace: Workspace) -> None:
         ("not UTF-8", "memory/latin.md", 2),
         ("broken frontmatter", "memory/front.md", 3),
         ("too large", "memory/big.md", None),
-        ("no ordinary file", "memory/folder.md", None),
         ("link out of the workspace", "memory/out.md", None),
-        ("unreadable", "memory/dangling.md", None),
+        ("no ordinary file", "memory/dangling.md", None),
         ("code fence never closed", "memory/2026-02-12.md", 5),
         ("secret", "memory/secret.md", 2),
         ("over the limits", "MEMORY.md", None),

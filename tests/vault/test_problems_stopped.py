@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nacre.config.settings import Config
 from nacre.model.report import Problem
-from nacre.model.workspace import Workspace
-from nacre.vault import problems as module
+from nacre.model.workspace import Stored, Workspace
+from nacre.vault import disk
 from nacre.vault.problems import file_problems
 
 
@@ -50,13 +52,13 @@ def test_a_file_that_moves_while_it_is_looked_at_is_no_problem(
 ) -> None:
     for number in range(3):
         (workspace.memory / f"note-{number}.md").write_text("# note\n")
-    walk = module._walk
+    walk = disk.walk
 
-    def gone(*given: object) -> object:
-        for entry in list(walk(*given)):  # type: ignore[arg-type]
-            if entry.name == "note-1.md":
-                entry.unlink()
-            yield entry
+    def gone(*given: Any) -> Iterator[Stored]:
+        for stored in list(walk(*given)):
+            if stored.name == "memory/note-1.md":
+                (workspace.root / stored.name).unlink()
+            yield stored
 
-    monkeypatch.setattr(module, "_walk", gone)
+    monkeypatch.setattr(disk, "walk", gone)
     assert file_problems(workspace) == []

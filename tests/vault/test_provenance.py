@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.storage import file_bytes, is_there, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -29,13 +30,13 @@ def write(workspace: Workspace, clock: Clock, *lines: Captured | Digested) -> No
 def test_what_is_written_is_read_again(workspace: Workspace, clock: Clock) -> None:
     write(workspace, clock, TALK, WEEK)
     assert provenance.read_provenance(workspace) == Provenance((TALK,), (WEEK,))
-    assert len(workspace.trail.read_bytes().splitlines()) == 2
+    assert len(file_bytes(workspace.trail).splitlines()) == 2
 
 
 def test_without_a_file_there_is_nothing_and_nothing_makes_no_file(workspace: Workspace, clock: Clock) -> None:
     write(workspace, clock)
     assert provenance.read_provenance(workspace) == Provenance()
-    assert not workspace.trail.exists()
+    assert not is_there(workspace.trail)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_days_know_what_of_them_is_in_a_week_and_how_long_they_were(workspace: W
 
 
 def test_a_torn_line_is_passed_over_and_the_next_one_stands_on_its_own(workspace: Workspace, clock: Clock) -> None:
-    workspace.trail.write_bytes(b'{"day":"2026-02-01","captured":{"0f')
+    put_file(workspace.trail, b'{"day":"2026-02-01","captured":{"0f')
     write(workspace, clock, TALK)
     assert provenance.read_provenance(workspace).captured == (TALK,)
 
@@ -80,7 +81,7 @@ def test_a_torn_line_is_passed_over_and_the_next_one_stands_on_its_own(workspace
     ).map(lambda told: repr(told).replace("'", '"').replace("None", "null").encode())
 )
 def test_no_line_that_others_wrote_stops_the_reading(workspace: Workspace, data: bytes) -> None:
-    workspace.trail.write_bytes(data + b'\n{"day":"2026-02-09","captured":{"0f0f0f0f":["m1"]}}\n')
+    put_file(workspace.trail, data + b'\n{"day":"2026-02-09","captured":{"0f0f0f0f":["m1"]}}\n')
     assert Captured("2026-02-09", "", "", {"0f0f0f0f": ("m1",)}) in provenance.read_provenance(workspace).captured
 
 
@@ -90,19 +91,19 @@ def test_undo_takes_its_own_lines_back_and_leaves_the_others(workspace: Workspac
     undo(Context(workspace, Config(), clock), number=1)
     assert provenance.read_provenance(workspace) == Provenance((), (WEEK,))
     undo(Context(workspace, Config(), clock), number=2)
-    assert not workspace.trail.exists()
+    assert not is_there(workspace.trail)
 
 
 def test_undo_of_the_first_line_leaves_no_file(workspace: Workspace, clock: Clock) -> None:
     write(workspace, clock, TALK)
     undo(Context(workspace, Config(), clock))
-    assert not workspace.trail.exists()
+    assert not is_there(workspace.trail)
 
 
 def test_a_secret_in_an_id_is_not_written(workspace: Workspace, clock: Clock) -> None:
     secret = "AKIA" + "Z7QXNT3MPLR5VWKD"
     write(workspace, clock, Captured("2026-02-09", "x", "codex", {"0f0f0f0f": (secret,)}))
-    assert secret.encode() not in workspace.trail.read_bytes()
+    assert secret.encode() not in file_bytes(workspace.trail)
     assert list(provenance.read_provenance(workspace).captured[0].bullets) == ["0f0f0f0f"]
 
 

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.storage import file_bytes, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -28,42 +29,43 @@ CLOCK = Clock(ZoneInfo("Asia/Shanghai"), dt.datetime(2031, 3, 20, 10, 0, tzinfo=
 
 def test_what_is_read_can_be_written_and_undone(workspace: Workspace, clock: Clock) -> None:
     path = workspace.refcount(None)
-    path.write_text('\ufeff{"warm/支付.md": {"total": 1}}', "utf8")
-    before = path.read_bytes()
+    put_file(path, '\ufeff{"warm/支付.md": {"total": 1}}')
+    before = file_bytes(path)
     counts = refcount.read_counts(workspace, CONFIG)
     with operation(Context(workspace, Config(), clock), "test") as op:
         refcount.write_counts(op, counts, {**counts.entries, "hot/y.md": refcount.new_count(5)})
-    assert json.loads(path.read_bytes())["hot/y.md"]["created"] == 5
-    assert "支付" in path.read_text("utf8")
+    assert json.loads(file_bytes(path))["hot/y.md"]["created"] == 5
+    assert "支付" in file_bytes(path).decode()
     undo(Context(workspace, Config(), clock))
-    assert path.read_bytes() == before
+    assert file_bytes(path) == before
 
 
 def test_the_same_entries_are_not_written_again(workspace: Workspace, clock: Clock) -> None:
     path = workspace.refcount(None)
-    path.write_text('{ "a" : 1}', "utf8")
+    put_file(path, '{ "a" : 1}')
     counts = refcount.read_counts(workspace, CONFIG)
     with operation(Context(workspace, Config(), clock), "test") as op:
         refcount.write_counts(op, counts, {"a": 1})
-    assert path.read_text("utf8") == '{ "a" : 1}'
+    assert file_bytes(path).decode() == '{ "a" : 1}'
 
 
 def test_counts_that_somebody_changed_meanwhile_are_not_written_over(workspace: Workspace, clock: Clock) -> None:
     counts = refcount.read_counts(workspace, CONFIG)
-    workspace.refcount(None).write_text("{}", "utf8")
+    put_file(workspace.refcount(None), "{}")
     with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
         refcount.write_counts(op, counts, {"a": 1})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00", '{"a": ' * 100_000])
 def test_what_is_no_counts_is_an_error_with_a_remedy(workspace: Workspace, text: str) -> None:
-    workspace.refcount(None).write_text(text, "utf8")
+    put_file(workspace.refcount(None), text)
     with pytest.raises(BadInput, match=r"refcount\.json"):
         refcount.read_counts(workspace, CONFIG)
 
 
+@pytest.mark.on_disk
 def test_a_link_that_leads_elsewhere_is_not_read(workspace: Workspace, tmp_path: Path) -> None:
-    (tmp_path / "far.json").write_text("{}", "utf8")
+    put_file(tmp_path / "far.json", "{}")
     workspace.refcount(None).symlink_to(tmp_path / "far.json")
     with pytest.raises(BadInput, match="leads elsewhere"):
         refcount.read_counts(workspace, CONFIG)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, given, settings
+from tests.storage import file_bytes, is_there, put_file, take_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -42,7 +44,7 @@ def test_a_question_comes_back_as_it_was_put(workspace: Workspace, clock: Clock)
 
 def test_a_person_reads_the_text_and_the_reason(workspace: Workspace, clock: Clock) -> None:
     change(workspace, clock, TWO)
-    shown = workspace.review.read_text("utf8").splitlines()
+    shown = file_bytes(workspace.review).decode().splitlines()
     assert shown[0] == "# Review"
     assert shown[-2].startswith("- 报税截止日期是2月28日 <!-- nacre:")
     assert shown[-1] == f"  - {TWO.why}"
@@ -50,31 +52,31 @@ def test_a_person_reads_the_text_and_the_reason(workspace: Workspace, clock: Clo
 
 def test_the_same_question_is_put_once(workspace: Workspace, clock: Clock) -> None:
     change(workspace, clock, ONE)
-    before = workspace.review.read_bytes()
+    before = file_bytes(workspace.review)
     change(workspace, clock, ONE, ONE)
-    assert workspace.review.read_bytes() == before
+    assert file_bytes(workspace.review) == before
 
 
 def test_answered_questions_go_and_every_other_byte_stays(workspace: Workspace, clock: Clock) -> None:
     change(workspace, clock, ONE, TWO)
-    text = workspace.review.read_text("utf8").replace("# Review", "# My review  ") + "\nmy own note\n- my own item\n"
-    workspace.review.write_text(text, "utf8")
+    text = file_bytes(workspace.review).decode().replace("# Review", "# My review  ") + "\nmy own note\n- my own item\n"
+    put_file(workspace.review, text)
     change(workspace, clock, drop=(ONE.id,))
     assert review.read_review(workspace) == [TWO]
     lines = text.splitlines()
     place = next(number for number, line in enumerate(lines) if ONE.id in line)
-    assert workspace.review.read_text("utf8").splitlines() == lines[:place] + lines[place + 2 :]
+    assert file_bytes(workspace.review).decode().splitlines() == lines[:place] + lines[place + 2 :]
 
 
 def test_dropping_what_is_not_there_touches_nothing(workspace: Workspace, clock: Clock) -> None:
     change(workspace, clock, drop=("0000000000",))
-    assert not workspace.review.exists()
+    assert not is_there(workspace.review)
 
 
 def test_a_line_that_the_user_deleted_or_broke_is_no_question(workspace: Workspace, clock: Clock) -> None:
     change(workspace, clock, ONE, TWO)
-    text = workspace.review.read_text("utf8").replace('{"id":"7f3a9c41d2"', '{"id":7f3a9c41d2')
-    workspace.review.write_text(text + '- x <!-- nacre:{"id":"a","kind":"other"} -->\n- y <!-- nacre:{} -->\n', "utf8")
+    text = file_bytes(workspace.review).decode().replace('{"id":"7f3a9c41d2"', '{"id":7f3a9c41d2')
+    put_file(workspace.review, text + '- x <!-- nacre:{"id":"a","kind":"other"} -->\n- y <!-- nacre:{} -->\n')
     assert review.read_review(workspace) == [TWO]
 
 
@@ -83,15 +85,15 @@ def test_a_secret_is_blacked_out_and_the_file_is_written(workspace: Workspace, c
     change(workspace, clock, Question("1234567890", ADOPTED, f"the token is {secret}", f"holds {secret}"))
     (item,) = review.read_review(workspace)
     assert item.text == "the token is [redacted: github token]"
-    assert secret not in workspace.review.read_text("utf8")
+    assert secret not in file_bytes(workspace.review).decode()
 
 
 def test_a_change_can_be_undone(workspace: Workspace, clock: Clock) -> None:
     change(workspace, clock, ONE)
-    before = workspace.review.read_bytes()
+    before = file_bytes(workspace.review)
     change(workspace, clock, TWO, drop=(ONE.id,))
     undo(Context(workspace, Config(), clock))
-    assert workspace.review.read_bytes() == before
+    assert file_bytes(workspace.review) == before
 
 
 def test_every_kind_has_a_name_in_both_languages() -> None:
@@ -105,7 +107,7 @@ def test_every_kind_has_a_name_in_both_languages() -> None:
 def test_whatever_a_question_says_it_is_one_question_and_can_be_dropped(
     workspace: Workspace, clock: Clock, text: str, why: str, value: str
 ) -> None:
-    workspace.review.unlink(missing_ok=True)
+    take_file(workspace.review)
     odd = Question("abcdef0123", CLASH, f"{text} <!-- nacre:{{}} --> x", why, {"file": value})
     change(workspace, clock, ONE, odd)
     found = review.read_review(workspace)
@@ -117,25 +119,27 @@ def test_whatever_a_question_says_it_is_one_question_and_can_be_dropped(
 
 def test_a_note_that_nests_without_end_or_names_no_id_is_no_question(workspace: Workspace, clock: Clock) -> None:
     deep = "[" * 100_000 + "]" * 100_000
-    workspace.review.write_text(
-        f'- x <!-- nacre:{{"id":"a","kind":"full","x":{deep}}} -->\n- y <!-- nacre:{{"id":[1],"kind":"full"}} -->\n'
+    put_file(
+        workspace.review,
+        f'- x <!-- nacre:{{"id":"a","kind":"full","x":{deep}}} -->\n- y <!-- nacre:{{"id":[1],"kind":"full"}} -->\n',
     )
-    before = workspace.review.read_bytes()
+    before = file_bytes(workspace.review)
     assert review.read_review(workspace) == []
     change(workspace, clock, Question("b", CLASH, "text", "why"), drop=("a",))
-    assert workspace.review.read_bytes().startswith(before)
+    assert file_bytes(workspace.review).startswith(before)
     assert [one.id for one in review.read_review(workspace)] == ["b"]
 
 
 def test_bytes_that_are_no_utf_8_stay_and_hide_no_question(workspace: Workspace, clock: Clock) -> None:
-    workspace.review.write_bytes(b"- caf\xe9\r\n")
+    put_file(workspace.review, b"- caf\xe9\r\n")
     assert review.read_review(workspace) == []
     change(workspace, clock, Question("a", CLASH, "one", "why"), Question("b", CLASH, "\u4e2d", "why"))
     assert [one.text for one in review.read_review(workspace)] == ["one", "\u4e2d"]
     change(workspace, clock, drop=("a", "b"))
-    assert workspace.review.read_bytes() == b"- caf\xe9\r\n\n"
+    assert file_bytes(workspace.review) == b"- caf\xe9\r\n\n"
 
 
+@pytest.mark.on_disk
 def test_a_folder_in_the_place_of_the_file_asks_nothing(workspace: Workspace, clock: Clock) -> None:
     workspace.review.mkdir()
     assert review.read_review(workspace) == []
@@ -143,5 +147,5 @@ def test_a_folder_in_the_place_of_the_file_asks_nothing(workspace: Workspace, cl
 
 
 def test_a_line_of_nothing_but_openings_is_read_at_once(workspace: Workspace) -> None:
-    workspace.review.write_text("- } --> " + "<!-- nacre:{" * 100_000)
+    put_file(workspace.review, "- } --> " + "<!-- nacre:{" * 100_000)
     assert review.read_review(workspace) == []

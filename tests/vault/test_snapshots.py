@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
+from tests.storage import file_bytes, put_file, take_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -34,25 +35,26 @@ def at(workspace: Workspace, minutes: int = 0) -> Working:
     ids=["a secret", "a mark and other line ends", "unseen characters", "not UTF-8"],
 )
 def test_a_snapshot_is_a_copy_byte_for_byte_and_comes_back_so(workspace: Workspace, data: bytes) -> None:
-    workspace.state.write_bytes(data)
+    put_file(workspace.state, data)
     kept = at(workspace).snapshot("whole").snapshot
-    assert kept.path.read_bytes() == data
+    assert file_bytes(kept.path) == data
     assert not at(workspace, 1).snapshot("whole").plan
-    workspace.state.write_bytes(b"# Session State\n")
+    put_file(workspace.state, b"# Session State\n")
     at(workspace, 2).restore("whole")
-    assert workspace.state.read_bytes() == data
+    assert file_bytes(workspace.state) == data
     undo(Context(workspace, Config(), Clock(dt.UTC, NOON)))
-    assert workspace.state.read_bytes() == b"# Session State\n"
+    assert file_bytes(workspace.state) == b"# Session State\n"
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("inside", [True, False])
 def test_working_memory_that_is_a_link_is_not_written(workspace: Workspace, tmp_path: Path, inside: bool) -> None:
     at(workspace).task("first")
     at(workspace).snapshot()
     target = workspace.root / "MEMORY.md" if inside else tmp_path / "elsewhere.md"
-    target.write_text("# Long-Term Memory\n\n## Key Decisions\n- PostgreSQL\n", "utf8")
-    before = target.read_bytes()
-    workspace.state.unlink()
+    put_file(target, "# Long-Term Memory\n\n## Key Decisions\n- PostgreSQL\n")
+    before = file_bytes(target)
+    take_file(workspace.state)
     workspace.state.symlink_to(target)
     desk = at(workspace, 1)
     for change in (
@@ -64,5 +66,5 @@ def test_working_memory_that_is_a_link_is_not_written(workspace: Workspace, tmp_
     ):
         with pytest.raises(PathEscape, match="is a link, so"):
             change()
-    assert target.read_bytes() == before
+    assert file_bytes(target) == before
     assert workspace.state.is_symlink()

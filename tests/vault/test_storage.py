@@ -11,10 +11,10 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Storage, Workspace
 from nacre.vault.disk import digest
 from nacre.vault.history import DONE, NOT_CARRIED_OUT, REWRITE, UNDONE, Change, latest, operation
-from nacre.vault.storage import Disk, Storage
+from nacre.vault.storage import Disk
 from nacre.vault.undo import UndoPlan, plan_undo, undo
 from nacre.vault.writing import Batch, append, move_file, remove_file, rewrite
 
@@ -26,11 +26,15 @@ def storage(request: pytest.FixtureRequest, workspace: Workspace) -> Storage:
     return Disk(workspace) if request.param == "disk" else Dictionary()
 
 
+def names(storage: Storage, folder: str) -> list[str]:
+    return sorted(stored.name for stored in storage.walk(folder))
+
+
 class Person:
     """Who works with a memory through operations."""
 
     def __init__(self, workspace: Workspace, clock: Clock, storage: Storage) -> None:
-        self.context = Context(workspace, Config(), clock)
+        self.context = Context(Workspace(workspace.root, storage), Config(), clock)
         self.storage = storage
 
     def path(self, name: str) -> Path:
@@ -38,23 +42,23 @@ class Person:
 
     def write(self, name: str, data: bytes) -> None:
         before = self.storage.read(name)
-        with operation(self.context, "write", storage=self.storage) as op:
+        with operation(self.context, "write") as op:
             rewrite(op, self.path(name), data, read=None if before is None else digest(before))
 
     def note(self, text: str, name: str = LOG) -> None:
-        with operation(self.context, "note", storage=self.storage) as op:
+        with operation(self.context, "note") as op:
             append(op, self.path(name), text)
 
     def move(self, name: str, to: str) -> None:
-        with operation(self.context, "move", storage=self.storage) as op:
+        with operation(self.context, "move") as op:
             move_file(op, self.path(name), self.path(to), read=digest(self.storage.read(name) or b""))
 
     def remove(self, name: str) -> None:
-        with operation(self.context, "remove", storage=self.storage) as op:
+        with operation(self.context, "remove") as op:
             remove_file(op, self.path(name), read=digest(self.storage.read(name) or b""))
 
     def undo(self, number: int | None = None, last: int = 1) -> UndoPlan:
-        return undo(self.context, number, last=last, storage=self.storage)
+        return undo(self.context, number, last=last)
 
     def states(self) -> list[tuple[int, str, str]]:
         return [(done.id, done.command, done.state) for done in latest(self.storage)][::-1]
@@ -72,10 +76,10 @@ def test_what_is_written_is_read_and_listed(storage: Storage) -> None:
     assert storage.replace("USER.md", b"u\n", None)
     assert storage.replace(".hidden/x.md", b"x\n", None)
     assert storage.read("memory/a.md") == b"a\n"
-    assert storage.names("memory") == ["memory/a.md", "memory/b/c.md"]
-    assert storage.names("nowhere") == []
-    assert storage.exists("USER.md")
-    assert not storage.exists("memory/none.md")
+    assert names(storage, "memory") == ["memory/a.md", "memory/b/c.md"]
+    assert names(storage, "nowhere") == []
+    assert storage.about("USER.md")
+    assert not storage.about("memory/none.md")
 
 
 def test_appending_says_where_the_lines_begin(storage: Storage) -> None:
@@ -102,13 +106,13 @@ def test_what_others_appended_to_a_daily_log_stays_at_its_end(storage: Storage) 
     assert storage.remove(LOG, b"- ours\n")
     assert storage.read(LOG) == b"- theirs\n"
     assert storage.remove(LOG, b"- theirs\n")
-    assert not storage.exists(LOG)
+    assert not storage.about(LOG)
 
 
 def test_moving_gives_another_name(storage: Storage) -> None:
     storage.replace("memory/a.md", b"a\n", None)
     storage.move("memory/a.md", "memory/archive/2026/a.md")
-    assert storage.names("memory") == ["memory/archive/2026/a.md"]
+    assert names(storage, "memory") == ["memory/archive/2026/a.md"]
     assert storage.read("memory/archive/2026/a.md") == b"a\n"
 
 
@@ -170,21 +174,21 @@ def test_moved_and_removed_strings_come_back(person: Person) -> None:
     person.write("memory/a.md", b"a\n")
     person.move("memory/a.md", "memory/archive/a.md")
     person.remove("memory/archive/a.md")
-    assert person.storage.names("memory") == []
+    assert names(person.storage, "memory") == []
     person.undo()
-    assert person.storage.names("memory") == ["memory/archive/a.md"]
+    assert names(person.storage, "memory") == ["memory/archive/a.md"]
     person.undo()
-    assert person.storage.names("memory") == ["memory/a.md"]
+    assert names(person.storage, "memory") == ["memory/a.md"]
     assert person.storage.read("memory/a.md") == b"a\n"
 
 
 def test_a_batch_is_one_operation_and_one_that_changed_does_not_stop_the_others(person: Person) -> None:
-    names = [f"memory/{number}.md" for number in range(3)]
-    for name in names:
+    first = [f"memory/{number}.md" for number in range(3)]
+    for name in first:
         person.storage.replace(name, name.encode(), None)
-    with operation(person.context, "organise", storage=person.storage) as op:
+    with operation(person.context, "organise") as op:
         batch = Batch(op)
-        for who, name in enumerate(names):
+        for who, name in enumerate(first):
             to = person.path(name.replace("memory/", "memory/archive/"))
             batch.add(who, person.path(name), to=to, read=digest(name.encode()))
         batch.add(3, person.path("new.md"), data=b"new\n", read=None)
@@ -192,10 +196,10 @@ def test_a_batch_is_one_operation_and_one_that_changed_does_not_stop_the_others(
         person.storage.append("memory/1.md", b"theirs\n")
         batch.carry_out()
     assert sorted(batch.failed) == [1, 4]
-    assert person.storage.names("memory") == ["memory/1.md", "memory/archive/0.md", "memory/archive/2.md"]
+    assert names(person.storage, "memory") == ["memory/1.md", "memory/archive/0.md", "memory/archive/2.md"]
     person.undo()
-    assert person.storage.names("memory") == names
-    assert not person.storage.exists("new.md")
+    assert names(person.storage, "memory") == first
+    assert not person.storage.about("new.md")
 
 
 def test_what_was_recorded_but_never_made_is_nothing_to_undo(person: Person) -> None:
@@ -203,7 +207,7 @@ def test_what_was_recorded_but_never_made_is_nothing_to_undo(person: Person) -> 
     change = Change("USER.md", REWRITE, digest(b"one\n"), digest(b"two\n"))
 
     def interrupted() -> None:
-        with operation(person.context, "edit", storage=person.storage) as op:
+        with operation(person.context, "edit") as op:
             op.record([change], [b"one\n", b"two\n"])
             raise KeyboardInterrupt
 
@@ -215,6 +219,6 @@ def test_what_was_recorded_but_never_made_is_nothing_to_undo(person: Person) -> 
 
 def test_nothing_is_planned_where_history_is_off_or_nothing_was_done(person: Person) -> None:
     with pytest.raises(NotFound, match="nothing to undo"):
-        plan_undo(person.context, storage=person.storage)
+        plan_undo(person.context)
     with pytest.raises(BadInput):
-        plan_undo(person.context, last=0, storage=person.storage)
+        plan_undo(person.context, last=0)

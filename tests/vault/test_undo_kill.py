@@ -22,7 +22,7 @@ from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.history import read_history
-from nacre.vault.storage import load_blob
+from nacre.vault.storage import Disk
 from nacre.vault.undo import undo as taken_back
 
 
@@ -152,7 +152,7 @@ def test_an_undo_that_an_earlier_version_left_blocked_by_its_own_line_goes_on(ni
     operations.write_text("".join(lines[:-1]), "utf8")  # it never said that it was done
     trail = nights.root / "memory/trail.jsonl"
     note = b'{"day":"2026-03-20","offered":["undone:0123456789"]}\n'
-    trail.write_bytes(load_blob(nights.root / ".nacre/history", change["before"]) + note)
+    trail.write_bytes(Disk(Workspace(nights.root)).content(change["before"]) + note)
     undo(nights)
     assert files(nights) == in_peace | {"memory/trail.jsonl": in_peace["memory/trail.jsonl"] + note}
     assert past(nights)[-1] == (4, "undo", "done")

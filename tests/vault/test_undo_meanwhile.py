@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.storage import file_bytes, is_there, move_by_hand, put_file, take_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -31,7 +32,7 @@ def archive(workspace: Workspace, clock: Clock, *names: str) -> None:
 
 def put(workspace: Workspace, *names: str) -> None:
     for name in names:
-        (workspace.memory / name).write_bytes(b"# %s\n" % name.encode())
+        put_file(workspace.memory / name, b"# %s\n" % name.encode())
 
 
 def states(workspace: Workspace) -> list[str]:
@@ -52,6 +53,7 @@ def before_the_first(monkeypatch: pytest.MonkeyPatch, name: str, happens: Callab
     monkeypatch.setattr(disk, name, act)
 
 
+@pytest.mark.on_disk
 def test_what_others_write_while_an_undo_works_stays_and_the_next_undo_goes_on(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,28 +63,29 @@ def test_what_others_write_while_an_undo_works_stays_and_the_next_undo_goes_on(
         archive(workspace, clock, "b.md", "c.md", "a.md")
 
     def others() -> None:
-        (workspace.archive / "b.md").write_bytes(b"edited\n")
-        (workspace.memory / "c.md").write_bytes(b"written by an agent\n")
+        put_file(workspace.archive / "b.md", b"edited\n")
+        put_file(workspace.memory / "c.md", b"written by an agent\n")
 
     before_the_first(monkeypatch, "rename", others)
     with pytest.raises(PartlyDone, match=r"memory/c\.md, memory/archive/b\.md\. 1 of 4 files.*again"):
         undo(Context(workspace, Config(), clock))
-    assert (workspace.memory / "a.md").read_bytes() == b"# a.md\n"
-    assert (workspace.memory / "c.md").read_bytes() == b"written by an agent\n"
-    assert (workspace.archive / "b.md").read_bytes() == b"edited\n"
-    assert (workspace.archive / "c.md").read_bytes() == b"# c.md\n"
+    assert file_bytes(workspace.memory / "a.md") == b"# a.md\n"
+    assert file_bytes(workspace.memory / "c.md") == b"written by an agent\n"
+    assert file_bytes(workspace.archive / "b.md") == b"edited\n"
+    assert file_bytes(workspace.archive / "c.md") == b"# c.md\n"
     with pytest.raises(ChangedOutside, match=r"memory/c\.md"):
         undo(Context(workspace, Config(), clock))
     (workspace.memory / "c.md").rename(workspace.memory / "theirs.md")
     undo(Context(workspace, Config(), clock))
-    assert (workspace.memory / "b.md").read_bytes() == b"edited\n"
-    assert (workspace.memory / "c.md").read_bytes() == b"# c.md\n"
-    assert not (workspace.root / "new.md").exists()
+    assert file_bytes(workspace.memory / "b.md") == b"edited\n"
+    assert file_bytes(workspace.memory / "c.md") == b"# c.md\n"
+    assert not is_there(workspace.root / "new.md")
     assert states(workspace)[0] == "undone"
     with pytest.raises(NotFound):
         undo(Context(workspace, Config(), clock))
 
 
+@pytest.mark.on_disk
 def test_a_file_that_is_edited_before_an_undo_comes_to_removing_it_stays(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,13 +93,14 @@ def test_a_file_that_is_edited_before_an_undo_comes_to_removing_it_stays(
     with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, one, b"1\n", read=None)
         rewrite(op, two, b"2\n", read=None)
-    before_the_first(monkeypatch, "remove", lambda: void(one.write_bytes(b"user\n")))
+    before_the_first(monkeypatch, "remove", lambda: put_file(one, b"user\n"))
     with pytest.raises(PartlyDone, match=r"one\.md\. 1 of 2"):
         undo(Context(workspace, Config(), clock))
-    assert one.read_bytes() == b"user\n"
-    assert not two.exists()
+    assert file_bytes(one) == b"user\n"
+    assert not is_there(two)
 
 
+@pytest.mark.on_disk
 def test_nothing_that_was_written_meanwhile_is_covered_by_a_file_that_comes_back(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,14 +108,10 @@ def test_nothing_that_was_written_meanwhile_is_covered_by_a_file_that_comes_back
     with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, path, b"1\n", read=None)
     undo(Context(workspace, Config(), clock))
-    before_the_first(monkeypatch, "replace", lambda: void(path.write_bytes(b"user\n")))
+    before_the_first(monkeypatch, "replace", lambda: put_file(path, b"user\n"))
     with pytest.raises(ChangedOutside, match=r"one\.md"):
         undo(Context(workspace, Config(), clock), number=2)
-    assert path.read_bytes() == b"user\n"
-
-
-def void(_: object) -> None:
-    """For what returns something that nobody wants."""
+    assert file_bytes(path) == b"user\n"
 
 
 @pytest.mark.parametrize("elsewhere", [None, "memory/other.md"])
@@ -123,12 +123,12 @@ def test_a_file_moved_on_or_deleted_by_hand_does_not_let_the_command_before_be_u
     archive(workspace, clock, "a.md")
     moved = workspace.archive / "a.md"
     if elsewhere is None:
-        moved.unlink()
+        take_file(moved)
     else:
-        moved.rename(workspace.root / elsewhere)
+        move_by_hand(moved, workspace.root / elsewhere)
     with pytest.raises(ChangedOutside, match=r"archive/a\.md was moved or deleted"):
         undo(Context(workspace, Config(), clock))
-    assert b"ours" in workspace.day(clock.today()).read_bytes()
+    assert b"ours" in file_bytes(workspace.day(clock.today()))
     assert states(workspace) == ["done", "done"]
 
 
@@ -136,10 +136,10 @@ def test_a_file_moved_back_by_hand_counts_as_taken_back(workspace: Workspace, cl
     put(workspace, "a.md")
     append_note(Context(workspace, Config(), clock), "ours")
     archive(workspace, clock, "a.md")
-    (workspace.archive / "a.md").rename(workspace.memory / "a.md")
+    move_by_hand(workspace.archive / "a.md", workspace.memory / "a.md")
     assert undo(Context(workspace, Config(), clock)).undoes == (2,)
-    assert (workspace.memory / "a.md").exists()
-    assert b"ours" in workspace.day(clock.today()).read_bytes()
+    assert is_there(workspace.memory / "a.md")
+    assert b"ours" in file_bytes(workspace.day(clock.today()))
 
 
 def test_taking_an_undo_back_never_doubles_a_file_that_has_moved_on(workspace: Workspace, clock: Clock) -> None:
@@ -150,13 +150,14 @@ def test_taking_an_undo_back_never_doubles_a_file_that_has_moved_on(workspace: W
         move_file(op, workspace.memory / "a.md", workspace.memory / "on.md", read=disk.digest(b"# a.md\n"))
     with pytest.raises(ChangedOutside, match=r"memory/a\.md"):
         undo(Context(workspace, Config(), clock), number=2)
-    assert not (workspace.archive / "a.md").exists()
+    assert not is_there(workspace.archive / "a.md")
     undo(Context(workspace, Config(), clock))
     undo(Context(workspace, Config(), clock), number=2)
-    assert (workspace.archive / "a.md").exists()
-    assert not (workspace.memory / "a.md").exists()
+    assert is_there(workspace.archive / "a.md")
+    assert not is_there(workspace.memory / "a.md")
 
 
+@pytest.mark.on_disk
 def test_a_file_moved_and_then_edited_is_moved_back_as_one_and_forth_again(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "a.md")
     (workspace.memory / "a.md").chmod(0o640)
@@ -165,15 +166,16 @@ def test_a_file_moved_and_then_edited_is_moved_back_as_one_and_forth_again(works
     with operation(Context(workspace, Config(), clock), "forget") as op:
         rewrite(op, moved, b"# less\n", read=disk.digest(b"# a.md\n"))
     undo(Context(workspace, Config(), clock), last=2)
-    assert (workspace.memory / "a.md").read_bytes() == b"# a.md\n"
+    assert file_bytes(workspace.memory / "a.md") == b"# a.md\n"
     assert (workspace.memory / "a.md").stat().st_mode & 0o777 == 0o640
-    assert not moved.exists()
+    assert not is_there(moved)
     assert [change.kind for change in read_history(workspace).operations[2].changes] == [MOVE, REWRITE]
     undo(Context(workspace, Config(), clock), number=3)
-    assert moved.read_bytes() == b"# less\n"
-    assert not (workspace.memory / "a.md").exists()
+    assert file_bytes(moved) == b"# less\n"
+    assert not is_there(workspace.memory / "a.md")
 
 
+@pytest.mark.on_disk
 def test_a_link_where_a_moved_file_was_is_not_written_over(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "a.md")
     archive(workspace, clock, "a.md")
@@ -183,6 +185,7 @@ def test_a_link_where_a_moved_file_was_is_not_written_over(workspace: Workspace,
     assert (workspace.memory / "a.md").is_symlink()
 
 
+@pytest.mark.on_disk
 def test_a_move_that_was_recorded_but_not_made_is_not_taken_back(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,11 +194,11 @@ def test_a_move_that_was_recorded_but_not_made_is_not_taken_back(
         batch = Batch(op)
         for who, name in enumerate(("a.md", "b.md")):
             path: Path = workspace.memory / name
-            batch.add(who, path, to=workspace.archive / name, read=disk.digest(path.read_bytes()))
+            batch.add(who, path, to=workspace.archive / name, read=disk.digest(file_bytes(path)))
         before_the_first(monkeypatch, "rename", (workspace.memory / "b.md").unlink)
         batch.carry_out()
     assert list(batch.failed) == [1]
     assert states(workspace) == ["partly done"]
     undo(Context(workspace, Config(), clock))
-    assert (workspace.memory / "a.md").exists()
-    assert not (workspace.archive / "a.md").exists()
+    assert is_there(workspace.memory / "a.md")
+    assert not is_there(workspace.archive / "a.md")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.storage import file_bytes, put_file, take_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -34,7 +35,7 @@ def decisions(count: int) -> str:
 
 
 def test_a_decision_among_thousands_of_old_ones_is_written_in_time(workspace: Workspace) -> None:
-    workspace.state.write_text(decisions(5000), "utf8")
+    put_file(workspace.state, decisions(5000))
     began = time.process_time()
     made = at(workspace).decide("pnpm rather than npm")
     assert time.process_time() - began < 8  # it was half a minute when each line was taken out by itself
@@ -45,9 +46,9 @@ def test_a_decision_among_thousands_of_old_ones_is_written_in_time(workspace: Wo
 
 def test_lines_with_secrets_of_long_ago_keep_their_form_and_stop_nothing(workspace: Workspace) -> None:
     old = decisions(3).replace("chose thing number 1 over the other", "password: hunter2Zx9Kq")
-    workspace.state.write_bytes(b"\xef\xbb\xbf" + old.replace("\n", "\r\n").encode())
+    put_file(workspace.state, b"\xef\xbb\xbf" + old.replace("\n", "\r\n").encode())
     at(workspace).decide("pnpm rather than npm")
-    assert workspace.state.read_bytes().decode() == (
+    assert file_bytes(workspace.state).decode() == (
         "\ufeff# Session State\r\n<!-- day: 2026-03-28 -->\r\n## Recent Decisions\r\n"
         "- [2026-03-27 10:00] chose thing number 0 over the other\r\n- [10:01] password: hunter2Zx9Kq\r\n"
         "- [2026-03-27 10:02] chose thing number 2 over the other\r\n- [14:05] pnpm rather than npm\r\n"
@@ -63,7 +64,7 @@ def test_a_secret_that_somebody_wrote_into_the_file_is_never_shown(workspace: Wo
         "Pending": f"- [ ] revoke {KEY}\n- [ ] revoke the others\n",
         "Blockers": f"- nobody knows who has {KEY}\n",
     }
-    workspace.state.write_text("".join(f"## {title}\n{body}" for title, body in sections.items()), "utf8")
+    put_file(workspace.state, "".join(f"## {title}\n{body}" for title, body in sections.items()))
     desk = at(workspace)
     told = [json.dumps(desk.get()), desk.shown().document.text]
     for which in ("nothing like it", "revoke"):
@@ -72,10 +73,10 @@ def test_a_secret_that_somebody_wrote_into_the_file_is_never_shown(workspace: Wo
         told.append(str(refused.value))
     for made in (desk.done(1), desk.clear("1"), desk.done(), desk.context("deadline", "Friday")):
         told += [made.line, *made.log, *(one.detail for one in made.plan.steps)]
-    told.append((workspace.memory / "2026-03-28.md").read_text("utf8"))
+    told.append(file_bytes(workspace.memory / "2026-03-28.md").decode())
     assert not [text for text in told if KEY in text or "hunter2" in text]
     assert "revoke" in told[0]
-    assert "hunter2Zx9Kq" in workspace.state.read_text("utf8")  # the user's own file stays the user's
+    assert "hunter2Zx9Kq" in file_bytes(workspace.state).decode()  # the user's own file stays the user's
 
 
 # Everything that is Markdown somewhere, and what we write for it.
@@ -108,7 +109,7 @@ def test_what_is_written_reads_back_as_the_same_words(words: str, first: bool) -
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SAID)
 def test_every_section_gives_back_what_was_said_and_takes_it_once(workspace: Workspace, words: str) -> None:
-    workspace.state.unlink(missing_ok=True)
+    take_file(workspace.state)
     desk = at(workspace)
     for _ in range(2):
         desk.task(words)
@@ -143,7 +144,7 @@ def test_every_key_is_found_again(workspace: Workspace, key: str) -> None:
     ],
 )
 def test_a_comment_that_is_never_closed_hides_nothing_afterwards_either(workspace: Workspace, before: str) -> None:
-    workspace.state.write_text(before, "utf8")
+    put_file(workspace.state, before)
     desk = at(workspace)
     changes: list[Callable[[], object]] = [
         lambda: desk.decide("pnpm --> npm"),
@@ -167,29 +168,29 @@ RELEASE = "## Pending\n- [ ] Release 2\n  - [ ] call Bob\n  - [ ] pay the invoic
 
 @pytest.mark.parametrize("which", ["call Bob", "bob"])
 def test_what_is_nested_is_finished_alone(workspace: Workspace, which: str) -> None:
-    workspace.state.write_text(RELEASE, "utf8")
+    put_file(workspace.state, RELEASE)
     assert at(workspace).done(which).log == ("[Task] Done: call Bob",)
-    assert workspace.state.read_text("utf8") == RELEASE.replace("  - [ ] call Bob\n", "")
+    assert file_bytes(workspace.state).decode() == RELEASE.replace("  - [ ] call Bob\n", "")
 
 
 def test_by_its_own_words_or_its_number_an_entry_is_finished_with_what_is_nested(workspace: Workspace) -> None:
     for which in ("release 2", "1"):
-        workspace.state.write_text(RELEASE, "utf8")
+        put_file(workspace.state, RELEASE)
         at(workspace).done(which)
-        assert workspace.state.read_text("utf8") == "## Pending\n- [ ] other\n"
+        assert file_bytes(workspace.state).decode() == "## Pending\n- [ ] other\n"
 
 
 def test_words_that_an_entry_and_a_nested_one_share_are_refused(workspace: Workspace) -> None:
-    workspace.state.write_text(RELEASE.replace("other", "call Bob's aunt"), "utf8")
+    put_file(workspace.state, RELEASE.replace("other", "call Bob's aunt"))
     with pytest.raises(NacreError, match="could be any of 2"):
         at(workspace).done("call bo")
     assert at(workspace).done("call Bob").line == "call Bob"
 
 
 def test_an_entry_with_the_words_of_an_earlier_nested_one_is_the_one_that_goes(workspace: Workspace) -> None:
-    workspace.state.write_text(RELEASE.replace("other", "call Bob"), "utf8")
+    put_file(workspace.state, RELEASE.replace("other", "call Bob"))
     at(workspace).done("call Bob")
-    assert workspace.state.read_text("utf8") == RELEASE.replace("- [ ] other\n", "")
+    assert file_bytes(workspace.state).decode() == RELEASE.replace("- [ ] other\n", "")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.storage import put_file
 
 from nacre.errors import BadInput
 from nacre.index.document import Document
@@ -25,9 +26,8 @@ def added(text: str, day: str = "2026-02-10", project: str | None = None, *new: 
 
 def test_a_file_named_for_any_weekday_is_that_week_s_and_the_one_named_for_monday_wins(workspace: Workspace) -> None:
     assert digest_files(workspace) == {}
-    workspace.weekly.mkdir()
     for name in ("2026-02-15.md", "2026-02-11.md", "2026-02-18.md", "2026-02-16.md", "2026-02-30.md", "notes.md"):
-        (workspace.weekly / name).touch()
+        put_file(workspace.weekly / name, b"")
     assert digest_files(workspace) == {
         dt.date(2026, 2, 9): workspace.weekly / "2026-02-11.md",
         dt.date(2026, 2, 16): workspace.weekly / "2026-02-16.md",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.storage import file_bytes, is_there, put_file, take_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, StateSettings
@@ -33,12 +34,12 @@ def at(workspace: Workspace, moment: dt.datetime = NOON, **limits: int) -> Worki
 
 
 def state(workspace: Workspace) -> str:
-    return workspace.state.read_bytes().decode()
+    return file_bytes(workspace.state).decode()
 
 
 def log(workspace: Workspace, day: str = "2026-03-28") -> str:
     path = workspace.memory / f"{day}.md"
-    return path.read_text("utf8") if path.exists() else ""
+    return file_bytes(path).decode() if is_there(path) else ""
 
 
 def test_a_new_file_has_the_five_sections(workspace: Workspace) -> None:
@@ -72,7 +73,7 @@ def test_a_new_file_speaks_chinese_where_nacre_does(workspace: Workspace) -> Non
 
 def test_chinese_headings_are_understood_and_kept(workspace: Workspace) -> None:
     old = "# 状态\n\n## 当前任务\n旧任务\n\n## 关键上下文\n- 截止日期：3月31日\n\n## 近期决策\n\n## 待办\n- [ ] 问小王\n\n## 阻塞\n- 无权限\n"
-    workspace.state.write_text(old, "utf8")
+    put_file(workspace.state, old)
     desk = at(workspace)
     desk.task("把接口迁到 v2")
     desk.context("截止日期", "4月2日")
@@ -89,7 +90,7 @@ def test_chinese_headings_are_understood_and_kept(workspace: Workspace) -> None:
 
 
 def test_a_missing_section_is_added_in_the_language_of_the_others(workspace: Workspace) -> None:
-    workspace.state.write_text("## 当前任务\n旧任务\n", "utf8")
+    put_file(workspace.state, "## 当前任务\n旧任务\n")
     at(workspace).blocker("无权限")
     assert state(workspace) == "## 当前任务\n旧任务\n\n## 阻塞项\n- 无权限\n"
 
@@ -99,15 +100,15 @@ def test_the_users_own_bytes_stay(workspace: Workspace) -> None:
         b"\xef\xbb\xbf# Session State\r\n<!-- mine -->\r\n## Current Task\r\nold  \r\n\r\n## My notes\r\n- odd   spaces \t\r\n"
         b"```\r\n## Pending\r\n```\r\n## Pending\r\n<!-- todo -->\r\n\r\n## Blockers"
     )
-    workspace.state.write_bytes(own)
+    put_file(workspace.state, own)
     desk = at(workspace)
     desk.task("new")
-    assert workspace.state.read_bytes() == own.replace(b"old  \r\n", b"new\r\n")
+    assert file_bytes(workspace.state) == own.replace(b"old  \r\n", b"new\r\n")
     desk.pending("one")
     wanted = own.replace(b"old  \r\n", b"new\r\n").replace(b"<!-- todo -->\r\n", b"<!-- todo -->\r\n\r\n- [ ] one\r\n")
-    assert workspace.state.read_bytes() == wanted
+    assert file_bytes(workspace.state) == wanted
     desk.blocker("two")
-    assert workspace.state.read_bytes() == wanted + b"\r\n- two"
+    assert file_bytes(workspace.state) == wanted + b"\r\n- two"
 
 
 def test_doing_it_again_changes_nothing(workspace: Workspace) -> None:
@@ -148,8 +149,9 @@ def test_a_decision_of_another_day_carries_its_date(workspace: Workspace) -> Non
     assert "- [2026-03-28 14:05] first\n- [2026-03-29 14:05] second\n" in state(workspace)
 
 
+@pytest.mark.on_disk
 def test_times_that_another_tool_wrote_are_of_the_day_when_it_wrote_the_file(workspace: Workspace) -> None:
-    workspace.state.write_text("# Session State\n## Recent Decisions\n- [09:10] theirs\n", "utf8")
+    put_file(workspace.state, "# Session State\n## Recent Decisions\n- [09:10] theirs\n")
     yesterday = (NOON - dt.timedelta(days=1)).timestamp()
     os.utime(workspace.state, (yesterday, yesterday))
     at(workspace).decide("ours")
@@ -232,12 +234,12 @@ def test_a_secret_is_refused_and_nothing_is_written(workspace: Workspace) -> Non
     for write in writes:
         with pytest.raises(SecretRefused):
             write()
-    assert not workspace.state.exists()
+    assert not is_there(workspace.state)
     assert not read_history(workspace).operations
 
 
 def test_a_secret_that_the_user_wrote_does_not_stop_a_decision(workspace: Workspace) -> None:
-    workspace.state.write_text(f"<!-- day: 2026-03-27 -->\n## Recent Decisions\n- [09:00] key {KEY}\n", "utf8")
+    put_file(workspace.state, f"<!-- day: 2026-03-27 -->\n## Recent Decisions\n- [09:00] key {KEY}\n")
     at(workspace).decide("ours")
     assert state(workspace).endswith(f"- [09:00] key {KEY}\n- [14:05] ours\n")
 
@@ -249,7 +251,7 @@ def test_a_line_that_is_too_long_is_refused(workspace: Workspace) -> None:
         at(workspace).task(" \n\x00 ")
     with pytest.raises(BadInput, match="colon"):
         at(workspace).context("a: b", "c")
-    assert not workspace.state.exists()
+    assert not is_there(workspace.state)
 
 
 @pytest.mark.parametrize(
@@ -278,8 +280,7 @@ def test_text_stays_text(workspace: Workspace, text: str) -> None:
 @given(texts=st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=4))
 def test_no_text_gets_out_of_its_line(memory_disk: Path, texts: list[str]) -> None:
     workspace = Workspace(memory_disk / os.urandom(4).hex())
-    workspace.memory.mkdir(parents=True)
-    workspace.state.write_bytes(b"# S\n## Pending\n## Mine\nkept\n## Current Task\n## Recent Decisions\n## Blockers\n")
+    put_file(workspace.state, b"# S\n## Pending\n## Mine\nkept\n## Current Task\n## Recent Decisions\n## Blockers\n")
     desk = at(workspace)
     for text in texts:
         for write in (desk.task, desk.decide, desk.pending, desk.blocker):
@@ -296,13 +297,14 @@ def test_no_text_gets_out_of_its_line(memory_disk: Path, texts: list[str]) -> No
     assert len(told["pending"]) == len(told["blockers"]) == len(told["decisions"])
     if read_history(workspace).operations:
         undo(Context(workspace, Config(), Clock(dt.UTC, NOON)), last=999)
-    assert workspace.state.read_bytes().startswith(b"# S\n## Pending\n## Mine")
+    assert file_bytes(workspace.state).startswith(b"# S\n## Pending\n## Mine")
 
 
+@pytest.mark.on_disk
 def test_a_file_that_cannot_be_edited_is_left_alone(workspace: Workspace, tmp_path: Path) -> None:
     desk = at(workspace)
     outside = tmp_path / "outside.md"
-    outside.write_text("## Pending\n", "utf8")
+    put_file(outside, "## Pending\n")
 
     def refused(kind: type[NacreError], match: str) -> None:
         with pytest.raises(kind, match=match):
@@ -310,25 +312,25 @@ def test_a_file_that_cannot_be_edited_is_left_alone(workspace: Workspace, tmp_pa
 
     workspace.state.symlink_to(outside)
     refused(PathEscape, "is a link")
-    assert outside.read_text() == "## Pending\n"
-    workspace.state.unlink()
-    workspace.state.write_bytes(b"## Pending\n\xff\xfe\n")
+    assert file_bytes(outside).decode() == "## Pending\n"
+    take_file(workspace.state)
+    put_file(workspace.state, b"## Pending\n\xff\xfe\n")
     refused(BadInput, "UTF-8")
-    workspace.state.write_bytes(b"x" * (working.LARGEST + 1))
+    put_file(workspace.state, b"x" * (working.LARGEST + 1))
     refused(BadInput, "larger than")
-    workspace.state.unlink()
+    take_file(workspace.state)
     os.mkfifo(workspace.state)
     refused(NacreError, "ordinary file")
-    workspace.state.unlink()
-    workspace.state.write_bytes(b"## Current Task\n```\nnever closed\n## Pending\n")
+    take_file(workspace.state)
+    put_file(workspace.state, b"## Current Task\n```\nnever closed\n## Pending\n")
     with pytest.raises(BadInput, match="never closed"):
         desk.task("x")
-    assert workspace.state.read_bytes() == b"## Current Task\n```\nnever closed\n## Pending\n"
+    assert file_bytes(workspace.state) == b"## Current Task\n```\nnever closed\n## Pending\n"
     assert not read_history(workspace).operations
 
 
 def test_a_task_in_a_code_fence_is_replaced_when_the_fence_is_closed(workspace: Workspace) -> None:
-    workspace.state.write_bytes(b"## Current Task\n```\nmake all\n```\n")
+    put_file(workspace.state, b"## Current Task\n```\nmake all\n```\n")
     at(workspace).task("new")
     assert state(workspace) == "## Current Task\nnew\n"
 
@@ -338,6 +340,7 @@ def decide_five(root: Path, who: int) -> None:
         at(Workspace(root), max_entries=10).decide(f"decision {who}-{number}")
 
 
+@pytest.mark.on_disk
 def test_many_processes_at_once_lose_no_decision(workspace: Workspace) -> None:
     forked = multiprocessing.get_context("fork")
     workers = [forked.Process(target=decide_five, args=(workspace.root, who)) for who in range(5)]
@@ -350,7 +353,7 @@ def test_many_processes_at_once_lose_no_decision(workspace: Workspace) -> None:
     assert all(everywhere.count(f"decision {who}-{number}\n") == 1 for who in range(5) for number in range(5))
     assert len(at(workspace).get()["decisions"]) == 10
     undo(Context(workspace, Config(), Clock(dt.UTC, NOON)), last=25)
-    assert not workspace.state.exists()
+    assert not is_there(workspace.state)
     assert log(workspace) == ""
 
 
@@ -358,8 +361,8 @@ def test_a_dry_run_touches_nothing(workspace: Workspace) -> None:
     desk = at(workspace)
     made = desk.decide("chose pnpm", dry_run=True)
     assert made.plan.steps[0].detail == "[14:05] chose pnpm"
-    assert not workspace.state.exists()
-    assert not workspace.lock.exists()
+    assert not is_there(workspace.state)
+    assert not is_there(workspace.lock)
 
 
 def test_a_snapshot_is_kept_and_brought_back(workspace: Workspace) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.storage import file_bytes, is_there, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
@@ -34,65 +35,67 @@ def add(workspace: Workspace, clock: Clock, text: str, **more: object) -> tuple[
 def test_whole_lines_go_to_the_end(workspace: Workspace, clock: Clock) -> None:
     assert add(workspace, clock, "- one") == (0, 6)
     assert add(workspace, clock, "- two\n- 三\n") == (6, 12)
-    assert (workspace.memory / "log.md").read_text() == "- one\n- two\n- 三\n"
+    assert file_bytes(workspace.memory / "log.md").decode() == "- one\n- two\n- 三\n"
 
 
 def test_a_torn_last_line_is_ended_first(workspace: Workspace, clock: Clock) -> None:
-    (workspace.memory / "log.md").write_bytes(b"- torn")
+    put_file(workspace.memory / "log.md", b"- torn")
     assert add(workspace, clock, "- one") == (6, 7)
-    assert (workspace.memory / "log.md").read_bytes() == b"- torn\n- one\n"
+    assert file_bytes(workspace.memory / "log.md") == b"- torn\n- one\n"
 
 
 def test_windows_line_ends_are_kept(workspace: Workspace, clock: Clock) -> None:
-    (workspace.memory / "log.md").write_bytes(b"# day\r\n- torn")
+    put_file(workspace.memory / "log.md", b"# day\r\n- torn")
     add(workspace, clock, "- one\n- two")
-    assert (workspace.memory / "log.md").read_bytes() == b"# day\r\n- torn\r\n- one\r\n- two\r\n"
+    assert file_bytes(workspace.memory / "log.md") == b"# day\r\n- torn\r\n- one\r\n- two\r\n"
 
 
 def test_a_utf16_file_is_not_mangled(workspace: Workspace, clock: Clock) -> None:
     data = "# day\n".encode("utf-16")
-    (workspace.memory / "log.md").write_bytes(data)
+    put_file(workspace.memory / "log.md", data)
     with pytest.raises(BadInput, match="UTF-16"):
         add(workspace, clock, "- one")
-    assert (workspace.memory / "log.md").read_bytes() == data
+    assert file_bytes(workspace.memory / "log.md") == data
 
 
 def test_a_secret_is_refused_or_blacked_out(workspace: Workspace, clock: Clock) -> None:
     with pytest.raises(SecretRefused):
         add(workspace, clock, f"- key {KEY}")
-    assert not (workspace.memory / "log.md").exists()
+    assert not is_there(workspace.memory / "log.md")
     add(workspace, clock, f"- key {KEY} works", on_secret="redact")
-    text = (workspace.memory / "log.md").read_text()
+    text = file_bytes(workspace.memory / "log.md").decode()
     assert KEY not in text
     assert "redacted" in text
 
 
 def test_control_characters_do_not_reach_the_file(workspace: Workspace, clock: Clock) -> None:
     add(workspace, clock, "- a\x1b[31mb\x00c")
-    data = (workspace.memory / "log.md").read_bytes()
+    data = file_bytes(workspace.memory / "log.md")
     assert b"\x1b" not in data
     assert b"\x00" not in data
 
 
 def test_long_term_memory_cannot_be_outgrown_by_appending(workspace: Workspace, clock: Clock) -> None:
-    workspace.longterm.write_text("x\n" * 80)
+    put_file(workspace.longterm, "x\n" * 80)
     with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(MemoryFull):
         append(op, workspace.longterm, "- more")
-    assert workspace.longterm.read_text() == "x\n" * 80
+    assert file_bytes(workspace.longterm).decode() == "x\n" * 80
 
 
+@pytest.mark.on_disk
 def test_nothing_is_written_outside(workspace: Workspace, clock: Clock) -> None:
     outside = workspace.root.parent / "theirs.md"
-    outside.write_text("theirs\n")
+    put_file(outside, "theirs\n")
     (workspace.memory / "log.md").symlink_to(outside)
     with pytest.raises(PathEscape):
         add(workspace, clock, "- one")
-    assert outside.read_text() == "theirs\n"
+    assert file_bytes(outside).decode() == "theirs\n"
 
 
+@pytest.mark.on_disk
 def test_what_does_not_fit_is_taken_back(workspace: Workspace, in_child: Callable[..., int]) -> None:
     path = workspace.memory / "log.md"
-    path.write_bytes(b"old\n")
+    put_file(path, b"old\n")
 
     def fill() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
@@ -102,14 +105,15 @@ def test_what_does_not_fit_is_taken_back(workspace: Workspace, in_child: Callabl
             raise SystemExit(7 if "disk is full" in str(trouble) else 2) from None
 
     assert in_child(fill) == 7
-    assert path.read_bytes() == b"old\n"
+    assert file_bytes(path) == b"old\n"
 
 
+@pytest.mark.on_disk
 def test_half_a_write_stays_when_someone_else_wrote_behind_it(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = workspace.memory / "log.md"
-    path.write_bytes(b"old\n")
+    put_file(path, b"old\n")
     write = os.write
 
     def half(descriptor: int, data: bytes) -> int:
@@ -121,9 +125,10 @@ def test_half_a_write_stays_when_someone_else_wrote_behind_it(
     monkeypatch.setattr(os, "write", half)
     with pytest.raises(CannotWrite):
         append_bytes(path, b"- ours\n")
-    assert path.read_bytes() == b"old\n- o\ntheirs\n"
+    assert file_bytes(path) == b"old\n- o\ntheirs\n"
 
 
+@pytest.mark.on_disk
 def test_a_new_file_that_could_not_be_filled_is_not_left_behind(
     workspace: Workspace, in_child: Callable[..., int]
 ) -> None:
@@ -135,9 +140,10 @@ def test_a_new_file_that_could_not_be_filled_is_not_left_behind(
             append_bytes(path, b"n" * 500 + b"\n")
 
     assert in_child(fill) == 0
-    assert not path.exists()
+    assert not is_there(path)
 
 
+@pytest.mark.on_disk
 def test_many_processes_append_without_mixing(workspace: Workspace) -> None:
     path = workspace.memory / "log.md"
     pids = []
@@ -149,7 +155,7 @@ def test_many_processes_append_without_mixing(workspace: Workspace) -> None:
             os._exit(0)
         pids.append(pid)
     assert all(os.waitpid(pid, 0)[1] == 0 for pid in pids)
-    lines = path.read_text().splitlines()
+    lines = file_bytes(path).decode().splitlines()
     assert len(lines) == 200
     assert all(len(line.split(":")[2]) == 300 for line in lines)
 
@@ -158,19 +164,20 @@ def test_many_processes_append_without_mixing(workspace: Workspace) -> None:
 @given(st.binary(max_size=40).filter(lambda data: not data.startswith((b"\xff\xfe", b"\xfe\xff"))))
 def test_what_stood_there_stays_byte_for_byte(workspace: Workspace, clock: Clock, data: bytes) -> None:
     path = workspace.memory / "any.md"
-    path.write_bytes(data)
+    put_file(path, data)
     with operation(Context(workspace, Config(history=HistorySettings(enabled=False)), clock), "test") as op:
         offset, length = append(op, path, "- one")
-    now = path.read_bytes()
+    now = file_bytes(path)
     assert now[:offset] == data
     assert offset + length == len(now)
     assert now.split(b"\n")[-2].strip() == b"- one"
 
 
+@pytest.mark.on_disk
 def test_lines_that_are_not_safe_on_the_disk_are_taken_back_so_that_the_next_run_does_not_double_them(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace.trail.write_text('{"day":"2026-02-09"}\n')
+    put_file(workspace.trail, '{"day":"2026-02-09"}\n')
     line = Offered("2026-02-10", ("b1946ac9",))
 
     def failing(descriptor: int) -> None:
@@ -190,38 +197,41 @@ def test_lines_that_are_not_safe_on_the_disk_are_taken_back_so_that_the_next_run
 
 
 def test_a_log_that_a_killed_run_left_empty_is_gone_after_undo(workspace: Workspace, clock: Clock) -> None:
-    workspace.day(clock.today()).touch()
+    put_file(workspace.day(clock.today()), b"")
     append_note(Context(workspace, Config(), clock), "noted")
     undo(Context(workspace, Config(), clock))
-    assert not workspace.day(clock.today()).exists()
+    assert not is_there(workspace.day(clock.today()))
 
 
+@pytest.mark.on_disk
 def test_an_append_that_a_crash_tore_is_completed_by_the_next_operation(workspace: Workspace, clock: Clock) -> None:
     append_note(Context(workspace, Config(), clock), "the first")
     before = read_history(workspace).operations
     log = workspace.day(clock.today())
     append_note(Context(workspace, Config(), clock), "one that is torn")
-    whole = log.read_bytes()
-    log.write_bytes(whole[:-7])
+    whole = file_bytes(log)
+    put_file(log, whole[:-7])
     forget_done(workspace)
     with operation(Context(workspace, Config(), clock), "next"):
-        assert log.read_bytes() == whole
+        assert file_bytes(log) == whole
     undo(Context(workspace, Config(), clock))
     assert read_history(workspace).operations[: len(before)] == before
-    assert b"torn" not in log.read_bytes()
+    assert b"torn" not in file_bytes(log)
 
 
+@pytest.mark.on_disk
 def test_lines_that_somebody_took_out_after_a_stopped_run_stay_out(workspace: Workspace, clock: Clock) -> None:
     append_note(Context(workspace, Config(), clock), "use uv")
     with operation(Context(workspace, Config(), clock), "sync") as op:
         append(op, workspace.day(clock.today()), "- use ruff\n- my salary is ninety\n")
     forget_done(workspace)
     log = workspace.day(clock.today())
-    log.write_bytes(log.read_bytes().removesuffix(b"- my salary is ninety\n"))
+    put_file(log, file_bytes(log).removesuffix(b"- my salary is ninety\n"))
     with operation(Context(workspace, Config(), clock), "next"):
-        assert b"salary" not in log.read_bytes()
+        assert b"salary" not in file_bytes(log)
 
 
+@pytest.mark.on_disk
 def test_a_record_that_came_with_a_clone_completes_no_file_but_those_that_are_appended_to(
     workspace: Workspace, clock: Clock
 ) -> None:
@@ -231,14 +241,14 @@ def test_a_record_that_came_with_a_clone_completes_no_file_but_those_that_are_ap
     settings = workspace.root / ".git" / "config"
     settings.parent.mkdir()
     log = workspace.day(clock.today())
-    settings.write_bytes(log.read_bytes()[:-7])
+    put_file(settings, file_bytes(log)[:-7])
     shown = workspace.relative(log).encode()
-    operations.write_bytes(operations.read_bytes().replace(shown, b".git/config"))
+    put_file(operations, file_bytes(operations).replace(shown, b".git/config"))
     with operation(Context(workspace, Config(), clock), "next"):
-        assert settings.read_bytes() == log.read_bytes()[:-7]
+        assert file_bytes(settings) == file_bytes(log)[:-7]
 
 
 def forget_done(workspace: Workspace) -> None:
     """As if the last operation had been killed before it could say that it was done."""
     operations = operations_file(workspace)
-    operations.write_bytes(b"".join(operations.read_bytes().splitlines(keepends=True)[:-1]))
+    put_file(operations, b"".join(file_bytes(operations).splitlines(keepends=True)[:-1]))

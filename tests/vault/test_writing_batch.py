@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.storage import file_bytes, files_below, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -20,14 +21,12 @@ from nacre.vault.writing import Batch
 
 def file(workspace: Workspace, name: str, text: str = "x\n") -> tuple[Path, str]:
     path = workspace.root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf8")
+    put_file(path, text)
     return path, disk.digest(text.encode())
 
 
 def tree(workspace: Workspace) -> dict[str, str]:
-    found = (path for path in workspace.root.rglob("*.md") if ".nacre" not in path.parts)
-    return {path.relative_to(workspace.root).as_posix(): path.read_text("utf8") for path in found}
+    return {name: file_bytes(workspace.root / name).decode() for name in files_below(workspace.root)}
 
 
 def test_all_are_made_under_one_record_and_undone_as_one(workspace: Workspace, clock: Clock) -> None:
@@ -98,6 +97,7 @@ def test_nothing_is_written_over_that_comes_after_the_check(
     assert tree(workspace) == {"a.md": "x\n", "b.md": "edited\n", "to.md": "theirs\n"}
 
 
+@pytest.mark.on_disk
 def test_nothing_leads_out_of_the_workspace(workspace: Workspace, clock: Clock) -> None:
     a, read = file(workspace, "a.md")
     outside = workspace.root.parent / "out"

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.storage import file_bytes, is_there, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -25,35 +26,35 @@ def op(workspace: Workspace, clock: Clock):  # type: ignore[no-untyped-def]
 
 def test_a_file_changed_since_it_was_read_is_left_alone(op: Operation, workspace: Workspace) -> None:
     path = workspace.root / "USER.md"
-    path.write_bytes(b"theirs")
+    put_file(path, b"theirs")
     with pytest.raises(ChangedOutside, match=r"USER\.md"):
         rewrite(op, path, b"ours", read=disk.digest(b"what was read"))
     with pytest.raises(ChangedOutside):
         rewrite(op, path, b"ours", read=None)
     with pytest.raises(ChangedOutside):
         rewrite(op, workspace.root / "gone.md", b"ours", read=disk.digest(b"x"))
-    assert path.read_bytes() == b"theirs"
+    assert file_bytes(path) == b"theirs"
     assert op.id is None
 
 
 def test_only_added_lines_are_guarded(op: Operation, workspace: Workspace) -> None:
     path = workspace.root / "USER.md"
     old = f"key {KEY}\nname: \n".encode()
-    path.write_bytes(old)
+    put_file(path, old)
     new = rewrite(op, path, old.replace(b"name: ", b"name: Ann"), read=disk.digest(old))
-    assert new == disk.digest(path.read_bytes())
+    assert new == disk.digest(file_bytes(path))
     with pytest.raises(SecretRefused):
-        rewrite(op, path, path.read_bytes() + f"again {KEY}x\n".encode(), read=new)
+        rewrite(op, path, file_bytes(path) + f"again {KEY}x\n".encode(), read=new)
     with pytest.raises(SecretRefused):
-        rewrite(op, path, path.read_bytes() + f"key {KEY}\n".encode(), read=new)
+        rewrite(op, path, file_bytes(path) + f"key {KEY}\n".encode(), read=new)
 
 
 def test_control_characters_are_cleaned_from_added_lines_only(op: Operation, workspace: Workspace) -> None:
     path = workspace.root / "USER.md"
     old = b"user's own \x1b here\r\n"
-    path.write_bytes(old)
+    put_file(path, old)
     new = rewrite(op, path, old + b"ours \x1b[1mthere\x00\r\n", read=disk.digest(old))
-    data = path.read_bytes()
+    data = file_bytes(path)
     assert new == disk.digest(data)
     assert data.startswith(old)
     assert data.endswith(b"\r\n")
@@ -63,24 +64,25 @@ def test_control_characters_are_cleaned_from_added_lines_only(op: Operation, wor
 
 def test_a_byte_order_mark_stays_when_the_first_line_changes(op: Operation, workspace: Workspace) -> None:
     path = workspace.root / "USER.md"
-    path.write_bytes(b"\xef\xbb\xbfold\nb\n")
+    put_file(path, b"\xef\xbb\xbfold\nb\n")
     rewrite(op, path, b"\xef\xbb\xbfnew \x1bx\nb\n", read=disk.digest(b"\xef\xbb\xbfold\nb\n"))
-    assert path.read_bytes() == b"\xef\xbb\xbfnew x\nb\n"
+    assert file_bytes(path) == b"\xef\xbb\xbfnew x\nb\n"
 
 
 def test_a_daily_log_is_not_rewritten(op: Operation, workspace: Workspace) -> None:
     path = workspace.memory / "2026-02-10.md"
-    path.write_bytes(b"- one\n")
+    put_file(path, b"- one\n")
     with pytest.raises(BadInput, match="daily log"):
         rewrite(op, path, b"", read=disk.digest(b"- one\n"))
-    assert path.read_bytes() == b"- one\n"
+    assert file_bytes(path) == b"- one\n"
 
 
+@pytest.mark.on_disk
 def test_what_is_appended_while_a_log_is_removed_stays(
     op: Operation, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = workspace.memory / "2026-02-10.md"
-    path.write_bytes(b"- one\n")
+    put_file(path, b"- one\n")
     unlink = os.unlink
 
     def append_just_before(target: Path) -> None:
@@ -91,12 +93,13 @@ def test_what_is_appended_while_a_log_is_removed_stays(
 
     monkeypatch.setattr(os, "unlink", append_just_before)
     remove_file(op, path, read=disk.digest(b"- one\n"))
-    assert path.read_bytes() == b"- late\n"
+    assert file_bytes(path) == b"- late\n"
 
 
+@pytest.mark.on_disk
 def test_the_limits_hold_for_whoever_writes(op: Operation, workspace: Workspace) -> None:
     full = b"- x\n" * 80
-    workspace.longterm.write_bytes(full)
+    put_file(workspace.longterm, full)
     with pytest.raises(MemoryFull, match="80 of 80"):
         rewrite(op, workspace.longterm, full + b"- y\n", read=disk.digest(full))
     with pytest.raises(MemoryFull):
@@ -104,36 +107,37 @@ def test_the_limits_hold_for_whoever_writes(op: Operation, workspace: Workspace)
     (workspace.memory / "link.md").symlink_to(workspace.longterm)
     with pytest.raises(MemoryFull):
         rewrite(op, workspace.memory / "link.md", full + b"- y\n", read=disk.digest(full))
-    assert workspace.longterm.read_bytes() == full
+    assert file_bytes(workspace.longterm) == full
 
 
 def test_a_file_over_the_limits_may_only_shrink(op: Operation, workspace: Workspace) -> None:
     over = b"- x\n" * 100
-    workspace.longterm.write_bytes(over)
+    put_file(workspace.longterm, over)
     with pytest.raises(MemoryFull, match="review --adopt"):
         rewrite(op, workspace.longterm, over.replace(b"- x", b"- y", 1), read=disk.digest(over))
     shorter = over[: 4 * 90]
     rewrite(op, workspace.longterm, shorter, read=disk.digest(over))
-    assert workspace.longterm.read_bytes() == shorter
+    assert file_bytes(workspace.longterm) == shorter
 
 
 def test_moving_and_removing_want_the_file_as_read(op: Operation, workspace: Workspace) -> None:
     path, to = workspace.memory / "a.md", workspace.archive / "2026" / "a.md"
-    path.write_bytes(b"a")
+    put_file(path, b"a")
     with pytest.raises(ChangedOutside):
         move_file(op, path, to, read="0" * 64)
     move_file(op, path, to, read=disk.digest(b"a"))
-    assert not path.exists()
-    path.write_bytes(b"b")
+    assert not is_there(path)
+    put_file(path, b"b")
     with pytest.raises(ChangedOutside):
         move_file(op, path, to, read=disk.digest(b"b"))
     with pytest.raises(ChangedOutside):
         remove_file(op, path, read=disk.digest(b"x"))
     remove_file(op, path, read=disk.digest(b"b"))
-    assert to.read_bytes() == b"a"
-    assert not path.exists()
+    assert file_bytes(to) == b"a"
+    assert not is_there(path)
 
 
+@pytest.mark.on_disk
 def test_no_path_leads_out(op: Operation, workspace: Workspace) -> None:
     with pytest.raises(PathEscape):
         rewrite(op, workspace.root / ".." / "x.md", b"", read=None)
@@ -141,9 +145,10 @@ def test_no_path_leads_out(op: Operation, workspace: Workspace) -> None:
         rewrite(op, workspace.root, b"", read=None)
 
 
+@pytest.mark.on_disk
 def test_writing_the_same_bytes_is_no_operation(op: Operation, workspace: Workspace) -> None:
     path = workspace.root / "USER.md"
-    path.write_bytes(b"same")
+    put_file(path, b"same")
     inode = path.stat().st_ino
     rewrite(op, path, b"same", read=disk.digest(b"same"))
     assert path.stat().st_ino == inode

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.agents import edits
 from nacre.agents.edits import MARKDOWN, Done
-from nacre.agents.registry import LARGEST_SETTINGS, Agent, Call, ConnectOptions, Requirements, Target
+from nacre.agents.registry import Agent, Call, ConnectOptions, Requirements, Target
+from nacre.config.settings import user_folder
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import NO_ANSWER, Machine, brief_command, file_diff, machine_lock, run_command
@@ -27,14 +28,7 @@ if TYPE_CHECKING:
 RECORD_NAME = "connections.json"
 
 
-def state_folder() -> Path:
-    """Where Nacre keeps what it knows about this machine for this user."""
-    system: str = sys.platform
-    if system == "linux":  # what platformdirs answers there
-        return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "nacre"
-    import platformdirs
-
-    return Path(platformdirs.user_state_dir("nacre", appauthor=False))
+state_folder = partial(user_folder, "state")  # where Nacre keeps what it knows about this machine for this user
 
 
 @dataclass(frozen=True)
@@ -63,8 +57,8 @@ def load_connections(folder: Path) -> dict[str, Connection]:
     path = folder / RECORD_NAME
     data = disk.read_bytes(path)
     try:
-        rows = json.loads(data.decode("utf-8", "surrogateescape"))["connections"] if data is not None else {}
-        return {name: _connection(row) for name, row in rows.items()}
+        rows = json.loads((data or b"{}").decode("utf-8", "surrogateescape"))
+        return {name: _connection(row) for name, row in (rows["connections"] if data else rows).items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NacreError(
             f"{path}, the record of what was connected, cannot be understood. Move it away; what was written can then be "
@@ -73,14 +67,12 @@ def load_connections(folder: Path) -> dict[str, Connection]:
         ) from error
 
 
-def _connection(row: Mapping[str, Any]) -> Connection:
-    fields = Done.__dataclass_fields__  # earlier versions recorded more
+def _connection(row: dict[str, Any]) -> Connection:
     files = []
     for file in row["files"]:
-        edits = [{key: value for key, value in edit.items() if key in fields} for edit in file["done"]]
-        done = tuple(Done(**{**edit, "path": (*edit["path"],), "mark": (*edit["mark"],)}) for edit in edits)
-        files.append(WrittenFile(**{**file, "done": done, "folders": tuple(file["folders"])}))
-    return Connection(row["at"], row["workspace"], tuple(row["program"]), tuple(files), bool(row["registered"]))
+        done = [Done(**edit | {"path": tuple(edit["path"]), "mark": tuple(edit["mark"])}) for edit in file["done"]]
+        files.append(WrittenFile(**file | {"done": tuple(done), "folders": tuple(file["folders"])}))
+    return Connection(**row | {"program": tuple(row["program"]), "files": tuple(files)})
 
 
 def save_connections(folder: Path, connections: Mapping[str, Connection]) -> None:
@@ -172,7 +164,7 @@ def plan_disconnect(agent: Agent, machine: Machine, call: Call, folder: Path) ->
     files = list(connection.files) if connection else []
     for target in () if connection else wanted.targets:
         with contextlib.suppress(NacreError, ValueError):  # what cannot be read holds nothing that could be taken out
-            data = _read_settings(target.path)
+            data = disk.read_bytes(target.path)
             if data and (done := edits.recognise_edits(_decoded(data), target.form, target.edits)):
                 files.append(WrittenFile(str(target.path), target.form, "", "", tuple(done)))
     command = wanted.unregister if connection and connection.registered else ()
@@ -194,7 +186,7 @@ def _plan(plan: AgentPlan, targets: Sequence[tuple[Target, WrittenFile | None]],
 def _plan_file(target: Target, written: WrittenFile | None, folder: Path) -> FileChange:
     """What puts the edits into a file; without any, what takes out of it whatever was written."""
     path, form = target.path, target.form
-    data = _read_settings(path)
+    data = disk.read_bytes(path)
     try:
         if target.edits and data is not None and edits.are_in_place(_decoded(data), form, target.edits):
             return FileChange(path, form, data, data)  # as it is recorded, or written by hand
@@ -210,16 +202,6 @@ def _plan_file(target: Target, written: WrittenFile | None, folder: Path) -> Fil
     missing = [str(above) for above in disk.real(path).parents if not above.exists()]  # the innermost first
     folders = written.folders if written and base is None else tuple(missing)
     return FileChange(path, form, data, after.encode(), base, tuple(done), folders=folders)
-
-
-def _read_settings(path: Path) -> bytes | None:
-    """The bytes of a settings file; None where there is none, an error where it is far too large."""
-    if path.exists() and path.stat().st_size > LARGEST_SETTINGS:
-        raise NacreError(
-            f"{path} is larger than {LARGEST_SETTINGS // 1_000_000} MB, so it was left alone. See what fills it, and run the command again.",
-            f"{path} 超过 {LARGEST_SETTINGS // 1_000_000} MB，因此未作改动。请检查其内容后重新运行。",
-        )
-    return disk.read_bytes(path)
 
 
 def _without_us(data: bytes, written: WrittenFile, folder: Path) -> tuple[bytes | None, list[str]]:
@@ -269,88 +251,76 @@ def changed_plans(plans: Sequence[AgentPlan]) -> list[AgentPlan]:
     return [plan for plan in plans if plan.changed and plan.error is None]
 
 
-def apply_connect(
-    plans: Sequence[AgentPlan], machine: Machine, call: Call, workspace: str, at: str, folder: Path
+def apply_plans(
+    plans: Sequence[AgentPlan], machine: Machine, folder: Path, new: Connection | None = None
 ) -> list[ConnectResult]:
-    """Write every plan, one agent after the other; what cannot be written for one is taken back for that one."""
-    connection = Connection(at, workspace, call.program)
-    return _apply(plans, lambda plan: _connect(plan, machine, connection, folder))
-
-
-def apply_disconnect(plans: Sequence[AgentPlan], machine: Machine, folder: Path) -> list[ConnectResult]:
-    return _apply(plans, lambda plan: _disconnect(plan, machine, folder))
-
-
-def _apply(plans: Sequence[AgentPlan], carry_out: Callable[[AgentPlan], list[str]]) -> list[ConnectResult]:
+    """Carry out every plan, one agent after the other, with the connection that is to be recorded; without one it is taken back."""
     results = []
     with machine_lock("connections"):
         for plan in plans:
             try:
-                for change in plan.changes:
-                    if disk.read_bytes(change.path) != change.before:
-                        raise ChangedOutside(
-                            f"{change.path} was changed by another program in this moment, so it was left alone. Run the command again.",
-                            f"{change.path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
-                        )
-                results.append(ConnectResult(plan.agent, notes=tuple(carry_out(plan))))
+                results.append(ConnectResult(plan.agent, notes=_carry_out(plan, machine, folder, new)))
             except NacreError as error:
                 results.append(ConnectResult(plan.agent, error))
     return results
 
 
-def _connect(plan: AgentPlan, machine: Machine, new: Connection, folder: Path) -> list[str]:
-    connections = load_connections(folder)
-    old = connections.get(plan.agent)
-    files = {file.path: file for file in old.files} if old else {}
-    for change in plan.changes:
-        if change.done and change.after is not None:
-            base, path, after = disk.hash_of(change.base), str(change.path), disk.digest(change.after)
-            if base and change.base is not None:
-                disk.write(folder / "backups" / base, change.base)
-            files.pop(path, None)
-            files[path] = WrittenFile(path, change.form, base, after, change.done, change.folders)
-    new = replace(new, files=tuple(files.values()), registered=bool(old and old.registered))
-    # Written down first: whenever this is cut short, what may have been written is known.
-    save_connections(folder, {**connections, plan.agent: new})
-    notes: list[str] = []
+def _carry_out(plan: AgentPlan, machine: Machine, folder: Path, new: Connection | None) -> tuple[str, ...]:
+    """Write the files of a plan and the record of it, or nothing at all; notes about what did not go well."""
+    for path in (change.path for change in plan.changes if disk.read_bytes(change.path) != change.before):
+        raise ChangedOutside(
+            f"{path} was changed by another program in this moment, so it was left alone. Run the command again.",
+            f"{path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
+        )
+    before = load_connections(folder)
+    after = {name: connection for name, connection in before.items() if name != plan.agent}
+    if new:
+        new = _with_files(new, before.get(plan.agent), plan.changes, folder)
+        # Written down first: whenever this is cut short, what may have been written is known.
+        save_connections(folder, {**after, plan.agent: new})
+    notes: tuple[str, ...] = ()
     try:
         if plan.command:
             notes = _run_own_command(plan, machine)
-            new = replace(new, registered=new.registered or not notes)
         for change in plan.changes:
-            if change.changes or plan.command:
+            if change.changes or plan.command or change.after is None:
                 _put_settings(change, change.after)
-        _must_be_accepted(plan, machine)
+        if new:
+            after[plan.agent] = replace(new, registered=new.registered or bool(plan.command and not notes))
+            _must_be_accepted(plan, machine)
     except BaseException:
-        if plan.command and not notes and plan.wanted.unregister:
+        if new and plan.command and not notes:
             run_command(machine, plan.wanted.unregister, timeout=_TIMEOUT)
         for change in plan.changes:
             with contextlib.suppress(NacreError, OSError):
                 _put_settings(change, change.before)
-        save_connections(folder, connections)
+        save_connections(folder, before)
         raise
-    save_connections(folder, {**connections, plan.agent: new})
+    save_connections(folder, after)
     return notes
 
 
-def _disconnect(plan: AgentPlan, machine: Machine, folder: Path) -> list[str]:
-    notes = _run_own_command(plan, machine) if plan.command else []
-    for change in plan.changes:
-        if change.changes or plan.command or change.after is None:
-            _put_settings(change, change.after)
-    connections = load_connections(folder)
-    connections.pop(plan.agent, None)
-    save_connections(folder, connections)
-    return notes
+def _with_files(new: Connection, old: Connection | None, changes: Sequence[FileChange], folder: Path) -> Connection:
+    """The connection with what is to be written beside what was; copies of the files as they are without us are put away."""
+    files = {file.path: file for file in old.files} if old else {}
+    for change in changes:
+        if change.done and change.after is not None:
+            base, path = disk.hash_of(change.base), str(change.path)
+            if base and change.base is not None:
+                disk.write(folder / "backups" / base, change.base)
+            after = disk.digest(change.after)
+            files.pop(path, None)
+            files[path] = WrittenFile(path, change.form, base, after, change.done, change.folders)
+    return replace(new, files=tuple(files.values()), registered=bool(old and old.registered))
 
 
-def _run_own_command(plan: AgentPlan, machine: Machine) -> list[str]:
+def _run_own_command(plan: AgentPlan, machine: Machine) -> tuple[str, ...]:
     """Run the agent's own command; a note where it failed."""
     ran, shown = run_command(machine, plan.command, timeout=_TIMEOUT), brief_command(plan.command)
     if not ran.code:
-        return []
+        return ()
     english = f'"{shown}" failed: {ran.words}. The settings were written all the same.'
-    return [say(english, f"“{shown}”失败：{ran.words}。设置仍已写入。")]
+    return (say(english, f"“{shown}”失败：{ran.words}。设置仍已写入。"),)
 
 
 def _put_settings(change: FileChange, data: bytes | None) -> None:

@@ -36,12 +36,6 @@ class InstalledWorkspace:
         return bool(self.jobs.changed or self.daemon or self.rules)
 
 
-@dataclass(frozen=True)
-class Cache:
-    path: Path
-    bytes: int
-
-
 def installed_workspaces(memory: Memory | None, machine: Machine) -> list[InstalledWorkspace]:
     """Every workspace that Nacre was ever told to trust, and the one at hand."""
     from nacre.daemon.process import daemon_process
@@ -57,19 +51,17 @@ def installed_workspaces(memory: Memory | None, machine: Machine) -> list[Instal
     return workspaces
 
 
-def caches() -> list[Cache]:
-    return [
-        Cache(folder, sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()))
-        for folder in cache_folders()
-        if folder.is_dir()
-    ]
+def caches() -> dict[Path, int]:
+    """The folders that can be made again, with their sizes."""
+    folders = filter(Path.is_dir, cache_folders())
+    return {place: sum(path.lstat().st_size for path in place.rglob("*") if not path.is_dir()) for place in folders}
 
 
-def remove_cache(cache: Cache) -> None:
+def remove_cache(folder: Path) -> None:
     try:
-        shutil.rmtree(cache.path)
+        shutil.rmtree(folder)
     except OSError as error:
-        raise cannot_write(cache.path, error) from error
+        raise cannot_write(folder, error) from error
 
 
 def completions(home: Path) -> list[str]:

@@ -25,7 +25,7 @@ from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, 
 from nacre.vault import daily
 from nacre.vault.history import DONE, PARTLY, UNDONE, operation, read_history
 from nacre.vault.lock import hold
-from nacre.vault.storage import load_blob
+from nacre.vault.storage import storage_of
 
 COMMAND = "import"
 BEGINNING = dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
@@ -158,7 +158,7 @@ def _drop_undone(workspace: Workspace) -> None:
             continue
         for change in operation_.changes:
             try:
-                written = load_blob(workspace.history, change.bytes) if change.bytes is not None else None
+                written = storage_of(workspace).content(change.bytes) if change.bytes is not None else None
             except NacreError:  # somebody thinned history out
                 continue
             undone |= {heading.session: operation_.state == UNDONE for heading in read_headings(written)}

@@ -8,14 +8,14 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from nacre.config.settings import known_settings
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model.hit import Hit, SearchReport
-from nacre.model.report import Problem
+from nacre.model.report import Problem, problem
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.sources.transcript import Source, Transcript
 
@@ -30,11 +30,9 @@ _STRANGE = 20  # entries of unknown form in one transcript, from which on the fo
 def examine(memory: Memory, newest_of: Sequence[tuple[Source, Transcript]]) -> list[Problem]:
     """Every problem there is; none of them is raised."""
     from nacre.embed.choose import embedding_problems
-    from nacre.vault.problems import file_problems
 
     return [
-        *memory.problems,
-        *file_problems(memory.workspace, memory.config, every_file=True),
+        *memory.all_problems(every_file=True),
         *index_problems(memory),
         *embedding_problems(memory.config),
         *round_trip_problems(),
@@ -70,15 +68,11 @@ def try_round_trip() -> tuple[Hit, SearchReport]:
 def newest_sessions(memory: Memory) -> list[tuple[Source, Transcript]]:
     """The readers that find something on this machine, each with the newest transcript; not those that are switched off."""
     from nacre.sources.consent import settings_of
-    from nacre.sources.registry import places_of, sources
+    from nacre.sources.registry import sources
 
-    places = places_of(memory.config)
-    return [
-        (source, newest)
-        for source in sources()
-        if settings_of(memory.config, source.agent).enabled
-        and (newest := max(source.find(places), key=lambda transcript: transcript.changed, default=None))
-    ]
+    enabled = [source for source in sources() if settings_of(memory.config, source.agent).enabled]
+    found = [(source, list(source.find(memory.places))) for source in enabled]
+    return [(source, max(files, key=lambda transcript: transcript.changed)) for source, files in found if files]
 
 
 def agent_problems(memory: Memory, newest_of: Sequence[tuple[Source, Transcript]]) -> Iterator[Problem]:
@@ -89,23 +83,24 @@ def agent_problems(memory: Memory, newest_of: Sequence[tuple[Source, Transcript]
             reading = source.read(newest, None, memory.clock.fixed)
         except OSError as error:
             reason = error.strerror or error
-            message = say(
+            yield problem(
+                "transcript unreadable",
                 f"The newest session with {agent} cannot be read: {reason}.",
                 f"无法读取与 {agent} 的最新对话：{reason}。",
+                path,
+                remedy=("check the permissions of the file", "请检查该文件的权限"),
             )
-            remedy = say("check the permissions of the file", "请检查该文件的权限")
-            yield Problem("transcript unreadable", message, path, remedy=remedy)
             continue
-        if reading.unknown >= max(_STRANGE, len(reading.session.messages) if reading.session else 0):
-            message = say(
-                f"{reading.unknown} entries of the newest session with {agent} are of a form that Nacre does not know.",
-                f"与 {agent} 的最新对话中有 {reading.unknown} 条记录的格式 Nacre 不认识。",
+        unknown, messages = reading.unknown, len(reading.session.messages) if reading.session else 0
+        if unknown >= max(_STRANGE, messages):
+            english = 'update Nacre; "nacre sync --list" shows what it can read'
+            yield problem(
+                "transcript of unknown form",
+                f"{unknown} entries of the newest session with {agent} are of a form that Nacre does not know.",
+                f"与 {agent} 的最新对话中有 {unknown} 条记录的格式 Nacre 不认识。",
+                path,
+                remedy=(english, "请更新 Nacre；可用“nacre sync --list”查看能读取的内容"),
             )
-            remedy = say(
-                'update Nacre; "nacre sync --list" shows what it can read',
-                "请更新 Nacre；可用“nacre sync --list”查看能读取的内容",
-            )
-            yield Problem("transcript of unknown form", message, path, remedy=remedy)
 
 
 def index_problems(memory: Memory) -> Iterator[Problem]:
@@ -117,16 +112,14 @@ def index_problems(memory: Memory) -> Iterator[Problem]:
         yield Problem("index unusable", str(error), shown, severity="error", remedy=_MEND)
         return
     if check != "ok" or store.recovered:
-        message = say("The index was damaged; it is built anew from your notes.", "索引曾损坏；将根据您的笔记重建。")
-        yield Problem("index damaged", message, shown, remedy="nacre index")
+        english = "The index was damaged; it is built anew from your notes."
+        yield problem("index damaged", english, "索引曾损坏；将根据您的笔记重建。", shown, remedy="nacre index")
     if memory.workspace.index not in store.path.parents:
-        message = say("The workspace cannot be written to; the index lies elsewhere.", "工作区不可写；索引存放在别处。")
-        yield Problem("workspace read-only", message, shown)
+        english = "The workspace cannot be written to; the index lies elsewhere."
+        yield problem("workspace read-only", english, "工作区不可写；索引存放在别处。", shown)
     if memory.keeper.outdated():
-        message = say(
-            "Settings changed; the index made with the old ones still answers.", "设置已更改；目前仍由旧索引提供结果。"
-        )
-        yield Problem("index outdated", message, shown, remedy="nacre index")
+        english = "Settings changed; the index made with the old ones still answers."
+        yield problem("index outdated", english, "设置已更改；目前仍由旧索引提供结果。", shown, remedy="nacre index")
 
 
 def job_problems(memory: Memory) -> Iterator[Problem]:
@@ -138,16 +131,14 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
     try:
         states = job_states(memory)
     except BadSetting as error:
-        yield Problem("bad setting", str(error), severity="error", remedy=settings_remedy(str(error)))
+        yield bad_setting(error)
         return
     for job in states:
         if job.failing_since and job.last:
             since, reason = f"{job.failing_since:%Y-%m-%d %H:%M}", job.last.said or "-"
-            message = say(
-                f"{job.name} has failed {job.failures} times since {since}: {reason}",
-                f"{job.name} 自 {since} 起已失败 {job.failures} 次：{reason}",
-            )
-            yield Problem("job fails", message, remedy=f"nacre jobs run {job.name}")
+            english = f"{job.name} has failed {job.failures} times since {since}: {reason}"
+            chinese = f"{job.name} 自 {since} 起已失败 {job.failures} 次：{reason}"
+            yield problem("job fails", english, chinese, remedy=f"nacre jobs run {job.name}")
     kinds = installer.installed_kinds(memory.workspace)
     if not kinds:
         return
@@ -156,13 +147,10 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
         with contextlib.suppress(OSError):
             begun = dt.datetime.fromtimestamp(installer.installed_path(memory.workspace).stat().st_mtime, dt.UTC)
     if begun and memory.clock.now() - begun > _OVERDUE:
-        shown = f"{memory.clock.local(begun):%Y-%m-%d %H:%M}"
-        message = say(f"No job has run since {shown}.", f"自 {shown} 起没有任何任务运行过。")
-        if last is None:
-            message = say(
-                f"Jobs were set up at {shown}, and none has run yet.", f"任务已于 {shown} 设置，但从未运行过。"
-            )
-        yield Problem("jobs do not run", message, remedy="nacre jobs install")
+        at = f"{memory.clock.local(begun):%Y-%m-%d %H:%M}"
+        never = f"Jobs were set up at {at}, and none has run yet.", f"任务已于 {at} 设置，但从未运行过。"
+        since_then = f"No job has run since {at}.", f"自 {at} 起没有任何任务运行过。"
+        yield problem("jobs do not run", *(since_then if last else never), remedy="nacre jobs install")
     setup, record = installer.Setup(memory, installer.this_machine()), installer.read_installed(memory.workspace)
     for kind in kinds:
         if kind not in SCHEDULERS or kind == _SLOW:
@@ -173,14 +161,17 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
             yield Problem("service", str(error), remedy="nacre jobs remove")
             continue
         if not is_current:
-            message = say(
-                f"The jobs in {kind} were set up for another Python, another place or other settings, or were changed since.",
-                f"{kind} 中的任务是按另一个 Python、另一个位置或其他设置建立的，或之后被改动过。",
-            )
-            yield Problem("service outdated", message, remedy="nacre jobs install")
+            english = f"The jobs in {kind} were set up for another Python, another place or other settings, or were changed since."
+            chinese = f"{kind} 中的任务是按另一个 Python、另一个位置或其他设置建立的，或之后被改动过。"
+            yield problem("service outdated", english, chinese, remedy="nacre jobs install")
 
 
-def settings_remedy(error: str) -> str:
+def bad_setting(error: BadSetting) -> Problem:
+    """Settings that cannot be understood."""
+    return Problem("bad setting", str(error), severity="error", remedy=_settings_remedy(str(error)))
+
+
+def _settings_remedy(error: str) -> str:
     """What mends settings that cannot be understood: no command writes to a file that is no TOML, of which the sentence tells."""
     if at := re.search(r"line (\d+)", error):
         return say(f"open that file in an editor and mend line {at[1]}", f"请用编辑器打开该文件并修正第 {at[1]} 行")
@@ -196,58 +187,45 @@ def daemon_problems(memory: Memory) -> Iterator[Problem]:
     from nacre.daemon.process import daemon_process
 
     if daemon_process(memory.workspace) is None:
-        message = say(
-            "A daemon ended without clearing its socket away; the next one replaces it.",
-            "守护进程退出时没有清理套接字；下一个会替换它。",
-        )
-        yield from (Problem("stale socket", message, path, remedy=_MEND) for path in _sockets(memory.workspace))
+        english = "A daemon ended without clearing its socket away; the next one replaces it."
+        for path in _sockets(memory.workspace):
+            yield problem("stale socket", english, "守护进程退出时没有清理套接字；下一个会替换它。", path, remedy=_MEND)
         return
     try:
         with client.Connection(str(memory.workspace.root), within=5.0, any_version=True) as connection:
             skew, status = connection.daemon.get("skew"), connection.ask("status")
     except (client.NoDaemon, NacreError) as error:
-        message = say(f"The daemon does not answer: {error}.", f"守护进程没有响应：{error}。")
-        yield Problem("daemon silent", message, remedy="nacre serve --stop")
+        english, chinese = f"The daemon does not answer: {error}.", f"守护进程没有响应：{error}。"
+        yield problem("daemon silent", english, chinese, remedy="nacre serve --stop")
         return
     if skew:
-        message = say(
-            f"The daemon cannot answer for this command: {skew}. Everything works without it.",
-            f"守护进程无法为本命令提供结果：{skew}。不用它也一切正常。",
-        )
-        yield Problem("daemon skew", message, remedy="nacre serve --stop && nacre serve --background")
+        english = f"The daemon cannot answer for this command: {skew}. Everything works without it."
+        chinese = f"守护进程无法为本命令提供结果：{skew}。不用它也一切正常。"
+        yield problem("daemon skew", english, chinese, remedy="nacre serve --stop && nacre serve --background")
     if status.get("watching") == "scanning":
         reason = status.get("watchingReason")
-        message = say(
-            f"The daemon looks at the files every now and then instead of being told: {reason}.",
-            f"守护进程改为定时扫描文件，而不是监听变化：{reason}。",
-        )
-        yield Problem("watch limit", message, remedy="sudo sysctl fs.inotify.max_user_watches=524288")
+        english = f"The daemon looks at the files every now and then instead of being told: {reason}."
+        chinese = f"守护进程改为定时扫描文件，而不是监听变化：{reason}。"
+        yield problem("watch limit", english, chinese, remedy="sudo sysctl fs.inotify.max_user_watches=524288")
     if broken := status.get("settings"):
-        message = say(f"The daemon keeps its settings from before: {broken}", f"守护进程仍沿用之前的设置：{broken}")
-        yield Problem("daemon settings", message, remedy=settings_remedy(broken))
+        english, chinese = f"The daemon keeps its settings from before: {broken}", f"守护进程仍沿用之前的设置：{broken}"
+        yield problem("daemon settings", english, chinese, remedy=_settings_remedy(broken))
     http = status.get("http") or {}
     if failed := http.get("trouble"):
-        message = say(f"MCP is not served over HTTP: {failed}", f"未能通过 HTTP 提供 MCP：{failed}")
-        yield Problem("no http", message, remedy="nacre config set --user serve.port 6227")
+        english, chinese = f"MCP is not served over HTTP: {failed}", f"未能通过 HTTP 提供 MCP：{failed}"
+        yield problem("no http", english, chinese, remedy="nacre config set --user serve.port 6227")
     if not http.get("local", True):
-        message = say(
-            f"{http['url']} is open to others on the network, and what goes over it is not encrypted.",
-            f"网络上的其他人可以访问 {http['url']}，且传输内容未加密。",
-        )
-        yield Problem("open http", message, remedy="nacre config set --user serve.host 127.0.0.1")
+        english = f"{http['url']} is open to others on the network, and what goes over it is not encrypted."
+        chinese = f"网络上的其他人可以访问 {http['url']}，且传输内容未加密。"
+        yield problem("open http", english, chinese, remedy="nacre config set --user serve.host 127.0.0.1")
 
 
 def _sockets(workspace: Workspace) -> list[str]:
     """The sockets of ours that lie about for this workspace; nothing else that has the name of one."""
-    from nacre.daemon.client import socket_paths
+    from nacre.daemon.fast import socket_paths
 
-    sockets: list[str] = []
-    for path in socket_paths(str(workspace.root)) if hasattr(os, "getuid") else ():
-        with contextlib.suppress(OSError):
-            about = os.lstat(path)
-            if stat.S_ISSOCK(about.st_mode) and about.st_uid == os.getuid():
-                sockets.append(path)
-    return sockets
+    paths = socket_paths(str(workspace.root)) if hasattr(os, "getuid") else ()
+    return [path for path in paths if _is_own(path, stat.S_ISSOCK)]
 
 
 def machine_problems(memory: Memory) -> Iterator[Problem]:
@@ -256,28 +234,28 @@ def machine_problems(memory: Memory) -> Iterator[Problem]:
     names = os.listdir(workspace.memory) if workspace.memory.is_dir() and memory.clock.fixed is None else []
     latest = max(filter(DAY_NAME.fullmatch, names), default="")
     if latest[:10] > (now + _SLACK).date().isoformat():
-        message = say(
-            f"memory/{latest} is dated after today, {now:%Y-%m-%d}: the clock or the time zone was or is wrong.",
-            f"memory/{latest} 的日期晚于今天（{now:%Y-%m-%d}）：时钟或时区曾经或现在有误。",
-        )
-        remedy = say("set the clock, or the setting timezone", "请校准时钟，或设置 timezone")
-        yield Problem("clock", message, f"memory/{latest}", remedy=remedy)
-    for folder, remedy in ((workspace.root, f"chmod go-w {workspace.root}"), (workspace.machine, _MEND)):
+        english = f"memory/{latest} is dated after today, {now:%Y-%m-%d}: the clock or the time zone was or is wrong."
+        chinese = f"memory/{latest} 的日期晚于今天（{now:%Y-%m-%d}）：时钟或时区曾经或现在有误。"
+        remedy = "set the clock, or the setting timezone", "请校准时钟，或设置 timezone"
+        yield problem("clock", english, chinese, f"memory/{latest}", remedy=remedy)
+    for folder, command in ((workspace.root, f"chmod go-w {workspace.root}"), (workspace.machine, _MEND)):
         if _others_may_write(str(folder)):
-            message = say(
-                f"Other users may write to {folder}, and so put words into your agents' memory.",
-                f"其他用户可以写入 {folder}，从而篡改您的代理的记忆。",
-            )
-            yield Problem("open to others", message, str(folder), remedy=remedy)
+            english = f"Other users may write to {folder}, and so put words into your agents' memory."
+            chinese = f"其他用户可以写入 {folder}，从而篡改您的代理的记忆。"
+            yield problem("open to others", english, chinese, str(folder), remedy=command)
 
 
 def _others_may_write(path: str) -> bool:
+    return _is_own(path, stat.S_ISDIR) and bool(os.lstat(path).st_mode & _OTHERS_WRITE)
+
+
+def _is_own(path: str, is_kind: Callable[[int], bool]) -> bool:
+    """Whether something of this kind lies there, and is this user's."""
     try:
         about = os.lstat(path)
     except OSError:
         return False
-    is_own = not hasattr(os, "getuid") or about.st_uid == os.getuid()
-    return is_own and stat.S_ISDIR(about.st_mode) and bool(about.st_mode & _OTHERS_WRITE)
+    return is_kind(about.st_mode) and (not hasattr(os, "getuid") or about.st_uid == os.getuid())
 
 
 def repair(memory: Memory) -> list[str]:
@@ -285,11 +263,10 @@ def repair(memory: Memory) -> list[str]:
     from nacre.daemon.process import daemon_process
     from nacre.vault import create
 
-    done = []
     plan = create.plan_init(memory.workspace.root)
+    done = [f"{step.action} {step.path}" for step in plan.plan.steps]
     if plan.plan:
         create.apply_init(plan, memory.clock, memory.config)
-        done += [f"{step.action} {step.path}" for step in plan.plan.steps]
     machine = str(memory.workspace.machine)
     if _others_may_write(machine):
         os.chmod(machine, stat.S_IMODE(os.lstat(machine).st_mode) & ~_OTHERS_WRITE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from typing import Any
 
@@ -13,40 +12,30 @@ _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an
 
 
 def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
-    from nacre.vault.files import memory_files
+    from nacre.daemon.process import ask_status
     from nacre.vault.history import last_id
-    from nacre.vault.problems import file_problems
-    from nacre.vault.storage import Disk
-    from nacre.vault.writing import size_of
+    from nacre.vault.storage import storage_of
 
-    workspace, config = memory.workspace, memory.config
-    longterm, limits = workspace.longterm, config.memory
-    files = list(memory_files(workspace, config))
-    changed, unembedded = memory.waiting(files)
-    size = size_of(longterm.read_bytes() if longterm.is_file() else None)
+    files, size, limits = memory.files(), memory.longterm_size(), memory.config.memory
     share = max(size.lines / (limits.max_lines or 1), size.bytes / (limits.max_bytes or 1))
+    longterm = {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
+    changed, unembedded = memory.waiting(files)
     sessions = memory.sessions
     counts = sessions.store.safely(sessions.counts) if sessions else None
     return {
-        "workspace": str(workspace.root),
+        "workspace": str(memory.workspace.root),
         "agent": memory.agent,
-        "longterm": {
-            "lines": size.lines,
-            "maxLines": limits.max_lines,
-            "bytes": size.bytes,
-            "maxBytes": limits.max_bytes,
-            "share": round(share, 3),
-        },
+        "longterm": {**longterm, "share": round(share, 3)},
         "files": dict(Counter(file.layer for file in files)),
         "index": _index(memory, changed, deep=deep),
         "sessions": dict(zip(("sessions", "messages"), counts, strict=True)) if counts else None,
         "embedding": _embedding(memory, unembedded, deep=deep),
         "capture": _capture(memory),
         "jobs": _jobs(memory),
-        "daemon": daemon_status(memory),
+        "daemon": ask_status(memory),
         "review": len(memory.questions()),
-        "history": last_id(Disk(workspace)),
-        "problems": [problem.as_plain() for problem in (*memory.problems, *file_problems(workspace, config))],
+        "history": last_id(storage_of(memory.workspace)),
+        "problems": [problem.as_plain() for problem in memory.all_problems()],
     }
 
 
@@ -79,29 +68,10 @@ def _jobs(memory: Memory) -> dict[str, Any]:
         states = job_states(memory)
     except BadSetting as error:
         return {"by": by, "states": [], "trouble": str(error)}
-    rows = []
-    for job in states:
-        last = memory.clock.local(job.last.started).isoformat(timespec="seconds") if job.last else None
-        rows.append({**job.as_plain(), "last": last})
+    local = memory.clock.local
+    starts = [local(job.last.started).isoformat(timespec="seconds") if job.last else None for job in states]
+    rows = [{**job.as_plain(), "last": last} for job, last in zip(states, starts, strict=True)]
     return {"by": by, "states": rows, "trouble": None}
-
-
-def daemon_status(memory: Memory) -> dict[str, Any] | None:
-    """What the daemon says of itself; none when there is none, or when the moment is not the machine's."""
-    from nacre.daemon.process import daemon_process
-
-    if memory.clock.fixed is not None or not hasattr(os, "getuid"):
-        return None
-    process = daemon_process(memory.workspace)
-    if process is None:
-        return None
-    from nacre.daemon import client
-
-    try:
-        with client.Connection(str(memory.workspace.root), within=2.0, any_version=True) as connection:
-            return {**connection.ask("status"), "skew": connection.daemon.get("skew"), "answers": True}
-    except (client.NoDaemon, NacreError) as error:
-        return {"process": process, "answers": False, "trouble": str(error)}
 
 
 def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:

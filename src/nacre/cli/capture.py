@@ -70,7 +70,7 @@ def _survey_report(survey: Sequence[Capturable]) -> Report:
 @click.option(
     "--exclude", metavar="PATTERN", multiple=True, help="Leave out a project, folder or chat; may be repeated."
 )
-@click.option("--list", "only_list", is_flag=True, help="Show which agents, projects and chats there are, and stop.")
+@ui.flag("--list", "only_list", "Show which agents, projects and chats there are, and stop.")
 def sync(options: ui.Options, since: str | None, exclude: tuple[str, ...], *, only_list: bool) -> Iterator[Report]:
     """Read what you and your agents said since the last time and write it into the daily logs.
 

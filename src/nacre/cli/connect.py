@@ -1,39 +1,49 @@
-"""nacre connect: let agents use this memory by themselves, or take that back."""
+"""nacre connect, uninstall, destroy: let agents use this memory; take back all that was written outside of it; remove it for good."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
 from nacre.agents import connection, registry
+from nacre.agents import uninstall as removal
 from nacre.agents.connection import AgentPlan, ConnectResult, agent_states, state_folder
 from nacre.agents.edits import apply_edits
 from nacre.agents.registry import Agent, Call, ConnectOptions, all_agents, own_program
+from nacre.agents.uninstall import InstalledWorkspace
 from nacre.cli import ui
+from nacre.cli.jobs import service_lines, setup_of
+from nacre.config.settings import user_config_folder
+from nacre.daemon.process import stop_daemon
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
+from nacre.forget import destroy as destroying
+from nacre.forget.destroy import DestroyPlan
 from nacre.i18n import language, say
+from nacre.jobs import schedulers
 from nacre.jobs.installer import Machine, this_machine
+from nacre.jobs.schedulers import ServicePlan
+from nacre.mcp.http import forget_tokens
 from nacre.memory import Memory
-from nacre.model.report import Note, Report
+from nacre.model.report import Note, Report, fields
 
 
 @ui.command("nacre connect claude-code codex --dry-run", dry_run=True)
 @click.argument("agents", nargs=-1, metavar="[openclaw|claude-code|codex|cursor|gemini|opencode]...")
-@click.option("--remove", is_flag=True, help="Take the connection back: every byte as it was.")
-@click.option("--print", "by_hand", is_flag=True, help="Print what to write where, for doing it by hand.")
-@click.option("--list", "listing", is_flag=True, help="List the agents on this machine, and which are connected.")
-@click.option(
-    "--rules", is_flag=True, help="Also write our rules into the agent's own file (CLAUDE.md, AGENTS.md, GEMINI.md)."
-)
-@click.option("--keep-own", is_flag=True, help="Switch nothing of the agent's own memory off, and do not ask.")
+@ui.flag("--remove", "Take the connection back: every byte as it was.")
+@ui.flag("--print", "by_hand", "Print what to write where, for doing it by hand.")
+@ui.flag("--list", "listing", "List the agents on this machine, and which are connected.")
+@ui.flag("--rules", "Also write our rules into the agent's own file (CLAUDE.md, AGENTS.md, GEMINI.md).")
+@ui.flag("--keep-own", "Switch nothing of the agent's own memory off, and do not ask.")
 @click.option(
     "--jobs/--no-jobs", default=None, help="Let capture and tidying run by themselves, or not; else it is asked."
 )
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@ui.flag("--yes", "-y", "Do not ask.")
 def connect(
     options: ui.Options,
     agents: tuple[str, ...],
@@ -55,7 +65,6 @@ def connect(
     if sum((remove, by_hand, listing)) > 1:
         raise BadInput("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
     ui.owner_only(options)
-
     machine = this_machine()
     if listing:
         return _list_agents(machine)
@@ -67,34 +76,30 @@ def connect(
     except NoWorkspace as error:
         english = f'{error} Or run "nacre up", which makes one and connects your agents.'
         raise NoWorkspace(english, f"{error}也可运行“nacre up”，一并创建并连接您的代理。") from error
-    chosen = chosen or tuple(agent for agent in registry.all_agents() if by_hand or agent.is_here(machine))
+    chosen = chosen or tuple(agent for agent in all_agents() if by_hand or agent.is_here(machine))
     if not chosen:
-        raise BadInput(
-            "No agent was found here; name one: nacre connect codex.", "没有找到代理；请指定：nacre connect codex。"
-        )
+        english = "No agent was found here; name one: nacre connect codex."
+        raise BadInput(english, "没有找到代理；请指定：nacre connect codex。")
     spoken = memory.config.language if memory.config.language in ("en", "zh") else language()
-    how = registry.ConnectOptions(rules=rules, language=spoken)
-    call = registry.call_for_workspace(memory, machine.home)
+    how, call = ConnectOptions(rules=rules, language=spoken), registry.call_for_workspace(memory, machine.home)
     if by_hand:
         return _snippets(chosen, machine, call, how)
     plans: list[AgentPlan] = []
     for agent in chosen:
-        plan = connection.plan_connect(agent, machine, call, how, connection.state_folder())
+        plan = connection.plan_connect(agent, machine, call, how, state_folder())
         # What the agent does that Nacre does too is asked for by itself, before the diff is shown.
         if (question := plan.wanted.question) and not keep_own and plan.error is None:
             asks = not options.as_json and ui.is_interactive()
             if yes or options.dry_run or (asks and click.confirm(question, default=True, err=True)):
-                switched = replace(how, switch_off=True)
-                plan = connection.plan_connect(agent, machine, call, switched, connection.state_folder())
+                plan = connection.plan_connect(agent, machine, call, replace(how, switch_off=True), state_folder())
         plans.append(plan)
-    return _connect(options, memory, plans, machine, call, spoken, jobs=jobs, yes=yes)
+    return _connect(options, memory, plans, call, spoken, jobs=jobs, yes=yes)
 
 
 def _connect(
     options: ui.Options,
     memory: Memory,
     plans: list[AgentPlan],
-    machine: Machine,
     call: Call,
     spoken: str,
     *,
@@ -116,7 +121,8 @@ def _connect(
         if rules:
             connection.apply_rules(rules, memory)
         at, root = memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root)
-        results = connection.apply_connect(ready, machine, call, root, at, connection.state_folder())
+        new = connection.Connection(at, root, call.program)
+        results = connection.apply_plans(ready, this_machine(), state_folder(), new)
         fine = {result.agent for result in results if result.error is None}
         _take_over_settings(memory, [plan for plan in ready if plan.agent in fine], dry_run=False)
     facts = {"agents": agents_json(plans, results), "dryRun": options.dry_run}
@@ -144,8 +150,7 @@ def _take_over_settings(memory: Memory, plans: list[AgentPlan], *, dry_run: bool
 
 def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...], *, yes: bool) -> Iterator[Report]:
     """From what was written to what was there before; needs no workspace."""
-    plans = plan_disconnect(machine, agents)
-    connected = connection.load_connections(connection.state_folder())
+    plans, connected = plan_disconnect(machine, agents), connection.load_connections(state_folder())
     # A connection of which nothing stands any more is still to be forgotten.
     ready = [plan for plan in plans if plan.error is None and (plan.changed or plan.agent in connected)]
     yield Report(lines=[line for plan in plans for line in plan_lines(plan, removing=True)])
@@ -153,7 +158,7 @@ def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...]
     if not options.dry_run and ready:
         if connection.changed_plans(plans):
             ui.confirm("Take this back?", "是否撤回？", yes=yes)
-        results = connection.apply_disconnect(ready, machine, connection.state_folder())
+        results = connection.apply_plans(ready, machine, state_folder())
     notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=True)
     none = ui.every((not plans, "No agent is connected.", "没有已连接的代理。"))
     yield Report({"agents": agents_json(plans, results), "dryRun": options.dry_run}, notes=[*notes, *none])
@@ -162,10 +167,9 @@ def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...]
 
 def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[AgentPlan]:
     """What takes back the connections of these agents, or of all that are connected."""
-    state = connection.state_folder()
-    connected, call = connection.load_connections(state), Call(own_program())
-    chosen = agents or tuple(agent for agent in all_agents() if agent.name in connected)
-    return [connection.plan_disconnect(agent, machine, call, state) for agent in chosen]
+    state = state_folder()
+    chosen = agents or [agent for agent in all_agents() if agent.name in connection.load_connections(state)]
+    return [connection.plan_disconnect(agent, machine, Call(own_program()), state) for agent in chosen]
 
 
 def _raise_errors(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) -> None:
@@ -182,12 +186,12 @@ def plan_lines(plan: AgentPlan, *, removing: bool = False) -> list[str]:
     if plan.error is not None or not plan.changed:
         return []
     marks = {
-        "stays": say("stays ", "保留"),
-        "off": say("off   ", "关闭"),
-        "read": say("read  ", "读取"),
-        "ours": say("Nacre ", "Nacre"),
+        "stays": ("stays ", "保留"),
+        "off": ("off   ", "关闭"),
+        "read": ("read  ", "读取"),
+        "ours": ("Nacre ", "Nacre"),
     }
-    owned = [] if removing else [f"  {marks[owned.whose]}  {owned.sentence}" for owned in plan.wanted.owned]
+    owned = [] if removing else [f"  {say(*marks[owned.whose])}  {owned.sentence}" for owned in plan.wanted.owned]
     diffs = [change.diff for change in plan.changes if change.changes]
     return [f"# {plan.title}", *owned, *diffs, *([f"$ {shlex.join(plan.command)}"] if plan.command else [])]
 
@@ -244,8 +248,10 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
     lines: list[str] = []
     for agent in agents:
         wanted = agent.wanted(machine, call, how)
-        snippets = [(str(target.path), apply_edits("", target.form, target.edits)[0]) for target in wanted.targets]
-        files = [{"path": path, "snippet": snippet} for path, snippet in snippets]
+        texts = [apply_edits("", target.form, target.edits)[0] for target in wanted.targets]
+        files = [
+            {"path": str(target.path), "snippet": text} for target, text in zip(wanted.targets, texts, strict=True)
+        ]
         command = list(wanted.register)
         rows.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
         lines += [f"# {agent.title}", *(f"## {ui.shown_path(file['path'])}\n{file['snippet']}" for file in files)]
@@ -270,3 +276,156 @@ def _list_agents(machine: Machine) -> Report:
         place = ui.shown_path(connection.workspace) if connection else ""
         rows.append((state.agent.name, how, "".join([place, *where])))
     return Report([state.as_plain() for state in states], lines=rows)
+
+
+@ui.command("nacre uninstall --dry-run", dry_run=True)
+@ui.flag("--models", "Also delete the embedding models and other caches; they can be fetched again.")
+@ui.flag("--yes", "-y", "Do not ask.")
+def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Report]:
+    """Take back everything that was written outside of memory: the connections of agents, timers, the daemon, our rules in AGENTS.md.
+
+    Your memory stays: it is plain Markdown, and this command says where it lies ("nacre destroy" is for that). Settings stay too. It ends
+    by saying how to remove the package itself.
+    """
+    ui.owner_only(options)
+    machine = this_machine()
+    agents = plan_disconnect(machine)
+    try:
+        memory = Memory.open(options.workspace, agent=options.agent)
+    except NoWorkspace:
+        memory = None
+    places = removal.installed_workspaces(memory, machine)
+    caches, completions = removal.caches(), removal.completions(machine.home)
+    lines = [line for plan in agents for line in plan_lines(plan, removing=True)]
+    yield Report(lines=[*lines, *(line for place in places if place.changed for line in _place_lines(place))])
+    errors: list[NacreError] = []
+    results: list[ConnectResult] = []
+    works = bool(agents or (models and caches) or any(place.changed for place in places)) and not options.dry_run
+    if works:
+        ui.confirm("Take all of this back?", "是否全部撤回？", yes=yes)
+        ready = [plan for plan in agents if plan.error is None]
+        results = connection.apply_plans(ready, machine, state_folder())
+        errors += [plan.error for plan in agents if plan.error] + [result.error for result in results if result.error]
+        for place in places:
+            errors += _take_back(place)
+        for cache in caches if models else ():
+            removal.remove_cache(cache)
+    package = _how_to_remove_package()
+    facts: dict[str, Any] = {"connections": agents_json(agents, ()), "workspaces": list(map(_place_json, places))}
+    facts["caches"] = [{"path": str(folder), "bytes": size} for folder, size in caches.items() if models]
+    facts |= {"completions": completions, "package": package, "dryRun": options.dry_run}
+    total, settings = ui.size_of(sum(caches.values())), ui.shown_path(user_config_folder())
+    stays = f"Models and caches stay ({total}); --models deletes them."
+    roots = [ui.shown_path(place.memory.workspace.root) for place in places]
+    lasts = 'Your memory stays in {0}; "nacre destroy --workspace {0}" removes it for good.'
+    lasts_chinese = "您的记忆保留在 {0}；“nacre destroy --workspace {0}”可永久删除。"
+    notes = outcome_notes(agents, results, dry_run=False, removing=True) if works else []
+    notes += ui.every(
+        *((True, f"Your completion stays: {line}", f"您设置的补全予以保留：{line}") for line in completions),
+        (caches and not models, stays, f"模型和缓存保留（{total}）；--models 可删除。"),
+        *((True, lasts.format(root), lasts_chinese.format(root)) for root in roots),
+        (user_config_folder().is_dir(), f"Your settings stay in {settings}.", f"您的设置保留在 {settings}。"),
+        (True, f'The package itself: "{package}".', f"软件包本身：“{package}”。"),
+    )
+    yield Report(facts, notes=notes)
+    if errors:
+        raise PartlyDone("\n".join(map(str, errors)))
+
+
+def _place_lines(place: InstalledWorkspace) -> list[str]:
+    pid = place.daemon
+    stopped = ui.every((pid, f"The daemon is stopped (process {pid}).", f"停止守护进程（进程 {pid}）。"))
+    rules = [place.rules.diff] if place.rules else []
+    return [f"# {ui.shown_path(place.memory.workspace.root)}", *service_lines(place.jobs), *stopped, *rules]
+
+
+def _place_json(place: InstalledWorkspace) -> dict[str, Any]:
+    jobs, rules = [step.as_json() for step in place.jobs.shown], place.rules.diff if place.rules else None
+    return {"workspace": str(place.memory.workspace.root), "jobs": jobs, "daemon": place.daemon, "rules": rules}
+
+
+def _take_back(place: InstalledWorkspace) -> list[NacreError]:
+    """One workspace: its timers, its daemon, what lets clients in over HTTP, our rules; what could not be taken back."""
+    memory, rules = place.memory, place.rules
+    steps: list[Callable[[], object]] = [
+        lambda: schedulers.apply_plan(place.jobs) if place.jobs.changes or place.jobs.errors else None,
+        lambda: stop_daemon(memory) if place.daemon else None,
+        lambda: forget_tokens(memory.workspace.root),
+        lambda: connection.apply_rules(rules, memory) if rules else None,
+    ]
+    errors: list[NacreError] = []
+    for step in steps:
+        try:
+            step()
+        except NacreError as error:
+            errors.append(error)
+    return errors
+
+
+def _how_to_remove_package() -> str:
+    parts = Path(sys.prefix).parts
+    if "pipx" in parts:
+        return "pipx uninstall nacre"
+    if "uv" in parts and "tools" in parts:
+        return "uv tool uninstall nacre"
+    return f"{shlex.quote(sys.executable)} -m pip uninstall nacre"
+
+
+@ui.command("nacre destroy --dry-run", dry_run=True)
+@ui.flag("--yes", "Do not ask for the workspace's name.")
+@ui.flag("--tiers", "Also the checkpoint layers, where they lie outside the workspace.")
+def destroy(options: ui.Options, *, yes: bool, tiers: bool) -> Iterator[Report]:
+    """Remove a workspace's memory for good: MEMORY.md files, memory/, checkpoints, working memory, .nacre/, our rules in AGENTS.md,
+    and what "nacre jobs install" told this machine.
+
+    Your own files stay. It lists what goes and asks you to type the workspace's name. This cannot be undone.
+    """
+    with ui.open_memory(options) as memory:
+        workspace, config = memory.workspace, memory.config
+    plan, jobs = destroying.plan_destroy(workspace, config, tiers=tiers), schedulers.plan_remove(setup_of(memory))
+    yield _destroy_report(plan, jobs)
+    facts = {
+        "workspace": str(workspace.root),
+        "removed": [fields(part, "path files bytes reason", path=part.shown) for part in plan.doomed],
+        "rulesRemoved": plan.agents is not None,
+        "jobsRemoved": [step.as_json() for step in jobs.shown],
+        "keptTiers": str(plan.kept_tiers) if plan.kept_tiers else None,
+        "dryRun": options.dry_run,
+    }
+    if options.dry_run:
+        yield Report(facts)
+        return
+    if not yes:
+        ui.must_ask()
+        name = workspace.root.name
+        question = say(f'Type "{name}" to remove it for good', f"输入“{name}”以永久删除")
+        if click.prompt(question, default="", show_default=False, err=True).strip() != name:
+            raise BadInput("That is not its name; nothing was removed.", "名称不符；未删除任何内容。")
+    stop_daemon(memory)  # it would make an index again of what is still there
+    # Before the memory: what was written where stands in it, and a scheduler that does not answer must be asked again.
+    if jobs.changes or jobs.errors:
+        schedulers.apply_plan(jobs)
+    destroying.apply_destroy(plan)
+    forget_tokens(workspace.root)
+    by = ", ".join(name for name, planned in jobs.changes.items() if planned.steps)
+    heading = ui.every(
+        (by, f"What was installed to run its jobs was taken back: {by}.", f"已撤回运行其任务的内容：{by}。"),
+        (True, "The memory is gone.", "记忆已删除。"),
+    )
+    yield Report(facts, heading=heading)
+
+
+def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
+    rows = [(part.shown, str(part.files), ui.size_of(part.bytes), part.reason) for part in plan.doomed]
+    if plan.agents is not None:
+        rows.append(("AGENTS.md", "", "", say("only our rules between their marks", "仅删除标记之间的规则")))
+    ours = say("only what runs its jobs", "仅撤回运行其任务的内容")
+    rows += [(f"$ {shlex.join(step.command)}" if step.command else step.path, "", "", ours) for step in jobs.shown]
+    root, total, tiers = plan.workspace.root, ui.size_of(plan.bytes), plan.kept_tiers and ui.shown_path(plan.kept_tiers)
+    count = f"{plan.files} files, {total}, of {root}. This cannot be undone."
+    notes = ui.every(
+        (tiers, f"{tiers} stays; --tiers takes it too.", f"{tiers} 予以保留；--tiers 可一并删除。"),
+        (True, count, f"{root}：共 {plan.files} 个文件，{total}。此操作无法撤销。"),
+    )
+    columns = (say("path", "路径"), say("files", "文件"), say("size", "大小"), "")
+    return Report(lines=rows, columns=columns, notes=[*jobs.notes, *map(str, jobs.errors), *notes])

@@ -9,23 +9,20 @@ from typing import Any
 
 import click
 
-from nacre.checks.status import daemon_status
 from nacre.cli import ui
 from nacre.cli.layers import organise_summary
 from nacre.cli.tidy import decay_summary, tidy_summary
+from nacre.daemon.process import ask_status
 from nacre.errors import BadInput, Locked, NacreError, PartlyDone
 from nacre.i18n import say
 from nacre.jobs.installer import Setup, installed_kinds, this_machine
 from nacre.jobs.run import JobReport, JobState, Outcome, Runner, due_now, job_states, run_due, run_named, runner_for
 from nacre.jobs.schedulers import ServicePlan, apply_plan, choose_scheduler, plan_install, plan_remove
 from nacre.memory import Memory
-from nacre.model.report import Note, Report
+from nacre.model.report import Note, Report, fields
 
-SUMMARIES: dict[str, Callable[[Any], str]] = {
-    "TidyReport": tidy_summary,
-    "DecayReport": decay_summary,
-    "OrganiseReport": organise_summary,
-}
+SUMMARIES: dict[str, Callable[[Any], str]] = {"TidyReport": tidy_summary, "DecayReport": decay_summary}
+SUMMARIES["OrganiseReport"] = organise_summary
 
 
 @click.group(cls=ui.Group, epilog="Example:  nacre jobs list")
@@ -41,16 +38,16 @@ def jobs() -> None:
 @ui.command("nacre jobs list --json", "list", group=jobs)
 def list_(options: ui.Options) -> Iterator[Report]:
     """List the jobs: when they run, the last run with its result and length, the next one."""
-    pairs = [("job", "任务"), ("when", "时间"), ("last run", "上次运行"), ("result", "结果")]
-    pairs += [("took", "用时"), ("next run", "下次运行"), ("failing since", "失败始于")]
+    columns = {"job": "任务", "when": "时间", "last run": "上次运行", "result": "结果"}
+    columns |= {"took": "用时", "next run": "下次运行", "failing since": "失败始于"}
     for memory in ui.open_all(options):
-        states, by = job_states(memory), runners(memory, daemon_status(memory))
+        states, by = job_states(memory), runners(memory, ask_status(memory))
         note = ui.first(
             (by, f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。"),
             (True, f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。"),
         )
         facts, rows = [state.as_plain() for state in states], [_row(state, memory) for state in states]
-        yield Report(facts, lines=rows, columns=[say(*pair) for pair in pairs], notes=[note])
+        yield Report(facts, lines=rows, columns=[*ui.localised(columns).values()], notes=[note])
 
 
 def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
@@ -60,7 +57,7 @@ def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
     coming = f"{state.next:%Y-%m-%d %H:%M}" if state.next else say("never", "从不")
     return (
         state.name,
-        state.words,
+        state.when,
         started,
         say("running", "运行中") if state.running else result,
         f"{last.seconds:.1f} s" if last and last.seconds is not None else "",
@@ -70,12 +67,12 @@ def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
 
 
 def result_word(result: str) -> str:
-    return {
-        "done": say("done", "完成"),
-        "nothing": say("nothing to do", "无事可做"),
-        "partly": say("partly done", "部分完成"),
-        "failed": say("failed", "失败"),
-    }[result]
+    words = {
+        "nothing": ("nothing to do", "无事可做"),
+        "partly": ("partly done", "部分完成"),
+        "failed": ("failed", "失败"),
+    }
+    return say(*words.get(result, ("done", "完成")))
 
 
 def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
@@ -101,7 +98,7 @@ def nobody(memory: Memory) -> str:
 
 @ui.command("nacre jobs run memory-sync", group=jobs, dry_run=True)
 @click.argument("name", required=False)
-@click.option("--due", "only_due", is_flag=True, help="Only what is due, missed runs too, each once.")
+@ui.flag("--due", "only_due", "Only what is due, missed runs too, each once.")
 def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Report]:
     """Run the job NAME now; with --due whatever is due, or NAME unless its last time was run for already.
 
@@ -109,17 +106,12 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
     this one says so and leaves: with a NAME alone by exit code 11, with --due by 0.
     """
     if name is None and not only_due:
-        raise BadInput(
-            "Name a job, or give --due for all that is due.", "请指定一个任务，或用 --due 运行所有到期的任务。"
-        )
-
+        english = "Name a job, or give --due for all that is due."
+        raise BadInput(english, "请指定一个任务，或用 --due 运行所有到期的任务。")
     reports: list[JobReport] = []
     for memory in ui.open_all(options):
-        runner = runner_for(memory)
-        if name is None or only_due:
-            made = _run_due(options, runner, name)
-        else:
-            made = [run_named(runner, name, dry_run=options.dry_run)]
+        runner, now = runner_for(memory), name is not None and not only_due
+        made = [run_named(runner, name or "", dry_run=options.dry_run)] if now else _run_due(options, runner, name)
         reports += made
         lines = [line for report in made for line in _run_lines(report, by_name=name is not None)]
         yield Report(list(map(_run_json, made)), lines=lines)
@@ -132,8 +124,7 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
             raise error
     if errors:
         raise PartlyDone(f"{len(errors)} runs failed; they are tried again.", f"{len(errors)} 次运行失败，稍后会重试。")
-    partly = [f"{report.run.job}: {report.outcome.said}" for report in reports if report.outcome.result == "partly"]
-    if partly:
+    if partly := [f"{made.run.job}: {made.outcome.said}" for made in reports if made.outcome.result == "partly"]:
         raise PartlyDone(" ".join(partly))
 
 
@@ -163,28 +154,23 @@ def _run_lines(report: JobReport, *, by_name: bool) -> list[str]:
         return [] if by_name else [Note(f"{report.run.job}: {report.outcome.said}")]
     if quiet and (not by_name or report.run.job == "memory-sync"):
         return []
-
-    made = [(SUMMARIES.get(type(part).__name__), part) for part in report.outcome.reports]
-    lines = [summary(part) for summary, part in made if summary]
+    kinds = [(type(part).__name__, part) for part in report.outcome.reports]
+    lines = [SUMMARIES[kind](part) for kind, part in kinds if kind in SUMMARIES]
     return lines or [f"{report.run.job}{say(': ', '：')}{report.outcome.said}"]
 
 
 def _run_json(report: JobReport) -> dict[str, Any]:
     window, shown = report.run.window, None if report.dry_run else report
-    return {
-        "job": report.run.job,
-        "why": report.run.why,
-        "window": window.isoformat(timespec="seconds") if window else None,
-        "attempt": report.run.attempt,
-        "started": shown and shown.started.isoformat(timespec="seconds"),
-        "result": shown and shown.outcome.result,
-        "seconds": report.seconds,
-        "said": report.outcome.said,
-        "dryRun": report.dry_run,
-    }
-
-
-# nacre jobs install, nacre jobs remove: what makes jobs run on this machine, written and taken back.
+    return fields(
+        report.run,
+        "job why window attempt",
+        window=window.isoformat(timespec="seconds") if window else None,
+        started=shown and shown.started.isoformat(timespec="seconds"),
+        result=shown and shown.outcome.result,
+        seconds=report.seconds,
+        said=report.outcome.said,
+        dryRun=report.dry_run,
+    )
 
 
 @ui.command("nacre jobs install --dry-run", group=jobs, dry_run=True)
@@ -196,7 +182,7 @@ def _run_json(report: JobReport) -> dict[str, Any]:
     show_default=True,
     help="What is to run the jobs.",
 )
-@click.option("--heartbeat", is_flag=True, help="Also write instructions into the agent's HEARTBEAT.md.")
+@ui.flag("--heartbeat", "Also write instructions into the agent's HEARTBEAT.md.")
 def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Report]:
     """Let this machine run the jobs: by timers of systemd, launchd, the crontab, or OpenClaw's cron, whichever it has.
 

@@ -37,11 +37,8 @@ def checkpoint(options: ui.Options, session: str | None, title: str | None) -> R
     return Report(facts, heading=[outcome], lines=[written.path])
 
 
-# nacre organise: checkpoints sink by age, rise when they were recalled, and go when they were forgotten for long.
-
-
 @ui.command("nacre organise --dry-run", dry_run=True)
-@click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason.")
+@ui.flag("--verbose", "-v", "Show every step with its reason.")
 def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Bring every checkpoint into the layer where it belongs, and count the recalls.
 
@@ -58,18 +55,12 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
                 lines.append(f"{_word(step.action):>10}  {step.path}{to}\n{'':>12}{step.reason}")
         if made.steps or made.counted:
             lines += [f"{layer:>10}  {before} → {made.after[layer]}" for layer, before in made.before.items()]
-        facts = {
-            "changed": made.changed,
-            "dryRun": options.dry_run,
-            "summary": organise_summary(made),
-            "before": dict(made.before),
-            "after": dict(made.after),
-            "counted": made.counted,
-            "steps": [fields(step, "action path to reason", to=step.detail or None) for step in made.steps],
-            "problems": ui.problems_json(made.notes),
-            "left": ui.problems_json(made.left),
-        }
-        yield Report(facts, lines=[*lines, organise_summary(made)], problems=made.notes, left=made.left)
+        summary = organise_summary(made)
+        facts: dict[str, Any] = {"changed": made.changed, "dryRun": options.dry_run, "summary": summary}
+        facts |= {"before": dict(made.before), "after": dict(made.after), "counted": made.counted}
+        facts["steps"] = [fields(step, "action path to reason", to=step.detail or None) for step in made.steps]
+        facts |= {"problems": ui.problems_json(made.notes), "left": ui.problems_json(made.left)}
+        yield Report(facts, lines=[*lines, summary], problems=made.notes, left=made.left)
 
 
 def organise_summary(report: OrganiseReport) -> str:
@@ -83,21 +74,12 @@ def organise_summary(report: OrganiseReport) -> str:
 
 
 def _word(action: str) -> str:
-    return {
-        "delete": say("delete", "删除"),
-        "forget": say("forget", "遗忘"),
-        "move": say("move", "移动"),
-        "summarise": say("summarise", "摘要"),
-        "rise": say("rise", "回升"),
-        "drop": say("drop double", "去重"),
-    }.get(action, action)
-
-
-# nacre promote: what recalled checkpoints teach becomes lasting memory.
+    words = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升"}
+    return say("drop double", "去重") if action == "drop" else say(action, words.get(action, action))
 
 
 @ui.command("nacre promote --apply", dry_run=True)
-@click.option("--apply", "carry_out", is_flag=True, help="Carry out what the report proposes.")
+@ui.flag("--apply", "carry_out", "Carry out what the report proposes.")
 def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
     """Write promote_report.md: which checkpoints were recalled so often that what they teach should last.
 
@@ -107,12 +89,12 @@ def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
     """
     for memory in ui.open_all(options):
         made, applied = memory.promote(apply=carry_out, dry_run=options.dry_run), carry_out and not options.dry_run
-        yield Report(
+        facts, text = (
             _promoted_json(made, applied=applied, dry_run=options.dry_run),
-            lines=[memory.promote_report(made, applied=applied).rstrip("\n")],
-            notes=ui.every((not options.dry_run, "Written to promote_report.md.", "已写入 promote_report.md。")),
-            left=made.left,
+            memory.promote_report(made, applied=applied),
         )
+        notes = ui.every((not options.dry_run, "Written to promote_report.md.", "已写入 promote_report.md。"))
+        yield Report(facts, lines=[text.rstrip("\n")], notes=notes, left=made.left)
 
 
 def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[str, Any]:
@@ -132,9 +114,6 @@ def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[s
     }
 
 
-# nacre recall: layered search, from the youngest checkpoints to the almost forgotten ones.
-
-
 @ui.command('nacre recall "what did we settle about payment retries?"', dry_run=True)
 @click.argument("query", nargs=-1, required=True)
 @click.option(
@@ -147,16 +126,12 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
     opens its original. The exit code is 1 when nothing answers.
     """
     made = ui.open_memory(options).recall(" ".join(query), limit=limit, dry_run=options.dry_run)
-    names = "path was layer title confidence certainty coverage opened"
-    passages = "start_line end_line text"
-    results = [
-        fields(recalled, names, passages=[fields(passage, passages) for passage in recalled.passages])
-        for recalled in made.found
-    ]
-    facts = fields(made, "layer words narrowed reason", words=list(made.words), dryRun=options.dry_run)
-    facts = {"results": results, **facts, "problems": ui.problems_json(made.problems)}
+    results: list[dict[str, Any]] = []
     lines: list[str] = []
     for recalled in made.found:
+        passages = [fields(passage, "start_line end_line text") for passage in recalled.passages]
+        names = "path was layer title confidence certainty coverage opened"
+        results.append(fields(recalled, names, passages=passages))
         path, was, opened, certainty = recalled.path, recalled.was, recalled.opened, recalled.certainty
         sure = say(f"confidence {certainty} ({recalled.confidence:g})", f"可信度{certainty}（{recalled.confidence:g}）")
         lines.append(f"{path}  {recalled.layer}  {sure}  {recalled.title}")
@@ -171,18 +146,15 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
             lines.append("\n".join(f"  {line}" for line in passage.text.splitlines()))
         lines.append("")
     looked = ui.every((options.dry_run and made.found, "Nothing was moved or counted.", "没有移动，也没有计数。"))
+    facts = fields(made, "layer words narrowed reason", words=list(made.words), dryRun=options.dry_run)
+    facts = {"results": results, **facts, "problems": ui.problems_json(made.problems)}
     code = 0 if made.found else 1
     return Report(facts, problems=made.problems, lines=lines, notes=[made.reason, *looked], code=code)
 
 
-# nacre refresh: put the session away, put the layers in order, and begin anew with what matters.
-
-
 @ui.command("nacre refresh", dry_run=True)
 @click.argument("session", required=False)
-@click.option(
-    "--apply", "carry_out", is_flag=True, help="Promote what is nominated, too; else only the report is written."
-)
+@ui.flag("--apply", "carry_out", "Promote what is nominated, too; else only the report is written.")
 @click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Most tokens of the context that is printed.")
 def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget: int | None) -> Report:
     """Checkpoint the session, organise the layers, promote, and print a fresh context.

@@ -1,116 +1,63 @@
-"""nacre search, get, query, vsearch, multi-get: find and read memories, also by qmd's verbs."""
+"""nacre search, get, query, vsearch, multi-get, index, update, embed: find and read memories, and the index that this rests on."""
 
 from __future__ import annotations
 
 import fnmatch
-import json
-import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
 from nacre.cli import ui
 from nacre.daemon import requests
-from nacre.daemon.requests import OUT, Printed
-from nacre.errors import BadInput, NacreError, NotFound
-from nacre.i18n import say
+from nacre.errors import NacreError, NotFound
+from nacre.i18n import as_sentence, say
+from nacre.memory import IndexReport, Memory
 from nacre.model.hit import LAYERS
-from nacre.model.report import fields
+from nacre.model.report import Note, Report, fields
 
-FORMS = ("cli", "json", "md", "files")
-EVERYTHING = 1000  # hits of --all
-_TYPED = re.compile(r"(?m)^[ \t]*(?:intent|lex|vec|hyde):[ \t]*")
-_IGNORED = ("--full", "--line-numbers", "--full-path", "--no-rerank", "--no-gpu")
-_IGNORED_VALUES = (("-C", "--candidate-limit"), ("--intent",), ("--chunk-strategy",), ("--index",))
-
-
-def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
-    """Answer by the daemon where one runs, else by ourselves: the same words either way.
-
-    Typed lines are searched by their words, collections (memory, sessions, a layer or a folder) narrow it, --all has no limit.
-    """
-    form, collections, every = (request.pop(name) for name in ("form", "collections", "every"))
-    request["query"] = " ".join(_TYPED.sub(" ", word).strip() for word in request["query"])
-    if every and request["limit"] is None:
-        request["limit"] = EVERYTHING
-    request["as_json"] = options.as_json or form in ("json", "md", "files")
-    request["layers"] = [*request["layers"], *(name for name in collections if name in LAYERS)]
-    sessions = [name for name in collections if name.startswith("sessions")]
-    if sessions:
-        request["corpus"] = "sessions" if len(sessions) == len(collections) else "all"
-    known = {"memory", *LAYERS, *sessions}
-    folders = [name for name in collections if name not in known and not name.startswith("memory-")]
-    if len(folders) > 1:
-        raise BadInput(
-            f"Only one folder can be searched at a time; given: {', '.join(folders)}.",
-            f"一次只能搜索一个文件夹；给出的有：{'、'.join(folders)}。",
-        )
-    if folders:
-        request["path"] = f"{folders[0].strip('/')}/*"
-    request |= {"mode": mode, "here": requests.current_folder(), "terminal": requests.at_terminal()}
-    memories = list(ui.open_all(options, for_groups=True))
-    printed = requests.ask_daemon(memories[0], "search", request) if len(memories) == 1 else None
-    requests.print_output(_printed_as(form, printed or requests.answer_search(memories, **request)))
-
-
-def _printed_as(form: str | None, printed: Printed) -> Printed:
-    """The answer in another form; as it is where none was asked for."""
-    if form not in ("md", "files"):
-        return printed
-    hits = json.loads("".join(text for kind, text in printed.parts if kind == OUT))["results"]
-    made = Printed()
-    for hit in hits:
-        if form == "files":
-            made.out(f"#{hit['id']},{hit['score']:.2f},{hit['path']}:{hit['startLine']}")
-        else:
-            head = f"# {hit['heading'] or hit['path']}\n\n**file:** `{hit['citation']}`\n**docid:** `#{hit['id']}`"
-            made.out(f"---\n{head}\n\n{hit['snippet']}\n")
-    if not hits:
-        made.note(say("Nothing in memory matches.", "记忆中没有匹配的内容。"))
-    return made
+_OPTIONS = (
+    click.argument("query", nargs=-1, required=True),
+    click.option("-n", "--limit", type=click.IntRange(1, 1000), help="How many results at most."),
+    click.option("--min-score", type=float, help="Lowest score shown; 0 ranks and never abstains."),
+    click.option("--since", metavar="DAY", help="Only from this day on (2026-02-01, or 7d for the last week)."),
+    click.option("--until", metavar="DAY", help="Only up to this day."),
+    click.option(
+        "--layer", "layers", multiple=True, type=click.Choice(LAYERS), help="Only this layer; may be repeated."
+    ),
+    click.option("--type", metavar="TYPE", help="Only entries of this type or category: PREF, 决策 …"),
+    click.option("--tag", help="Only what carries this tag."),
+    click.option("--path", metavar="GLOB", help="Only files that fit, such as memory/weekly/*."),
+    click.option(
+        "--project", help="This project and what belongs to none; default: the project of the current folder."
+    ),
+    click.option(
+        "--corpus",
+        type=click.Choice(["memory", "sessions", "all"]),
+        default="memory",
+        show_default=True,
+        help="What to search: memory, the transcripts themselves (see the setting index.sessions), or both.",
+    ),
+    ui.flag("--all-projects", "Other projects too."),
+    ui.flag("--explain", "Show what each score is made of."),
+    ui.json_option,
+)
 
 
 def search_options(function: Any) -> Any:
-    """The options that every verb of searching takes, qmd's too. What has no meaning here is taken and does nothing: a prompt must
-    not fail for it."""
-    collection = "Only this: memory, sessions, a layer, or a folder; may be repeated."
-    for option in reversed(
-        (
-            click.argument("query", nargs=-1, required=True),
-            click.option("-n", "--limit", type=click.IntRange(1, 1000), help="How many results at most."),
-            click.option("--min-score", type=float, help="Lowest score shown; 0 ranks and never abstains."),
-            click.option("--since", metavar="DAY", help="Only from this day on (2026-02-01, or 7d for the last week)."),
-            click.option("--until", metavar="DAY", help="Only up to this day."),
-            click.option(
-                "--layer", "layers", multiple=True, type=click.Choice(LAYERS), help="Only this layer; may be repeated."
-            ),
-            click.option("--type", metavar="TYPE", help="Only entries of this type or category: PREF, 决策 …"),
-            click.option("--tag", help="Only what carries this tag."),
-            click.option("--path", metavar="GLOB", help="Only files that fit, such as memory/weekly/*."),
-            click.option(
-                "--project", help="This project and what belongs to none; default: the project of the current folder."
-            ),
-            click.option(
-                "--corpus",
-                type=click.Choice(["memory", "sessions", "all"]),
-                default="memory",
-                show_default=True,
-                help="What to search: memory, the transcripts themselves (see the setting index.sessions), or both.",
-            ),
-            click.option("--all-projects", is_flag=True, help="Other projects too."),
-            click.option("--explain", is_flag=True, help="Show what each score is made of."),
-            ui.json_option,
-            click.option("--format", "form", type=click.Choice(FORMS), help="How to print."),
-            click.option("--md", "form", flag_value="md", help="Print Markdown."),
-            click.option("--files", "form", flag_value="files", help="Print one line for each: #id,score,path:line."),
-            click.option("-c", "--collection", "collections", multiple=True, metavar="NAME", help=collection),
-            click.option("--all", "every", is_flag=True, help="Every match, not only the best."),
-            *(click.option(name, is_flag=True, hidden=True, expose_value=False) for name in _IGNORED),
-            *(click.option(*names, hidden=True, expose_value=False) for names in _IGNORED_VALUES),
-        )
-    ):
+    """The options that every verb of searching takes."""
+    for option in reversed(_OPTIONS):
         function = option(function)
     return function
+
+
+def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
+    """Answer by the daemon where one runs, else by ourselves: the same words either way."""
+    request |= {"query": " ".join(request["query"]), "mode": mode, "as_json": options.as_json}
+    request |= {"here": requests.current_folder(), "terminal": requests.at_terminal()}
+    memories = list(ui.open_all(options, for_groups=True))
+    printed = requests.ask_daemon(memories[0], "search", request) if len(memories) == 1 else None
+    requests.print_output(printed or requests.answer_search(memories, **request))
 
 
 @ui.command('nacre search "who owns billing?" -n 3 --since 30d', as_json=False)
@@ -130,21 +77,17 @@ def search(options: ui.Options, mode: str, **request: Any) -> None:
 @click.argument("path")
 @click.option("-l", "--lines", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many lines.")
 @click.option("--from", "start", type=click.IntRange(1), help="First line; also PATH:LINE or PATH#L3-L9.")
-def get(options: ui.Options, path: str, lines: int, start: int | None) -> None:
+def get(options: ui.Options, **request: Any) -> None:
     """Read lines of a memory file, or of a session, as search names them."""
     memory = ui.open_memory(options, for_groups=True)
-    request: dict[str, Any] = {"path": path, "lines": lines, "start": start, "as_json": options.as_json}
-    request["terminal"] = requests.at_terminal()
+    request |= {"as_json": options.as_json, "terminal": requests.at_terminal()}
     requests.print_output(requests.ask_daemon(memory, "get", request) or requests.answer_get(memory, **request))
 
 
-@ui.command('nacre query "what did we decide about the API?" --files -n 5', as_json=False)
+@ui.command('nacre query "what did we decide about the API?" -n 5', as_json=False)
 @search_options
 def query(options: ui.Options, **request: Any) -> None:
-    """Find memories by words and meaning (as search; the verb that prompts written for qmd use).
-
-    A query of typed lines (intent:, lex:, vec:, hyde:) is searched by the words of all of them.
-    """
+    """Find memories by words and meaning (as search; the verb that prompts written for qmd use)."""
     run_search(options, "hybrid", request)
 
 
@@ -160,32 +103,99 @@ def vsearch(options: ui.Options, **request: Any) -> None:
 @click.option(
     "-l", "--lines", type=click.IntRange(1, 10_000), default=200, show_default=True, help="Most lines of each."
 )
-@click.option("--max-bytes", type=click.IntRange(1), default=65_536, show_default=True, help="Pass over larger files.")
-@click.option("--format", "form", type=click.Choice(FORMS), help="How to print.")
-@click.option("--md", "form", flag_value="md", help="Print Markdown.")
-@click.option("--files", "form", flag_value="files", help="Print only the paths.")
-def multi_get(options: ui.Options, *, pattern: str, lines: int, max_bytes: int, form: str | None) -> None:
+def multi_get(options: ui.Options, pattern: str, lines: int) -> Report:
     """Read several memory files at once: those that fit a pattern, or names and #ids between commas (qmd's verb)."""
     memory = ui.open_memory(options)
     names = [name.strip() for name in pattern.split(",") if name.strip()]
     if set(pattern) & set("*?["):
-        small = (file.path for file in memory.files() if file.size <= max_bytes)
-        names = sorted(path for path in small if fnmatch.fnmatchcase(path, pattern))
+        names = sorted(file.path for file in memory.files() if fnmatch.fnmatchcase(file.path, pattern))
     if not names:
         raise NotFound(f"No memory file fits {pattern}.", f"没有符合 {pattern} 的记忆文件。")
-    if form == "files":
-        click.echo("\n".join(names))
-        return
-    excerpts = []
+    facts: list[dict[str, Any]] = []
+    shown: list[str] = []
     for name in names:
         try:
-            excerpts.append(memory.get(name, lines=lines))
+            excerpt = memory.get(name, lines=lines)
         except NacreError as error:
-            ui.note(str(error))
-    if options.as_json or form == "json":
-        ui.print_json([fields(excerpt, "path start_line text more") for excerpt in excerpts])
-        return
-    for excerpt in excerpts:
-        place = f"{excerpt.path}:{excerpt.start_line}"
-        head = f"# {place}\n" if form == "md" else f"==> {place} <=="
-        click.echo(f"{head}\n{excerpt.text}\n")
+            shown.append(Note(error))
+            continue
+        facts.append(fields(excerpt, "path start_line text more"))
+        shown.append(f"==> {excerpt.path}:{excerpt.start_line} <==\n{excerpt.text}\n")
+    return Report(facts, lines=shown)
+
+
+_full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")
+_verbose = click.option("--verbose", is_flag=True, help="Also name the files that could not be read.")
+
+
+@ui.command("nacre index --full", dry_run=True, join=True)
+@_full
+@_verbose
+def index(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]:
+    """Bring text and vectors up to date with the files and the settings, and wait.
+
+    After a changed setting what was read before goes on answering until it is read anew. An interrupted run is carried on.
+    """
+
+    def work(memory: Memory) -> IndexReport:
+        text = _read(memory, full=full)
+        return _embed(memory)._replace(text=text.text)
+
+    return _reports(options, work, verbose=verbose)
+
+
+@ui.command("nacre update", dry_run=True, join=True)
+@_full
+@_verbose
+def update(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]:
+    """Bring the text of the index up to date; vectors are left for "nacre embed"."""
+    return _reports(options, lambda memory: _read(memory, full=full), verbose=verbose)
+
+
+@ui.command("nacre embed", dry_run=True, join=True)
+def embed(options: ui.Options) -> Iterator[Report]:
+    """Make the vectors that are missing, so that search knows meaning too."""
+    return _reports(options, _embed, verbose=False)
+
+
+def _read(memory: Memory, *, full: bool) -> IndexReport:
+    with ui.progress_bar("Reading", "读取") as bar:
+        return IndexReport(text=memory.update(progress=bar, full=full))
+
+
+def _embed(memory: Memory) -> IndexReport:
+    with ui.progress_bar("Embedding", "生成向量") as bar:
+        return memory.embed(progress=bar)
+
+
+def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verbose: bool) -> Iterator[Report]:
+    for memory in ui.open_all(options):
+        if options.dry_run:
+            files, passages = memory.waiting()
+            english = f"{files} files to read, {passages} passages to embed."
+            facts: dict[str, Any] = {"agent": memory.agent, "filesToRead": files, "passagesToEmbed": passages}
+            yield Report(facts, notes=[say(english, f"待读取 {files} 个文件，待生成 {passages} 个向量。")])
+            continue
+        made = work(memory)
+        text, count, recovered = made.text, made.embedded, memory.keeper.store.recovered
+        sessions = text.sessions if text else None
+        names, nothing = "changed removed unreadable", {"files": None, "changed": None, "removed": None}
+        facts = {"agent": memory.agent, "workspace": str(memory.workspace.root)}
+        facts |= fields(text, f"files {names}") if text else {**nothing, "unreadable": []}
+        facts["sessions"] = fields(sessions, f"sessions {names}", sessions=sessions.files) if sessions else None
+        facts |= {"embedded": count, "fallback": made.reason, "recovered": recovered}
+        english = "The index was damaged; it was set aside and built anew. No note was lost."
+        damaged = ui.every((recovered, english, "索引已损坏；已移到一旁并重建。没有丢失任何笔记。"))
+        lines: list[str] = []
+        for part, unit, chinese in ((text, "files", "文件"), (sessions, "sessions", "会话")):
+            if part:
+                english = f"{part.files} {unit}, {part.changed} changed, {part.removed} gone."
+                changes = f"{part.changed} 个有变化，{part.removed} 个已移除。"
+                lines.append(say(english, f"共 {part.files} 个{chinese}，{changes}"))
+        paths = [path for part in (text, sessions) if part and verbose for path in part.unreadable]
+        lines += [Note(say(f"could not be read: {path}", f"无法读取：{path}")) for path in paths]
+        lines += ui.every(
+            (count, f"{count} passages embedded.", f"已为 {count} 段文字生成向量。"),
+            (not (text or count or made.reason), "Every passage has its vector.", "所有段落都已有向量。"),
+        )
+        yield Report(facts, heading=damaged, lines=lines, notes=[as_sentence(made.reason)] if made.reason else [])

@@ -20,12 +20,10 @@ _NO_DAEMON = ("No daemon runs for this workspace.", "此工作区没有守护进
 
 
 @ui.command("nacre serve --background")
-@click.option("--background", is_flag=True, help="Start it, wait until it answers, and come back.")
-@click.option(
-    "--ensure", is_flag=True, help="Start it if none runs, wait until it answers, and say where: for plugins."
-)
-@click.option("--stop", is_flag=True, help="Stop the one that runs; what it is at is finished first.")
-@click.option("--status", is_flag=True, help="Show the one that runs.")
+@ui.flag("--background", "Start it, wait until it answers, and come back.")
+@ui.flag("--ensure", "Start it if none runs, wait until it answers, and say where: for plugins.")
+@ui.flag("--stop", "Stop the one that runs; what it is at is finished first.")
+@ui.flag("--status", "Show the one that runs.")
 @click.option(
     "--http",
     type=click.IntRange(0, 65_535),
@@ -35,53 +33,52 @@ _NO_DAEMON = ("No daemon runs for this workspace.", "此工作区没有守护进
     help=f"Serve MCP over HTTP too, on this port ({_USUAL_PORT}; 0: any) instead of the setting serve.port.",
 )
 @click.option("--http-scope", metavar="SCOPE", default="main", help="Who listens over HTTP: main, or group:NAME.")
-@click.option("--token", is_flag=True, help="Print the word that a client over HTTP has to bring, and its address.")
-@click.option("--no-jobs", is_flag=True, help="Answer and watch only; let another scheduler run the jobs.")
-@click.option("--on-demand", is_flag=True, help="End when nobody has asked for as long as serve.idle says.")
+@ui.flag("--token", "Print the word that a client over HTTP has to bring, and its address.")
+@ui.flag("--no-jobs", "Answer and watch only; let another scheduler run the jobs.")
+@ui.flag("--on-demand", "End when nobody has asked for as long as serve.idle says.")
 def serve(
-    options: ui.Options,
-    *,
-    background: bool,
-    ensure: bool,
-    stop: bool,
-    status: bool,
-    http: int | None,
-    http_scope: str,
-    token: bool,
-    no_jobs: bool,
-    on_demand: bool,
+    options: ui.Options, http: int | None, http_scope: str, *, no_jobs: bool, on_demand: bool, **wishes: bool
 ) -> Report | None:
     """Keep models and index in memory, watch the files, run the jobs, and answer search, context and get.
 
     Commands find it by themselves and give the same answers without it. One runs for each workspace; only its user can reach it.
     """
-    if sum((background, ensure, stop, status, token)) > 1:
+    if sum(wishes.values()) > 1:
         names = "--background, --ensure, --stop, --status, --token"
         raise BadInput(f"Give one of {names}.", f"{names} 只能用一个。")
     if not hasattr(os, "getuid"):
         raise BadInput("There is no daemon on Windows; all works without.", "Windows 上没有守护进程；不影响使用。")
+    from nacre.daemon import process
+
     memory = ui.open_memory(options)
-    if status:
+    if wishes["status"]:
         return _status_report(memory)
-    if stop:
-        return _stop(memory)
-    if token:
+    if wishes["stop"]:
+        ended = process.stop_daemon(memory)
+        line = say(f"The daemon (process {ended}) has ended.", f"守护进程（进程 {ended}）已停止。")
+        return Report({"process": ended, "stopped": ended is not None}, lines=[line if ended else say(*_NO_DAEMON)])
+    if wishes["token"]:
         return _token_report(memory, http, http_scope)
     if memory.clock.fixed is not None:
         raise BadInput("A daemon lives in the present; leave --now out.", "守护进程只在当下运行；请去掉 --now。")
-    from nacre.daemon.process import ensure_running, stop_on_demand
-
     arguments = ["--no-jobs"] * no_jobs + ["--on-demand"] * on_demand
     arguments += [] if http is None else ["--http", str(http)]
     arguments += ["--http-scope", http_scope] if http_scope != "main" else []
-    if ensure:
-        running = ensure_running(memory, *arguments)
+    if wishes["ensure"]:
+        running = process.ensure_running(memory, *arguments)
         facts = {name: running[name] for name in ("socket", "process", "version", "workspace")}
         return Report(facts, lines=[running["socket"]])
     if not on_demand:
-        stop_on_demand(memory)
-    if background:
-        return _start(memory, arguments)
+        process.stop_on_demand(memory)
+    if wishes["background"]:
+        runs = process.daemon_process(memory.workspace)
+        number = runs or process.start_in_background(memory, *arguments)
+        line = ui.first(
+            (runs, f"A daemon runs already (process {number})", f"守护进程已在运行（进程 {number}）"),
+            (True, f"The daemon runs (process {number})", f"守护进程已启动（进程 {number}）"),
+        )
+        line += say('; "nacre serve --stop" ends it.', "；“nacre serve --stop”可停止。")
+        return Report({"process": number, "started": runs is None, "status": _status_of(memory)}, lines=[line])
     import gc
 
     from nacre.daemon.service import RESTART, Daemon, restart_process
@@ -102,27 +99,6 @@ def _status_of(memory: Memory) -> dict[str, Any] | None:
     from nacre.daemon import client
 
     return client.daemon_status(str(memory.workspace.root))
-
-
-def _start(memory: Memory, arguments: list[str]) -> Report:
-    from nacre.daemon.process import daemon_process, start_in_background
-
-    running = daemon_process(memory.workspace)
-    process = running or start_in_background(memory, *arguments)
-    if running:
-        line = say(f"A daemon runs already (process {process})", f"守护进程已在运行（进程 {process}）")
-    else:
-        line = say(f"The daemon runs (process {process})", f"守护进程已启动（进程 {process}）")
-    line += say('; "nacre serve --stop" ends it.', "；“nacre serve --stop”可停止。")
-    return Report({"process": process, "started": running is None, "status": _status_of(memory)}, lines=[line])
-
-
-def _stop(memory: Memory) -> Report:
-    from nacre.daemon.process import stop_daemon
-
-    process = stop_daemon(memory)
-    ended = say(f"The daemon (process {process}) has ended.", f"守护进程（进程 {process}）已停止。")
-    return Report({"process": process, "stopped": process is not None}, lines=[ended if process else say(*_NO_DAEMON)])
 
 
 def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
@@ -156,18 +132,16 @@ def _status_report(memory: Memory) -> Report:
     daemon = _status_of(memory)
     if daemon is None:
         return Report({"running": False}, lines=[say(*_NO_DAEMON)])
-    process, version, since = daemon["process"], daemon["version"], daemon["since"]
-    asked, failed, megabytes = daemon["questions"], daemon["failed"], f"{daemon['memoryMb']:.0f}"
     jobs, reason, settings, skew = daemon["jobs"], daemon.get("watchingReason"), daemon.get("settings"), daemon["skew"]
     running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")
     scans, queued = daemon["watching"] == "scanning", jobs and not jobs.get("timed", True)
-    lines = ui.every(
-        (True, f"Process {process}, version {version}, since {since}", f"进程 {process}，版本 {version}，自 {since}"),
-        (
-            True,
-            f"{asked} questions, {failed} failed, {megabytes} MB",
-            f"{asked} 次请求，{failed} 次失败，{megabytes} MB",
-        ),
+    about = "Process {process}, version {version}, since {since}", "进程 {process}，版本 {version}，自 {since}"
+    asked = (
+        "{questions} questions, {failed} failed, {memoryMb:.0f} MB",
+        "{questions} 次请求，{failed} 次失败，{memoryMb:.0f} MB",
+    )
+    lines = [say(*pair).format(**daemon) for pair in (about, asked)]
+    lines += ui.every(
         (not scans, "Files are watched", "正在监视文件"),
         (scans, f"Files are looked at every 30 s: {reason}", f"每 30 秒检查一次文件：{reason}"),
         (jobs is None, "Jobs are left to another scheduler", "任务由其他调度器运行"),
@@ -181,9 +155,6 @@ def _status_report(memory: Memory) -> Report:
     return Report({"running": True, **daemon}, lines=[*lines, *_http_lines(daemon.get("http"))])
 
 
-# nacre mcp: memory for any MCP client, over stdin and stdout.
-
-
 @ui.command("nacre mcp --workspace ~/.nacre/workspace", as_json=False)
 def mcp(options: ui.Options) -> None:
     """Serve memory to an MCP client over stdin and stdout: six tools, resources and prompts.
@@ -194,13 +165,12 @@ def mcp(options: ui.Options) -> None:
     memory = ui.open_memory(options, for_groups=True)
     from nacre.daemon.requests import call_tool_by_daemon, current_folder
     from nacre.errors import NacreError
-    from nacre.mcp.server import Server
-    from nacre.mcp.stdio import serve
+    from nacre.mcp.server import Server, serve
 
     place = current_folder()
 
     def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        from nacre.mcp.calls import call
+        from nacre.mcp.tools import call
 
         answered = call_tool_by_daemon(memory, name, arguments, place)
         # A copy for each call: a problem that is noted in one must not be told in the next.

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from nacre.cli import ui
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
-from nacre.model.report import Note, Problem, Report, fields
+from nacre.model.report import Note, Problem, Report
 
 if TYPE_CHECKING:
     from nacre.checks.health import Health
@@ -21,9 +18,9 @@ if TYPE_CHECKING:
 
 
 @ui.command("nacre status --deep", join=True)
-@click.option("--deep", is_flag=True, help="Also check the index file and try the embedding models.")
-@click.option("--index", "reindex", is_flag=True, help="Bring the index up to date first, when files changed.")
-@click.option("--verbose", is_flag=True, help="Also list the problems found.")
+@ui.flag("--deep", "Also check the index file and try the embedding models.")
+@ui.flag("--index", "reindex", "Bring the index up to date first, when files changed.")
+@ui.flag("--verbose", "Also list the problems found.")
 def status(options: ui.Options, *, deep: bool, reindex: bool, verbose: bool) -> Iterator[Report]:
     """Show the workspace, its sizes against the limits, the index and the models."""
     from nacre.checks.status import status_facts
@@ -53,10 +50,8 @@ def _connections() -> list[dict[str, Any]]:
 
 def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> Report:
     longterm, problems, sessions = facts["longterm"], facts["problems"], facts["sessions"]
-    limits = say(
-        f"{longterm['lines']} of {longterm['maxLines']} lines, {longterm['bytes']} of {longterm['maxBytes']} bytes",
-        f"{longterm['lines']}/{longterm['maxLines']} 行，{longterm['bytes']}/{longterm['maxBytes']} 字节",
-    )
+    english = "{lines} of {maxLines} lines, {bytes} of {maxBytes} bytes"
+    limits = say(english, "{lines}/{maxLines} 行，{bytes}/{maxBytes} 字节").format(**longterm)
     count, messages = (sessions["sessions"], sessions["messages"]) if sessions else (0, 0)
     indexed = sessions and say(f"{count} indexed, {messages} messages", f"已索引 {count} 个，共 {messages} 条消息")
     broken = say(" (broken: nacre doctor)", "（已损坏：nacre doctor）")
@@ -99,13 +94,11 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
 def _capture(capture: dict[str, Any]) -> str:
     at, count, until = _at(capture["synced"] or ""), capture["sessions"], capture["pausedUntil"]
     end = f" → {until}" if until else ""
-    return "".join(
-        ui.every(
-            (not at, 'nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”"),
-            (at, f"{count} sessions, last at {at}", f"{count} 个会话，最近一次 {at}"),
-            (capture["paused"], f"; paused{end}", f"；已暂停{end}"),
-            (not capture["meaning"], "; judged by structure alone, without the models", "；未装模型，仅按句子结构判断"),
-        )
+    return ui.joined(
+        (not at, 'nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”"),
+        (at, f"{count} sessions, last at {at}", f"{count} 个会话，最近一次 {at}"),
+        (capture["paused"], f"; paused{end}", f"；已暂停{end}"),
+        (not capture["meaning"], "; judged by structure alone, without the models", "；未装模型，仅按句子结构判断"),
     )
 
 
@@ -141,14 +134,12 @@ def _daemon(daemon: dict[str, Any] | None) -> str:
     if not daemon["answers"]:
         return say(f"process {daemon['process']} does not answer", f"进程 {daemon['process']} 没有响应")
     since, megabytes, url = _at(daemon["since"]), daemon["memoryMb"], (daemon.get("http") or {}).get("url")
-    return "".join(
-        ui.every(
-            (True, f"running since {since}, {megabytes:.0f} MB", f"自 {since} 起运行，{megabytes:.0f} MB"),
-            (daemon["watching"] == "events", ", watching", "，正在监听文件"),
-            (daemon["watching"] == "scanning", ", scanning instead of watching", "，以扫描代替监听"),
-            (url, f", MCP at {url}", f"，MCP：{url}"),
-            (daemon["skew"], f" ({daemon['skew']})", f" ({daemon['skew']})"),
-        )
+    return ui.joined(
+        (True, f"running since {since}, {megabytes:.0f} MB", f"自 {since} 起运行，{megabytes:.0f} MB"),
+        (daemon["watching"] == "events", ", watching", "，正在监听文件"),
+        (daemon["watching"] == "scanning", ", scanning instead of watching", "，以扫描代替监听"),
+        (url, f", MCP at {url}", f"，MCP：{url}"),
+        (daemon["skew"], f" ({daemon['skew']})", f" ({daemon['skew']})"),
     )
 
 
@@ -159,13 +150,11 @@ def _at(moment: str) -> str:
 def _index(index: dict[str, Any]) -> str:
     files, chunks, size = index["files"], index["chunks"], ui.size_of(index["bytes"])
     changed, check = index["changed"], index["check"]
-    return "".join(
-        ui.every(
-            (True, f"{files} files, {chunks} passages, {size}", f"{files} 个文件，{chunks} 段，{size}"),
-            (changed, f"; files changed since: {changed}", f"；此后有 {changed} 个文件变化"),
-            (index["outdated"], '; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”"),
-            (check not in (None, "ok"), f"; damaged: {check}", f"；已损坏：{check}"),
-        )
+    return ui.joined(
+        (True, f"{files} files, {chunks} passages, {size}", f"{files} 个文件，{chunks} 段，{size}"),
+        (changed, f"; files changed since: {changed}", f"；此后有 {changed} 个文件变化"),
+        (index["outdated"], '; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”"),
+        (check not in (None, "ok"), f"; damaged: {check}", f"；已损坏：{check}"),
     )
 
 
@@ -173,13 +162,13 @@ def _vectors(embedding: dict[str, Any]) -> str:
     reason, works, waiting = embedding["reason"], embedding["works"], embedding["waiting"]
     if reason and not embedding["models"]:
         return str(reason)
-    about = ui.every(
+    about = ui.joined(
         (waiting, f"; {waiting} passages to embed", f"；{waiting} 段待生成"),
         (works is True, "; works", "；可用"),
         (works not in (None, True), f"; does not work: {works}", f"；不可用：{works}"),
         (reason, f" ({reason})", f" ({reason})"),
     )
-    return f"{embedding['provider']}: {', '.join(embedding['models'])}" + "".join(about)
+    return f"{embedding['provider']}: {', '.join(embedding['models'])}{about}"
 
 
 # nacre health: how well memory is kept.
@@ -190,9 +179,7 @@ WIDTH = 56  # columns of the text of a finding, unless all is asked for
 
 
 @ui.command("nacre health -v", join=True)
-@click.option(
-    "--verbose", "-v", is_flag=True, help="Show every finding and all that fades, not only the first of each kind."
-)
+@ui.flag("--verbose", "-v", "Show every finding and all that fades, not only the first of each kind.")
 def health(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Show what memory holds, what is wrong with it, which command mends that, what fades next, and a grade from A to F.
 
@@ -202,61 +189,34 @@ def health(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 
     for memory in ui.open_all(options):
         report = check_health(memory)
-        facts = {"workspace": str(memory.workspace.root), "agent": memory.agent, **_health_json(report)}
+        facts = {"workspace": str(memory.workspace.root), "agent": memory.agent, **report.as_plain()}
         yield Report(facts, lines=_health_lines(report, ui.shown_path(memory.workspace.root), verbose=verbose))
 
 
-def _health_json(report: Health) -> dict[str, Any]:
-    stock, grade = report.stock, report.grade
-    findings = []
-    for one in report.findings:
-        command = one.remedy if one.remedy.startswith("nacre ") else None
-        row = fields(one, "kind message path line id", id=one.id or None)
-        findings.append({**row, "command": command, "byHand": None if command else one.remedy})
-    names = "daily weekly archived notes checkpoints ledger pinned questions"
-    counts = fields(
-        stock, names, checkpoints=dict(stock.checkpoints), ledger=dict(stock.verdicts), questions=dict(stock.questions)
-    )
-    return {
-        "grade": grade.letter,
-        "points": grade.points,
-        "deductions": [asdict(deduction) for deduction in grade.deductions],
-        "findings": findings,
-        "fading": [asdict(fade) for fade in report.fading],
-        "longterm": [asdict(size) for size in stock.sizes],
-        "counts": counts,
-        "tokens": asdict(stock.tokens),
-        "loose": asdict(report.loose),
-        "meaning": list(report.meaning),
-    }
-
-
 def _health_lines(report: Health, where: str, *, verbose: bool) -> list[str | tuple[str, ...]]:
-    from nacre.checks.memory_checks import kind_title
+    from nacre.checks.health import kind_title
 
-    grade, shown = report.grade, report.fading if verbose else report.fading[:FADES]
-    points = say(
-        f"{where}: {grade.letter}, {grade.points} of 100", f"{where}：{grade.letter}，{grade.points} 分（满分 100）"
-    )
-    lines: list[str | tuple[str, ...]] = [points]
+    grade, shown, colon = report.grade, report.fading if verbose else report.fading[:FADES], say(": ", "：")
+    chinese = f"{where}：{grade.letter}，{grade.points} 分（满分 100）"
+    lines: list[str | tuple[str, ...]] = [say(f"{where}: {grade.letter}, {grade.points} of 100", chinese)]
     if grade.deductions:
-        lost = say(", ", "，").join(f"{kind_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS])
+        lost = [f"{kind_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS]]
         why = say("Points lost", "扣分") if grade.letter == "A" else say("Why not A", "为何不是 A")
-        lines.append(why + say(": ", "：") + lost)
+        lines.append(why + colon + say(", ", "，").join(lost))
     lines += ["", *_finding_rows(report, verbose=verbose)] if report.findings else []
     lines += ["\n" + say("Fades next", "即将淡出")] if shown else []
     for fade in shown:
         place = f"{fade.path}:{fade.line}" if fade.line else fade.path
         rule = fade.rule + (f"  → {fade.keep}" if fade.keep and verbose else "")
-        lines.append((fade.day, place + say(": ", "：") + fade.what, rule))
+        lines.append((fade.day, place + colon + fade.what, rule))
     if rest := len(report.fading) - len(shown):
         lines.append(("", say(f"and {rest} more (-v shows all)", f"另有 {rest} 项（-v 显示全部）"), ""))
-    return [*lines, "\n" + say("Holds", "现有内容"), *_figures(report, verbose=verbose)]
+    return [*lines, "\n" + say("Holds", "现有内容"), *_figures(report.figures, verbose=verbose)]
 
 
 def _finding_rows(report: Health, *, verbose: bool) -> Iterator[tuple[str, str, str]]:
     """The findings by kind, with what mends them; of each kind the first, unless all are asked for."""
-    from nacre.checks.memory_checks import kind_title
+    from nacre.checks.health import kind_title
 
     by_kind: dict[str, list[tuple[str, str]]] = {}
     for finding in report.findings:
@@ -280,45 +240,36 @@ def _cut(text: str) -> str:
     return text if fits == len(text) else text[:fits].rstrip() + "…"
 
 
-def _figures(report: Health, *, verbose: bool) -> Iterator[tuple[str, str]]:
-    stock, tokens, loose = report.stock, report.stock.tokens, report.loose
-    projects = sorted(stock.sizes[1:], key=lambda size: -size.share)
-    for size in (*stock.sizes[:1], *(projects if verbose else projects[:PROJECTS])):
-        fills = say(
-            f"{size.entries} entries, {size.lines} lines, {size.bytes} bytes: {size.share:.0%} of its limits",
-            f"{size.entries} 条，{size.lines} 行，{size.bytes} 字节：占上限的 {size.share:.0%}",
+def _figures(figures: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, str]]:
+    general, projects = figures["longterm"][:1], sorted(figures["longterm"][1:], key=lambda size: -size["share"])
+    for size in (*general, *(projects if verbose else projects[:PROJECTS])):
+        english = "{entries} entries, {lines} lines, {bytes} bytes: {share:.0%} of its limits"
+        yield (
+            size["path"],
+            say(english, "{entries} 条，{lines} 行，{bytes} 字节：占上限的 {share:.0%}").format(**size),
         )
-        yield (size.path, fills)
-    logs = say(
-        f"{stock.daily} daily, {stock.weekly} weekly, {stock.archived} archived, {stock.notes} notes",
-        f"每日 {stock.daily}，每周 {stock.weekly}，归档 {stock.archived}，笔记 {stock.notes}",
+    counts, comma = figures["counts"], say(", ", "，")
+    english = "{daily} daily, {weekly} weekly, {archived} archived, {notes} notes"
+    chinese = "每日 {daily}，每周 {weekly}，归档 {archived}，笔记 {notes}"
+    yield (say("logs", "日志"), say(english, chinese).format(**counts))
+    verdicts = {**counts["ledger"], say("pinned", "已固定"): counts["pinned"]}
+    for title, by_name in ((say("checkpoints", "检查点"), counts["checkpoints"]), (say("ledger", "账本"), verdicts)):
+        yield (title, comma.join(f"{name} {count}" for name, count in by_name.items()))
+    english = (
+        "MEMORY.md {longterm:,}, today and yesterday {recent:,}, a new session {session:,}, everything {everything:,}"
     )
-    costs = say(
-        f"MEMORY.md {tokens.longterm:,}, today and yesterday {tokens.recent:,}, a new session {tokens.session:,}, "
-        f"everything {tokens.everything:,}",
-        f"MEMORY.md {tokens.longterm:,}，今天和昨天 {tokens.recent:,}，新会话 {tokens.session:,}，全部 {tokens.everything:,}",
-    )
-    harmless = say(
-        f"recalls {loose.recalls}, days of the trail {loose.trail}, former entries {loose.ledger}: harmless",
-        f"召回 {loose.recalls}，来源记录 {loose.trail} 天，旧条目 {loose.ledger}：无害",
-    )
-    yield (say("logs", "日志"), logs)
-    verdicts = {**stock.verdicts, say("pinned", "已固定"): stock.pinned}
-    for title, counts in ((say("checkpoints", "检查点"), stock.checkpoints), (say("ledger", "账本"), verdicts)):
-        yield (title, say(", ", "，").join(f"{name} {count}" for name, count in counts.items()))
-    yield (say("tokens, about", "token（约）"), costs)
+    chinese = "MEMORY.md {longterm:,}，今天和昨天 {recent:,}，新会话 {session:,}，全部 {everything:,}"
+    yield (say("tokens, about", "token（约）"), say(english, chinese).format(**figures["tokens"]))
     if verbose:
-        yield (say("leads nowhere", "来源已失"), harmless)
-
-
-# nacre doctor: look for problems and say how to mend them.
+        english = "recalls {recalls}, days of the trail {trail}, former entries {ledger}: harmless"
+        chinese = "召回 {recalls}，来源记录 {trail} 天，旧条目 {ledger}：无害"
+        yield (say("leads nowhere", "来源已失"), say(english, chinese).format(**figures["loose"]))
 
 
 @ui.command("nacre doctor --fix")
-@click.option(
+@ui.flag(
     "--fix",
-    is_flag=True,
-    help="Mend what can be mended without touching your notes: the index, missing files, permissions, a stale socket.",
+    "Mend what can be mended without touching your notes: the index, missing files, permissions, a stale socket.",
 )
 def doctor(options: ui.Options, *, fix: bool) -> Report:
     """Look for trouble in files, settings, index, models, agents, jobs, daemon and clock, and say how to mend it.
@@ -328,7 +279,7 @@ def doctor(options: ui.Options, *, fix: bool) -> Report:
     """
     from nacre.agents.connection import connection_problems, state_folder
     from nacre.agents.registry import all_agents
-    from nacre.checks.doctor import examine, newest_sessions, repair, settings_remedy
+    from nacre.checks.doctor import bad_setting, examine, newest_sessions, repair
     from nacre.jobs.installer import this_machine
 
     agents: list[str] = []
@@ -342,18 +293,14 @@ def doctor(options: ui.Options, *, fix: bool) -> Report:
             problems += [(memory.agent, problem) for problem in (*examine(memory, sessions), *connections)]
             agents += [source.agent for source, _ in sessions]
     except BadSetting as error:  # settings that stop every command are what doctor is asked about
-        remedy = settings_remedy(str(error))
-        problems.append((None, Problem("bad setting", str(error), severity="error", remedy=remedy)))
+        problems.append((None, bad_setting(error)))
     lines: list[str] = []
     for _, problem in problems:
         lines.append("  ".join(filter(None, (problem.severity, problem.place, problem.message))))
         lines += [f"    → {problem.remedy}"] if problem.remedy else []
-    names, unread = (
-        ", ".join(dict.fromkeys(agents)),
-        any(problem.kind.startswith("transcript") for _, problem in problems),
-    )
-    english = f"The newest session with {names} can be read."
-    notes = ui.every((names and not unread, english, f"与 {names} 的最新对话可以读取。"))
+    names = ", ".join(dict.fromkeys(agents))
+    readable = names and not any(problem.kind.startswith("transcript") for _, problem in problems)
+    notes = ui.every((readable, f"The newest session with {names} can be read.", f"与 {names} 的最新对话可以读取。"))
     fine = ui.every((not problems, "All is well.", "一切正常。"))
     facts = [{"agent": agent, **problem.as_plain()} for agent, problem in problems]
     broken = any(problem.severity == "error" for _, problem in problems)

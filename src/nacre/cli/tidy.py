@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @ui.command("nacre tidy --dry-run", dry_run=True)
-@click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason, refusals too.")
+@ui.flag("--verbose", "-v", "Show every step with its reason, refusals too.")
 def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Press old days into weeks, distil what lasts into MEMORY.md, and archive.
 
@@ -37,8 +37,8 @@ def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 
 
 @ui.command("nacre decay --dry-run", dry_run=True)
-@click.option("--promote-only", is_flag=True, help="Only put what lasts to long-term memory; archive nothing.")
-@click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason.")
+@ui.flag("--promote-only", "Only put what lasts to long-term memory; archive nothing.")
+@ui.flag("--verbose", "-v", "Show every step with its reason.")
 def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator[Report]:
     """Promote what lasts in the oldest daily logs, then archive these: the profile with tidy.retention = "decay".
 
@@ -52,11 +52,7 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
         summary = decay_summary(made)
         english = 'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.'
         weekly = say(english, "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。")
-        heading = [
-            *([] if made.in_force else [weekly]),
-            *made.occasions,
-            *(problem.message for problem in made.problems),
-        ]
+        heading = [*([] if made.in_force else [weekly]), *made.occasions, *(row.message for row in made.problems)]
         lines = [_step(step) for phase, step in made.steps if verbose or options.dry_run or phase == "review"]
         facts = _facts(made, inForce=made.in_force, summary=summary, occasions=list(made.occasions))
         yield Report(facts, heading=heading, lines=[*lines, summary], left=made.left)
@@ -114,21 +110,16 @@ def _step(step: Step) -> str:
 
 
 def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
-    return {
+    names = "action path text reason"
+    steps = [{"phase": phase, **fields(step, names, text=step.detail)} for phase, step in report.steps]
+    facts = {
         "changed": report.changed,
         "dryRun": report.dry_run,
         **about,
-        "steps": [
-            {"phase": phase, **fields(step, "action path text reason", text=step.detail)}
-            for phase, step in report.steps
-        ],
+        "steps": steps,
         "counts": dict(report.counts),
-        "problems": ui.problems_json(report.problems),
-        "left": ui.problems_json(report.left),
     }
-
-
-# nacre review: what long-term memory could not decide alone.
+    return facts | {"problems": ui.problems_json(report.problems), "left": ui.problems_json(report.left)}
 
 
 @ui.command('nacre review --accept 7f3a9c41d2 --edit 19c0ffee01 "Use pnpm in every repository"', dry_run=True)
@@ -136,17 +127,10 @@ def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
 @click.option("--refuse", metavar="ID", multiple=True, help="Leave it out (or keep a faded line); may be repeated.")
 @click.option("--pin", metavar="ID", multiple=True, help="Take it in and never let it go; may be repeated.")
 @click.option("--edit", nargs=2, metavar="ID TEXT", multiple=True, help="Take it in, in these words; may be repeated.")
-@click.option("--adopt", is_flag=True, help="Bring a MEMORY.md that is over its limits under them.")
-@click.option("--yes", is_flag=True, help="Do not ask before --adopt.")
+@ui.flag("--adopt", "Bring a MEMORY.md that is over its limits under them.")
+@ui.flag("--yes", "Do not ask before --adopt.")
 def review(
-    options: ui.Options,
-    accept: tuple[str, ...],
-    refuse: tuple[str, ...],
-    pin: tuple[str, ...],
-    edit: tuple[tuple[str, str], ...],
-    *,
-    adopt: bool,
-    yes: bool,
+    options: ui.Options, edit: tuple[tuple[str, str], ...], *, adopt: bool, yes: bool, **by_verb: tuple[str, ...]
 ) -> Iterable[Report]:
     """Answer what "nacre tidy" left to you: clashes, lines that found no room, lines whose time may be over.
 
@@ -156,8 +140,8 @@ def review(
     memory = ui.open_memory(options)
     if adopt:
         return _adopt(options, memory, yes=yes)
-    by_verb = {"refuse": refuse, "accept": accept, "pin": pin}
-    answers: list[tuple[str, str, str | None]] = [(id_, verb, None) for verb, ids in by_verb.items() for id_ in ids]
+    verbs = ("refuse", "accept", "pin")
+    answers: list[tuple[str, str, str | None]] = [(id_, verb, None) for verb in verbs for id_ in by_verb[verb]]
     answers += [(id_, "accept", text) for id_, text in edit]
     if answers:
         steps = memory.answer(answers, dry_run=options.dry_run)
@@ -180,8 +164,8 @@ def question_json(question: Question) -> dict[str, Any]:
 def question_line(question: Question) -> str:
     from nacre.vault.review import kind_title
 
-    kind, why = kind_title(question.kind), ui.legible(question.why)
-    return f"{question.id}  [{kind}] {ui.legible(question.text)}\n            {why}"
+    title, text, why = kind_title(question.kind), ui.legible(question.text), ui.legible(question.why)
+    return f"{question.id}  [{title}] {text}\n            {why}"
 
 
 def _ask_each(memory: Memory, questions: list[Question]) -> None:
@@ -192,11 +176,10 @@ def _ask_each(memory: Memory, questions: list[Question]) -> None:
     keys = click.Choice([*verbs, "s", "q"])
     for question in questions:
         click.echo(question_line(question))
-        takes = say("let it go", "移除") if question.kind == FADED else say("take it in", "收录")
-        leaves = say("keep it", "保留") if question.kind == FADED else say("leave it out", "不收")
-        prompt = f"[a] {takes}, [r] {leaves}, " + say(
-            "[e] edit, [p] pin, [s] skip, [q] quit", "[e] 修改，[p] 固定，[s] 跳过，[q] 退出"
-        )
+        faded, others = question.kind == FADED, "[e] edit, [p] pin, [s] skip, [q] quit"
+        takes = say("let it go", "移除") if faded else say("take it in", "收录")
+        leaves = say("keep it", "保留") if faded else say("leave it out", "不收")
+        prompt = f"[a] {takes}, [r] {leaves}, " + say(others, "[e] 修改，[p] 固定，[s] 跳过，[q] 退出")
         key = click.prompt(prompt, type=keys, show_choices=False, default="s")
         if key == "q":
             return

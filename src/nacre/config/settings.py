@@ -15,7 +15,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, FrozenInstanceError, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,20 +46,15 @@ def _refuse(_self: object, name: str, _value: object) -> None:
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def setting(
-    default: Any,
-    meaning: str,
-    *,
-    shared: bool = False,
-    choices: tuple[str, ...] = (),
-    least: float = 0,
-    most: float | None = None,
-) -> Any:
-    """A setting with its meaning; `shared` ones may also come from the workspace's own file. Numbers have bounds."""
-    about = {"meaning": meaning, "shared": shared, "choices": choices, "least": least, "most": most}
+def setting(default: Any, meaning: str, choices: tuple[str, ...] = (), **about: Any) -> Any:
+    """A setting with its meaning and, where it is one of a few words or a number, its choices or bounds (`least`, `most`)."""
+    about = {"shared": False, "least": 0, "most": None, "meaning": meaning, "choices": choices} | about
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=about)
     return field(default=default, metadata=about)
+
+
+shared = partial(setting, shared=True)  # one that may also come from the workspace's own file
 
 
 @settings
@@ -71,24 +66,24 @@ class MemorySettings:
 @settings
 class TierSettings:
     path: str | None = setting(None, "where the checkpoint layers lie; default memory_fs in the workspace")
-    hot: str = setting("3h", "how long a checkpoint stays in hot after it was made or last recalled", shared=True)
-    warm: str = setting("7d", "at what age a checkpoint gets a summary in gist; until then it is warm", shared=True)
-    gist: str = setting("30d", "the oldest that a summary in gist becomes before it is forgotten", shared=True)
-    forget_after: str = setting("14d", "how long without a recall until a checkpoint is forgotten", shared=True)
-    delete_after: str = setting("30d", "how long a forgotten checkpoint lies until it is deleted", shared=True)
+    hot: str = shared("3h", "how long a checkpoint stays in hot after it was made or last recalled")
+    warm: str = shared("7d", "at what age a checkpoint gets a summary in gist; until then it is warm")
+    gist: str = shared("30d", "the oldest that a summary in gist becomes before it is forgotten")
+    forget_after: str = shared("14d", "how long without a recall until a checkpoint is forgotten")
+    delete_after: str = shared("30d", "how long a forgotten checkpoint lies until it is deleted")
 
 
 @settings
 class PromoteSettings:
-    week: int = setting(3, "recalls within 7 days that nominate a checkpoint for promotion", shared=True, least=1)
-    fortnight: int = setting(5, "recalls within 14 days that nominate it", shared=True, least=1)
-    total: int = setting(8, "recalls in all that nominate it", shared=True, least=1)
+    week: int = shared(3, "recalls within 7 days that nominate a checkpoint for promotion", least=1)
+    fortnight: int = shared(5, "recalls within 14 days that nominate it", least=1)
+    total: int = shared(8, "recalls in all that nominate it", least=1)
 
 
 @settings
 class StateSettings:
-    max_entries: int = setting(20, "most lines of each section of SESSION-STATE.md", shared=True, least=1, most=200)
-    max_chars: int = setting(500, "most characters of one line of SESSION-STATE.md", shared=True, least=40, most=5000)
+    max_entries: int = shared(20, "most lines of each section of SESSION-STATE.md", least=1, most=200)
+    max_chars: int = shared(500, "most characters of one line of SESSION-STATE.md", least=40, most=5000)
 
 
 @settings
@@ -102,15 +97,15 @@ class CacheSettings:
 @settings
 class ContextSettings:
     enabled: bool = setting(True, "give new sessions what they should know")
-    budget: int = setting(6000, "most tokens that a new session is given", shared=True, least=50, most=200_000)
+    budget: int = shared(6000, "most tokens that a new session is given", least=50, most=200_000)
     log: bool = setting(True, "keep what was given last, for nacre context --last")
 
 
 @settings
 class FlushSettings:
     enabled: bool = setting(True, "ask the agent to write down what lasts before its context is compacted")
-    soft_threshold_tokens: int = setting(4000, "how many tokens before the reserve the flush begins", shared=True)
-    reserve_tokens: int = setting(20_000, "tokens of the context window that are kept free for compaction", shared=True)
+    soft_threshold_tokens: int = shared(4000, "how many tokens before the reserve the flush begins")
+    reserve_tokens: int = shared(20_000, "tokens of the context window that are kept free for compaction")
     prompt: str | None = setting(None, "the user prompt of the flush, instead of ours; the safety rules are added")
     system_prompt: str | None = setting(
         None, "the system prompt of the flush, instead of ours; the safety rules are added"
@@ -136,9 +131,9 @@ class HookSettings:
 
 @settings
 class DecaySettings:
-    max_lines: int = setting(200, "lines of MEMORY.md from which nacre decay sets in", shared=True, least=1)
-    max_files: int = setting(50, "daily logs from which nacre decay sets in", shared=True, least=1)
-    keep_days: int = setting(90, "how many days daily logs stay before nacre decay archives them", shared=True, least=1)
+    max_lines: int = shared(200, "lines of MEMORY.md from which nacre decay sets in", least=1)
+    max_files: int = shared(50, "daily logs from which nacre decay sets in", least=1)
+    keep_days: int = shared(90, "how many days daily logs stay before nacre decay archives them", least=1)
 
 
 @settings
@@ -148,35 +143,28 @@ class SyncSettings:
     )
     times: list[str] = setting(["10:00", "14:00", "18:00", "22:00"], "when what was said is captured each day")
     first: str = setting("30d", "how far back the first run looks, when --since does not say")
-    min_user_messages: int = setting(
-        2, "how often the user must have spoken for a session to count", shared=True, least=1
-    )
-    min_bullets: int = setting(
-        3, "fewest lines for a session, where there is enough to say", shared=True, least=1, most=10
-    )
-    max_bullets: int = setting(10, "most lines for a session", shared=True, least=1, most=50)
+    min_user_messages: int = shared(2, "how often the user must have spoken for a session to count", least=1)
+    min_bullets: int = shared(3, "fewest lines for a session, where there is enough to say", least=1, most=10)
+    max_bullets: int = shared(10, "most lines for a session", least=1, most=50)
 
 
 @settings
 class TidySettings:
     time: str = setting("03:00", "when the nightly tidying begins")
-    retention: str = setting(
+    retention: str = shared(
         "weekly",
         "what becomes of old daily logs: pressed into weeks, or kept and archived by nacre decay",
-        shared=True,
         choices=("weekly", "decay"),
     )
-    daily_days: int = setting(
-        7, "how many days a daily log stays as it is before it is pressed into its week", shared=True, least=1
-    )
+    daily_days: int = shared(7, "how many days a daily log stays as it is before it is pressed into its week", least=1)
 
 
 @settings
 class ArchiveSettings:
-    layout: str = setting(
-        "year", "how pressed logs are filed: archive/2026/ or archive/2026-02/", shared=True, choices=("year", "month")
+    layout: str = shared(
+        "year", "how pressed logs are filed: archive/2026/ or archive/2026-02/", choices=("year", "month")
     )
-    compress: bool = setting(False, "whether nacre decay compresses the logs it archives", shared=True)
+    compress: bool = shared(False, "whether nacre decay compresses the logs it archives")
     backups: list[int] = setting(
         [7, 5, 12], "of how many days, weeks and months the last backup of each MEMORY.md is kept"
     )
@@ -204,23 +192,21 @@ class IndexSettings:
     extra_paths: list[dict[str, str]] = setting(
         [], "folders or files to search besides the workspace: ['~/notes'] or [{path, pattern}]"
     )
-    chunk_tokens: int = setting(400, "about how long a passage is, in tokens", shared=True, least=50)
-    chunk_overlap: int = setting(80, "how many tokens neighbouring passages share", shared=True)
+    chunk_tokens: int = shared(400, "about how long a passage is, in tokens", least=50)
+    chunk_overlap: int = shared(80, "how many tokens neighbouring passages share")
     sessions: bool = setting(False, "index the redacted transcripts too, as corpus sessions of search")
 
 
 @settings
 class SearchSettings:
-    max_results: int = setting(10, "how many results a search returns", shared=True, least=1, most=1000)
-    min_score: float | None = setting(
-        None, "lowest score shown; unset: the learned point below which Nacre abstains", shared=True
-    )
-    decay: str = setting("tie", "what age does to a score", shared=True, choices=("tie", "multiply", "off"))
-    half_life_days: float = setting(30.0, "after how many days the weight of age has halved", shared=True, least=0.01)
-    mmr_lambda: float = setting(0.7, "relevance (1) against variety (0) of the results", shared=True, most=1)
-    vector_weight: float | None = setting(None, "weight of meaning; unset: learned", shared=True)
-    text_weight: float | None = setting(None, "weight of words; unset: learned", shared=True)
-    snippet_chars: int = setting(700, "most characters of a snippet", shared=True)
+    max_results: int = shared(10, "how many results a search returns", least=1, most=1000)
+    min_score: float | None = shared(None, "lowest score shown; unset: the learned point below which Nacre abstains")
+    decay: str = shared("tie", "what age does to a score", choices=("tie", "multiply", "off"))
+    half_life_days: float = shared(30.0, "after how many days the weight of age has halved", least=0.01)
+    mmr_lambda: float = shared(0.7, "relevance (1) against variety (0) of the results", most=1)
+    vector_weight: float | None = shared(None, "weight of meaning; unset: learned")
+    text_weight: float | None = shared(None, "weight of words; unset: learned")
+    snippet_chars: int = shared(700, "most characters of a snippet")
 
 
 @settings
@@ -249,9 +235,6 @@ class JobsSettings:
     heartbeat: str = setting("*/30 * * * *", "when a light look is taken at what is due")
     adaptive: bool = setting(True, "also capture a session soon after it ended or fell silent")
     silence: str = setting("10min", "how long a session is silent until it counts as ended")
-    jitter: str = setting(
-        "2min", "by how much a run may begin later than its time, so that machines do not all begin at once"
-    )
     retries: int = setting(3, "how often a failed run is tried again, each time after a longer wait", most=100)
     on_demand: bool = setting(False, "let a daemon that a hook, a plugin or a search started run the jobs too")
 
@@ -272,10 +255,8 @@ class ServeSettings:
 
 @settings
 class Config:
-    timezone: str | None = setting(
-        None, "the user's time zone, such as Asia/Shanghai; default the system's", shared=True
-    )
-    language: str = setting("auto", "language of messages", shared=True, choices=("auto", "en", "zh"))
+    timezone: str | None = shared(None, "the user's time zone, such as Asia/Shanghai; default the system's")
+    language: str = shared("auto", "language of messages", choices=("auto", "en", "zh"))
     workspace: str | None = setting(None, "the workspace to use when none is named")
     agents: dict[str, str] = setting({}, "agents by name, each with the path of its workspace")
     memory: MemorySettings = field(default_factory=MemorySettings)
@@ -347,33 +328,33 @@ def user_config_file(env: Mapping[str, str] | None = None) -> Path:
     return Path(named).expanduser() if named else user_config_folder() / "config.toml"
 
 
-def user_config_folder() -> Path:
+def user_folder(kind: str) -> Path:
+    """The folder of this user in which Nacre keeps its "config" or "state"."""
     system: str = sys.platform
     if system == "linux":  # what platformdirs answers there, without the ten milliseconds of its import
-        return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "nacre"
+        usual = {"config": ".config", "state": ".local/state"}[kind]
+        return Path(os.environ.get(f"XDG_{kind.upper()}_HOME") or Path.home() / usual) / "nacre"
     import platformdirs
 
-    return Path(platformdirs.user_config_dir("nacre", appauthor=False))
+    return Path(getattr(platformdirs, f"user_{kind}_dir")("nacre", appauthor=False))
+
+
+user_config_folder = partial(user_folder, "config")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The settings in a file; none when it does not exist."""
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise BadSetting(
-            f"The settings in {path} cannot be read: {error.strerror}.", f"无法读取设置 {path}:{error.strerror}。"
-        ) from error
-    import tomllib
+        if not path.exists():
+            return {}
+        import tomllib
 
-    try:
-        return tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise BadSetting(
-            f"The settings in {path} are not valid TOML: {error}. Mend or remove the file.",
-            f"设置 {path} 不是有效的 TOML:{error}。请修正或删除该文件。",
+            f"The settings in {path} cannot be read as TOML: {reason}. Mend or remove the file.",
+            f"无法将设置 {path} 作为 TOML 读取：{reason}。请修正或删除该文件。",
         ) from error
 
 

@@ -245,7 +245,7 @@ def gather_private(
 
 def gather_shared(memory: Memory, answers: Sequence[Piece] = ()) -> Gathered:
     """For a group: answers, its sections of two days, public files; from the index, which knows what is whose."""
-    from nacre.search.filters import Filters, condition
+    from nacre.search.query import Filters, condition
     from nacre.search.search import own_heading
 
     store, today = memory.keeper.store, memory.clock.today()

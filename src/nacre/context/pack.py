@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from nacre.guard.finding import pattern
+from nacre.guard.values import pattern
 from nacre.i18n import say
 from nacre.text.blocks import CODE, HEADING, blocks
 from nacre.text.tokens import CJK

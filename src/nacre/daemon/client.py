@@ -8,22 +8,16 @@ from typing import Any, Self
 
 from nacre import __version__, errors
 from nacre.daemon import fast
-from nacre.daemon.fast import HEADER, is_switched_off, socket_paths
-
-__all__ = ["HEADER", "BadMessage", "CannotAnswer", "Connection", "Hung", "NoDaemon", "daemon_status", "is_switched_off", "pack", "socket_paths", "unpack"]  # fmt: skip
 
 PROTOCOL_VERSION = 1  # of the messages; another one is not spoken to
 _ANSWER_WITHIN = 10.0  # seconds, then it is quicker to look oneself
 _HELLO_WITHIN = 2.0
 _HUNG_FOR = 60.0  # seconds in which a daemon that hung is not asked again by this process
+hung: dict[str, float] = {}  # when one was last seen to hang, by workspace
 
 
 class NoDaemon(Exception):
     """Nobody answers, or nobody whose answer would be ours: the caller does the work itself."""
-
-
-class Hung(NoDaemon):
-    """A daemon is there and does not answer: another could not start beside it."""
 
 
 class CannotAnswer(Exception):
@@ -54,8 +48,8 @@ class Connection:
     def __init__(
         self, root: str, scope: str = "main", *, within: float = _ANSWER_WITHIN, any_version: bool = False
     ) -> None:
-        if not any_version and time.monotonic() - fast.hung.get(root, -_HUNG_FOR) < _HUNG_FOR:
-            raise Hung("it did not answer a moment ago")
+        if not any_version and time.monotonic() - hung.get(root, -_HUNG_FOR) < _HUNG_FOR:
+            raise NoDaemon("it did not answer a moment ago")
         self._root, self._within = root, within
         try:
             self._socket = fast.connect(root)
@@ -68,28 +62,23 @@ class Connection:
             if refused := self.daemon.get("error") or (None if any_version else self.daemon.get("skew")):
                 raise NoDaemon(refused)  # the caller meets the same error by itself
         except BaseException:
-            self.close()
+            self._socket.close()
             raise
 
     def ask(self, kind: str, **fields: Any) -> dict[str, Any]:
         """The answer; an error of the daemon's is raised here as it would have been there."""
         answer = self._exchange({"kind": kind, **fields}, self._within)
-        if "skew" in answer:
-            raise NoDaemon(answer["skew"])
-        if "error" in answer:
-            error = getattr(errors, str(answer.get("name")), None)
-            if isinstance(error, type) and issubclass(error, errors.NacreError):
-                raise error(answer["error"])
-            raise NoDaemon(answer["error"])
+        if refused := answer.get("skew") or answer.get("error"):
+            error = getattr(errors, str(answer.get("name")), NoDaemon)
+            raise error(refused) if issubclass(error, errors.NacreError | NoDaemon) else NoDaemon(refused)
         return answer
 
     def _exchange(self, message: dict[str, Any], within: float) -> dict[str, Any]:
         try:
             return unpack(fast.exchange(self._socket, pack(message), within))
-        except TimeoutError as error:
-            fast.hung[self._root] = time.monotonic()
-            raise Hung(str(error)) from error
         except (OSError, ValueError, BadMessage) as error:
+            if isinstance(error, TimeoutError):
+                hung[self._root] = time.monotonic()
             raise NoDaemon(str(error)) from error
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from nacre import __version__
 
 TYPE_CHECKING = False  # as in typing, without its cost
 if TYPE_CHECKING:
-    import _socket
+    import socket
 
 HEADER = 4  # bytes of length before each message
 COMMAND = b"command\0"  # begins a message that is not JSON: fields between zero bytes, two of them, then the input
@@ -24,10 +24,7 @@ DONE = b"+"  # begins its answer: notes, a zero byte, the result
 LARGEST_REQUEST = 1_000_000  # bytes
 LARGEST_ANSWER = 16_000_000
 SILENCE = "NACRE_HOOK"  # set in the environment of whatever Nacre starts: a hook fired from there says nothing
-VALUES = {
-    "-n": "limit",
-    **{f"--{name}": name for name in ("limit", "mode", "workspace", "scope", "agent", "now")},
-}  # options that take one
+VALUES = {f"--{name}": name for name in ("limit", "mode", "workspace", "scope", "agent", "now")} | {"-n": "limit"}
 PREFIXES = ("NACRE_", "XDG_", "LC_")
 NAMES = frozenset(
     "HOME LANG LANGUAGE TZ CLAUDE_CONFIG_DIR CODEX_HOME CURSOR_VERSION OPENCLAW_WORKSPACE OPENCLAW_STATE_DIR OPENCLAW_CONFIG_PATH OPENCLAW_PROFILE"
@@ -39,7 +36,6 @@ _LARGEST_EVENT = 8_000_000
 _EVENT_WITHIN = 5.0  # seconds until an agent has told its event
 _HOOK_WITHIN, _SEARCH_WITHIN = 0.75, 5.0  # seconds; then it is quicker to do it ourselves
 _CONNECT_WITHIN = 0.5
-hung: dict[str, float] = {}  # when a daemon was last seen to hang, by workspace
 
 
 def run(arguments: list[str]) -> int | None:
@@ -103,27 +99,18 @@ def _forward(arguments: list[str], options: dict[str, str], data: bytes, within:
         facts = [__version__, here, "terminal" * sys.stdout.isatty() or "-", str(len(arguments)), *arguments]
         fields = [*facts, *(f"{name}={value}" for name, value in environment().items())]
         answer = exchange(connect(root), COMMAND + os.fsencode("\0".join(fields)) + b"\0\0" + data, within)
-    except TimeoutError:
-        hung[root] = time.monotonic()
-        return False
     except (OSError, ValueError):
         return False
     if not answer.startswith(DONE):
         return False
-    notes, _, result = answer[1:].partition(b"\0")
     try:
-        _write(2, notes)
-        _write(1, result)
-    except BrokenPipeError:  # the reader (head, less) has gone with what it wanted
-        return True
-    except OSError:  # the ordinary way tells of it
-        return False
+        for descriptor, text in enumerate(reversed(answer[1:].split(b"\0", 1)), 1):  # the notes to 2, the result to 1
+            rest = text
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+    except OSError as error:
+        return isinstance(error, BrokenPipeError)  # the reader (head, less) has gone with what it wanted
     return True
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 def environment() -> dict[str, str]:
@@ -162,29 +149,22 @@ def socket_paths(root: str) -> list[str]:
     return [path for path in paths if len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH]
 
 
-def connect(root: str) -> _socket.socket:
+def connect(root: str) -> socket.socket:
     """A connection to the daemon of a workspace, which belongs to this user; OSError where there is none."""
-    import _socket  # with all of socket a hook would take half as long again
+    for path in filter(os.path.exists, socket_paths(root)):
+        import socket
 
-    for path in socket_paths(root):
-        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        about = os.lstat(os.path.dirname(path))
+        is_private = about.st_uid == os.getuid() and about.st_mode & 0o170022 == 0o040000  # nobody else put it there
+        connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(_CONNECT_WITHIN)
-        if _is_own_folder(os.path.dirname(path)) and not connection.connect_ex(path) and is_ours(connection):
+        if is_private and not connection.connect_ex(path) and is_ours(connection):
             return connection
         connection.close()
     raise ConnectionRefusedError("nobody listens")
 
 
-def _is_own_folder(folder: str) -> bool:
-    """Whether nobody else could have put a socket there."""
-    try:
-        about = os.lstat(folder)
-    except OSError:
-        return False
-    return about.st_uid == os.getuid() and about.st_mode & 0o170022 == 0o040000
-
-
-def is_ours(connection: _socket.socket) -> bool:
+def is_ours(connection: socket.socket) -> bool:
     """Whether the other end belongs to this user; where the system cannot tell, the folder of the socket did."""
     if not sys.platform.startswith("linux"):
         return True
@@ -192,7 +172,7 @@ def is_ours(connection: _socket.socket) -> bool:
     return int.from_bytes(connection.getsockopt(level, peer_of, 12)[4:8], sys.byteorder) == os.getuid()
 
 
-def exchange(connection: _socket.socket, body: bytes, within: float) -> bytes:
+def exchange(connection: socket.socket, body: bytes, within: float) -> bytes:
     """The answer to a message. The time is for all of it: a daemon that trickles is not waited for either."""
     if len(body) > LARGEST_REQUEST:
         raise ValueError("more than a daemon reads")

@@ -40,7 +40,6 @@ class JobThread(threading.Thread):
         self._child: subprocess.Popen[bytes] | None = None
         self._wait = first
         self._next: dt.datetime | None = None
-        self.active: dt.datetime | None = None  # when something was last asked
         self.runs = 0
 
     @property
@@ -98,19 +97,19 @@ class JobThread(threading.Thread):
     def _look(self, sessions: set[str]) -> float:
         """Run what is due; the seconds in which nothing is."""
         memory = self._memory
-        seen = look(memory, ended=sessions, active=self.active, timed=self.timed)
-        if seen.wanted and not self._stopping:
+        wanted, wake = look(memory, ended=sessions, timed=self.timed)
+        if wanted and not self._stopping:
             how = [] if self.timed else [ONLY_QUEUED]
             code = self._run_process(*how, str(memory.workspace.root), *sorted(sessions))
-            seen = look(memory, ended=sessions if code else (), active=self.active, timed=self.timed)
+            wanted, wake = look(memory, ended=sessions if code else (), timed=self.timed)
             if code:
                 with self._changed:
                     self._sessions |= sessions
             # Still wanted: another runner holds the lock, or it broke off. When a failed one is tried again the journal says.
-            if seen.wanted:
+            if wanted:
                 return _AFTER_ANOTHER if code in (0, Locked.exit_code) else _AFTER_ERROR
-        self._next = memory.clock.local(seen.wake)
-        return max(1.0, min((seen.wake - memory.clock.now()).total_seconds(), _LONGEST_WAIT))
+        self._next = memory.clock.local(wake)
+        return max(1.0, min((wake - memory.clock.now()).total_seconds(), _LONGEST_WAIT))
 
     def _run_process(self, *arguments: str) -> int:
         """Run due jobs in a process; its exit code. What a job has to say stands in the journal."""

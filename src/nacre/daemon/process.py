@@ -7,11 +7,13 @@ import os
 import stat
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre.daemon import client
-from nacre.errors import CannotWrite, Locked, NacreError, cannot_write
+from nacre.daemon import client, fast
+from nacre.errors import CannotWrite, Locked, NacreError
 from nacre.model.workspace import Workspace
+from nacre.vault.lock import hold, system_lock
 
 if TYPE_CHECKING:
     import socket
@@ -30,42 +32,27 @@ class Endpoint:
     """The lock and the socket of a daemon, held until it leaves. What a dead daemon left behind is replaced."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._lock_file = _lock_file(workspace)
-        try:
-            workspace.machine.mkdir(mode=0o700, exist_ok=True)
-            self._lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise cannot_write(self._lock_file, error) from error
-        try:
-            if not _flock(self._lock):
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(hold(_lock_file(workspace), timeout=0))
+            except Locked as error:
                 raise Locked(
                     f'A daemon runs for {workspace.root} already; "nacre serve --status" shows it, "nacre serve --stop" ends it.',
                     f"{workspace.root} 已有守护进程在运行；“nacre serve --status”可查看，“nacre serve --stop”可停止。",
-                )
-            os.ftruncate(self._lock, 0)
-            os.write(self._lock, f"{os.getpid()}\n".encode())
+                ) from error
             self.listener, self.socket = _bind(str(workspace.root))
-        except BaseException as error:
-            os.close(self._lock)
-            if not isinstance(error, OSError):
-                raise
-            raise CannotWrite(
-                f"The file system of {workspace.root} has no locks, so no daemon can run there; everything works without.",
-                f"{workspace.root} 所在的文件系统不支持锁，无法运行守护进程；不用它也一切正常。",
-            ) from error
-        self._socket_id = file_identity(self.socket)
+            self._held = held.pop_all()
+        self._files = {path: file_identity(path) for path in (str(_lock_file(workspace)), self.socket)}
 
     def is_held(self) -> bool:
         """Whether we can still be found: neither the lock nor the socket has been removed or replaced."""
-        about = os.fstat(self._lock)
-        is_same = (about.st_dev, about.st_ino) == file_identity(str(self._lock_file))
-        return is_same and file_identity(self.socket) == self._socket_id
+        return all(file_identity(path) == identity for path, identity in self._files.items())
 
     def leave(self) -> None:
-        if file_identity(self.socket) == self._socket_id:
+        if file_identity(self.socket) == self._files[self.socket]:
             with contextlib.suppress(OSError):
                 os.unlink(self.socket)
-        os.close(self._lock)
+        self._held.close()
 
 
 def file_identity(path: str) -> tuple[int, int] | None:
@@ -77,18 +64,8 @@ def file_identity(path: str) -> tuple[int, int] | None:
     return about.st_dev, about.st_ino
 
 
-def _lock_file(workspace: Workspace) -> str:
-    return str(workspace.machine / f"daemon-{os.getuid()}.lock")
-
-
-def _flock(descriptor: int) -> bool:
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _lock_file(workspace: Workspace) -> Path:
+    return workspace.machine / f"daemon-{os.getuid()}.lock"
 
 
 def _bind(root: str) -> tuple[socket.socket, str]:
@@ -96,9 +73,9 @@ def _bind(root: str) -> tuple[socket.socket, str]:
     import socket
 
     reason: OSError | None = None
-    for path in client.socket_paths(root):
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        folder = os.path.dirname(path)
+    for path in fast.socket_paths(root):
+        listener, folder = socket.socket(socket.AF_UNIX), os.path.dirname(path)
+        mask = os.umask(0o177)
         try:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(folder, 0o700)
@@ -106,23 +83,21 @@ def _bind(root: str) -> tuple[socket.socket, str]:
             in_workspace = path.startswith(os.path.realpath(root) + os.sep)  # which is as its owner made it
             if not stat.S_ISDIR(about.st_mode) or (not in_workspace and about.st_uid != os.getuid()):
                 raise PermissionError(f"{folder} is a link or somebody else's")
-            if not in_workspace and about.st_mode & 0o077:
+            if not in_workspace:
                 os.chmod(folder, 0o700)
-            with contextlib.suppress(FileNotFoundError):
+            if os.path.lexists(path):
                 if not stat.S_ISSOCK(os.lstat(path).st_mode):
                     raise FileExistsError(f"{path} is no socket")
                 os.unlink(path)  # a dead daemon's: we hold the lock
-            mask = os.umask(0o177)
-            try:
-                listener.bind(path)
-            finally:
-                os.umask(mask)
+            listener.bind(path)
             listener.listen(512)
         except OSError as error:
             listener.close()
             reason = error
         else:
             return listener, path
+        finally:
+            os.umask(mask)
     raise CannotWrite(
         f"No socket could be made for this workspace ({reason}); everything works without a daemon.",
         f"无法为此工作区建立套接字（{reason}）；不用守护进程也一切正常。",
@@ -130,18 +105,31 @@ def _bind(root: str) -> tuple[socket.socket, str]:
 
 
 def daemon_process(workspace: Workspace) -> int | None:
+    """The process of the daemon that holds the lock; None where none does."""
     if not hasattr(os, "getuid"):
         return None
     try:
         descriptor = os.open(_lock_file(workspace), os.O_RDWR | os.O_NOFOLLOW)
     except OSError:
         return None
-    try:
-        return None if _flock(descriptor) else int(os.read(descriptor, 20))
+    try:  # without writing our own process into the file: somebody may be about to stop the one that stands there
+        return None if system_lock(descriptor) else int(os.read(descriptor, 20))
     except (OSError, ValueError):
         return None
     finally:
         os.close(descriptor)
+
+
+def ask_status(memory: Memory) -> dict[str, Any] | None:
+    """What the daemon says of itself; none when there is none, or when the moment is not the machine's."""
+    process = daemon_process(memory.workspace) if memory.clock.fixed is None else None
+    if process is None:
+        return None
+    try:
+        with client.Connection(str(memory.workspace.root), within=2.0, any_version=True) as connection:
+            return {**connection.ask("status"), "skew": connection.daemon.get("skew"), "answers": True}
+    except (client.NoDaemon, NacreError) as error:
+        return {"process": process, "answers": False, "trouble": str(error)}
 
 
 def start_on_demand(memory: Memory, *, for_agents: bool = False) -> None:
@@ -154,15 +142,15 @@ def start_on_demand(memory: Memory, *, for_agents: bool = False) -> None:
 def start_in_background(memory: Memory, *options: str, for_agents: bool = False) -> int:
     """Start a daemon that goes on when we end, and wait until it answers; its process, or that of one that was started at the same moment."""
     try:
-        pid = _spawn(memory, [*options], for_agents=for_agents)
+        child: int | None = _spawn(memory, [*options], for_agents=for_agents)
     except (OSError, NotImplementedError) as error:
         raise NacreError(f"The daemon could not be started: {error}.", f"无法启动守护进程：{error}。") from error
-    until, has_ended = time.monotonic() + _READY_WITHIN, False
+    until = time.monotonic() + _READY_WITHIN
     while time.monotonic() < until:
         if status := client.daemon_status(str(memory.workspace.root)):
             return int(status["process"])
-        if not has_ended and os.waitpid(pid, os.WNOHANG)[0]:
-            has_ended, until = True, time.monotonic() + _STARTED_BY_ANOTHER_WITHIN
+        if child and os.waitpid(child, os.WNOHANG)[0]:  # another may have been quicker
+            child, until = None, time.monotonic() + _STARTED_BY_ANOTHER_WITHIN
         time.sleep(0.02)
     log = memory.workspace.machine / "daemon.log"
     raise NacreError(

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,9 +19,9 @@ from nacre.i18n import as_sentence, say, use_language_here
 from nacre.memory import Memory, origin_elsewhere
 from nacre.model.context import Scope
 from nacre.model.hit import SearchReport
+from nacre.model.report import fields
 
 OUT, NOTE = "out", "note"
-_CITATION_COLOUR, _DIM, _PLAIN = "\x1b[36m\x1b[1m", "\x1b[2m", "\x1b[0m"
 _NOT_UNDERSTOOD = ("The question is not one that a daemon understands.", "守护进程无法理解该请求。")
 _SEARCH_FLAGS = {"--json": "as_json", "--all-projects": "all_projects"}
 _MOST_RESULTS = 1000
@@ -55,30 +55,23 @@ def answer_search(
     min_score: float | None = None,
     mode: str = "hybrid",
     corpus: str = "memory",
-    since: str | None = None,
-    until: str | None = None,
-    layers: Sequence[str] = (),
-    type: str | None = None,  # noqa: A002 - the word users know
-    tag: str | None = None,
-    path: str | None = None,
     project: str | None = None,
     all_projects: bool = False,
     explain: bool = False,
     as_json: bool = False,
     here: str = "/",
     terminal: bool = False,
+    **wishes: Any,
 ) -> Printed:
-    """The best hits of every memory together. `here` is the folder it was typed in, `terminal` whether people read the answer."""
+    """The best hits of every memory together. `here` is the folder it was typed in, `terminal` whether people read the answer; `wishes`
+    are the other arguments of `Memory.filters`."""
     reports: list[SearchReport] = []
-    hits = []
     for memory in memories:
-        chosen = None if all_projects else project or memory.project_here(here)
-        filters = memory.filters(since=since, until=until, layers=layers, type=type, tag=tag, path=path, project=chosen)
-        report = memory.ask(query, limit, min_score=min_score, mode=mode, filters=filters, corpus=corpus)
-        reports.append(report)
-        hits += [(hit, memory.agent) for hit in report.hits]
-    hits.sort(key=lambda pair: -pair[0].score)
-    hits = hits[: limit or memories[-1].config.search.max_results]
+        filters = memory.filters(project=None if all_projects else project or memory.project_here(here), **wishes)
+        reports.append(memory.ask(query, limit, min_score=min_score, mode=mode, filters=filters, corpus=corpus))
+    pairs = [(hit, memory.agent) for report, memory in zip(reports, memories, strict=True) for hit in report.hits]
+    hits = sorted(pairs, key=lambda pair: -pair[0].score)[: limit or memories[-1].config.search.max_results]
+    fallbacks = list(dict.fromkeys(report.fallback for report in reports if report.fallback))
     printed = Printed()
     if as_json:
         rows = [
@@ -87,14 +80,14 @@ def answer_search(
         ]
         answer = reports[0].as_plain() | {
             "results": rows,
-            "fallback": next((report.fallback for report in reports if report.fallback), None),
+            "fallback": fallbacks[0] if fallbacks else None,
             "abstained": all(report.abstained for report in reports),
             "stale": any(report.stale for report in reports),
             "tookMs": round(sum(report.took_ms for report in reports), 2),
         }
         printed.json(answer, terminal=terminal)
         return printed
-    for reason in dict.fromkeys(report.fallback for report in reports if report.fallback):
+    for reason in fallbacks:
         printed.note(as_sentence(reason))
     if any(report.stale and not report.fallback for report in reports):
         printed.note(
@@ -108,20 +101,19 @@ def answer_search(
         )
     elif not hits:
         printed.note("Nothing in memory matches.", "记忆中没有匹配的内容。")
-    citation_colour, dim, plain = (_CITATION_COLOUR, _DIM, _PLAIN) if terminal else ("", "", "")
+    strong, dim, plain = ("\x1b[36m\x1b[1m", "\x1b[2m", "\x1b[0m") if terminal else ("", "", "")
     for hit, agent in hits:
         about = (hit.date, hit.layer, agent, hit.project and f"project:{hit.project}", hit.id)
-        where = f"{citation_colour}{hit.path}:{hit.start_line}{plain}"
-        printed.out(f"{where}  {hit.score:.2f}  {'  '.join(part for part in about if part)}")
-        if hit.heading:
-            printed.out(f"{dim}  {hit.heading}{plain}")
-        for line in hit.snippet.splitlines():
-            printed.out(f"  {line}")
+        where = f"{strong}{hit.path}:{hit.start_line}{plain}  {hit.score:.2f}"
+        lines = [f"{where}  {'  '.join(part for part in about if part)}"]
+        lines += [f"{dim}  {hit.heading}{plain}"] if hit.heading else []
+        lines += [f"  {line}" for line in hit.snippet.splitlines()]
         if explain:
-            printed.out("  = " + "  ".join(f"{name} {value:g}" for name, value in hit.parts.items()))
-            if hit.provenance:
-                printed.out("  < " + "  ".join(f"{name} {value}" for name, value in hit.provenance.items()))
-        printed.out("")
+            lines.append("  = " + "  ".join(f"{name} {value:g}" for name, value in hit.parts.items()))
+            lines += ["  < " + "  ".join(f"{name} {value}" for name, value in hit.provenance.items())] * bool(
+                hit.provenance
+            )
+        printed.out("\n".join([*lines, ""]))
     return printed
 
 
@@ -165,25 +157,22 @@ def answer_get(
     terminal: bool = False,
 ) -> Printed:
     excerpt = memory.get(path, start, lines)
-    printed = Printed()
-    for problem in memory.problems:
-        if problem.kind == "not counted":
-            printed.note(problem.message)
+    printed = Printed([(NOTE, f"{problem.message}\n") for problem in memory.problems if problem.kind == "not counted"])
     if as_json:
-        answer = {
-            "path": excerpt.path,
-            "startLine": excerpt.start_line,
-            "endLine": excerpt.end_line,
-            "text": excerpt.text,
-            "more": excerpt.more,
-        }
-        printed.json(answer, terminal=terminal)
+        printed.json(fields(excerpt, "path start_line end_line text more"), terminal=terminal)
         return printed
     printed.out(excerpt.text)
     if excerpt.more:
         following = f"{excerpt.path}:{excerpt.end_line + 1}"
         printed.note(f'The file goes on; next: "nacre get {following}"', f"后面还有内容；继续：“nacre get {following}”")
     return printed
+
+
+_ANSWERS: Mapping[str, Callable[..., Printed]] = {
+    "search": lambda memory, **request: answer_search([memory], **request),
+    "context": answer_context,
+    "get": answer_get,
+}
 
 
 class Command(NamedTuple):
@@ -231,7 +220,7 @@ class RequestHandler:
         agent, here = message.get("agent"), message.get("here")
         memory.agent = agent if isinstance(agent, str) else None
         if kind == "tool":
-            from nacre.mcp.calls import call
+            from nacre.mcp.tools import call
 
             here = here if isinstance(here, str) else None
             return {"result": call(memory, str(message.get("name")), _table(message.get("arguments")), here=here)}
@@ -239,10 +228,7 @@ class RequestHandler:
             return {"answer": answer(memory, str(message.get("of")), _table(message.get("event")))}
         request = _table(message.get("asked"))
         try:
-            if kind == "search":
-                printed = answer_search([memory], **request)
-            else:
-                printed = (answer_context if kind == "context" else answer_get)(memory, **request)
+            printed = _ANSWERS[kind](memory, **request)
         except TypeError as error:
             raise BadInput(*_NOT_UNDERSTOOD) from error
         return {"parts": printed.parts}
@@ -261,23 +247,22 @@ class RequestHandler:
             finally:
                 use_language_here(None)
             return "", client.pack(given).decode() + "\n" if given else ""
-        limit, query = options.get("limit", "1"), " ".join(words[1:])
-        if (
-            words[:1] != ["search"]
-            or not query
-            or query.encode("utf-8", "replace").decode() != query
-            or not {*options} <= {"limit", "mode", "workspace", "scope"}
-            or not {*others} <= {*_SEARCH_FLAGS}
-            or not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MOST_RESULTS)
-            or options.get("mode", "text") not in ("hybrid", "text", "vector")
-            or any(name.startswith(("NACRE_AGENT", "NACRE_SEARCH_")) for name in environment)  # options there
-            or self._check_workspace(command, command.here)
-        ):
+        limit, mode, query = options.get("limit", "1"), options.get("mode", "hybrid"), " ".join(words[1:])
+        is_plain = (
+            words[:1] == ["search"]
+            and query != ""
+            and query.encode("utf-8", "replace").decode() == query
+            and {*options} <= {"limit", "mode", "workspace", "scope"}
+            and {*others} <= {*_SEARCH_FLAGS}
+            and (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MOST_RESULTS)
+            and mode in ("hybrid", "text", "vector")
+            and not any(name.startswith(("NACRE_AGENT", "NACRE_SEARCH_")) for name in environment)  # options there
+        )
+        if not is_plain or self._check_workspace(command, command.here):
             raise CannotAnswer("more than a plain search")
-        request: dict[str, Any] = {_SEARCH_FLAGS[flag]: True for flag in others}
+        request: dict[str, Any] = {_SEARCH_FLAGS[flag]: True for flag in others} | {"query": query, "mode": mode}
         request |= {"limit": int(limit)} if "limit" in options else {}
-        request |= {"mode": options.get("mode", "hybrid"), "here": command.here, "terminal": command.terminal}
-        printed = answer_search([memory], query=query, **request)
+        printed = answer_search([memory], here=command.here, terminal=command.terminal, **request)
         return printed.text(NOTE), printed.text(OUT)
 
     def _check_workspace(self, command: Command, here: str) -> bool:
@@ -334,13 +319,11 @@ def call_tool_by_daemon(
 
 def _ask(memory: Memory, kind: str, **fields: Any) -> dict[str, Any] | None:
     """Who names a moment wants the same answer every time, whatever runs beside: with a fixed clock no daemon is asked or started."""
-    if client.is_switched_off() or memory.clock.fixed is not None:
+    if fast.is_switched_off() or memory.clock.fixed is not None:
         return None
     try:
         with client.Connection(str(memory.workspace.root), memory.scope.name) as daemon:
             return daemon.ask(kind, agent=memory.agent, **fields)
-    except client.Hung:
-        return None
     except client.NoDaemon:
         if memory.config.serve.auto:
             from nacre.daemon.process import start_on_demand

@@ -1,16 +1,23 @@
-"""A daemon from its start to its end: it takes its lock and socket, warms up, answers, watches, runs jobs, and leaves without a trace."""
+"""A daemon from its start to its end: it takes its lock and socket, warms up, answers, watches, runs jobs, and leaves without a trace.
+
+A thread for each connection, a few that answer, and nobody's mistake ends it.
+"""
 
 from __future__ import annotations
 
 import logging
-import logging.handlers
 import os
+import select
 import signal
+import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from io import TextIOWrapper
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,25 +26,23 @@ from nacre import __version__
 from nacre.clock import duration
 from nacre.config.settings import load, user_config_file
 from nacre.daemon import client, fast
-from nacre.daemon.client import BadMessage, CannotAnswer
+from nacre.daemon.client import BadMessage, CannotAnswer, pack, unpack
 from nacre.daemon.jobs import JobThread
 from nacre.daemon.process import Endpoint
 from nacre.daemon.requests import Command, RequestHandler
-from nacre.daemon.server import Caller, Server
 from nacre.daemon.watcher import Watcher
-from nacre.errors import BadSetting, NacreError, error_place
+from nacre.errors import BadSetting, CannotRead, NacreError, error_place
 from nacre.hooks.events import COMPACT, END, read
 from nacre.i18n import language_of
 from nacre.memory import Memory, cache_folders
 from nacre.model.context import Scope
+from nacre.vault.spool import add_line
 
 if TYPE_CHECKING:
     from nacre.mcp.http import Listener
 
 STOPPED, RESTART = "stopped", "renew"
-_LARGE_AGAIN = (
-    600.0  # seconds of life before memory is a reason to start anew: a limit that is too low must not be a mill
-)
+_LARGE_AGAIN = 600.0  # seconds of life before memory is a reason to start anew, so that a low limit is no mill
 _REQUESTS = ("search", "context", "get", "tool", "hook")
 _IRRELEVANT = frozenset(
     f"NACRE_{name}" for name in ("WORKSPACE", "AGENT", "SCOPE", "NO_DAEMON", "NOW", "HOOK", "HOOK_DEBUG")
@@ -51,8 +56,121 @@ _FOLDERS = {  # variables that move a folder, and where it is without them; none
     "CLAUDE_CONFIG_DIR": ".claude",
     "CODEX_HOME": ".codex",
     "OPENCLAW_STATE_DIR": ".openclaw",
+    "OPENCLAW_CONFIG_PATH": ".openclaw/openclaw.json",
 }
-_LOG_BYTES, _OLDER_LOGS = 1_000_000, 2
+_LOG_BYTES = 1_000_000
+_ANSWERING = 4  # threads; each holds the index open for itself
+_MOST_CONNECTIONS = 200
+_END_WITHIN = 10.0  # seconds for an answer to be read by who asked for it, when the daemon ends
+_TICK = 1.0
+
+
+@dataclass
+class Caller:
+    """Who asks. The scope is fixed by the first message of a connection and by nothing after it."""
+
+    scope: str = ""
+    skew: str | None = None  # why our answers would not be the caller's own
+
+
+class Server:
+    """Listens until it is told to stop; what was asked by then is answered first. `answer` takes a caller, the kind of a message and
+    its fields, `carry_out` a command; both return what is sent back."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        answer: Callable[[Caller, str, dict[str, Any]], dict[str, Any]],
+        carry_out: Callable[[bytes], bytes],
+        log: logging.Logger,
+    ) -> None:
+        self._listener = listener
+        self._answer = answer
+        self._carry_out = carry_out
+        self._log = log
+        self._pool = ThreadPoolExecutor(_ANSWERING, thread_name_prefix="answer")
+        self.connections: dict[socket.socket, threading.Thread] = {}
+        self.busy: set[socket.socket] = set()  # those whose question is being answered
+        self.is_stopping = False
+        self.asked = 0
+        self.failed = 0
+        self.last_asked = time.monotonic()
+
+    def stop(self) -> None:
+        """May be called from anywhere, also by a signal."""
+        self.is_stopping = True
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RD)  # wakes who listens
+
+    def serve(self, tick: Callable[[], None]) -> None:
+        """Listen; `tick` is called about once a second."""
+        ticked = 0.0
+        while not self.is_stopping:
+            if select.select([self._listener], [], [], _TICK)[0] and not self.is_stopping:
+                try:
+                    self._accept()
+                except OSError as error:  # no descriptors: whoever waits would wake us again and again
+                    self._log.warning("cannot accept: %s", error.strerror)
+                    time.sleep(_TICK)
+            if time.monotonic() - ticked >= _TICK:
+                ticked = time.monotonic()
+                tick()
+        self._listener.close()
+        for connection, thread in list(self.connections.items()):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)  # what was sent before is still read
+            thread.join(_END_WITHIN)
+        self._pool.shutdown()
+
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        if len(self.connections) >= _MOST_CONNECTIONS or not fast.is_ours(connection):
+            connection.close()
+        else:
+            thread = threading.Thread(target=self._converse, args=(connection,), name="caller", daemon=True)
+            self.connections[connection] = thread
+            thread.start()
+
+    def _converse(self, connection: socket.socket) -> None:
+        """Answer one question after the other until the caller leaves, or sends what cannot be a message."""
+        caller = Caller()
+        with suppress(OSError), connection, connection.makefile("rb") as stream:
+            while len(header := stream.read(fast.HEADER)) == fast.HEADER:
+                size = int.from_bytes(header, "big")
+                if size > fast.LARGEST_REQUEST:
+                    break
+                self.last_asked = time.monotonic()
+                self.busy.add(connection)
+                data = self._pool.submit(self._reply, caller, stream.read(size)).result()
+                connection.sendall(len(data).to_bytes(fast.HEADER, "big") + data)
+                self.busy.discard(connection)
+        self.busy.discard(connection)
+        self.connections.pop(connection, None)
+
+    def _reply(self, caller: Caller, body: bytes) -> bytes:
+        began = time.monotonic()
+        kind, data, error = "?", b"", None
+        try:
+            if body.startswith(fast.COMMAND):
+                kind, data = "command", self._carry_out(body)
+            else:
+                message = unpack(body)
+                asked = str(message.pop("kind", ""))[:40]
+                kind = asked if asked.isidentifier() else "?"
+                if (asked == "hello") == bool(caller.scope):
+                    raise BadMessage("a connection begins with one hello")
+                data = pack(self._answer(caller, asked, message))
+        except (CannotAnswer, CannotRead) as refusal:  # the caller's own process may have what this one lacks
+            data = pack({"skew": str(refusal)})
+        except (BadMessage, NacreError) as refusal:
+            error = {"error": str(refusal), "name": type(refusal).__name__}
+        except Exception as bug:  # noqa: BLE001 - a bug in one answer must not take the others with it
+            self._log.error("%s failed: %s", kind, error_place(bug))
+            error = {"error": type(bug).__name__, "name": "?"}
+        self.asked += 1
+        self.failed += error is not None
+        self._log.info("%s %.1f ms%s", kind, (time.monotonic() - began) * 1000, " error" if error else "")
+        return pack(error) if error else data
 
 
 class Daemon:
@@ -72,8 +190,9 @@ class Daemon:
         self._memory = memory
         self._root = str(memory.workspace.root)
         self._idle = duration(memory.config.serve.idle).total_seconds() if on_demand else None
+        self._settings: list[bytes] = []
         self._settings = self._read_settings()
-        self._unreadable: tuple[list[bytes], str] | None = None  # settings that cannot be understood, and why
+        self._settings_error: str | None = None  # why the settings as they are now cannot be understood
         self._since = memory.clock.now()
         self._began = time.monotonic()
         self._is_warm = False
@@ -107,10 +226,8 @@ class Daemon:
         server = McpServer(lambda: self._requests.memory_of(scope), group=scope != "main")
         token(root, scope)
 
-        def current_token() -> str:
-            """As it stands in its file: who removed that has shut out whoever knew it, until "nacre serve --token" makes another."""
-            return read_token(token_file(root, scope))
-
+        # As it stands in its file: who removed that has shut out whoever knew it, until "nacre serve --token" makes another.
+        current_token = partial(read_token, token_file(root, scope))
         return Listener(self._memory.config.serve.host, port, server, current_token, self._log)
 
     @property
@@ -155,7 +272,6 @@ class Daemon:
             self._requests.close()
             self._endpoint.leave()
             self._log.info("%s after %d questions", self._outcome, self._server.asked)
-            close_log(self._log)
         return self._outcome
 
     def _warm_up(self) -> None:
@@ -186,9 +302,8 @@ class Daemon:
     def _is_same_environment(self, environment: Any) -> bool:
         provider = self._memory.config.embed.provider
         keys = provider != "local" and not (provider == "auto" and self._settings[3:])  # no local models: a key decides
-        return isinstance(environment, dict) and meaning_of(environment, keys=keys) == meaning_of(
-            fast.environment(), keys=keys
-        )
+        own = meaning_of(fast.environment(), keys=keys)
+        return isinstance(environment, dict) and meaning_of(environment, keys=keys) == own
 
     def _answer(self, caller: Caller, kind: str, message: dict[str, Any]) -> dict[str, Any]:
         if kind == "hello":
@@ -214,8 +329,6 @@ class Daemon:
             raise CannotAnswer(skew or "other settings")
         if not self._endpoint.is_held():  # the workspace was moved or deleted: an answer would make its folders anew
             raise CannotAnswer("the workspace is gone")
-        if self._jobs:
-            self._jobs.active = self._memory.clock.now()
 
     def _carry_out(self, body: bytes) -> bytes:
         """Do what a search or a hook would do in its own process."""
@@ -234,7 +347,7 @@ class Daemon:
 
     def _status(self) -> dict[str, Any]:
         server, watcher = self._server, self._watcher
-        if self._unreadable:  # they may be mended by now
+        if self._settings_error:  # they may be mended by now
             self._check_settings()
         return {
             "process": os.getpid(),
@@ -255,7 +368,7 @@ class Daemon:
             "updates": watcher.updates,
             "jobs": self._jobs.status() if self._jobs else None,
             "http": self.http,
-            "settings": self._unreadable[1] if self._unreadable else None,
+            "settings": self._settings_error,
         }
 
     def _tick(self) -> None:
@@ -277,34 +390,29 @@ class Daemon:
 
     def _check_settings(self) -> bool:
         """Whether we still are what the settings ask for; if not, we start anew. What cannot be understood asks for nothing yet."""
-        current = self._read_settings()
-        if current == self._settings:
-            self._unreadable = None
-            return True
-        if self._unreadable and self._unreadable[0] == current:
+        before, self._settings_error = self._settings_error, None
+        if self._read_settings() == self._settings:
             return True
         try:
             load(Path(self._root))
         except NacreError as error:
-            self._unreadable = current, str(error)
-            self._log.warning("the settings cannot be understood, those from before hold: %s", error_place(error))
+            self._settings_error = str(error)
+            if before is None:
+                self._log.warning("the settings cannot be understood, those from before hold: %s", error_place(error))
             return True
         self._restart("other settings, models or code")
         return False
 
     def _read_settings(self) -> list[bytes]:
         """The files that settings come from, our own version as it is installed now, and which models are."""
-        contents = []
-        for path in (user_config_file(), Path(self._root, ".nacre", "config.toml"), Path(nacre.__file__)):
-            try:
-                contents.append(path.read_bytes())
-            except OSError:
-                contents.append(b"")
+        files = (user_config_file(), Path(self._root, ".nacre", "config.toml"), Path(nacre.__file__))
+        models = cache_folders()[0]
         try:
-            models = sorted(cache_folders()[0].iterdir())
-            return [*contents, *(f"{model.name} {model.stat().st_mtime_ns}".encode() for model in models)]
-        except OSError:
-            return contents
+            contents = [path.read_bytes() if path.is_file() else b"" for path in files]
+            names = sorted(models.iterdir()) if models.is_dir() else []
+            return [*contents, *(f"{model.name} {model.stat().st_mtime_ns}".encode() for model in names)]
+        except OSError:  # one went away in this moment: the next look sees it
+            return self._settings
 
     def _restart(self, reason: str) -> None:
         if not self._server.is_stopping:
@@ -318,9 +426,7 @@ def meaning_of(environment: dict[str, str], *, keys: bool) -> dict[str, str]:
     home = environment.get("HOME") or str(Path.home())
     parts = {name: environment[name] for name in environment if name.startswith("NACRE_") and name not in _IRRELEVANT}
     parts |= {name: environment.get(name) or os.path.join(home, usual) for name, usual in _FOLDERS.items()}
-    state, profile = parts["OPENCLAW_STATE_DIR"], environment.get("OPENCLAW_PROFILE", "").strip()
-    parts["OPENCLAW_CONFIG_PATH"] = environment.get("OPENCLAW_CONFIG_PATH") or f"{state}/openclaw.json"
-    parts["OPENCLAW_PROFILE"] = "" if profile.lower() == "default" else profile
+    parts["OPENCLAW_PROFILE"] = environment.get("OPENCLAW_PROFILE", "").strip().removeprefix("default")
     parts |= {name: value for name, value in environment.items() if keys and value and name.endswith("_API_KEY")}
     return parts | {"HOME": home, "TZ": environment.get("TZ", ""), "NACRE_LANGUAGE": language_of(environment)}
 
@@ -339,30 +445,23 @@ def _resident_memory() -> int:
         return 0
 
 
-class _PrivateFile(logging.handlers.RotatingFileHandler):
-    """A file that only its owner reads, and that is not written through a link."""
+class _LogFile(logging.Handler):
+    """Appends to a file that only its owner reads, and that is not written through a link; it begins anew when it has grown large."""
 
-    def _open(self) -> TextIOWrapper:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-        return os.fdopen(os.open(self.baseFilename, flags, 0o600), "a", encoding="utf-8")
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
 
-    def handleError(self, _record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
-        """A full disk is no reason to stop answering."""
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):  # a full disk is no reason to stop answering
+            os.stat(self._path.parent)  # a workspace that is gone is not made again
+            add_line(str(self._path.parent), self._path.name, self.format(record), _LOG_BYTES)
 
 
 def open_log(path: Path) -> logging.Logger:
-    """The daemon's own log: kinds, durations and errors, never a question or a word of memory. Left out where it cannot be written."""
+    """The daemon's own log: kinds, durations and errors, never a question or a word of memory."""
     log = logging.Logger(f"nacre {path}")  # noqa: LOG001 - of its own, not below the root's
-    try:
-        handler: logging.Handler = _PrivateFile(path, maxBytes=_LOG_BYTES, backupCount=_OLDER_LOGS, encoding="utf-8")
-    except OSError:
-        handler = logging.NullHandler()
+    handler = _LogFile(path)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     return log
-
-
-def close_log(log: logging.Logger) -> None:
-    for handler in list(log.handlers):
-        handler.close()
-        log.removeHandler(handler)

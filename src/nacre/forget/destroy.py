@@ -1,4 +1,4 @@
-"""Removes a workspace's memory for good, listed first, and searches for what is left."""
+"""Removes a workspace's memory for good, listed first."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nacre.config.settings import Config, user_config_folder
+from nacre.config.settings import Config
 from nacre.errors import NacreError, cannot_write
-from nacre.forget.purge import UNREADABLE, Remaining, Words, cannot_be_read, own_file, scan
-from nacre.forget.target import MemoryLines
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, rules
@@ -22,8 +19,7 @@ from nacre.vault.files import TIERS
 from nacre.vault.lock import hold, lock
 from nacre.vault.markdown import document
 
-SAMPLE = 1000  # lines whose words are looked for afterwards
-KEPT = "USER.md"  # searched as memory, but the user's own: it stays, and what it holds is nothing left over
+KEPT = "USER.md"  # searched as memory, but the user's own: it stays
 _PLAIN = ("MEMORY.md", "SESSION-STATE.md", "refcount.json", "promote_report.md")
 
 
@@ -122,17 +118,6 @@ def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def sample_words(workspace: Workspace, config: Config) -> tuple[str, ...]:
-    """The words of the memory's lines, as many as can be looked for: those that could stand nowhere else by chance."""
-    words = {line.words: None for line in MemoryLines(workspace, config).every() if line.path != KEPT}
-    telling = [
-        item
-        for item in words
-        if len(item.encode("utf-8", "replace")) >= 24 and sum(sign.isalnum() for sign in item) >= 8
-    ]
-    return tuple(telling[:: max(1, -(-len(telling) // SAMPLE))])
-
-
 def apply_destroy(plan: DestroyPlan) -> None:
     """Remove it. What is left when this is interrupted, doing it again removes."""
     workspace = plan.workspace
@@ -160,18 +145,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path) if _is_folder(path) else path.unlink(missing_ok=True)
     except OSError as error:
         raise cannot_write(path, error) from error
-
-
-def find_remaining(plan: DestroyPlan, words: Iterable[str]) -> tuple[Remaining, ...]:
-    """Every place where words of the memory still stand: in the workspace's folder, and where Nacre keeps its own state."""
-    workspace, sought = plan.workspace, Words(words)
-    roots = [workspace.root, *filter(Path.is_dir, (user_config_folder(), _cached_index(workspace).parent))]
-    traces = scan(roots, sought, skip=[plan.kept_tiers] if plan.kept_tiers else [])
-    left = (
-        Remaining(
-            workspace.relative(trace.path), trace.line, cannot_be_read() if trace.inside == UNREADABLE else own_file()
-        )
-        for trace in traces
-        if trace.path != workspace.root / KEPT
-    )
-    return tuple(dict.fromkeys(left))

@@ -27,7 +27,7 @@ from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.files import memory_files
 from nacre.vault.history import Operation, operation, read_history
 from nacre.vault.lock import lock
-from nacre.vault.storage import load_blob, operations_file
+from nacre.vault.storage import operations_file, storage_of
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import rewrite
 
@@ -117,7 +117,7 @@ def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
     for path in files_below(workspace.history / "blobs"):
         name = path.parent.name + path.name
         with contextlib.suppress(NacreError):
-            yield from ((name, data) for data in contents(load_blob(workspace.history, name)))
+            yield from ((name, data) for data in contents(storage_of(workspace).content(name)))
 
 
 def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str]:
@@ -236,7 +236,7 @@ def _why_left(context: ForgetContext, trace: Trace, library: Collection[Path]) -
     """Why words stand where they do, and who can take them out."""
     workspace, config = context.workspace, context.config
     if trace.inside == UNREADABLE:
-        return cannot_be_read()
+        return say("cannot be read, so nothing is proven of it", "无法读取，因此无法证明")
     if trace.inside == NAME:
         return say("the name of the file says it: rename it", "文件名包含该内容：请重命名")
     if trace.path.name.startswith(SESSIONS_FILE):
@@ -255,19 +255,11 @@ def _why_left(context: ForgetContext, trace: Trace, library: Collection[Path]) -
     ours = ("memory/", "memory_fs/", "projects/", "MEMORY.md", "USER.md", "SESSION-STATE.md", "promote_report.md")
     shown = workspace.relative(trace.path)
     if trace.path in library or (not shown.startswith(ours) and not Path(shown).is_absolute()):
-        return own_file()
+        return say("your own file: edit it yourself", "您自己的文件：请自行编辑")
     return say(
         "a line that says more than that: --similar takes it, or edit it",
         "该行还包含其他内容：可用 --similar 一并删除，或自行编辑",
     )
-
-
-def cannot_be_read() -> str:
-    return say("cannot be read, so nothing is proven of it", "无法读取，因此无法证明")
-
-
-def own_file() -> str:
-    return say("your own file: edit it yourself", "您自己的文件：请自行编辑")
 
 
 # Searching the bytes of files for words: plain, escaped in JSON, compressed by zlib or gzip, in databases.
@@ -339,23 +331,20 @@ def _stands_in(data: bytes, form: bytes) -> bool:
     return re.search(before + re.escape(form) + after, data) is not None
 
 
-def scan(roots: Iterable[Path], words: Words, *, skip: Iterable[Path] = ()) -> Iterator[Trace]:
+def scan(roots: Iterable[Path], words: Words) -> Iterator[Trace]:
     """Every place below the roots where the words stand, once for each file and word: in it, or in its name. Links are not
     followed, and the history of git is left out."""
-    skipped = {os.path.realpath(path) for path in skip}
-    for path in {os.path.realpath(path): path for root in roots for path in files_below(root, skipped)}.values():
+    for path in {os.path.realpath(path): path for root in roots for path in files_below(root)}.values():
         yield from (Trace(path, phrase, inside=NAME) for phrase in words.found(path.name.encode("utf-8", "replace")))
         yield from traces_in(path, words)
 
 
-def files_below(root: Path, skipped: Collection[str] = ()) -> Iterator[Path]:
+def files_below(root: Path) -> Iterator[Path]:
     """Every ordinary file below a folder, or the file itself; in order."""
     if root.is_file() and not root.is_symlink():
         yield root
     for place, folders, names in os.walk(root):
-        folders[:] = sorted(
-            name for name in folders if name != ".git" and os.path.realpath(os.path.join(place, name)) not in skipped
-        )
+        folders[:] = sorted(name for name in folders if name != ".git")
         paths = (Path(place, name) for name in sorted(names))
         yield from (path for path in paths if path.is_file() and not path.is_symlink())
 

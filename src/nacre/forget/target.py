@@ -19,7 +19,7 @@ from nacre.index.freshness import MemoryIndex
 from nacre.model.context import Context
 from nacre.model.hit import Hit
 from nacre.model.workspace import DAY_NAME, Workspace
-from nacre.search.read import parse_place
+from nacre.search.read import no_such_id, parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import query_tokens, tokens
@@ -121,7 +121,13 @@ class MemoryLines:
     """The lines of every file that Nacre keeps memory in, each file parsed when it is needed. The user's library is not among them."""
 
     def __init__(self, workspace: Workspace, config: Config) -> None:
-        self.files = _kept_files(workspace, config)
+        found = memory_files(workspace, config)
+        # By their paths as users see them: where each lies, and its layer.
+        self.files = {file.path: (Path(file.full), file.layer) for file in found if file.layer != "extra"}
+        lessons = (longterm.retrospect_path(workspace, name) for name in longterm.list_skills(workspace))
+        for path in (workspace.review, workspace.state, workspace.root / "promote_report.md", *lessons):
+            if path.is_file():
+                self.files.setdefault(workspace.relative(path), (path, "working"))
         self._parsed: dict[str, list[MemoryLine]] = {}
 
     def of(self, path: str) -> list[MemoryLine]:
@@ -163,18 +169,6 @@ def _words_in(text: str) -> frozenset[str]:
 def unmarked(text: str) -> str:
     """The text without the marks of Markdown, and without where a link leads."""
     return _MARKS.sub("", text)
-
-
-def _kept_files(workspace: Workspace, config: Config) -> dict[str, tuple[Path, str]]:
-    """Every file of memory by its path as users see it: where it lies, and its layer."""
-    files = {
-        file.path: (Path(file.full), file.layer) for file in memory_files(workspace, config) if file.layer != "extra"
-    }
-    lessons = (longterm.retrospect_path(workspace, name) for name in longterm.list_skills(workspace))
-    for path in (workspace.review, workspace.state, workspace.root / "promote_report.md", *lessons):
-        if path.is_file():
-            files.setdefault(workspace.relative(path), (path, "working"))
-    return files
 
 
 def read_memory(path: Path) -> bytes:
@@ -320,10 +314,7 @@ def _by_id(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[Targe
         return _distinct(named if all(line.normal == named[0].normal for line in named) else named[:1])
     if entry:
         return (Target(entry.id, entry.text or ""),)
-    raise NotFound(
-        f'Nothing in memory has the id {text}. Ids change when lines do: "nacre search" shows the ones of today.',
-        f"记忆中没有 id 为 {text} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
-    )
+    raise no_such_id(text)
 
 
 def _by_place(context: ForgetContext, place: str, words: str | None, lines: MemoryLines) -> tuple[Target, ...]:
@@ -345,10 +336,9 @@ def _by_place(context: ForgetContext, place: str, words: str | None, lines: Memo
         return _distinct(same)
     now = f"“{excerpt(inside[0].whole, QUOTED)}”" if inside else say("nothing", "空")
     elsewhere = next((line.place for line in lines.about([words]) if normal in (line.normal, line.own)), None)
-    english = f"They stand in {elsewhere}." if elsewhere else "They stand in no line of memory."
     chinese = f"该文字位于 {elsewhere}。" if elsewhere else "记忆中没有任何一行是该文字。"
     raise ChangedOutside(
-        f"{place} does not say these words but {now}, so nothing was changed. {english}",
+        f"{place} does not say these words but {now}, so nothing was changed. They stand in {elsewhere or 'no line of memory'}.",
         f"{place} 处并非所引文字，而是{now}，因此未作任何改动。{chinese}",
     )
 
@@ -362,9 +352,8 @@ def lines_at(lines: Iterable[MemoryLine], first: int, last: int) -> list[MemoryL
     every = [line for line in lines if line.words]
     here = [line for line in every if line.title is None]
     inside = [line for line in here if first <= line.start and line.end <= last]
-    outer = [line for line in inside if not any(other is not line and other.covers(line) for other in inside)]
-    if outer:
-        return outer
+    if inside:
+        return [line for line in inside if not any(other is not line and other.covers(line) for other in inside)]
     around = [line for line in here if line.start <= first and last <= line.end]
     titles = [line for line in every if line.title is not None and first <= line.start <= last]
     return sorted(around, key=lambda line: line.end - line.start)[:1] or titles[:1]
@@ -386,17 +375,11 @@ def _distinct(lines: Iterable[MemoryLine]) -> tuple[Target, ...]:
 
 def _check_is_memory(lines: MemoryLines, path: str) -> None:
     """What stands in a transcript or in the user's own library is searched, but not ours to change."""
-    if path in lines.files:
-        return
-    if path.startswith("sessions/"):
+    if path not in lines.files:
         raise BadInput(
-            f"{path} is a transcript of your agent, which Nacre only reads. Delete it there; memory is named by its own id.",
-            f"{path} 是代理的对话记录，Nacre 只读取它。请在代理处删除；记忆请用其自身的 id 指定。",
+            f"{path} is no memory that Nacre keeps, so it changes nothing there. Edit the file yourself.",
+            f"{path} 不是 Nacre 保管的记忆，因此不会改动。请自行编辑该文件。",
         )
-    raise BadInput(
-        f"{path} is no memory that Nacre keeps, so it changes nothing there. Edit the file yourself.",
-        f"{path} 不是 Nacre 保管的记忆，因此不会改动。请自行编辑该文件。",
-    )
 
 
 def several_targets(text: str, targets: Sequence[Target]) -> BadInput:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from nacre.guard import values
-from nacre.guard.finding import Finding, Findings, Rule, apply_rules, pattern, rule_rows
+from nacre.guard.values import Finding, Findings, apply_rules, pattern, rule_rows
 
 
 class Promise(IntEnum):
@@ -248,7 +248,7 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
         made = random_groups(value) if pattern(GROUPS).match(value) else values.only_a_token(value)
         is_token = (made or seed or values.is_one_case(value)) and name not in {"otp", "jwt", "sk", "pat"}
         return (begin, end) if is_token else None
-    if not values.only_a_password(value) or not values.can_be_password(value, quoted=True) or values.is_named_so(value):
+    if not values.is_password(value) or values.is_named_so(value):
         return None
     # "pass" is also a verb, a ticket and a road: alone it takes what is too mixed for the number of a flight or a model.
     mixed = values.classes(value) >= 3 or pattern(r"[a-z]{3}\d{2}|\d[a-z]{3}|[a-z]\d[a-z]").search(value)
@@ -306,7 +306,7 @@ def _bare(line: str, place: int, *, in_query: bool = False) -> tuple[int, int, s
 def accepts(value: str, core: str, strength: Promise, *, quoted: bool, in_query: bool = False) -> bool:
     name = core.lower()
     if strength is Promise.FOREIGN:
-        return values.only_a_password(value) and values.can_be_password(value, quoted=quoted)
+        return values.is_password(value, quoted=quoted)
     if strength is Promise.PASSWORD:
         return not (name in {"pass", "passes"} and value.isdigit()) and values.can_be_password(value, quoted=quoted)
     if strength is Promise.TOKEN:
@@ -349,8 +349,6 @@ def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spo
 # Secrets on command lines and in SQL statements.
 
 QUOTED = r"(?:\\?\"([^\"\\]{1,200})\\?\"|\\?'([^'\\]{1,200})\\?'|([^\s\"'`;|&<>\\)]{1,300}))"
-PGPASS = r"(?<!\S)[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.@*-]{1,60}:(?!/)([^\s:]{4,100})$"
-CURL = r"(?<!\S)(?:-u|--user|--proxy-user|-U)[ =]?[\"']?([^\s:\"'/]{1,80}):([^\s\"']{3,200})"
 IDENTIFIED = (
     r"\bidentified\s+(?:with\s+[\"'`]?\w{1,60}[\"'`]?\s+)?(?:by|as|using)\s+(?:password\s+)?(?:values\s+)?" + QUOTED
 )
@@ -362,24 +360,10 @@ SQL_WORDS = frozenset(
 )
 
 
-LOGIN_PAIR = (
-    r"(?:auth|BasicAuth|Credentials?(?:\.\w{2,20})?|login|Login|authenticate|setCredentials|PasswordAuthentication|PlainTextAuthProvider)(?:\s{0,2}=)?\s{0,2}[(\[]\s{0,2}"
-    r"[\"'][^\"'\n]{1,60}[\"']\s{0,2},\s{0,2}[bru]?[\"'](?P<quoted>[^\"'\n]{4,100})[\"']"
-)
-
-
-def _is_password(value: str) -> bool:
-    return values.only_a_password(value) and values.can_be_password(value, quoted=True)
-
-
 def commands(line: str, lower: str) -> Findings:
     """Statements and long flags are read in lower case, short flags as written; values are taken from the line itself."""
-    rules = [Rule("password", ",", LOGIN_PAIR, _is_password)]
-    if line.count(":") >= 4 and len(line) < 400:
-        rules.append(Rule("password", "", PGPASS, values.is_real))
-    if "curl" in lower or "wget" in lower or "http " in lower:
-        rules.append(Rule("password", "", CURL, values.is_real))
-    yield from apply_rules(rules, line)
+    yield from apply_rules("pair", line, values.is_password)
+    yield from apply_rules("argument", line, values.is_real)
     for section in ("flag", "any-case", "command"):
         searched = line if section == "command" else lower
         for kind, hint, expression in rule_rows(section):
@@ -464,11 +448,7 @@ def _stands_for(label: Label, value: str) -> bool:
         return accepts(value, label.core, label.strength, quoted=True)
     if label.strength is Promise.TOKEN:
         return values.only_a_token(value) or bool(pattern(GROUPS).match(value) and random_groups(value))
-    return (
-        values.only_a_password(value)
-        and not pattern(r"^[\w-]+[:=]").match(value)
-        and values.can_be_password(value, quoted=True)
-    )
+    return values.is_password(value) and not pattern(r"^[\w-]+[:=]").match(value)
 
 
 # Names and values that stand in separate fields: name/value pairs, elements, tuples of a login.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from nacre.guard.finding import pattern
+from nacre.guard.values import pattern
 from nacre.model.session import Message, Speaker
 from nacre.text.tokens import language_of
 

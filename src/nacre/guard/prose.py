@@ -6,11 +6,10 @@ import re
 
 from nacre.guard import values
 from nacre.guard.assignments import CODE_LABELS, GROUPS, KOREAN_NAME, SCRIPT_NAME
-from nacre.guard.finding import Finding, Findings, Rule, any_of, apply_rules, pattern, rule_rows
+from nacre.guard.values import Finding, Findings, any_of, apply_rules, pattern, rule_rows
 
-ENCRYPTED_WITH = r"\b(?:encrypted|protected|locked|unlocks?|opens?|unlocked|opened|decrypt(?:s|ed)?) (?:with|using|by)\s(?:the\s)?[\"'`]?(?P<value>[^\s\"'`]{5,60})"
-AUTHENTICATOR = r"(?i:\b2fa|\btotp|\bmfa|\bsetup key|\bauthenticator|\botp\b|两步验证|二次验证|双重验证|验证器|动态口令)[^\n]{0,40}?(?<![\w-])((?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|[A-Z2-7]{16,64}|[a-z2-7]{16,64})(?![\w-])"
 USED = tuple(f"{verb} {digit}" for verb in ("use", "enter", "type") for digit in "0123456789")
+ENDS = ".,;:?)"  # of a sentence, not of the value in it
 CODE_HINTS = ("code", "otp", "pin", "verify", "puk", "safe", "locker", "combination", "2fa", *USED)
 
 LOGIN = (
@@ -24,25 +23,9 @@ PAIR = r"(?:\b(?:root|admin|administrator|user|test|guest|sa|pi|operator|support
 USERS = frozenset(
     "root admin administrator user test postgres sa guest ubuntu pi oracle mysql demo operator sysadmin ec2-user debian centos service support manager tomcat jenkins".split()
 )
-FROM_TO = r"\b(?:password|passphrase|pw|pwd|passcode)\b[^\n]{0,30}?\sfrom\s[\"'`]?\S{4,100}\sto\s[\"'`]?(?P<value>[^\s\"'`]{4,100})"
-NAMED_AFTER = r"(?<!\S)[\"'`(]?(?P<value>[^\s\"'`()]{4,100})[\"'`]?\s(?:(?:(?:is|as)\s(?:the|my|your|our|his|her|a)|as)\s(?:[\w-]{1,20}\s){0,3}?(?:password|passphrase|passcode|pwd)\b|\((?:the )?(?:password|pw|pwd)\))"
-WORDS = r"\bpass ?phrase\b[^\n:=]{0,30}?\s{0,2}(?:is|:|=)\s{0,3}[\"'`]?((?:[a-z0-9]{2,12}[ -]){3,9}[a-z0-9]{2,12})[\"'`.]{0,2}\s*$"
-SEED = r"(?:\b(?:seed|recovery|mnemonic|backup|wallet)\s?(?:phrase|words|seed|mnemonic)?|助记词|助記詞)\s{0,2}(?:is|are|:|=|是|为)\s{0,2}[\"'`]?((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
-ANSWER = r"\b(?:answer to (?:my|the|your|our) (?:security|secret) question|security answer)\b[^\n:=]{0,30}?\s?(?:is|:|=)\s{0,2}[\"'`]?(?P<value>[^\s\"'`]{4,60})"
 ORDINARY_CODE = (
     r"(?i)(?:status|error|exit|zip|postal|post|area|country|currency|response|return|http|source|promo|product|discount|gpio|project|order|item|sku|stock|tariff|customs|bank|sort|branch|cost|coupon|voucher|referral|color|colour|course|tax|"
     r"dial|part|batch|customer|vendor|store|ticket|invoice|bar|qr|region|airport|department|category|reason|event)\s?$"
-)
-LATIN_CODE_HINTS = ("código", "codigo", "codice", "code de ", "code d'", "votre code", "ton code", "ihr code", "dein code", "scode", "lcode", "kennwort", "passwort", "weryfik", "verificatie")  # fmt: skip
-NUMBER = (
-    r"(?P<value>\d{3}[- ]\d{3}|\d{4,8})(?![\d.]\d|\s?(?:%|€|euros?|zeichen|caract|linhas|zeilen|lignes|líneas|righe))\b"
-)
-LATIN_CODES = (
-    r"\b(?:(?:bestätigungs|sicherheits|verifizierungs|einmal|anmelde|freischalt|zugangs)-?(?:code|kennwort|passwort)|ihr code|dein code|"
-    r"(?:votre |ton |le )?code (?:de |d')(?:vérification|sécurité|confirmation|accès|connexion)|votre code|ton code|"
-    r"(?:tu|su|el|seu|teu|o seu)? ?c[óo]digo (?:de )?(?:verifica[cç][iã][óo]n?|verificação|seguridad|segurança|acceso|acesso|confirma\w+)|(?:tu|su|seu|teu) c[óo]digo|"
-    r"(?:il tuo |il )?codice (?:di |d')(?:verifica|sicurezza|accesso|conferma)|il tuo codice|verificatiecode|weryfikacyjny)"
-    r"(?:\s[\w@.-]{1,20}){0,2}?\s{0,2}(?:ist|lautet|est|es|é|è|is|:)?\s{0,2}[:\"'`*]{0,3}\s?" + NUMBER
 )
 
 
@@ -51,37 +34,33 @@ def _is_passphrase(value: str) -> bool:
     return not values.FUNCTION_WORDS.intersection(words) and not pattern(values.DESCRIBING).match(words[0])
 
 
+def _is_mixed(value: str) -> bool:
+    return values.classes(value) >= 3 and values.is_password(value, quoted=False)
+
+
 def _is_seed(value: str) -> bool:
     return pattern("[2-7]").search(value) is not None and not values.is_made_up(value)
-
-
-PHRASES = (Rule("passphrase", "phrase", WORDS, _is_passphrase), Rule("seed phrase", "", SEED))
 
 
 def english(line: str, lower: str) -> Findings:
     """What a sentence gives away; expressions run over the lower-cased line, values are taken from the line itself."""
     digits = pattern(r"\d").search(line) is not None
-    yield from apply_rules([Rule("one-time code seed", "", AUTHENTICATOR, _is_seed)], line)
+    yield from apply_rules("seed", line, _is_seed)
     has_code = (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower
     for kind, _, expression in rule_rows("code") if has_code else ():
         for match in pattern(expression).finditer(lower):
             # A status, error or postal code is no secret.
             if not pattern(ORDINARY_CODE).search(lower[max(0, match.start() - 20) : match.start()]):
-                begin, end = match.span(match.lastindex or 1)
-                yield Finding(kind, begin, end)
-    if digits and any_of(LATIN_CODE_HINTS).search(lower):
-        yield from apply_rules([Rule("one-time code", "", LATIN_CODES)], lower)
-    if "/" in line or ":" in line or "|" in line or " password " in lower or digits:
+                yield Finding(kind, *match.span(match.lastindex or 1))
+    if digits:
+        yield from apply_rules("latin code", lower)
+        yield from apply_rules("told", line, lambda value: values.is_password(value, quoted=False), lower, ends=ENDS)
+        yield from apply_rules("encrypted", line, _is_mixed, lower, ends=ENDS)
+    if digits or " password " in lower or pattern("[/:|]").search(line):
         yield from _logins(line, lower)
-    named = digits and ("pass" in lower or "pw" in lower or "answer" in lower)
-    for expression in ((FROM_TO, NAMED_AFTER, ANSWER) if named else ()) + ((ENCRYPTED_WITH,) if digits else ()):
-        for match in pattern(expression).finditer(lower):
-            value = line[match.start("value") : match.end("value")].rstrip(".,;:?)")
-            mixed = values.classes(value) >= (3 if expression is ENCRYPTED_WITH else 2)
-            if mixed and values.only_a_password(value) and values.can_be_password(value, quoted=False):
-                yield Finding("password", match.start("value"), match.start("value") + len(value))
+    yield from apply_rules("passphrase", lower, _is_passphrase)
     if "phrase" in lower or pattern("seed|recovery|mnemonic|wallet|助").search(lower):
-        yield from apply_rules(PHRASES, lower)
+        yield from apply_rules("seed phrase", lower)
 
 
 def _logins(line: str, lower: str) -> Findings:
@@ -162,7 +141,7 @@ def _stands_out(sort: str, value: str) -> bool:
         return True
     if "/" in value or pattern(PRODUCT).match(value) or values.is_slug(value) or values.is_named_so(value):
         return False
-    if not (values.only_a_password(value) and values.can_be_password(value, quoted=True)):
+    if not values.is_password(value):
         return False
     if sort == "token":
         return bool(pattern(r"[!#$%^*?&@+]").search(value) and pattern(r"\d").search(value))
@@ -285,10 +264,6 @@ SCRIPT_LINK = (
     r"[“「『‘\"'`*【\[]{0,2}"
 )  # fmt: skip
 ALGORITHMS = r"(?i)^(?:md5|sha-?\d*|bcrypt|scrypt|argon2\w*|aes[-\d\w]*|rsa[-\d]*|base64|hash|token|jwt|oauth2?|api|https?|json|redis|mysql|vault|kms|sm[234]|des|null|none|string|admin-only|1password|bitwarden)$"
-SCRIPT_CODE_FIRST = (
-    r"(?<![\d.])(\d{4,8})\s{0,2}(?:是|为|[(（【])(?:您|你|我)?的?[^\s,。，]{0,10}(?:验证码|校验码|动态码|驗證碼)"
-    r"|(?<![\d.])(\d{4,8})\s?(?:が|は)[^\s。]{0,12}(?:認証コード|確認コード)"
-)  # fmt: skip
 # Taken as sentences and notes have it, with a space before the value.
 KOREAN = rf"(?:{KOREAN_NAME})[\"'`*]{{0,3}}\s?(?:[:=]|는|은|이|가|를|을)\s?[*`\"']{{0,3}}(?<=[\s\"'`])(?P<value>[!-~]{{4,100}})"
 
@@ -296,7 +271,7 @@ KOREAN = rf"(?:{KOREAN_NAME})[\"'`*]{{0,3}}\s?(?:[:=]|는|은|이|가|를|을)\s
 def other_scripts(line: str) -> Findings:
     for match in pattern(KOREAN).finditer(line):
         value = _cut(match["value"])
-        if values.can_be_password(value, quoted=True) and values.only_a_password(value):
+        if values.is_password(value):
             yield Finding("password", match.start("value"), match.start("value") + len(value))
     for match in pattern(SCRIPT_NAME).finditer(line):
         link = pattern(SCRIPT_LINK).match(line, match.end())
@@ -312,7 +287,7 @@ def other_scripts(line: str) -> Findings:
         if length := _length(match, link["link"], line, start, value):
             kind = "one-time code" if match["code"] else "password" if match["password"] else "key"
             yield Finding(kind, start, start + length)
-    yield from apply_rules([Rule("one-time code", "", SCRIPT_CODE_FIRST)], line)
+    yield from apply_rules("script code", line)
 
 
 def _cut(value: str) -> str:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 
-from nacre.guard.finding import pattern
+from nacre.guard.values import pattern
 
 ZWNJ, ZWJ = "\u200c", "\u200d"
 # C0 without tab and line feed, DEL and C1; direction marks that override; invisible spaces and fillers; the tag

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 from nacre.errors import SecretRefused
 from nacre.guard.assignments import HINTS, assignments, commands, elements, following, pairs, tables
-from nacre.guard.finding import LONG_RUN, MARK, Finding, Findings, Redaction, any_of, joined, lowered, merged, pattern
 from nacre.guard.prose import SCRIPT_HINTS, USED, answers, apposition, awaits, english, other_scripts
 from nacre.guard.sanitise import clean, fold, one_line
 from nacre.guard.tokens import blocks, headers, logins, tokens
-from nacre.guard.values import numbers
+from nacre.guard.values import LONG_RUN, Finding, Findings, Redaction, any_of, numbers, pattern
 
 if TYPE_CHECKING:
     from nacre.model.session import Message
@@ -29,6 +28,7 @@ SPOKEN_HINTS = (
     "2fa", "验证器", "步验证", "次验证", "重验证", "态口令", "门禁", "取件", "开门码", "impacket", "wget", "wandb", "configure set", "config set", "sign-in", "user/", "id/", "admin", "root", " / ", "crypted", "protected", "unlock", "opens", "psexec", "snmp", ":543", ":*:",
     *USED,
 )  # fmt: skip
+MARK = r"\[redacted: [a-z0-9 -]{1,40}\]"
 LONG_LINE = 8_000
 BEFORE, AFTER = 300, 1_300
 
@@ -48,7 +48,9 @@ def scan(text: str) -> Findings:
         yield from elements(text)
     if pattern(r"\d(?:[ .-]?\d){2}").search(text):
         yield from numbers(text)
-    lower = lowered(text)
+    lower = text.lower()
+    if len(lower) != len(text):  # every character stays in its place
+        lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     named, spoken = set(_lines_with(HINTS, lower)), set(_lines_with(SPOKEN_HINTS, lower))
     foreign = set() if text.isascii() else set(_lines_with(SCRIPT_HINTS, text))
     lines = text.split("\n") if named or spoken or foreign else []
@@ -109,7 +111,7 @@ def redact(text: str) -> Redaction:
     while new := [
         Finding(finding.kind, original(finding.start), original(finding.end)) for finding in _findings_in(plain)
     ]:
-        findings = joined(findings + new)
+        findings = _joined(findings + new)
         parts: list[str] = []
         kept = [(0, 0)]
         for finding in findings:
@@ -149,9 +151,77 @@ def _mark(kind: str) -> str:
 def _findings_in(text: str) -> Findings:
     """Secrets in the text as the eye reads it, at their places in the text as it is."""
     folded = fold(text)
-    for finding in merged(folded.text, list(scan(folded.text))):
+    for finding in _merged(folded.text, list(scan(folded.text))):
         yield Finding(finding.kind, *folded.original(finding.start, finding.end))
 
+
+# Findings brought together: apart from each other, outside earlier marks, and the same value wherever it stands.
+
+# A block swallows all, a vendor's name (0) says more than "password", and that more than "key".
+PLAIN_KINDS = {"private key": -1, "password": 1, "token": 2, "secret": 3, "access token": 4, "key": 5}
+# How many characters may be searched for values that were found already: keeps a text full of secrets linear.
+REPEAT_BUDGET = 200_000_000
+LEAST = 4  # letters and digits of what is left of a value beside a mark
+
+
+def _merged(text: str, findings: list[Finding]) -> list[Finding]:
+    """What was found in `text`, with the same values elsewhere in it and without what was marked before."""
+    if not findings:
+        return []
+    marks = [match.span() for match in pattern(MARK).finditer(text)]
+    pieces: list[Finding] = []
+    for finding in findings:
+        start = finding.start
+        for at in range(bisect_right(marks, start, key=itemgetter(1)), len(marks)):
+            begin, end = marks[at]
+            if begin >= finding.end:
+                break
+            if sum(map(str.isalnum, text[start:begin])) >= LEAST:
+                pieces.append(Finding(finding.kind, start, begin))
+            start = end
+        if start == finding.start or sum(map(str.isalnum, text[start : finding.end])) >= LEAST:
+            pieces.append(Finding(finding.kind, start, finding.end))
+    # The same value where nothing announces it: who writes a password twice names it once.
+    kinds = {text[piece.start : piece.end]: piece.kind for piece in pieces if 4 <= piece.end - piece.start <= 200}
+    for value in list(kinds)[: max(50, REPEAT_BUDGET // len(text))]:
+        place = text.find(value)
+        while place >= 0:
+            end = place + len(value)
+            mark = bisect_left(marks, end, key=itemgetter(0)) - 1  # the last one that begins before
+            if (mark < 0 or marks[mark][1] <= place) and _stands_alone(text, value, place, end):
+                pieces.append(Finding(kinds[value], place, end))
+            place = text.find(value, end)
+    return _joined(pieces)
+
+
+def _joined(findings: list[Finding]) -> list[Finding]:
+    """In order and apart from each other; the most telling kind names what overlapped."""
+    apart: list[Finding] = []
+    for finding in sorted(findings, key=lambda finding: (finding.start, finding.end)):
+        if apart and finding.start < apart[-1].end:
+            last = apart.pop()
+            kind = min(last.kind, finding.kind, key=lambda kind: PLAIN_KINDS.get(kind, 0))
+            finding = Finding(kind, last.start, max(last.end, finding.end))  # noqa: PLW2901
+        apart.append(finding)
+    return apart
+
+
+def _stands_alone(text: str, value: str, place: int, end: int) -> bool:
+    """Not a part of a longer word; a plain number or word not a part of a name or an amount either."""
+    before, after = text[place - 1 : place], text[end : end + 1]
+    if value.isalnum() and (len(value) < 6 or value.isalpha() or value.isdigit()):
+        joins = "_-.,/$€"
+        inside = bool(after) and after in joins and _letter(text[end + 1 : end + 2])
+        return not (_letter(before) or _letter(after) or (before and before in joins) or inside)
+    return not (_letter(before) and _letter(value[0])) and not (_letter(after) and _letter(value[-1]))
+
+
+def _letter(char: str) -> bool:
+    """A letter or digit of a script that sets words apart by spaces."""
+    return char.isalnum() and char < "\u2e80"
+
+
+# The messages of a session: what one gives away is a secret in the others.
 
 _CONTEXT = 300  # characters of an earlier message that are read with the next one
 _AGO = 3  # messages that may lie between a question and its answer
@@ -173,9 +243,7 @@ def redact_messages(messages: Sequence[Message]) -> list[Message]:
         head = next((tail for tail in tails if awaits(tail)), tails[0] if tails else "")
         asked = redact(head + text).findings if head else ()
         late = list(_shifted(-len(head), (finding for finding in asked if finding.start >= len(head))))
-        covered = all(
-            any(finding.start <= other.start and other.end <= finding.end for finding in own) for other in late
-        )
+        covered = all(any(mine.start <= other.start and other.end <= mine.end for mine in own) for other in late)
         for finding in (*own, *late):
             value = text[finding.start : finding.end].strip()
             if len(value) >= _SHORTEST and "\n" not in value:
@@ -183,8 +251,7 @@ def redact_messages(messages: Sequence[Message]) -> list[Message]:
         for finding in sorted(own if covered else late, key=lambda finding: -finding.start):
             text = text[: finding.start] + _mark(finding.kind) + text[finding.end :]  # noqa: PLW2901
         redacted.append(redact(text).text)
-    longest_first = sorted(values.items(), key=lambda item: -len(item[0]))
-    for value, kind in longest_first:
+    for value, kind in sorted(values.items(), key=lambda item: -len(item[0])):
         redacted = [text.replace(value, _mark(kind)) for text in redacted]
     return [replace(message, text=text) for message, text in zip(messages, redacted, strict=True)]
 

@@ -7,7 +7,7 @@ from binascii import a2b_base64
 from functools import cache
 
 from nacre.guard import values
-from nacre.guard.finding import LONG_RUN, Finding, Findings, Rule, apply_rules, pattern, rule_rows
+from nacre.guard.values import LONG_RUN, Finding, Findings, apply_rules, pattern, rule_rows
 
 # Ids that programs print all day: they look like keys and open nothing.
 KNOWN_IDS = frozenset(
@@ -21,6 +21,7 @@ KNOWN_IDS = frozenset(
 PUBLISHABLE = ("pk_live_", "pk_test_", "sb_publishable_", "phc_")
 # No token is longer; without an end a text of nothing but beginnings would be read again for each.
 LONGEST = 5_000
+PUBLIC_BLOCK = "-----BEGIN (?![A-Z ]*PRIVATE)[A-Z0-9 ]{3,40}-----(?:[^-]|-(?!----BEGIN ))*?-----END "
 
 
 @cache
@@ -43,16 +44,19 @@ def tokens(text: str) -> Findings:
     seed = pattern(r"^\s{0,8}([A-Z2-7]{16}|[A-Z2-7]{26}|[A-Z2-7]{32}|[A-Z2-7]{52})\s*$").match(text)
     if seed and len(pattern("[2-7]").findall(seed[1])) >= 2 and not values.is_made_up(seed[1]):
         yield Finding("one-time code seed", *seed.span(1))
-    yield from apply_rules([JSON_WEB_TOKEN], text)
+    yield from apply_rules("jwt", text, lambda value: not pattern(r"(?i)your|xxxx").search(value))
     beginnings, cut = _beginnings()
-    public = _public_blocks(text)
+    # Certificates and public keys are as random as private ones, and made to be shown.
+    public = [block.span() for block in pattern(PUBLIC_BLOCK).finditer(text)] if "-----BEGIN " in text else []
     for run in pattern(LONG_RUN).finditer(text):
         start, end = run.span()
         if any(begin <= start < stop for begin, stop in public):
             continue
-        before = text[start - 1] if start else ""
-        escaped = [start + 1] if before == "\\" and text[start] in "nrt" else [start + 2] if before == "%" else []
-        places = [start, *escaped]
+        places = [start]
+        if before := pattern(r"\\[nrt]|%..").match(
+            text, max(start - 1, 0)
+        ):  # the end of a line or a byte, as written in code
+            places.append(before.end())
         # In names of files and folders a token follows other words.
         places += [at for at in range(start + 1, min(start + 60, end)) if text[at - 1] in "-_" and text[at].isalpha()]
         rows = ((place, row) for place in places for row in beginnings.get(text[place : place + 2], ()))
@@ -67,29 +71,14 @@ def tokens(text: str) -> Findings:
                 yield finding
             place = text.find(row[1], finding.end if finding else place + len(row[1]))
     if pattern(r"(?:AK|AS)IA[A-Z0-9]{16}").search(text):  # the secret has no form of its own, and stands with its id
-        yield from apply_rules([AWS_SECRET], text)
+        yield from apply_rules("aws", text, _is_aws_secret)
     for kind, sign, shape in rule_rows("shape"):
         if pattern(sign).search(text):
             for match in pattern(r"(?<![A-Za-z0-9_/+-])(?:" + shape + r")(?![A-Za-z0-9_-])").finditer(text):
                 even = len(set(match[0][:20])) < 4 and not match[0].startswith("AAAA")
                 if not even and not values.is_made_up(match[0]):
                     yield Finding(kind, *match.span())
-    yield from apply_rules(ADDRESSES + tuple(Rule(*row, _is_address_key) for row in rule_rows("address")), text)
-
-
-def _public_blocks(text: str) -> list[tuple[int, int]]:
-    """Certificates and public keys: as random as private ones, and made to be shown."""
-    blocks: list[tuple[int, int]] = []
-    place = text.find("-----BEGIN ")
-    while place >= 0 and len(blocks) < 200:
-        end = text.find("-----END ", place)
-        if end < 0:
-            break
-        begin = text.rfind("-----BEGIN ", place, end)
-        if pattern("-----BEGIN (?![A-Z ]*PRIVATE)[A-Z0-9 ]{3,40}-----").match(text, begin):
-            blocks.append((begin, end))
-        place = text.find("-----BEGIN ", end)
-    return blocks
+    yield from apply_rules("address", text, _is_address_key)
 
 
 def _token_at(text: str, place: int, row: tuple[str, str, str]) -> Finding | None:
@@ -143,33 +132,12 @@ def _is_address_key(value: str) -> bool:
     return not values.is_made_up(value) and len(pattern(r"(?<![A-Za-z])[a-z]{2,}(?![A-Za-z0-9])").findall(value)) < 5
 
 
-SIGNATURE = r"[?&, ](?:X-Amz-)?(?:Signature|Security-Token)=([A-Za-z0-9%+/=_-]{24,})"
-# The second part of a JSON web token is JSON too in a signed one, anything in an encrypted one.
-JWT = r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?|(?:[A-Za-z0-9_-]*\.){2,3}[A-Za-z0-9_-]+)"
-PROXY = r"(?<![A-Za-z0-9])(?:trojan|vless|ssr?|hysteria2?|hy2|tuic|anytls)://([A-Za-z0-9+/=_:%.~-]{8,300})@(?=[\w\[])"
-JSON_WEB_TOKEN = Rule("jwt", "eyJ", JWT, lambda value: not pattern(r"(?i)your|xxxx").search(value))
-ADDRESSES = (
-    Rule("azure signature", "sig=", r"[?&;]sig=([A-Za-z0-9%+/_-]{24,}(?:={0,2}))", values.is_real),
-    Rule("key", "appid=", r"[?&]appid=([0-9a-f]{32})\b"),
-    Rule("signature", "Signature=", SIGNATURE),
-    Rule("signature", "Credential=", SIGNATURE),
-)
-AWS_SECRET = Rule(
-    "aws secret",
-    "",
-    r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_.-])",
-    lambda value: values.classes(value) >= 3 and values.changes(value) >= 0.4 and not values.is_made_up(value),
-)
-LOGINS = (
-    Rule(
-        "access token",
-        "://",
-        r"(?<![A-Za-z0-9+.-])https?://([A-Za-z0-9_-]{20,200})@[\w.-]+",
-        lambda value: values.is_real(value) and bool(pattern(r"\d").search(value)),
-    ),
-    Rule("password", "://", PROXY, values.is_real),
-    Rule("connection string", "jdbc:oracle", r"jdbc:oracle:\w{2,6}:[\w$#-]{1,40}/([^\s@\"']{1,80})@", values.is_real),
-)
+def _is_aws_secret(value: str) -> bool:
+    return values.classes(value) >= 3 and values.changes(value) >= 0.4 and not values.is_made_up(value)
+
+
+def _has_digit(value: str) -> bool:
+    return values.is_real(value) and pattern(r"\d").search(value) is not None
 
 
 def logins(text: str) -> Findings:
@@ -180,7 +148,8 @@ def logins(text: str) -> Findings:
         if scheme and values.is_real(match[2]):  # the names of a password are none
             database = scheme[0].lower().split("+")[0] in DATABASES
             yield Finding("connection string" if database else "password", *match.span(2))
-    yield from apply_rules(LOGINS, text)
+    yield from apply_rules("login token", text, _has_digit)
+    yield from apply_rules("real", text, values.is_real)
 
 
 # Private keys and other secrets that stand in blocks, also when the block was cut off.
@@ -199,22 +168,12 @@ BODY_LINE = (
 LINE_END = r"(?:\r?\n|(?:\\{1,4}[rn]){1,2}|$)"
 
 
-BLOCKS = (
-    Rule(
-        "private key",
-        "PuTTY-User-Key-File",
-        r"Private-Lines: ?\d+((?:\r?\n[A-Za-z0-9+/=]+){1,200}(?:\r?\nPrivate-MAC: ?[0-9a-f]+)?)",
-    ),
-    Rule("private key", '"kty"', r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,4}:\s{0,4}\"([A-Za-z0-9_=-]{16,})\""),
-)
-
-
 def blocks(text: str) -> Findings:
     """Private keys: between their lines, as much of them as is left, and bare or encoded in base64."""
     if "PRIVATE KEY" in text:
         yield from _between_lines(text)
         yield from _before_last_line(text)
-    yield from apply_rules(BLOCKS, text)
+    yield from apply_rules("certain", text)
     if "MI" in text or "MHcCAQEE" in text or "MC4CAQ" in text:
         for match in pattern(BARE).finditer(text):
             first = pattern(LINE_END).match(text, match.end())
@@ -295,17 +254,11 @@ SESSION_COOKIES = (
 
 
 SCHEME = r"\b(bearer|basic|digest|ntlm|negotiate|token|apikey|key|hmac|aws4-hmac-sha256)\s{1,3}[\"']?([a-z0-9._~+/%:=-]{8,4000})"
-UNKNOWN_SCHEME = Rule(
-    "authorization",
-    "authorization",
-    r"\bauthorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?[a-z][\w-]{2,30}\s{1,3}([a-z0-9._~+/%:=-]{16,4000})",
-    lambda value: bool(pattern(r"\d").search(value)) and values.is_real(value) and not values.is_path(value),
-)
 
 
 def headers(line: str, lower: str) -> Findings:
     if "auth" in lower or "bearer" in lower or "basic" in lower:
-        yield from apply_rules([UNKNOWN_SCHEME], line, lower)
+        yield from apply_rules("scheme", line, lambda value: _has_digit(value) and not values.is_path(value), lower)
         for match in pattern(SCHEME).finditer(lower):
             value = line[match.start(2) : match.end(2)].rstrip(".:")
             named = "authorization" in lower[max(0, match.start() - 30) : match.start()]

@@ -1,12 +1,80 @@
-"""Whether a value can be a secret; numbers that are known by their check digits."""
+"""A secret in a text, the rules that find one (`rules.tsv`), and whether a value can be one."""
 
 from __future__ import annotations
 
+import os
+import re
 from binascii import a2b_base64
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from math import log2
 
-from nacre.guard.finding import Findings, Rule, apply_rules, pattern
+
+@dataclass(frozen=True)
+class Finding:
+    """A secret in the original text, from `start` up to `end`: its kind and place, never its value."""
+
+    kind: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """The text without its secrets, and where they stood."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+
+Findings = Iterator[Finding]
+
+
+@cache
+def pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
+    """A compiled expression, made when it is first needed so that importing the guard costs nothing."""
+    return re.compile(expression, flags)
+
+
+LONG_RUN = r"(?<![A-Za-z0-9_])[A-Za-z0-9_-]{15,}"  # in which whatever a machine makes is found
+
+
+@cache
+def rule_rows(section: str) -> list[tuple[str, str, str]]:
+    """The rules of a section: kind, hint and expression of each."""
+    with open(os.path.join(os.path.dirname(__file__), "rules.tsv"), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if line.startswith(f"{section}\t")]
+    return [(kind, *pair) for _, kind, *rest in rows for pair in zip(rest[::2], rest[1::2], strict=True)]
+
+
+def apply_rules(
+    section: str,
+    text: str,
+    accepts: Callable[[str], bool] = lambda _: True,
+    lower: str | None = None,
+    *,
+    ends: str = "",
+) -> Findings:
+    """What the rules of a section find in a text, or in its lower-cased form of the same length; `ends` are cut off a value."""
+    searched = text if lower is None else lower
+    for kind, hint, expression in rule_rows(section):
+        for match in pattern(expression).finditer(searched) if hint in searched else ():
+            begin, end = match.span(match.lastindex or 0)
+            value = text[begin:end].rstrip(ends)
+            if accepts(value):
+                yield Finding(kind, begin, begin + len(value))
+
+
+@cache
+def any_of(words: tuple[str, ...]) -> re.Pattern[str]:
+    """One expression for many words, sorted by their first letter so that few of them are tried at each place."""
+    by_first: dict[str, list[str]] = {}
+    for word in words:
+        by_first.setdefault(word[0], []).append(re.escape(word[1:]))
+    return re.compile("|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in by_first.items()))
+
 
 FUNCTION_WORDS = frozenset(
     """
@@ -191,6 +259,11 @@ def only_a_password(value: str) -> bool:
     return _matches("[A-Za-z]", value) and _matches(r"\d|[A-Za-z][!#$%^*?]+[A-Za-z]", value)
 
 
+def is_password(value: str, *, quoted: bool = True) -> bool:
+    """What can be nothing but a password, and may be one after its name."""
+    return only_a_password(value) and can_be_password(value, quoted=quoted)
+
+
 def is_named_so(value: str) -> bool:
     """Log4Shell, KeePass2: products carry one digit among capital and small letters."""
     return classes(value) == 3 and value.isalnum() and sum(map(str.isdigit, value)) == 1
@@ -236,12 +309,7 @@ def can_be_token(value: str, *, least: int = 8) -> bool:
 
 # Numbers that open accounts or name a person for good: cards, bank accounts, identity cards. Told by their check digits.
 
-_CARD = r"(?<![\w.-])(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{1,7}|3[47]\d{2}[ -]\d{6}[ -]\d{5})(?![\w-])"
-_ANY_CARD = r"(?<![A-Za-z0-9_.-])\d(?:[ .-]{0,2}\d){12,18}(?![\w-])"  # in whatever groups
 _CARD_WORDS = r"(?i)card|visa|mastercard|amex|credit|debit|kreditkarte|卡号|信用卡|银行卡|储蓄卡"
-_CHECK = r"(?i)\b(?:cvv2?|cvc2?|cvn|安全码)\b\s{0,4}(?:is|[:：=是为])?\s{0,4}(\d{3,4})(?!\d)"
-_ACCOUNT = r"(?<![\w-])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?!\w)"
-_IDENTITY = r"(?<!\d)[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx](?!\w)"
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 
 
@@ -264,14 +332,10 @@ def _is_identity(number: str) -> bool:
     return "10X98765432"[rest] == number[17].upper()
 
 
-NUMBERS = (
-    Rule("card number", "", _CARD, _luhn),
-    Rule("card code", "", _CHECK),
-    Rule("bank account", "", _ACCOUNT, _is_account),
-    Rule("identity number", "", _IDENTITY, _is_identity),
-    Rule("card number", "", _ANY_CARD, _luhn),
-)
-
-
 def numbers(text: str) -> Findings:
-    return apply_rules(NUMBERS if _matches(_CARD_WORDS, text) else NUMBERS[:-1], text)
+    yield from apply_rules("card code", text)
+    yield from apply_rules("card", text, _luhn)
+    yield from apply_rules("bank account", text, _is_account)
+    yield from apply_rules("identity number", text, _is_identity)
+    if _matches(_CARD_WORDS, text):  # then in whatever groups
+        yield from apply_rules("any card", text, _luhn)

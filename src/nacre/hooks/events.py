@@ -27,8 +27,11 @@ _OF_SUB_AGENTS = ("agent_id", "subagent_id", "parent_conversation_id", "parent_t
 
 
 class Fired:
+    """One event: what happened in which session, and what was asked."""
+
     def __init__(self, kind: str, name: str, event: dict[str, Any]) -> None:
         self.kind = kind
+        self.prompted = kind == PROMPT
         self.name = name  # as the agent spells it
         self.session = word(event.get("session_id")) or word(event.get("conversation_id"))
         self.here = folder_of(event)
@@ -63,22 +66,30 @@ def read(event: dict[str, Any]) -> Fired | None:
     return Fired(kind, name, event) if kind else None
 
 
-def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] | None:
+def answer(memory: Memory, agent: str, event: dict[str, Any], *, in_a_hurry: bool = False) -> dict[str, Any] | None:
     """What the agent is to read on its hook's stdout, as that agent wants it; None where there is nothing to say."""
     if agent == "openclaw":
         from nacre.hooks import openclaw
 
         return openclaw.answer(memory, event)
-    fired = read(event)
-    if agent not in AGENTS or fired is None or fired.sub_agent or not memory.config.hooks.enabled:
+    fired, settings = read(event), memory.config.hooks
+    if agent not in AGENTS or fired is None or fired.sub_agent or not settings.enabled:
         return None
     if fired.kind not in (START, PROMPT):
         if memory.scope.group is None:  # what is captured is the owner's to say
             memory.queue(agent, fired.session, fired.transcript, now=fired.kind in (COMPACT, END))
         return None
-    from nacre.hooks import answering
+    from nacre.context import answering
 
-    return answering.answer(memory, agent, fired)
+    if in_a_hurry:
+        answering.hurry(memory)
+    wanted = settings.prompt if fired.prompted else settings.session_start
+    text = answering.give(memory, agent, fired) if wanted else ""
+    if not text:
+        return None
+    if agent == "cursor":
+        return {"continue": True, "additional_context": text} if fired.prompted else {"additional_context": text}
+    return {"hookSpecificOutput": {"hookEventName": fired.name, "additionalContext": text}}
 
 
 def speaker(agent: str | None, environment: Mapping[str, str]) -> str:

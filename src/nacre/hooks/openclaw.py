@@ -71,7 +71,7 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
 
     OpenClaw keeps none of it in its transcript, so nothing counts as known from an earlier turn.
     """
-    from nacre.hooks.answering import framed, note, notice, prompt_context, remember_delivered
+    from nacre.context.answering import framed, note, notice, prompt_context, remember_delivered
     from nacre.sources.openclaw import is_incognito
 
     settings = memory.config.hooks

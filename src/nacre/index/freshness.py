@@ -23,8 +23,9 @@ from nacre.config.settings import Config
 from nacre.errors import NacreError, raise_unless_absent
 from nacre.index.store import Store, wanted_settings
 from nacre.model.context import Context
+from nacre.model.workspace import LINKED
 from nacre.vault import disk
-from nacre.vault.files import LINKED, MemoryFile, memory_files
+from nacre.vault.files import MemoryFile, memory_files
 
 if TYPE_CHECKING:
     from nacre.index.document import Document, Part

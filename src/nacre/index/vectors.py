@@ -7,19 +7,17 @@ A slot is a position in a model's row of vectors; slot // BLOCK names its block.
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nacre.embed.models import Embedder, ModelId
+from nacre.embed.models import ModelId
 from nacre.errors import ModelUnusable
 from nacre.index.store import Store, in_groups
 
 BLOCK = 1024
-_QUESTIONS = 256
 _CHANGED = "vectors changed"
 # Tells every scanner, of every thread and process, that what it holds is old.
 _NOTE_CHANGE = f"insert into meta values('{_CHANGED}', 1) on conflict(key) do update set value = value + 1"
@@ -119,20 +117,6 @@ class Scanner:
         self._store = store
         # By model, with their version.
         self._signs: dict[int, tuple[tuple[int, str | None], npt.NDArray[np.uint64]]] = {}
-        self._questions: dict[tuple[str, str], Floats] = {}
-        self._lock = threading.Lock()
-
-    def question(self, embedder: Embedder, model: ModelId, text: str) -> Floats:
-        """The vector of a question. Agents ask the same again and again: the last ones are kept."""
-        key = (model.hash, text)
-        vector = self._questions.get(key)
-        if vector is None:
-            vector = embedder.embed(model, [text], query=True)[0]
-            with self._lock:
-                self._questions[key] = vector
-                if len(self._questions) > _QUESTIONS:
-                    del self._questions[next(iter(self._questions))]
-        return vector
 
     def nearest(self, model: int, question: Floats, count: int) -> list[tuple[bytes, float]]:
         """The `count` texts nearest to the question, by hash, with their exact cosine, best first."""

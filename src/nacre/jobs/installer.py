@@ -38,7 +38,6 @@ CARRIED = (
 NO_ANSWER = 124  # the exit code of a command that took too long
 
 Entry = Mapping[str, Any]  # what the record says of one scheduler
-read_file = disk.read_bytes
 
 
 def machine_lock(name: str) -> AbstractContextManager[None]:
@@ -112,10 +111,6 @@ class Setup:
     def mark(self) -> str:
         """What tells the entries of this workspace from those of others."""
         return hashlib.sha256(os.fsencode(self.root)).hexdigest()[:8]
-
-    @property
-    def heartbeat_file(self) -> Path:
-        return self.memory.workspace.root / "HEARTBEAT.md"
 
     @property
     def language(self) -> str:
@@ -205,17 +200,14 @@ def must_run(machine: Machine, command: Sequence[str], stdin: bytes | None = Non
 def command_failed(command: Sequence[str], ran: CommandResult) -> NacreError:
     shown = brief_command(command)
     return NacreError(
-        f'"{shown}" failed (exit code {ran.code}): {ran.words}. Nothing was left half done; mend this and run '
-        f"the command again.",
+        f'"{shown}" failed (exit code {ran.code}): {ran.words}. Nothing was left half done; mend this and run the command again.',
         f"“{shown}”失败（退出码 {ran.code}）：{ran.words}。没有留下半成品；请解决后重新运行。",
     )
 
 
 def brief_command(command: Sequence[str]) -> str:
     """A command on one line; a long argument, such as a prompt, is cut."""
-    return shlex.join(
-        word if len(word) <= 120 and "\n" not in word else f"{word.splitlines()[0][:60]}…" for word in command
-    )
+    return shlex.join(word if len(word) <= 120 else f"{word.splitlines()[0][:60]}…" for word in command)
 
 
 @dataclass(frozen=True)
@@ -272,7 +264,7 @@ def file_step(path: Path, before: bytes | None, after: bytes | None) -> Step:
     def put(data: bytes | None) -> None:
         disk.remove(path) if data is None else disk.write(path, data, mode=0o644)
 
-    return edit_step(str(path), partial(read_file, path), put, before, after)
+    return edit_step(str(path), partial(disk.read_bytes, path), put, before, after)
 
 
 def file_diff(name: str, before: bytes | None, after: bytes | None) -> str:

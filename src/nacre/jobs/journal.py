@@ -1,4 +1,5 @@
-"""What ran when, and what came of it: `.nacre/jobs.jsonl`, two lines for each run and never a word of a memory.
+"""What ran when, and what came of it: `.nacre/jobs.jsonl`, a line when a run begins and one when it ends,
+never a word of a memory.
 
 Written only by who holds the lock of the jobs. A run with a beginning and no end is at work, or broke off.
 """
@@ -9,7 +10,7 @@ import datetime as dt
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -83,23 +84,22 @@ def _runs(lines: Iterable[bytes]) -> Iterable[JobRun]:
     for line in lines:
         try:
             row = json.loads(line)
-            number = int(row["run"])
-            if "job" in row:
-                pid, host, boot = row.get("process") or (0, "", "")
-                runs[number] = JobRun(
-                    number,
-                    str(row["job"]),
-                    _moment(row["started"]),
-                    _moment(row["window"]) if row.get("window") else None,
-                    int(row.get("attempt", 1)),
-                    str(row.get("why", "")),
-                    (int(pid), str(host), str(boot)),
-                )
-            elif number in runs and row["result"] in get_args(Result):
-                seconds = None if row.get("seconds") is None else float(row["seconds"])
-                ended, said = _moment(row["ended"]), str(row.get("said", ""))
-                runs[number] = replace(runs[number], ended=ended, result=row["result"], seconds=seconds, said=said)
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+            pid, host, boot = row.get("process") or (0, "", "")
+            window, ended = (_moment(row[name]) if row.get(name) else None for name in ("window", "ended"))
+            runs[int(row["run"])] = JobRun(
+                int(row["run"]),
+                str(row["job"]),
+                _moment(row["started"]),
+                window,
+                int(row.get("attempt", 1)),
+                str(row.get("why", "")),
+                (int(pid), str(host), str(boot)),
+                ended,
+                row["result"] if ended and row["result"] in get_args(Result) else None,
+                float(row["seconds"]) if row.get("seconds") is not None else None,
+                str(row.get("said", "")),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
             continue
     return runs.values()
 
@@ -117,7 +117,7 @@ def begin_run(
     number = max((run.number for run in read_journal(workspace).runs), default=0) + 1
     process = (os.getpid(), disk.host_name(), disk.boot_id())
     run = JobRun(number, job, now.astimezone(dt.UTC), window, attempt, why, process)
-    _append(workspace, _lines(run)[0])
+    _append(workspace, _line(run))
     return run
 
 
@@ -130,24 +130,20 @@ def end_run(
     seconds = None if seconds is None else round(seconds, 3)
     said = redact(" ".join(said.split())).text[:_LONGEST]
     run = replace(run, ended=now.astimezone(dt.UTC), result=result, seconds=seconds, said=said)
-    _append(workspace, _lines(run)[-1])
+    _append(workspace, _line(run))
     path = journal_path(workspace)
     if path.exists() and path.stat().st_size > LARGEST:
         kept = newest_runs(read_journal(workspace).runs, LARGEST // 2)
-        disk.write(path, "".join(line for run in kept for line in _lines(run)).encode(), root=workspace.root)
+        disk.write(path, "".join(map(_line, kept)).encode(), root=workspace.root)
     return run
 
 
-def _lines(run: JobRun) -> list[str]:
-    """The line of its beginning and, where it has an end, that of its end."""
-    first: dict[str, Any] = {"run": run.number, "job": run.job, "started": run.started.isoformat()}
-    if run.window:
-        first["window"] = run.window.isoformat()
-    rows = [first | {"attempt": run.attempt, "why": run.why, "process": list(run.process)}]
-    if run.ended:
-        last: dict[str, Any] = {"run": run.number, "ended": run.ended.isoformat(), "result": run.result}
-        rows.append(last | ({"seconds": run.seconds} if run.seconds is not None else {}) | {"said": run.said})
-    return [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows]
+def _line(run: JobRun) -> str:
+    """A run as it stands in the file, without what is not known yet."""
+    row = {"run": run.number, **asdict(run)}
+    row.pop("number")
+    known = {name: value for name, value in row.items() if value not in (None, "")}
+    return json.dumps(known, ensure_ascii=False, separators=(",", ":"), default=dt.datetime.isoformat) + "\n"
 
 
 def _append(workspace: Workspace, line: str) -> None:
@@ -164,7 +160,7 @@ def newest_runs(runs: Sequence[JobRun], room: int) -> list[JobRun]:
         timed = [run for run in journal.of(job) if run.window]
         needed |= {run.number for run in (*good[-1:], *timed[-1:], *journal.failures(job)[:1])}
     for run in reversed(runs):
-        room -= sum(map(len, _lines(run)))
+        room -= len(_line(run))
         if room >= 0:
             needed.add(run.number)
     return [run for run in runs if run.number in needed]

@@ -6,19 +6,20 @@ import json
 import os
 import re
 import shlex
+from collections.abc import Collection, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs import installer, schedule
-from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, command_step, must_run, run_command
+from nacre.jobs.installer import Entry, Machine, Planned, Setup, command_step, must_run, run_command
 from nacre.jobs.schedule import SYNC, TIDY
+from nacre.vault import disk
 
 # OpenClaw's own cron: an agent turn in an isolated session, which is told to run the job.
 
 _CRON = ("openclaw", "cron")
-_OPENCLAW_JOBS = (SYNC, TIDY)  # a turn of the agent costs tokens: only what is worth one
 
 _SYNC_PROMPT = {
     "en": """\
@@ -60,7 +61,10 @@ sentence that holds its error message.""",
 之后用一两句话转述它输出的摘要，不要添加内容。如果它说没有变更，或因当晚已整理过而没有任何输出，只回答 {silence}。如果命令失败，用一句话回答，并带上它的错误信息。""",
 }
 
-_PROMPTS = {SYNC: _SYNC_PROMPT, TIDY: _TIDY_PROMPT}
+_PROMPTS = {
+    SYNC: _SYNC_PROMPT,
+    TIDY: _TIDY_PROMPT,
+}  # a turn of the agent costs tokens: only the jobs that are worth one
 
 
 class Job(NamedTuple):
@@ -70,8 +74,6 @@ class Job(NamedTuple):
     expression: str
     zone: str
     message: str
-    agent: str = ""
-    delivers: bool = False
     id: str = ""
 
 
@@ -93,48 +95,44 @@ def list_jobs(machine: Machine) -> list[Job]:
             '"openclaw cron list --json" did not answer with JSON. Look whether its Gateway runs: openclaw gateway status.',
             "“openclaw cron list --json”没有返回 JSON。请检查其网关是否在运行：openclaw gateway status。",
         ) from error
-    jobs: list[Job] = []
-    for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, dict):
-            tables = (row.get(name) for name in ("schedule", "payload", "delivery"))
-            when, payload, delivery = (table if isinstance(table, dict) else {} for table in tables)
-            values = (row.get("name"), when.get("expr"), when.get("tz"), payload.get("message"), row.get("agentId"))
-            name, expression, zone, message, agent = (str(value or "") for value in values)
-            delivers = delivery.get("mode") != "none"
-            jobs.append(Job(name, expression, zone, message, agent, delivers, str(row.get("id"))))
-    return jobs
+    places = (("name",), ("schedule", "expr"), ("schedule", "tz"), ("payload", "message"), ("id",))
+    return [Job(*(_text_at(row, path) for path in places)) for row in (rows if isinstance(rows, list) else ())]
 
 
-def _is_own_job(setup: Setup, job: Job) -> bool:
-    """Whether it runs one of our jobs for this very workspace, also as earlier versions had it run, due or not."""
-    place = re.escape(shlex.join(["--workspace", setup.root]))
-    pattern = rf"nacre'? jobs run (?:{'|'.join(_OPENCLAW_JOBS)}) (?:--due )?{place}$"
-    return re.search(pattern, job.message, re.MULTILINE) is not None
+def _text_at(value: Any, path: Sequence[str]) -> str:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return str(value or "")
 
 
-def _wanted_jobs(setup: Setup, present: list[Job]) -> list[Job]:
+def _own_jobs(setup: Setup, jobs: list[Job]) -> list[Job]:
+    """The jobs that run one of ours for this very workspace, whatever they are called."""
+    ends = tuple(f" jobs run {job} --due {shlex.join(['--workspace', setup.root])}" for job in _PROMPTS)
+    return [job for job in jobs if any(line.endswith(ends) for line in job.message.splitlines())]
+
+
+def _wanted_jobs(setup: Setup, others: Collection[str]) -> list[Job]:
     """Every job that OpenClaw is to run. A name that another job has gets our mark; several times become several jobs."""
-    agent = workspace_agent(setup) or ""
     # The user's time zone by name, also the system's own: the Gateway may run on another machine.
     zone = setup.memory.config.timezone or getattr(schedule.zone_of(setup.memory.clock), "key", None) or ""
-    taken = {job.name for job in present if not _is_own_job(setup, job)}
     wanted: list[Job] = []
-    for job in _OPENCLAW_JOBS:
+    for job in _PROMPTS:
         message = job_prompt(job, setup.shell_line(job), setup.language)
         for number, expression in enumerate(schedule.expressions(setup.memory.config, job), start=1):
             name = job if number == 1 else f"{job}-{number}"
-            name = f"{name}-{setup.mark}" if name in taken else name
-            wanted.append(Job(name, expression, zone, message, agent, delivers=job != SYNC))
+            wanted.append(Job(f"{name}-{setup.mark}" if name in others else name, expression, zone, message))
     return wanted
 
 
-def _add_command(machine: Machine, job: Job) -> tuple[str, ...]:
+def _add_command(setup: Setup, job: Job) -> tuple[str, ...]:
     """The command that adds a job. Versions differ: --delivery none became --no-deliver, --deliver became --announce."""
-    options = run_command(machine, (*_CRON, "add", "--help")).out
-    new, old = (("--announce",), ("--deliver",)) if job.delivers else (("--no-deliver",), ("--delivery", "none"))
+    options = run_command(setup.machine, (*_CRON, "add", "--help")).out
+    is_silent = job.name.startswith(SYNC)
+    new, old = (("--no-deliver",), ("--delivery", "none")) if is_silent else (("--announce",), ("--deliver",))
     delivery = new if "--delivery" not in options and new[0] in options else old
     zone = ("--tz", job.zone) if job.zone else ()
-    whose = ("--agent", job.agent) if job.agent not in ("", "main") else ()
+    agent = workspace_agent(setup) or "main"
+    whose = () if agent == "main" else ("--agent", agent)
     timing = ("--cron", job.expression, *zone, "--session", "isolated", "--wake", "now", *delivery)
     return (*_CRON, "add", "--name", job.name, *timing, *whose, "--message", job.message)
 
@@ -142,31 +140,31 @@ def _add_command(machine: Machine, job: Job) -> tuple[str, ...]:
 def install_cron(setup: Setup, _entry: Entry) -> Planned:
     """Jobs that are missing or out of date. Nothing is known of a job but what OpenClaw itself says of it."""
     present = list_jobs(setup.machine)
-    wanted = _wanted_jobs(setup, present)
-    ours = [job for job in present if _is_own_job(setup, job)]
+    ours = _own_jobs(setup, present)
+    taken = {job.name for job in present if job not in ours}
+    wanted = _wanted_jobs(setup, taken)
     kept = {job[:4] for job in wanted} & {job[:4] for job in ours}
     commands: list[tuple[str, ...]] = [(*_CRON, "rm", job.id) for job in ours if job[:4] not in kept]
-    commands += [_add_command(setup.machine, job) for job in wanted if job[:4] not in kept]
-    names = [job.name for job in wanted]
+    commands += [_add_command(setup, job) for job in wanted if job[:4] not in kept]
     notes = [
         say(
             f"OpenClaw has a job {name!r} that is not ours; it stays, and ours is called {name}-{setup.mark}.",
             f"OpenClaw 已有一个不属于 Nacre 的任务“{name}”；它保持不变，Nacre 的任务名为 {name}-{setup.mark}。",
         )
-        for name in _OPENCLAW_JOBS
-        if f"{name}-{setup.mark}" in names
+        for name in _PROMPTS
+        if name in taken
     ]
-    return Planned([command_step(setup.machine, command) for command in commands], {"jobs": names}, notes)
+    record = {"jobs": [job.name for job in wanted]}
+    return Planned([command_step(setup.machine, command) for command in commands], record, notes)
 
 
 def remove_cron(setup: Setup, entry: Entry) -> Planned:
-    """Our jobs taken out: those that run Nacre for this workspace, whatever they are called by now."""
     if not entry:
         return Planned()
     if not setup.machine.where("openclaw"):
         english = "OpenClaw is not here any more; jobs that its Gateway still has can be removed only there."
         return Planned(notes=(say(english, "OpenClaw 已不在本机；其网关中残留的任务只能在那里移除。"),))
-    jobs = [job for job in list_jobs(setup.machine) if _is_own_job(setup, job)]
+    jobs = _own_jobs(setup, list_jobs(setup.machine))
     return Planned([command_step(setup.machine, (*_CRON, "rm", job.id)) for job in jobs])
 
 
@@ -190,10 +188,11 @@ another point of this file wants attention.
 }
 
 
-def _read_heartbeat(setup: Setup) -> tuple[bytes | None, str, re.Match[str] | None]:
-    """HEARTBEAT.md: its bytes, its text, and our block in it: markers on lines of their own, with the blank line before them."""
-    path = setup.heartbeat_file
-    data = installer.read_file(path)
+def plan_heartbeat(setup: Setup, entry: Entry, *, install: bool) -> Planned:
+    """HEARTBEAT.md with our block up to date, or without it, as an operation of the vault that can be undone like any other.
+    The block: markers on lines of their own, with the blank line before them."""
+    path = setup.memory.workspace.root / "HEARTBEAT.md"
+    data = disk.read_bytes(path)
     try:
         text = (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -201,38 +200,25 @@ def _read_heartbeat(setup: Setup) -> tuple[bytes | None, str, re.Match[str] | No
             f"{path} is not UTF-8 text, so it was left alone. Save it as UTF-8, or leave --heartbeat out.",
             f"{path} 不是 UTF-8 文本，因此未作改动。请另存为 UTF-8，或不使用 --heartbeat。",
         ) from error
-    block = rf"(?:^\r?\n)?^{BEGIN}[ \t]*\r?\n(?:(?!{BEGIN})[^\n]*\n)*?{END}[ \t]*(?:\r?\n|\Z)"
-    return data, text, re.search(block, text, re.MULTILINE)
-
-
-def _heartbeat_step(setup: Setup, before: bytes | None, after: bytes | None) -> Step:
-    """The change of the file as an operation of the vault, so that it can be undone like any other."""
-    read = partial(installer.read_file, setup.heartbeat_file)
-
-    def put(data: bytes | None) -> None:
-        setup.memory.replace_file(setup.heartbeat_file, data, read=read(), command="jobs")
-
-    return installer.edit_step("HEARTBEAT.md", read, put, before, after)
-
-
-def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    data, text, block = _read_heartbeat(setup)
-    newline = "\r\n" if "\r\n" in text else "\n"
+    pattern = rf"(?:^\r?\n)?^{BEGIN}[ \t]*\r?\n(?:(?!{BEGIN})[^\n]*\n)*?{END}[ \t]*(?:\r?\n|\Z)"
+    block = re.search(pattern, text, re.MULTILINE)
     head, rest = (text[: block.start()], text[block.end() :]) if block else (text, "")
-    lead = "" if not head else "\n" if head.endswith("\n") else "\n\n"
-    new = f"{lead}{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line())}{END}\n"
-    after = head + new.replace("\n", newline) + rest
-    record = {"made": entry.get("made") is True or data is None}
+    record = {"made": entry.get("made") is True or data is None} if install else None
+    notes: list[str] = []
+    after = head + rest
+    if install:
+        lead = "" if not head else "\n" if head.endswith("\n") else "\n\n"
+        new = f"{lead}{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line())}{END}\n"
+        after = head + new.replace("\n", "\r\n" if "\r\n" in text else "\n") + rest
+        english = "OpenClaw now takes a turn of the agent at every heartbeat, which costs tokens."
+        notes = [say(english, "OpenClaw 现在每次心跳都会让代理运行一轮，这会消耗 token。")]
     if after == text:
         return Planned(entry=record)
-    english = "OpenClaw now takes a turn of the agent at every heartbeat, which costs tokens."
-    note = say(english, "OpenClaw 现在每次心跳都会让代理运行一轮，这会消耗 token。")
-    return Planned([_heartbeat_step(setup, data, after.encode())], record, (note,))
+    read = partial(disk.read_bytes, path)
 
+    def put(changed: bytes | None) -> None:
+        setup.memory.replace_file(path, changed, read=read(), command="jobs")
 
-def remove_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    data, text, block = _read_heartbeat(setup)
-    if not block:
-        return Planned()
-    after = (text[: block.start()] + text[block.end() :]).encode()
-    return Planned([_heartbeat_step(setup, data, after or (None if entry.get("made") is True else after))])
+    is_gone = not after and entry.get("made") is True
+    step = installer.edit_step("HEARTBEAT.md", read, put, data, None if is_gone else after.encode())
+    return Planned([step], record, notes)

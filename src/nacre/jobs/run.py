@@ -4,23 +4,22 @@ which it starts as a process of its own."""
 from __future__ import annotations
 
 import datetime as dt
-import platform
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nacre.clock import duration
 from nacre.errors import BadInput, Locked, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import say
 from nacre.jobs import journal, schedule
-from nacre.jobs.due import PlannedRun, Rules, capture_due, due, next_look, next_time, requested_run, rules
 from nacre.jobs.journal import JobRun, Journal, Result
-from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, in_words
+from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, PlannedRun, due, in_words, next_time, requested_run
 from nacre.model.context import Context
+from nacre.model.report import fields
 from nacre.model.session import SessionFile
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
@@ -61,24 +60,22 @@ def run_tidy(memory: Memory, dry_run: bool) -> Outcome:
     """Tidy; where daily logs are kept for decay, that too."""
     tidied = memory.tidy(dry_run=dry_run)
     if memory.config.tidy.retention != "decay":
-        return _changes_outcome(len(tidied.steps), len(tidied.left), (tidied,))
+        return _changes_outcome(len(tidied.steps), len(tidied.left), tidied)
     decayed = memory.decay(dry_run=dry_run)
     changes = len(tidied.steps) + (len(decayed.steps) if decayed.changed else 0)
-    return _changes_outcome(changes, len(tidied.left) + len(decayed.left), (tidied, decayed))
+    return _changes_outcome(changes, len(tidied.left) + len(decayed.left), tidied, decayed)
 
 
 def run_organise(memory: Memory, dry_run: bool) -> Outcome:
     report = memory.organise(dry_run=dry_run)
-    return _changes_outcome(len(report.steps) + report.counted, len(report.left), (report,))
+    return _changes_outcome(len(report.steps) + report.counted, len(report.left), report)
 
 
-def _changes_outcome(changes: int, left: int, reports: tuple[object, ...]) -> Outcome:
+def _changes_outcome(changes: int, left: int, *reports: object) -> Outcome:
+    said = say(f"Changes: {changes}.", f"变更 {changes} 项。") if changes else say("Nothing changed.", "没有变更。")
     if left:
         said = say(f"Changes: {changes}; left for the next run: {left}.", f"变更 {changes} 项，{left} 项留待下次。")
-        return Outcome("partly", said, reports)
-    if changes:
-        return Outcome("done", say(f"Changes: {changes}.", f"变更 {changes} 项。"), reports)
-    return Outcome("nothing", say("Nothing changed.", "没有变更。"), reports)
+    return Outcome("partly" if left else "done" if changes else "nothing", said, reports)
 
 
 def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
@@ -91,10 +88,12 @@ def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
         memory.promote()
     failing = [name for name in schedule.JOB_NAMES if journal.read_journal(memory.workspace).failures(name)]
     stopped = [problem.message.rstrip(".。") for problem in memory.count_problems()]
-    parts = [say(f"sessions expired {expired}", f"过期会话缓存 {expired}")] if expired else []
-    parts += [say(f"nominated for promotion {nominated}", f"晋升候选 {nominated}")] if nominated else []
-    parts += [say("failing: ", "失败任务：") + say(", ", "、").join(failing)] if failing else []
-    parts += stopped
+    parts = [
+        *([say(f"sessions expired {expired}", f"过期会话缓存 {expired}")] if expired else []),
+        *([say(f"nominated for promotion {nominated}", f"晋升候选 {nominated}")] if nominated else []),
+        *([say("failing: ", "失败任务：") + say(", ", "、").join(failing)] if failing else []),
+        *stopped,
+    ]
     if not parts:
         return Outcome("nothing", say("All is well.", "一切正常。"))
     sentence = say(", ", "，").join(parts) + say(".", "。")
@@ -111,8 +110,8 @@ class Runner:
     works: Mapping[str, Work]
 
     @property
-    def rules(self) -> Rules:
-        return rules(self.context.config.jobs, platform.node())
+    def retries(self) -> int:
+        return self.context.config.jobs.retries
 
     @property
     def jobs(self) -> tuple[schedule.Job, ...]:
@@ -159,7 +158,7 @@ def due_now(runner: Runner, name: str | None = None, past: Journal | None = None
     """What is due. A job by its name is what a scheduler asks for, whose own delay is enough: it is due when its time has come."""
     past, now = past or journal.read_journal(runner.context.workspace), runner.context.clock.now()
     if name is None:
-        return due(now, past, runner.jobs, runner.rules)
+        return due(now, past, runner.jobs, runner.retries)
     planned = requested_run(runner.job(name), now, past)
     return [planned] if planned.window else []
 
@@ -218,7 +217,7 @@ class JobState:
 
     name: str
     expressions: tuple[str, ...]
-    words: str
+    when: str
     last: JobRun | None
     running: bool
     due: bool
@@ -231,37 +230,26 @@ class JobState:
             return moment.isoformat(timespec="seconds") if moment else None
 
         last = self.last
-        result = last and (last.result or (None if self.running else "failed"))
-        return {
-            "name": self.name,
-            "expressions": list(self.expressions),
-            "when": self.words,
-            "running": self.running,
-            "due": self.due,
-            "last": iso(last.started if last else None),
-            "result": result,
-            "seconds": last and last.seconds,
-            "said": last.said if last else "",
-            "window": iso(last.window if last else None),
-            "attempt": last and last.attempt,
-            "next": iso(self.next),
-            "failingSince": iso(self.failing_since),
-            "failures": self.failures,
-        }
+        about = {"result": None, "seconds": None, "said": "", "window": None, "attempt": None}
+        if last:
+            about = fields(last, "result seconds said window attempt", window=iso(last.window))
+            about["result"] = last.result or (None if self.running else "failed")
+        head = fields(self, "name expressions when running due last", last=iso(last.started if last else None))
+        coming, since = iso(self.next), iso(self.failing_since)
+        return head | about | {"next": coming, "failingSince": since, "failures": self.failures}
 
 
 def job_states(memory: Memory) -> list[JobState]:
     """Every job as it stands; `BadSetting` when the settings of one cannot be understood."""
-    past, now = journal.read_journal(memory.workspace), memory.clock.now()
-    runner = Runner(memory.opened, {})
-    waiting = {planned.job for planned in due(now, past, runner.jobs, runner.rules)}
+    past, clock = journal.read_journal(memory.workspace), memory.clock
+    runner, now = Runner(memory.opened, {}), clock.now()
+    waiting = {planned.job for planned in due(now, past, runner.jobs, runner.retries)}
     states: list[JobState] = []
     for job in runner.jobs:
-        runs = past.of(job.name)
-        last = runs[-1] if runs else None
+        last = next(reversed(past.of(job.name)), None)
         running = last is not None and last.is_at_work
-        failed = past.failures(job.name) + [run for run in runs[-1:] if run.result is None and not running]
-        coming = next_time(job, now, past, runner.rules)
+        failed = past.failures(job.name) + ([last] if last and last.result is None and not running else [])
+        coming = next_time(job, now, past, runner.retries)
         states.append(
             JobState(
                 job.name,
@@ -270,8 +258,8 @@ def job_states(memory: Memory) -> list[JobState]:
                 last,
                 running=running,
                 due=job.name in waiting and not running,
-                next=memory.clock.local(coming) if coming else None,
-                failing_since=memory.clock.local(failed[0].started) if failed else None,
+                next=clock.local(coming) if coming else None,
+                failing_since=clock.local(failed[0].started) if failed else None,
                 failures=len(failed),
             )
         )
@@ -288,7 +276,7 @@ def _capture_run(memory: Memory, sessions: list[SessionFile], past: Journal, *, 
     # Where no fixed time follows to which failures could be left, it is tried again for ever, after longer and longer waits.
     retries = memory.config.jobs.retries if timed else sys.maxsize
     silence, looked = duration(memory.config.jobs.silence), last_capture(memory, past)
-    run = capture_due(sessions, memory.clock.now(), past, retries, silence=silence, looked=looked)
+    run = schedule.capture_due(sessions, memory.clock.now(), past, retries, silence=silence, looked=looked)
     return [run] if run else []
 
 
@@ -314,24 +302,17 @@ def tick(memory: Memory, *, ended: Collection[str] = (), timed: bool = True) -> 
     return reports
 
 
-class Look(NamedTuple):
-    """Whether `tick` would run anything now, and when to look again."""
-
-    wanted: bool
-    wake: dt.datetime
-
-
-def look(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | None = None, timed: bool = True) -> Look:
-    """What a process that lets another do the running has to know; `active` is when something was last asked. Runs and writes nothing."""
+def look(memory: Memory, *, ended: Collection[str] = (), timed: bool = True) -> tuple[bool, dt.datetime]:
+    """Whether `tick` would run anything now, and when to look again. Runs and writes nothing."""
     sessions = _sessions(memory, ended, timed=timed)
     runner, past, now = runner_for(memory), journal.read_journal(memory.workspace), memory.clock.now()
     waiting = (due_now(runner, past=past) if timed else []) or _capture_run(memory, sessions, past, timed=timed)
-    times = [at for job in runner.jobs if timed and (at := next_time(job, now, past, runner.rules))]
+    times = [at for job in runner.jobs if timed and (at := next_time(job, now, past, runner.retries))]
     if memory.config.jobs.adaptive:
         silence, looked = duration(memory.config.jobs.silence), last_capture(memory, past)
-        times.append(next_look(now, sessions, silence=silence, looked=looked, active=active))
+        times.append(schedule.next_look(now, sessions, silence=silence, looked=looked))
     moment = now.astimezone(dt.UTC)
-    return Look(bool(waiting), max(min(times, default=moment + dt.timedelta(days=1)), moment + _SOONEST))
+    return bool(waiting), max(min(times, default=moment + dt.timedelta(days=1)), moment + _SOONEST)
 
 
 def main(arguments: list[str]) -> int:

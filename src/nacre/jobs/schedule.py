@@ -1,4 +1,4 @@
-"""When each job runs: cron expressions in the user's time zone, and in words."""
+"""When each job runs: cron expressions in the user's time zone, in words, and which are due now."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import heapq
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadSetting
 from nacre.i18n import language, say
+from nacre.jobs.journal import JobRun, Journal
+from nacre.model.session import SessionFile
 
 SYNC, TIDY, ORGANISE, HEARTBEAT = JOB_NAMES = ("memory-sync", "memory-tidy", "organise", "heartbeat")
 _LOCALTIME = Path("/etc/localtime")
@@ -87,14 +89,6 @@ def windows(job: Job, moment: dt.datetime, *, backwards: bool = False) -> Iterat
             last = time
 
 
-def latest(job: Job, now: dt.datetime) -> dt.datetime | None:
-    return next(windows(job, now, backwards=True), None)
-
-
-def following(job: Job, after: dt.datetime) -> dt.datetime | None:
-    return next(windows(job, after), None)
-
-
 def zone_of(clock: Clock) -> dt.tzinfo:
     """The zone that the user's clock changes by; where the system does not name its own, the offset of this moment."""
     from zoneinfo import ZoneInfo
@@ -135,3 +129,101 @@ def in_words(expressions: tuple[str, ...]) -> str:
             explained = explain(expression)
             words.append(explained[0].lower() + explained[1:])
     return say("; ", "；").join(words)
+
+
+# Which jobs are due now: scheduled times, missed and failed runs, and sessions that ended or fell silent.
+
+TIME, MISSED, RETRY, REQUESTED, SESSION = "time", "missed", "retry", "asked", "talk"
+_LATE = dt.timedelta(minutes=10)  # after which a run counts as caught up
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run to be made: the scheduled time that it stands for, if any, and why."""
+
+    job: str
+    window: dt.datetime | None = None
+    attempt: int = 1
+    why: str = TIME
+
+
+def due(now: dt.datetime, journal: Journal, jobs: Sequence[Job], retries: int) -> list[PlannedRun]:
+    """What is to run now, in the order in which the jobs stand. A job that never ran is due for its last time."""
+    now = now.astimezone(dt.UTC)  # in a zone of its own, a time would count along the wall clock, over its jumps
+    planned: list[PlannedRun] = []
+    for job in jobs:
+        window, tried = _open_window(job, now, journal)
+        if window and not tried:
+            planned.append(PlannedRun(job.name, window, 1, MISSED if now - window > _LATE else TIME))
+        elif window and len(tried) <= retries and _retry_at(tried, now) <= now:
+            planned.append(PlannedRun(job.name, window, len(tried) + 1, RETRY))
+    return planned
+
+
+def _open_window(job: Job, now: dt.datetime, journal: Journal) -> tuple[dt.datetime | None, list[JobRun]]:
+    """The last time of a job, and the runs that failed for it; None when one went through for it."""
+    window = next(windows(job, now, backwards=True), None)
+    tried = [run for run in journal.of(job.name) if run.window == window]
+    return (None if any(run.went_through for run in tried) else window), tried
+
+
+def _retry_at(tried: Sequence[JobRun], now: dt.datetime) -> dt.datetime:
+    until = tried[-1].ended or tried[-1].started
+    return now if until > now else until + retry_wait(len(tried))
+
+
+def retry_wait(failures: int) -> dt.timedelta:
+    """How long after so many failures: 1, 4, 16, 64 minutes, then 256."""
+    return dt.timedelta(minutes=4 ** min(failures - 1, 4) if failures else 0)
+
+
+def next_time(job: Job, now: dt.datetime, journal: Journal, retries: int) -> dt.datetime | None:
+    """When, after now, a job is to run next: at its next time, or to be tried again."""
+    now = now.astimezone(dt.UTC)
+    times = list(islice(windows(job, now), 1))
+    window, tried = _open_window(job, now, journal)
+    if window and tried and len(tried) <= retries and (again := _retry_at(tried, now)) > now:
+        times.append(again)
+    return min(times, default=None)
+
+
+def requested_run(job: Job, now: dt.datetime, journal: Journal) -> PlannedRun:
+    """The run that somebody asks for by name: it stands for the job's last time, if nothing went through for that yet."""
+    window, tried = _open_window(job, now, journal)
+    return PlannedRun(job.name, window, len(tried) + 1 if window else 1, REQUESTED)
+
+
+# Beyond the fixed times: a session that ended or fell silent is captured soon, an idle machine is left alone.
+
+
+def _uncaptured(sessions: Iterable[SessionFile], looked: dt.datetime | None) -> list[SessionFile]:
+    """The sessions that went on since the last capture began, or whose agent says that they are over. Before the first capture none:
+    that one is the user's to start."""
+    return [session for session in sessions if looked and (session.now or session.changed > looked)]
+
+
+def capture_due(
+    sessions: Iterable[SessionFile],
+    now: dt.datetime,
+    journal: Journal,
+    retries: int,
+    *,
+    silence: dt.timedelta,
+    looked: dt.datetime | None,
+) -> PlannedRun | None:
+    """The capture that ended or silent sessions call for; after failures it waits, and then leaves it to the fixed times."""
+    if not any(session.ended or now - session.changed >= silence for session in _uncaptured(sessions, looked)):
+        return None
+    failed = journal.failures(SYNC)
+    if len(failed) > retries or (failed and now < _retry_at(failed, now)):
+        return None
+    return PlannedRun(SYNC, None, len(failed) + 1, SESSION)
+
+
+def next_look(
+    now: dt.datetime, sessions: Iterable[SessionFile], *, silence: dt.timedelta, looked: dt.datetime | None
+) -> dt.datetime:
+    """When to look again, in UTC: when a session that goes on would have fallen silent, and often enough to see one begin before that."""
+    now = now.astimezone(dt.UTC)
+    ends = [session.changed + silence for session in _uncaptured(sessions, looked)]
+    return min([now + silence / 2, *(end for end in ends if end > now)])

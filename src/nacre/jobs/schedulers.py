@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from nacre.clock import duration
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import say
 from nacre.jobs import installer, openclaw
@@ -31,7 +30,7 @@ from nacre.jobs.installer import (
     must_run,
     run_command,
 )
-from nacre.jobs.schedule import JOB_NAMES
+from nacre.vault import disk
 
 _MINUTES = 5  # between two looks at what is due
 Command = tuple[str, ...]
@@ -46,45 +45,23 @@ class Scheduler:
     remove: Callable[[Setup, Entry], Planned]
 
 
-@dataclass(frozen=True)
-class FileScheduler:
+def _file_scheduler(
+    is_here: Callable[[Setup], bool],
+    folder: Callable[[Machine], Path],
+    files: Callable[[Setup], Mapping[str, bytes]],
+    is_ours: Callable[[Setup, bytes], bool],
+    load: Callable[[Sequence[Path]], Sequence[Command]],
+    unload: Callable[[Sequence[Path]], Sequence[Command]],
+    note: tuple[str, str] | None = None,
+) -> Scheduler:
     """A scheduler that reads files of ours, and has to be told of them and of their end."""
 
-    is_here: Callable[[Setup], bool]
-    folder: Callable[[Machine], Path]
-    files: Callable[[Setup], Mapping[str, bytes]]
-    earlier: Callable[[Setup], Sequence[str]]  # names of files that earlier versions wrote, one for each job
-    is_ours: Callable[[Setup, bytes], bool]
-    load: Callable[[Sequence[Path]], Sequence[Command]]
-    unload: Callable[[Sequence[Path]], Sequence[Command]]
-    note: tuple[str, str] | None = None
-
-    def install(self, setup: Setup, entry: Entry) -> Planned:
-        """Files that are missing or out of date, and the commands that make the scheduler know them."""
-        wanted, folder = self.files(setup), self.folder(setup.machine)
-        steps, present = self._steps(setup, wanted)
-        if not steps and entry.get("complete"):
-            return Planned(entry={})
-        off = [command_step(setup.machine, command, lenient=True) for command in self.unload(present)]
-        on = [command_step(setup.machine, command) for command in self.load([folder / name for name in wanted])]
-        return Planned([*off, *steps, *on], {}, [say(*self.note)] if self.note else [])
-
-    def remove(self, setup: Setup, _entry: Entry) -> Planned:
-        """The scheduler told of the end and the files removed, also when it does not answer any more."""
-        steps, present = self._steps(setup, {})
-        off, on = (
-            [command_step(setup.machine, command, lenient=True) for command in commands]
-            for commands in (self.unload(present), self.load([]))
-        )
-        return Planned([*off, *steps, *on] if present else [])
-
-    def _steps(self, setup: Setup, wanted: Mapping[str, bytes]) -> tuple[list[Step], list[Path]]:
-        """The steps that bring our files to what is wanted, and those of them that are there now."""
+    def change(setup: Setup, wanted: Mapping[str, bytes]) -> tuple[list[Step], list[Step]]:
+        """The steps that bring our files to what is wanted, and the commands that end those that are there now."""
         steps, present = [], []
-        for name in (*self.files(setup), *self.earlier(setup)):
-            path = self.folder(setup.machine) / name
-            before, after = installer.read_file(path), wanted.get(name)
-            if before is not None and not self.is_ours(setup, before):
+        for path in (folder(setup.machine) / name for name in files(setup)):
+            before, after = disk.read_bytes(path), wanted.get(path.name)
+            if before is not None and not is_ours(setup, before):
                 if wanted:
                     raise ChangedOutside(
                         f"{path} was not written by Nacre for this workspace, so it was left alone. Move it away, and install again.",
@@ -93,13 +70,29 @@ class FileScheduler:
                 continue
             present += [path] if before is not None else []
             steps += [installer.file_step(path, before, after)] if before != after else []
-        return steps, present
+        return steps, [command_step(setup.machine, command, lenient=True) for command in unload(present)]
+
+    def install(setup: Setup, entry: Entry) -> Planned:
+        wanted = files(setup)
+        steps, off = change(setup, wanted)
+        if not steps and entry.get("complete"):
+            return Planned(entry={})
+        on = load([folder(setup.machine) / name for name in wanted])
+        on_steps = [command_step(setup.machine, command) for command in on]
+        return Planned([*off, *steps, *on_steps], {}, [say(*note)] if note else [])
+
+    def remove(setup: Setup, _entry: Entry) -> Planned:
+        """Also when the scheduler does not answer any more."""
+        steps, off = change(setup, {})
+        on = [command_step(setup.machine, command, lenient=True) for command in load([])]
+        return Planned([*off, *steps, *on] if steps else [])
+
+    return Scheduler(is_here, install, remove)
 
 
 # systemd: a service and its timer.
 
 _SYSTEMCTL = ("systemctl", "--user")
-_HEAD = '# Written by "nacre jobs install" for {root}; "nacre jobs remove" takes it back.\n'
 
 # 11: another process is at work on the memory; the next look sees to what is left.
 # Nothing that wants a mount namespace or forbids executable memory: user managers often may not, and models need it.
@@ -128,26 +121,25 @@ Description=When Nacre jobs run for {root}
 
 [Timer]
 OnCalendar=*:0/{minutes}
-RandomizedDelaySec={jitter}
 
 [Install]
 WantedBy=timers.target
 """
 
 
+def _systemd_head(setup: Setup) -> str:
+    root = setup.root.rstrip("\\")  # a backslash at the end of a line would join it to the next one
+    return f'# Written by "nacre jobs install" for {root}; "nacre jobs remove" takes it back.\n'
+
+
 def systemd_units(setup: Setup) -> dict[str, bytes]:
     head, shown = _systemd_head(setup), setup.root.rstrip("\\").replace("%", "%%")
-    jitter = f"{min(duration(setup.memory.config.jobs.jitter).total_seconds(), 60 * _MINUTES):.0f}s"
     environment = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in setup.carried().items())
     service = _SERVICE.format(root=shown, command=exec_line(setup.command()), environment=environment)
-    timer = _TIMER.format(root=shown, minutes=_MINUTES, jitter=jitter)
+    timer = _TIMER.format(root=shown, minutes=_MINUTES)
     return {
         f"nacre@{setup.mark}.{kind}": (head + text).encode() for kind, text in (("service", service), ("timer", timer))
     }
-
-
-def _systemd_head(setup: Setup) -> str:
-    return _HEAD.format(root=setup.root.rstrip("\\"))  # a backslash at the end of a line would join it to the next one
 
 
 def _quoted(text: str) -> str:
@@ -161,21 +153,18 @@ def exec_line(command: Command) -> str:
     return " ".join([f"/usr/bin/env {program}" if "$" in command[0] else program, *rest])
 
 
-def _timers(paths: Sequence[Path]) -> list[str]:
-    return [path.name for path in paths if path.suffix == ".timer"]
+def _tell_systemd(verb: str, paths: Sequence[Path]) -> list[Command]:
+    timers = [path.name for path in paths if path.suffix == ".timer"]
+    return [(*_SYSTEMCTL, verb, "--now", *timers)] if timers else []
 
 
-_SYSTEMD = FileScheduler(
+_SYSTEMD = _file_scheduler(
     lambda setup: not run_command(setup.machine, (*_SYSTEMCTL, "show-environment"), timeout=20).code,
     lambda machine: Path(machine.env.get("XDG_CONFIG_HOME") or machine.home / ".config") / "systemd" / "user",
     systemd_units,
-    lambda setup: [f"nacre-{job}@{setup.mark}.{kind}" for job in JOB_NAMES for kind in ("service", "timer")],
     lambda setup, data: data.startswith(_systemd_head(setup).encode()),
-    lambda paths: [
-        (*_SYSTEMCTL, "daemon-reload"),
-        *([(*_SYSTEMCTL, "enable", "--now", *_timers(paths))] if paths else []),
-    ],
-    lambda paths: [(*_SYSTEMCTL, "disable", "--now", *_timers(paths))] if paths else [],
+    lambda paths: [(*_SYSTEMCTL, "daemon-reload"), *_tell_systemd("enable", paths)],
+    partial(_tell_systemd, "disable"),
     (
         'The timer runs while you are logged in, and catches up when you come back; "loginctl enable-linger" lets it run always.',
         "计时器在您登录期间运行，错过的会在您回来后补上；“loginctl enable-linger”可让它一直运行。",
@@ -202,11 +191,10 @@ def property_lists(setup: Setup) -> dict[str, bytes]:
     return {f"nacre.{setup.mark}.plist": plistlib.dumps(values)}
 
 
-_LAUNCHD = FileScheduler(
+_LAUNCHD = _file_scheduler(
     lambda setup: setup.machine.platform == "darwin" and setup.machine.where("launchctl") is not None,
     lambda machine: machine.home / "Library" / "LaunchAgents",
     property_lists,
-    lambda setup: [f"nacre.{job}.{setup.mark}.plist" for job in JOB_NAMES],
     lambda setup, data: setup.mark.encode() in data and b"<string>nacre</string>" in data,
     lambda paths: [("launchctl", "bootstrap", f"gui/{os.getuid()}", str(path)) for path in paths],
     lambda paths: [("launchctl", "bootout", f"gui/{os.getuid()}/{path.stem}") for path in paths],
@@ -223,10 +211,6 @@ def cron_line(setup: Setup) -> str:
     return f"{command} >/dev/null 2>&1".replace("%", "\\%")
 
 
-def _cron_markers(setup: Setup) -> tuple[str, str]:
-    return f"# nacre {setup.mark} begin", f"# nacre {setup.mark} end"
-
-
 def _read_crontab(machine: Machine) -> bytes | None:
     command = ("crontab", "-l")
     ran = run_command(machine, command, timeout=20)
@@ -237,52 +221,46 @@ def _read_crontab(machine: Machine) -> bytes | None:
     raise installer.command_failed(command, ran)
 
 
-def _crontab_step(machine: Machine, before: bytes | None, after: str) -> Step:
-    def put(data: bytes | None) -> None:
-        must_run(machine, ("crontab", "-" if data else "-r"), data)
-
-    data = after.encode("utf-8", "surrogateescape") or None
-    return installer.edit_step("crontab", partial(_read_crontab, machine), put, before, data)
-
-
-def _without_our_lines(setup: Setup, text: str) -> str:
-    """A crontab without our lines; what somebody put between our markers stays."""
-    begin, end = _cron_markers(setup)
+def _crontab_steps(setup: Setup, *, install: bool) -> list[Step]:
+    """The crontab with our lines up to date at its end, or without them; what somebody put between our markers stays."""
+    machine = setup.machine
+    before = _read_crontab(machine) if machine.where("crontab") else None
+    text = (before or b"").decode("utf-8", "surrogateescape")
+    begin, end = f"# nacre {setup.mark} begin", f"# nacre {setup.mark} end"
+    block = f"{begin}\n*/{_MINUTES} * * * * {cron_line(setup)}\n{end}\n"
+    if install and block in text:
+        return []
     place = shlex.join(["--workspace", setup.root]).replace("%", "\\%")
-    kept, is_inside = [], False
+    kept, is_inside = "", False
     for line in text.splitlines(keepends=True):
         if line.strip() in (begin, end):
             is_inside = line.strip() == begin
-        elif not (is_inside and (place in line or line.startswith("CRON_TZ="))):  # earlier versions wrote a time zone
-            kept.append(line)
-    return "".join(kept)
+        elif not (is_inside and place in line):
+            kept += line
+    if install:
+        kept += ("" if not kept or kept.endswith("\n") else "\n") + block
+    if kept == text:
+        return []
+
+    def put(data: bytes | None) -> None:
+        must_run(machine, ("crontab", "-" if data else "-r"), data)
+
+    after = kept.encode("utf-8", "surrogateescape") or None
+    return [installer.edit_step("crontab", partial(_read_crontab, machine), put, before, after)]
 
 
-def _install_cron(setup: Setup, _entry: Entry) -> Planned:
-    """The crontab with our lines up to date, where they stand, else at the end."""
-    before = _read_crontab(setup.machine)
-    text = (before or b"").decode("utf-8", "surrogateescape")
-    begin, end = _cron_markers(setup)
-    block = f"{begin}\n*/{_MINUTES} * * * * {cron_line(setup)}\n{end}\n"
-    if block in text:
-        return Planned(entry={})
-    kept = _without_our_lines(setup, text)
-    after = kept + ("" if not kept or kept.endswith("\n") else "\n") + block
-    return Planned([_crontab_step(setup.machine, before, after)], {})
-
-
-def _remove_cron(setup: Setup, _entry: Entry) -> Planned:
-    before = _read_crontab(setup.machine) if setup.machine.where("crontab") else None
-    text = (before or b"").decode("utf-8", "surrogateescape")
-    after = _without_our_lines(setup, text)
-    return Planned([_crontab_step(setup.machine, before, after)] if after != text else [])
+_CRON = Scheduler(
+    lambda setup: setup.machine.where("crontab") is not None,
+    lambda setup, _entry: Planned(_crontab_steps(setup, install=True), {}),
+    lambda setup, _entry: Planned(_crontab_steps(setup, install=False)),
+)
 
 
 # In the order in which they are chosen: OpenClaw last, because there each run costs a turn of the agent.
-SCHEDULERS: dict[str, Scheduler | FileScheduler] = {
+SCHEDULERS = {
     "systemd": _SYSTEMD,
     "launchd": _LAUNCHD,
-    "cron": Scheduler(lambda setup: setup.machine.where("crontab") is not None, _install_cron, _remove_cron),
+    "cron": _CRON,
     "openclaw": Scheduler(
         lambda setup: bool(setup.machine.where("openclaw") and openclaw.workspace_agent(setup)),
         openclaw.install_cron,
@@ -292,7 +270,9 @@ SCHEDULERS: dict[str, Scheduler | FileScheduler] = {
 # Beside the schedulers: our block in HEARTBEAT.md, only when the user asks for it.
 _PARTS = {
     **SCHEDULERS,
-    HEARTBEAT_BLOCK: Scheduler(lambda _: True, openclaw.install_heartbeat, openclaw.remove_heartbeat),
+    HEARTBEAT_BLOCK: Scheduler(
+        lambda _: True, partial(openclaw.plan_heartbeat, install=True), partial(openclaw.plan_heartbeat, install=False)
+    ),
 }
 AUTO = "auto"
 

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
@@ -17,21 +17,23 @@ from typing import NamedTuple
 from nacre.config.settings import FlushSettings
 from nacre.errors import BadInput, CannotWrite, Locked, NacreError
 from nacre.i18n import language, say
-from nacre.layers.flush_prompts import LONGEST, MOST_LINES, REFERENCE, SILENCE, Prompts, flush_prompts
 from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Workspace
 from nacre.text.tokens import language_of
-from nacre.vault import daily, disk, history, storage
-from nacre.vault.history import DONE, operation, read_history
+from nacre.vault import daily, disk
 from nacre.vault.lock import hold
-from nacre.vault.writing import REDACT, expect, guarded, write_recorded
+from nacre.vault.writing import REDACT, guarded
 
 VERSION = 1
 STATE_NAME = "flush.json"
 MOST_SESSIONS = 200  # sessions that are remembered, the newest
 KEPT = dt.timedelta(days=7)  # and how long
-LARGEST = 1_000_000  # bytes; a longer reference file is watched, and not kept
+SILENCE = "NO_REPLY"
+MOST_LINES = 30
+LONGEST = 500  # characters of one line
+REFERENCE = ("MEMORY.md", "SOUL.md", "TOOLS.md", "AGENTS.md", "IDENTITY.md", "USER.md")
+_DATE = "YYYY-MM-DD"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,6 @@ class FlushState:
     over: bool = False  # the turn took place: it was answered, or looked at afterwards
     ended: bool = False  # the context has been compacted since: the next one is another cycle
     files: Mapping[str, str | None] = field(default_factory=dict)  # the hash of each reference file then
-    operation: int = 0  # the last of history then: what Nacre did since is no doing of the agent's
 
 
 def session_key(session: str) -> str:
@@ -89,21 +90,21 @@ def mark_done(context: Context, session: str) -> FlushState | None:
     return load_states(workspace).get(key)
 
 
-# After the turn: whether the agent kept its hands off the reference files, and bringing back those that it did not.
+# After the turn: whether the agent kept its hands off the reference files.
 
 EDITED, REMOVED, MADE = "edited", "removed", "made"
 
 
-@dataclass(frozen=True)
-class ChangedFile:
+class ChangedFile(NamedTuple):
     """A reference file that is no longer as it was when the prompts were handed out."""
 
     path: str
     how: str
-    was: str | None
-    now: str | None
-    command: str = ""  # what brings it back; nothing where history does not have it
-    back: bytes | None = field(default=None, repr=False)  # what that command would put there
+
+    @property
+    def sentence(self) -> str:
+        how = {EDITED: "被修改", REMOVED: "被删除", MADE: "被新建"}[self.how]
+        return say(f"{self.path} was {self.how} since the flush began.", f"{self.path} 在压缩前记录开始后{how}。")
 
 
 class FlushCheck(NamedTuple):
@@ -113,15 +114,12 @@ class FlushCheck(NamedTuple):
     touched: tuple[ChangedFile, ...] = ()
 
 
-def reference_hashes(workspace: Workspace, *, keep: bool = False) -> dict[str, str | None]:
-    """The reference files as they are; one that cannot be read is not watched. `keep`: history stores them, where it can."""
+def reference_hashes(workspace: Workspace) -> dict[str, str | None]:
+    """The reference files as they are; one that cannot be read is not watched."""
     hashes: dict[str, str | None] = {}
     for name in REFERENCE:
         with contextlib.suppress(NacreError, OSError):
-            data = disk.read_bytes(workspace.root / name)
-            hashes[name] = disk.hash_of(data)
-            if keep and data and len(data) <= LARGEST:
-                storage.store_blob(workspace.history, data)
+            hashes[name] = disk.hash_of(disk.read_bytes(workspace.root / name))
     return hashes
 
 
@@ -130,42 +128,12 @@ def check_flush(context: Context, session: str) -> FlushCheck:
     before = mark_done(context, session)
     if before is None:
         return FlushCheck()
-    workspace = context.workspace
-    hashes = reference_hashes(workspace)
+    hashes = reference_hashes(context.workspace)
     changed = [(path, was, hashes[path]) for path, was in before.files.items() if hashes.get(path, was) != was]
-    operations = read_history(workspace).operations if changed else ()
-    touched: list[ChangedFile] = []
-    for path, was, now in changed:
-        file = ChangedFile(path, MADE if was is None else REMOVED if now is None else EDITED, was, now)
-        # Nacre's own changes are undone; an agent's alone is taken back from what history kept of the file.
-        own = [op for op in operations if op.id > before.operation and any(item.path == path for item in op.changes)]
-        if own and own[-1].state == DONE and (path, now) in {(item.path, item.after) for item in own[-1].changes}:
-            file = replace(file, command=f"nacre undo {own[-1].id}")
-        elif was is not None and not own:
-            with contextlib.suppress(NacreError):
-                kept = storage.load_blob(workspace.history, was)
-                file = replace(file, command="nacre flush --restore", back=kept)
-        touched.append(file)
+    touched = (
+        ChangedFile(path, MADE if was is None else REMOVED if now is None else EDITED) for path, was, now in changed
+    )
     return FlushCheck(before.at, tuple(touched))
-
-
-def restore_files(context: Context, touched: Sequence[ChangedFile]) -> tuple[str, ...]:
-    """Put back what history has: one operation, undone as one. A file that the turn made stays; it may be wanted."""
-    workspace = context.workspace
-    with operation(context, "flush") as op:
-        for file in touched:
-            if file.back is not None:
-                path = workspace.root / file.path
-                op.place(path)
-                write_recorded(op, path, expect(workspace, path, file.now), file.back)
-    return tuple(file.path for file in touched if file.back is not None)
-
-
-def change_sentence(file: ChangedFile) -> str:
-    how = say(f"was {file.how}", {EDITED: "被修改", REMOVED: "被删除", MADE: "被新建"}[file.how])
-    command = file.command
-    remedy = say(f'; "{command}" takes it back.', f"；可用“{command}”恢复。") if command else say(".", "。")
-    return say(f"{file.path} {how} since the flush began", f"{file.path} 在压缩前记录开始后{how}") + remedy
 
 
 # Whether the turn is due, and what the agent is told.
@@ -175,6 +143,11 @@ AGAIN = dt.timedelta(minutes=10)  # after which a turn that nobody reported on c
 LEAST = 4  # the flush never begins before a fourth of the window is full
 DUE, BELOW, FLUSHED, WAITING = "due", "below", "done", "waiting"
 DISABLED, READ_ONLY, GROUP, PAUSED = "disabled", "read-only", "group", "paused"
+
+
+class Prompts(NamedTuple):
+    system: str
+    user: str
 
 
 class Flush(NamedTuple):
@@ -234,10 +207,7 @@ def ask_flush(
             code = decide_flush(tokens, limit, before, compactions, now)
             if code == DUE:
                 tries = before.tries + 1 if before and not _is_over(before, compactions) else 1
-                hashes = reference_hashes(workspace, keep=context.config.history.enabled and not dry_run)
-                after = FlushState(
-                    now, tries, compactions, files=hashes, operation=history.last_id(storage.Disk(workspace))
-                )
+                after = FlushState(now, tries, compactions, files=reference_hashes(workspace))
             elif before:
                 counted = before.compactions if before.compactions is not None else compactions
                 # Where nobody counts compactions, a context of less than half the threshold has been compacted.
@@ -367,3 +337,75 @@ def take_answer(context: Context, text: str, *, session: str, dry_run: bool = Fa
     written = daily.append_notes(context, "flush", lines, by_agent=True) if lines else ()
     mark_done(context, session)
     return FlushAnswer(path, written, len(lines) - len(written), gone, over, silent)
+
+
+# The prompts, in English and Chinese; a prompt of the user's own keeps the safety rules.
+
+
+def flush_prompts(path: str, language: str, *, system: str | None = None, user: str | None = None) -> Prompts:
+    """Ours, or the user's own with the safety rules. `path` is the day's log, relative to the workspace."""
+    day = path.rpartition("/")[2].removesuffix(".md")
+
+    def with_rules(own: str | None, ours: str) -> str:
+        if own and own.strip():
+            tongue = language_of(own)
+            rules, text = [*_SAFETY[tongue], _NOTHING[tongue]], own.rstrip()
+        else:
+            rules, text = [*_SAFETY[language], _VARIANTS[language], _SECRETS[language], _NOTHING[language]], ours
+        text += "\n\n" + "\n".join(f"- {rule}" for rule in rules)
+        return text.replace("{path}", path).replace(_DATE, day)
+
+    return Prompts(with_rules(system, _SYSTEM[language]), with_rules(user, _USER[language]))
+
+
+_SYSTEM = {
+    "en": (
+        "The context of this talk is almost full and is about to be compacted. This turn comes first, and the user sees nothing of "
+        "it: put on disk what should outlive the talk, then stop."
+    ),
+    "zh": "这次对话的上下文快满了，马上就要压缩。压缩之前先走这一轮，用户看不到：把对话之后仍有用的内容存到磁盘，然后结束。",
+}
+_USER = {
+    "en": (
+        "Look back over this talk and keep what a later session would miss: preferences, decisions with their reasons, facts about "
+        "projects and people, lessons from what went wrong, work that is still open. Leave out small talk and what memory holds "
+        "already.\n\n"
+        'Write under a heading "## HH:MM note" with the time it is now, one line for each thing:\n\n'
+        "- [TYPE] text\n\n"
+        "TYPE is PREF, PROJ, TECH, LESSON, PEOPLE or TEMP. Every line stands on its own, in the language of the talk; no more than "
+        f"{MOST_LINES} lines of {LONGEST} characters. If you have no tool that writes files, answer with these lines and nothing else."
+    ),
+    "zh": (
+        "回顾这次对话，留下以后的会话会用得上的内容：偏好、决定及其理由、项目和人物的事实、出错后的教训、尚未完成的工作。"
+        "闲聊和记忆里已有的内容不用写。\n\n"
+        "写在标题“## HH:MM note”（填当前时间）之下，一件事一行：\n\n"
+        "- [TYPE] 内容\n\n"
+        f"TYPE 为 PREF、PROJ、TECH、LESSON、PEOPLE 或 TEMP。每行都能单独看懂，用对话所用的语言；最多 {MOST_LINES} 行，每行最多 {LONGEST} 个字符。"
+        "如果没有写文件的工具，就只用这些行作答，不要写别的。"
+    ),
+}
+_NAMES = {"en": ", ".join(REFERENCE[:-1]) + f" and {REFERENCE[-1]}", "zh": "、".join(REFERENCE)}
+_SAFETY = {
+    "en": (
+        "Write only into {path}; make the folder memory/ if it is missing.",
+        "That file is append-only: add at its end, and never overwrite, reorder or take out what stands there.",
+        f"{_NAMES['en']} are read-only in this turn: no edit, no replacement, no new copy.",
+    ),
+    "zh": (
+        "只写入 {path}；没有 memory/ 文件夹就先建。",
+        "该文件只追加：新内容加在末尾，已有内容不得覆盖、重排或删除。",
+        f"{_NAMES['zh']} 在这一轮中只读：不编辑、不替换、不另建副本。",
+    ),
+}
+_VARIANTS = {
+    "en": f"The day has this one file: no second one with a time in its name, such as {_DATE}-HHMM.md.",
+    "zh": f"一天只有这一个文件：不要另建带时间的文件，例如 {_DATE}-HHMM.md。",
+}
+_SECRETS = {
+    "en": "No passwords, keys, tokens or other secrets.",
+    "zh": "不要写密码、密钥、令牌等敏感信息。",
+}
+_NOTHING = {
+    "en": f"With nothing to keep, answer exactly {SILENCE}.",
+    "zh": f"没有要留下的内容时，只回答 {SILENCE}。",
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nacre.errors import NotFound
 from nacre.i18n import language, say
@@ -11,7 +11,6 @@ from nacre.vault.rules import TOOLS, rules_section
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.vault.writing import Size
 
 MEMORY, TODAY, CONTEXT = "nacre://memory", "nacre://today", "nacre://context"
 MARKDOWN = "text/markdown"
@@ -20,56 +19,34 @@ _RECENT = 7  # days
 _MOST_QUESTIONS = 20
 
 
-class Resource(NamedTuple):
-    uri: str
-    name: str
-    title: str
-    description: str
-    mimeType: str = MARKDOWN  # noqa: N815 - the protocol's name
-
-
-class Prompt(NamedTuple):
-    name: str
-    title: str
-    description: str
-    arguments: tuple[()] = ()
-
-
 def instructions(tongue: str | None = None, *, group: bool = False) -> str:
     """What a client tells its model about this server. A group reads, and is told nothing of writing."""
     return rules_section(tongue or language(), TOOLS, writes=not group).partition("\n\n")[2]
 
 
-def resources(*, group: bool = False) -> tuple[Resource, ...]:
+def resources(*, group: bool = False) -> list[dict[str, str]]:
     """Every resource; a group has only its own context."""
-    context = Resource(
-        CONTEXT,
-        "context",
-        say("Context of a new session", "新会话的上下文"),
-        say(
-            "Working state, long-term memory, today and yesterday, within a budget of tokens.",
-            "工作状态、长期记忆、今天和昨天的日志，按 token 预算裁剪。",
-        ),
+    longterm = say("What must never be got wrong, at most 80 lines.", "绝不能弄错的事，最多 80 行。")
+    today = say("What was written down and captured today.", "今天写下和采集到的内容。")
+    english = "Working state, long-term memory, today and yesterday, within a budget of tokens."
+    context = say(english, "工作状态、长期记忆、今天和昨天的日志，按 token 预算裁剪。")
+    rows = (
+        (MEMORY, "MEMORY.md", say("Long-term memory", "长期记忆"), longterm),
+        (TODAY, "today", say("Today's log", "今天的日志"), today),
+        (CONTEXT, "context", say("Context of a new session", "新会话的上下文"), context),
     )
-    if group:
-        return (context,)
-    about_memory = say("What must never be got wrong, at most 80 lines.", "绝不能弄错的事，最多 80 行。")
-    about_today = say("What was written down and captured today.", "今天写下和采集到的内容。")
-    return (
-        Resource(MEMORY, "MEMORY.md", say("Long-term memory", "长期记忆"), about_memory),
-        Resource(TODAY, "today", say("Today's log", "今天的日志"), about_today),
-        context,
-    )
+    names = ("uri", "name", "title", "description")
+    return [dict(zip(names, row, strict=True), mimeType=MARKDOWN) for row in rows if row[0] == CONTEXT or not group]
 
 
 def read_resource(memory: Memory, uri: str) -> str:
     """The text of a resource. Reading it counts as given, not as recalled."""
-    name, group = uri.rstrip("/").lower(), memory.scope.group is not None
+    name, uris = uri.rstrip("/").lower(), [row["uri"] for row in resources(group=memory.scope.group is not None)]
+    if name not in uris:
+        listed = ", ".join(uris)
+        raise NotFound(f"There is no such resource; there are {listed}.", f"没有这个资源；可用：{listed}。")
     if name == CONTEXT:
         return memory.context().text
-    if group or name not in (MEMORY, TODAY):
-        uris = ", ".join(resource.uri for resource in resources(group=group))
-        raise NotFound(f"There is no such resource; there are {uris}.", f"没有这个资源；可用：{uris}。")
     workspace = memory.workspace
     path = workspace.longterm if name == MEMORY else workspace.day(memory.clock.today())
     try:
@@ -78,73 +55,49 @@ def read_resource(memory: Memory, uri: str) -> str:
         return ""
     if not excerpt.more:
         return f"{excerpt.text}\n" if excerpt.text else ""
-    following = excerpt.end_line + 1
-    going_on = say(
-        f"(The file goes on at line {following}; memory_get reads it.)",
-        f"（文件从第 {following} 行起还有内容；可用 memory_get 读取。）",
-    )
-    return f"{excerpt.text}\n\n{going_on}\n"
+    line = excerpt.end_line + 1
+    english = f"(The file goes on at line {line}; memory_get reads it.)"
+    return f"{excerpt.text}\n\n{say(english, f'（文件从第 {line} 行起还有内容；可用 memory_get 读取。）')}\n"
 
 
-def prompts(*, group: bool = False) -> tuple[Prompt, ...]:
+def prompts(*, group: bool = False) -> list[dict[str, Any]]:
     """Every prompt. All of them lead to writing, so a group has none."""
-    if group:
-        return ()
-    return (
-        Prompt(
-            "flush",
-            say("Flush before compaction", "压缩前落盘"),
-            say("Write down what should outlive this session.", "写下对话之后仍有用的内容。"),
-        ),
-        Prompt(
-            "distil",
-            say("Distil recent days", "提炼近日内容"),
-            say("Find what of the last days belongs into long-term memory.", "找出近日内容中应进入长期记忆的部分。"),
-        ),
-        Prompt(
-            "weekly_review",
-            say("Weekly review", "每周回顾"),
-            say("Go through what waits for a person's eye.", "逐一查看需要本人过目的事项。"),
-        ),
+    flush = say("Write down what should outlive this session.", "写下对话之后仍有用的内容。")
+    distil = say("Find what of the last days belongs into long-term memory.", "找出近日内容中应进入长期记忆的部分。")
+    review = say("Go through what waits for a person's eye.", "逐一查看需要本人过目的事项。")
+    rows = (
+        ("flush", say("Flush before compaction", "压缩前落盘"), flush),
+        ("distil", say("Distil recent days", "提炼近日内容"), distil),
+        ("weekly_review", say("Weekly review", "每周回顾"), review),
     )
+    listed = () if group else rows
+    return [{"name": name, "title": title, "description": about, "arguments": []} for name, title, about in listed]
 
 
 def get_prompt(memory: Memory, name: str) -> str:
-    names = [prompt.name for prompt in prompts(group=memory.scope.group is not None)]
+    names = [prompt["name"] for prompt in prompts(group=memory.scope.group is not None)]
     if name not in names:
         listed = ", ".join(names) or "-"
-        raise NotFound(
-            f'There is no prompt "{name[:40]}"; there are {listed}.', f"没有“{name[:40]}”这个提示；可用：{listed}。"
-        )
+        english = f'There is no prompt "{name[:40]}"; there are {listed}.'
+        raise NotFound(english, f"没有“{name[:40]}”这个提示；可用：{listed}。")
     if name == "flush":
         plan = memory.flush()
         return f"{plan.prompts.system}\n\n{plan.prompts.user}" if plan.prompts else plan.reason
-    size, limits = longterm_size(memory), memory.config.memory
-    fullness = say(
-        f"{size.lines} of {limits.max_lines} lines, {size.bytes} of {limits.max_bytes} bytes",
-        f"{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节",
-    )
+    size, limits = memory.longterm_size(), memory.config.memory
+    english = f"{size.lines} of {limits.max_lines} lines, {size.bytes} of {limits.max_bytes} bytes"
+    fullness = say(english, f"{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节")
     if name == "distil":
         today = memory.clock.today()
         days = [memory.workspace.day(today - dt.timedelta(days=back)) for back in range(_RECENT)]
         logs = "\n".join(f"- {memory.workspace.relative(path)}" for path in days if path.is_file())
         return _DISTIL[language()].format(days=_RECENT, logs=logs or say("- none yet", "- 暂无"), size=fullness)
-    waiting, state = memory.questions(), memory.state.get()
-    questions = say("nothing waits", "没有等待处理的问题")
-    if waiting:
-        questions = f"{len(waiting)}" + "".join(f"\n   - {question.text}" for question in waiting[:_MOST_QUESTIONS])
-    if (more := len(waiting) - _MOST_QUESTIONS) > 0:
-        questions += say(f"\n   - and {more} more", f"\n   - 另有 {more} 项")
+    waiting, state = [question.text for question in memory.questions()], memory.state.get()
+    more = len(waiting) - _MOST_QUESTIONS
+    rows = waiting[:_MOST_QUESTIONS] + ([say(f"and {more} more", f"另有 {more} 项")] if more > 0 else [])
+    questions = "\n   - ".join([str(len(waiting)), *rows]) if rows else say("nothing waits", "没有等待处理的问题")
     pending, blockers = len(state["pending"]), len(state["blockers"])
     open_ends = say(f"{pending} pending, {blockers} blocking", f"待办 {pending} 项，阻碍 {blockers} 项")
     return _REVIEW[language()].format(size=fullness, questions=questions, state=open_ends, days=_RECENT)
-
-
-def longterm_size(memory: Memory) -> Size:
-    from nacre.vault.writing import size_of
-
-    path = memory.workspace.longterm
-    return size_of(path.read_bytes() if path.is_file() else None)
 
 
 _DISTIL = {

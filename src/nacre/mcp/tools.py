@@ -1,22 +1,40 @@
-"""The six tools as data: names, words, what each takes and gives, and whether it changes anything."""
+"""The six tools: names, words, what each takes and gives, and calling one by its name; its arguments are checked against its schema."""
 
 from __future__ import annotations
 
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from nacre import __version__
+from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
-from nacre.model.entry import TYPES
+from nacre.model.entry import EVERYWHERE, TYPES
 from nacre.model.hit import LAYERS
+from nacre.model.report import fields
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory
 
 MOST_RESULTS = 50
-MOST_LINES = 10_000
-LONGEST_QUERY = 2000
 LONGEST_TEXT = 4000  # characters; as long as a note may be
 LONGEST_NAME = 1000  # of a path, an id, a key
 USUAL_LINES = 120
-ACTIONS = ("task", "decide", "context", "pending", "done", "blocker", "get", "snapshot", "restore")
-CORPORA = ("memory", "sessions", "all")
+# What each action of memory_state needs, and what it may be given beside that.
+ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "task": (("text",), ("clear",)),
+    "decide": (("text",), ()),
+    "context": (("key", "value"), ()),
+    "pending": (("text",), ()),
+    "done": ((), ("text",)),
+    "blocker": (("text",), ("clear",)),
+    "get": ((), ()),
+    "snapshot": ((), ("name",)),
+    "restore": ((), ("name",)),
+}
 FOR_GROUPS = ("memory_search", "memory_get", "memory_status")
 
 Schema = dict[str, Any]
@@ -34,11 +52,20 @@ class Tool:
     name: str
     title: str
     description: str
-    takes: Schema
-    gives: Schema
+    accepts: dict[str, Schema]
+    returns: dict[str, Schema]
+    run: Callable[[Memory, dict[str, Any], str | None], dict[str, Any]]
     writes: bool = False
     destroys: bool = False
     again: bool = True
+
+    @property
+    def takes(self) -> Schema:
+        return _object(self.accepts)
+
+    @property
+    def gives(self) -> Schema:
+        return _object(self.returns)
 
     def as_plain(self) -> dict[str, Any]:
         annotations = {
@@ -53,234 +80,204 @@ class Tool:
 
 
 def tools(*, group: bool = False) -> tuple[Tool, ...]:
-    """Every tool; in a group those that read what is its own."""
-    every = (_search(), _get(), _write(), _forget(), _state(), _status())
-    return tuple(tool for tool in every if not group or tool.name in FOR_GROUPS)
-
-
-def tool(name: str) -> Tool | None:
-    return next((tool for tool in tools() if tool.name == name), None)
-
-
-def _search() -> Tool:
-    takes = {
-        "query": _text("what to look for, in the user's own words", "要找的内容，用用户自己的说法", LONGEST_QUERY),
-        "maxResults": _number("most results", "最多结果数", 1, MOST_RESULTS),
-        "minScore": _NUMBER
-        | {"minimum": 0, "maximum": 1}
-        | _about("lowest score shown; 0 ranks and never abstains", "显示的最低分；0 表示只排序、从不放弃作答"),
-        "corpus": _choice(CORPORA, "memory, transcripts or both", "记忆、会话记录或两者"),
-        "since": _text("only from this day on: 2026-02-01 or 7d", "只要此日之后的：2026-02-01 或 7d", 40),
-        "until": _text("only up to this day", "只要此日之前的", 40),
-        "layer": _choice(
-            LAYERS,
-            "only this layer; hot, warm, gist and forgotten are whole conversations by age",
-            "只查这一层；hot、warm、gist、forgotten 是按新旧存放的完整对话",
-        ),
-    }
-    row = {
-        "id": _text("for memory_forget"),
-        "path": _text("relative to the workspace"),
-        "startLine": _number("first line"),
-        "endLine": _number("last line"),
+    """Every tool; in a group those that read what is its own. A field whose name ends in "!" is always there."""
+    hit = {
+        "id!": _text("for memory_forget"),
+        "path!": _text("relative to the workspace"),
+        "startLine!": _number("first line"),
+        "endLine!": _number("last line"),
         "heading": _text("headings that it stands under"),
-        "score": _NUMBER,
+        "score!": _NUMBER,
         "vectorScore": _NUMBER,
         "textScore": _NUMBER,
-        "snippet": _text("the words, cut to length"),
-        "source": _choice(("memory", "sessions"), "corpus"),
-        "layer": _text("layer of memory"),
+        "snippet!": _text("the words, cut to length"),
+        "source!": _choice(("memory", "sessions"), "corpus"),
+        "layer!": _text("layer of memory"),
         "date": _TEXT_OR_NULL,
-        "citation": _text("path#L3-L9"),
+        "citation!": _text("path#L3-L9"),
         "provenance": _TABLE,
         "project": _text("the project it holds for"),
     }
-    results = _object(row, "id", "path", "startLine", "endLine", "score", "snippet", "source", "layer", "citation")
-    gives = {
-        "results": {"type": "array", "items": results},
-        "mode": _text("hybrid, text or vector"),
-        "model": _TEXT_OR_NULL,
-        "provider": _TEXT_OR_NULL,
-        "fallback": _TEXT_OR_NULL | _about("why meaning took no part"),
-        "abstained": _FLAG | _about("nothing in memory seems to answer"),
-        "disabled": _FLAG,
-        "stale": _FLAG | _about("part of the index is still being made"),
-        "tookMs": _NUMBER,
-    }
-    return Tool(
-        "memory_search",
-        say("Search memory", "搜索记忆"),
-        say(
-            "Finds what memory holds by words and by meaning. Use it before you answer about prior work, decisions, dates, people, preferences or todos. "
-            "Each result names its file and lines; read more with memory_get. No result means that memory does not answer: say so.",
-            "按词语和含义在记忆中查找。回答有关以往的工作、决定、日期、人物、偏好或待办之前先用它。"
-            "每条结果都给出文件和行号，可用 memory_get 读取更多。没有结果表示记忆中没有答案：请直说。",
+    least = _about("lowest score shown; 0 ranks and never abstains", "显示的最低分；0 表示只排序、从不放弃作答")
+    layer = "only this layer; hot, warm, gist and forgotten are whole conversations by age"
+    project = 'the project that it is about, if not the one you work in; "*" for what holds everywhere'
+    clear = "with task: let it go unfinished; with blocker: it is out of the way"
+    every = (
+        Tool(
+            "memory_search",
+            say("Search memory", "搜索记忆"),
+            say(
+                "Finds what memory holds by words and by meaning. Use it before you answer about prior work, decisions, dates, people, preferences or todos. "
+                "Each result names its file and lines; read more with memory_get. No result means that memory does not answer: say so.",
+                "按词语和含义在记忆中查找。回答有关以往的工作、决定、日期、人物、偏好或待办之前先用它。"
+                "每条结果都给出文件和行号，可用 memory_get 读取更多。没有结果表示记忆中没有答案：请直说。",
+            ),
+            {
+                "query!": _text("what to look for, in the user's own words", "要找的内容，用用户自己的说法", 2000),
+                "maxResults": _number("most results", "最多结果数", 1, MOST_RESULTS),
+                "minScore": _NUMBER | {"minimum": 0, "maximum": 1} | least,
+                "corpus": _choice(("memory", "sessions", "all"), "memory, transcripts or both", "记忆、会话记录或两者"),
+                "since": _text("only from this day on: 2026-02-01 or 7d", "只要此日之后的：2026-02-01 或 7d", 40),
+                "until": _text("only up to this day", "只要此日之前的", 40),
+                "layer": _choice(LAYERS, layer, "只查这一层；hot、warm、gist、forgotten 是按新旧存放的完整对话"),
+            },
+            {
+                "results!": {"type": "array", "items": _object(hit)},
+                "mode!": _text("hybrid, text or vector"),
+                "model": _TEXT_OR_NULL,
+                "provider": _TEXT_OR_NULL,
+                "fallback": _TEXT_OR_NULL | _about("why meaning took no part"),
+                "abstained!": _FLAG | _about("nothing in memory seems to answer"),
+                "disabled!": _FLAG,
+                "stale!": _FLAG | _about("part of the index is still being made"),
+                "tookMs": _NUMBER,
+            },
+            _search,
         ),
-        _object(takes, "query"),
-        _object(gives, "results", "mode", "abstained", "disabled", "stale"),
+        Tool(
+            "memory_get",
+            say("Read lines of memory", "读取记忆中的行"),
+            say(
+                "Reads lines of a memory file or session, as memory_search names them. Take only the lines you need; nextFrom says where it goes on.",
+                "读取记忆文件或会话中的若干行，路径与 memory_search 给出的相同。只取需要的行；nextFrom 指出后续从哪一行开始。",
+            ),
+            {
+                "path!": _text(
+                    "file, also with lines: memory/x.md#L3-L9", "文件，可带行号：memory/x.md#L3-L9", LONGEST_NAME
+                ),
+                "from": _number("first line, counted from 1", "起始行，从 1 开始", 1, 10_000_000),
+                "lines": _number("how many lines", "行数", 1, 10_000),
+            },
+            {
+                "path!": _text("the file"),
+                "text!": _text("the lines"),
+                "from!": _number("first line"),
+                "lines!": _number("how many lines were read"),
+                "truncated!": _FLAG | _about("whether the file goes on"),
+                "nextFrom": _number("where it goes on"),
+                "citation!": _text("path#L3-L9"),
+                "notes": _texts("a sentence"),
+            },
+            _get,
+        ),
+        Tool(
+            "memory_write",
+            say("Write into memory", "写入记忆"),
+            say(
+                "Writes one fact into today's log, at once. Use it in the moment for decisions, preferences, corrections, lessons and finished work: one fact, one line, "
+                "with names, dates and reasons. Secrets are refused. What stands there already today is not written again.",
+                "立刻把一件事写入今天的日志。决定、偏好、纠正、教训和完成的工作都应当场写下：一件事一行，带上名称、日期和原因。"
+                "机密会被拒绝。今天已写过的不会重复写入。",
+            ),
+            {
+                "text!": _text("the fact, understandable on its own", "要记下的事，单独也能看懂", LONGEST_TEXT),
+                "type": _choice(TYPES, "what kind of memory it is", "记忆的类型"),
+                "importance": _number("1 (slight) to 10 (must never be missed)", "1（次要）到 10（绝不能漏）", 1, 10),
+                "project": _text(project, "所属项目（不是当前所在项目时填写）；对所有项目都成立的填“*”", LONGEST_NAME),
+            },
+            {
+                "path!": _text("the log"),
+                "line!": _number("its line there"),
+                "type": _TEXT_OR_NULL,
+                "text!": _text("as it was written"),
+                "already!": _FLAG | _about("whether it stood there before"),
+                "citation!": _text("path#L3-L3"),
+            },
+            _write,
+            writes=True,
+        ),
+        Tool(
+            "memory_forget",
+            say("Forget a fact", "忘记一件事"),
+            say(
+                "Takes a fact out of memory, with every line that says it, and keeps it from being learned again. Only when the user asks for it. `nacre undo` takes it back.",
+                "将一件事连同所有提到它的行从记忆中移除，并且不再重新学到。仅在用户要求时使用。“nacre undo”可撤销。",
+            ),
+            {
+                "id!": _text(
+                    "id of a search result, or path:line and the words of that line",
+                    "搜索结果的 id，或“路径:行号”加该行原文",
+                    LONGEST_NAME,
+                )
+            },
+            {
+                "forgotten!": _number("how many lines went"),
+                "places!": _texts("path:line"),
+                "alike!": _texts("path:line of what looks like it and stays"),
+            },
+            _forget,
+            writes=True,
+            destroys=True,
+        ),
+        Tool(
+            "memory_state",
+            say("Working memory", "工作记忆"),
+            say(
+                "Keeps what is going on now in SESSION-STATE.md, on disk before you reply: task, decide, pending and blocker take text; context takes key and value; done finishes a "
+                "pending item by its number or words, or the task; get reads it; snapshot and restore keep and bring back a copy.",
+                "在回复之前把正在进行的事写入 SESSION-STATE.md：task、decide、pending、blocker 用 text；context 用 key 和 value；"
+                "done 按编号或内容完成一项待办，不指明则完成当前任务；get 读取；snapshot 和 restore 保存和恢复副本。",
+            ),
+            {
+                "action!": _choice(tuple(ACTIONS), "what to do", "操作"),
+                "text": _text(
+                    "the words; for done the item's number or words", "内容；done 时为编号或内容", LONGEST_TEXT
+                ),
+                "key": _text("for context", "用于 context", 200),
+                "value": _text("for context", "用于 context", LONGEST_TEXT),
+                "name": _text("of a snapshot", "快照名称", 200),
+                "clear": _FLAG | _about(clear, "与 task 同用：放弃该任务；与 blocker 同用：阻碍已解除"),
+            },
+            {
+                "action!": _choice(tuple(ACTIONS), "what was done"),
+                "changed!": _FLAG,
+                "section": _text("of SESSION-STATE.md"),
+                "text": _text("the line"),
+                "path": _text("the file"),
+                "log": _texts("what went into today's log"),
+                "state": _TABLE,
+            },
+            _state,
+            writes=True,
+            destroys=True,
+            again=False,
+        ),
+        Tool(
+            "memory_status",
+            say("How memory is", "记忆状态"),
+            say(
+                "Tells how memory stands: sizes against the limits, files by layer, how search works, what waits for the user.",
+                "说明记忆的状况：大小与上限、各层文件数、搜索方式、有什么等待用户处理。",
+            ),
+            {},
+            {
+                "version!": _text("of Nacre"),
+                "scope!": _text("main, or group:NAME"),
+                "tools!": _texts("that answer here"),
+                "search": _object({"provider": _TEXT_OR_NULL, "models": {"type": "array"}, "reason": _TEXT_OR_NULL}),
+                "workspace": _text("folder"),
+                "longterm": _TABLE,
+                "files": _TABLE,
+                "waiting": _TABLE,
+                "synced": _TEXT_OR_NULL,
+                "review": _number("questions for the user"),
+                "problems": _texts("a sentence"),
+            },
+            _status,
+        ),
     )
-
-
-def _get() -> Tool:
-    takes = {
-        "path": _text("file, also with lines: memory/x.md#L3-L9", "文件，可带行号：memory/x.md#L3-L9", LONGEST_NAME),
-        "from": _number("first line, counted from 1", "起始行，从 1 开始", 1, 10_000_000),
-        "lines": _number("how many lines", "行数", 1, MOST_LINES),
-    }
-    gives = {
-        "path": _text("the file"),
-        "text": _text("the lines"),
-        "from": _number("first line"),
-        "lines": _number("how many lines were read"),
-        "truncated": _FLAG | _about("whether the file goes on"),
-        "nextFrom": _number("where it goes on"),
-        "citation": _text("path#L3-L9"),
-        "notes": _texts("a sentence"),
-    }
-    return Tool(
-        "memory_get",
-        say("Read lines of memory", "读取记忆中的行"),
-        say(
-            "Reads lines of a memory file or session, as memory_search names them. Take only the lines you need; nextFrom says where it goes on.",
-            "读取记忆文件或会话中的若干行，路径与 memory_search 给出的相同。只取需要的行；nextFrom 指出后续从哪一行开始。",
-        ),
-        _object(takes, "path"),
-        _object(gives, "path", "text", "from", "lines", "truncated", "citation"),
-    )
-
-
-def _write() -> Tool:
-    takes = {
-        "text": _text("the fact, understandable on its own", "要记下的事，单独也能看懂", LONGEST_TEXT),
-        "type": _choice(TYPES, "what kind of memory it is", "记忆的类型"),
-        "importance": _number("1 (slight) to 10 (must never be missed)", "1（次要）到 10（绝不能漏）", 1, 10),
-        "project": _text(
-            'the project that it is about, if not the one you work in; "*" for what holds everywhere',
-            "所属项目（不是当前所在项目时填写）；对所有项目都成立的填“*”",
-            LONGEST_NAME,
-        ),
-    }
-    gives = {
-        "path": _text("the log"),
-        "line": _number("its line there"),
-        "type": _TEXT_OR_NULL,
-        "text": _text("as it was written"),
-        "already": _FLAG | _about("whether it stood there before"),
-        "citation": _text("path#L3-L3"),
-    }
-    return Tool(
-        "memory_write",
-        say("Write into memory", "写入记忆"),
-        say(
-            "Writes one fact into today's log, at once. Use it in the moment for decisions, preferences, corrections, lessons and finished work: one fact, one line, "
-            "with names, dates and reasons. Secrets are refused. What stands there already today is not written again.",
-            "立刻把一件事写入今天的日志。决定、偏好、纠正、教训和完成的工作都应当场写下：一件事一行，带上名称、日期和原因。"
-            "机密会被拒绝。今天已写过的不会重复写入。",
-        ),
-        _object(takes, "text"),
-        _object(gives, "path", "line", "text", "already", "citation"),
-        writes=True,
-    )
-
-
-def _forget() -> Tool:
-    identifier = _text(
-        "id of a search result, or path:line and the words of that line",
-        "搜索结果的 id，或“路径:行号”加该行原文",
-        LONGEST_NAME,
-    )
-    gives = {
-        "forgotten": _number("how many lines went"),
-        "places": _texts("path:line"),
-        "alike": _texts("path:line of what looks like it and stays"),
-    }
-    return Tool(
-        "memory_forget",
-        say("Forget a fact", "忘记一件事"),
-        say(
-            "Takes a fact out of memory, with every line that says it, and keeps it from being learned again. Only when the user asks for it. `nacre undo` takes it back.",
-            "将一件事连同所有提到它的行从记忆中移除，并且不再重新学到。仅在用户要求时使用。“nacre undo”可撤销。",
-        ),
-        _object({"id": identifier}, "id"),
-        _object(gives, *gives),
-        writes=True,
-        destroys=True,
-    )
-
-
-def _state() -> Tool:
-    takes = {
-        "action": _choice(ACTIONS, "what to do", "操作"),
-        "text": _text("the words; for done the item's number or words", "内容；done 时为编号或内容", LONGEST_TEXT),
-        "key": _text("for context", "用于 context", 200),
-        "value": _text("for context", "用于 context", LONGEST_TEXT),
-        "name": _text("of a snapshot", "快照名称", 200),
-        "clear": _FLAG
-        | _about(
-            "with task: let it go unfinished; with blocker: it is out of the way",
-            "与 task 同用：放弃该任务；与 blocker 同用：阻碍已解除",
-        ),
-    }
-    gives = {
-        "action": _choice(ACTIONS, "what was done"),
-        "changed": _FLAG,
-        "section": _text("of SESSION-STATE.md"),
-        "text": _text("the line"),
-        "path": _text("the file"),
-        "log": _texts("what went into today's log"),
-        "state": _TABLE,
-    }
-    return Tool(
-        "memory_state",
-        say("Working memory", "工作记忆"),
-        say(
-            "Keeps what is going on now in SESSION-STATE.md, on disk before you reply: task, decide, pending and blocker take text; context takes key and value; done finishes a "
-            "pending item by its number or words, or the task; get reads it; snapshot and restore keep and bring back a copy.",
-            "在回复之前把正在进行的事写入 SESSION-STATE.md：task、decide、pending、blocker 用 text；context 用 key 和 value；"
-            "done 按编号或内容完成一项待办，不指明则完成当前任务；get 读取；snapshot 和 restore 保存和恢复副本。",
-        ),
-        _object(takes, "action"),
-        _object(gives, "action", "changed"),
-        writes=True,
-        destroys=True,
-        again=False,
-    )
-
-
-def _status() -> Tool:
-    search = _object({"provider": _TEXT_OR_NULL, "models": {"type": "array"}, "reason": _TEXT_OR_NULL})
-    gives = {
-        "version": _text("of Nacre"),
-        "scope": _text("main, or group:NAME"),
-        "tools": _texts("that answer here"),
-        "search": search,
-        "workspace": _text("folder"),
-        "longterm": _TABLE,
-        "files": _TABLE,
-        "waiting": _TABLE,
-        "synced": _TEXT_OR_NULL,
-        "review": _number("questions for the user"),
-        "problems": _texts("a sentence"),
-    }
-    return Tool(
-        "memory_status",
-        say("How memory is", "记忆状态"),
-        say(
-            "Tells how memory stands: sizes against the limits, files by layer, how search works, what waits for the user.",
-            "说明记忆的状况：大小与上限、各层文件数、搜索方式、有什么等待用户处理。",
-        ),
-        _object({}),
-        _object(gives, "version", "scope", "tools"),
-    )
+    return tuple(tool for tool in every if not group or tool.name in FOR_GROUPS)
 
 
 def _about(english: str, chinese: str | None = None) -> Schema:
     return {"description": say(english, chinese or english)}
 
 
-def _object(properties: dict[str, Schema], *required: str) -> Schema:
-    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return schema | ({"required": list(required)} if required else {})
+def _object(properties: dict[str, Schema]) -> Schema:
+    by_name = {name.rstrip("!"): schema for name, schema in properties.items()}
+    required = [name.rstrip("!") for name in properties if name.endswith("!")]
+    schema: Schema = {"type": "object", "properties": by_name, "additionalProperties": False}
+    return schema | ({"required": required} if required else {})
 
 
 def _text(english: str, chinese: str | None = None, longest: int | None = None) -> Schema:
@@ -299,3 +296,156 @@ def _number(english: str, chinese: str | None = None, least: int | None = None, 
 
 def _choice(among: tuple[str, ...], english: str, chinese: str | None = None) -> Schema:
     return {"type": "string", "enum": list(among)} | _about(english, chinese)
+
+
+_LONGEST_PATH = 4096
+_TYPES = {
+    "string": (str, "text", "文本"),
+    "integer": (int, "a whole number", "整数"),
+    "number": (int | float, "a number", "数字"),
+    "boolean": (bool, "true or false", "true 或 false"),
+}
+
+
+def call(memory: Memory, name: str, arguments: dict[str, Any], *, here: str | None = None) -> dict[str, Any]:
+    """What the tool gives; a refusal is raised. `here` is the folder that the agent works in, where it is known."""
+    by_name = {tool.name: tool for tool in tools()}
+    if name not in by_name:
+        names, shown = ", ".join(by_name), name[:40]
+        raise BadInput(f'There is no tool "{shown}"; there are {names}.', f"没有“{shown}”这个工具；可用：{names}。")
+    checked = check_arguments(by_name[name], arguments)
+    if here and not (os.path.isabs(here) and "\0" not in here and len(here) <= _LONGEST_PATH):
+        here = None
+    return by_name[name].run(memory, checked, here)
+
+
+def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, each of its type and within its bounds. What is null was not given."""
+    schema = tool.takes
+    properties: dict[str, Schema] = schema["properties"]
+    checked = {name: value for name, value in arguments.items() if value is not None or name not in properties}
+    _check_names(tool.name, checked, schema.get("required", ()), properties)
+    for name, value in checked.items():
+        if properties[name]["type"] == "integer" and isinstance(value, float) and value.is_integer():
+            checked[name] = int(value)  # JSON has one kind of number, and some clients write 3.0
+        _check_value(f'"{name}" of {tool.name}', f"{tool.name} 的“{name}”", checked[name], properties[name])
+    return checked
+
+
+def _check_names(what: str, given: Collection[str], needed: Collection[str], allowed: Collection[str]) -> None:
+    for name in given:
+        if name not in allowed:
+            names, shown = ", ".join(allowed) or "-", str(name)[:40]
+            raise BadInput(
+                f'{what} takes no "{shown}"; it takes {names}.', f"{what} 没有“{shown}”这个参数；可用：{names}。"
+            )
+    for name in needed:
+        if name not in given:
+            raise BadInput(f'{what} needs "{name}".', f"{what} 需要参数“{name}”。")
+
+
+def _check_value(which: str, chinese: str, value: Any, schema: Schema) -> None:
+    expected, kind, kind_chinese = _TYPES[schema["type"]]
+    least, most = schema.get("minimum"), schema.get("maximum")
+    fits = isinstance(value, expected) and isinstance(value, bool) == (expected is bool)
+    if not fits or (isinstance(value, float) and not math.isfinite(value)):
+        raise BadInput(f"{which} must be {kind}.", f"{chinese}必须是{kind_chinese}。")
+    if value not in schema.get("enum", [value]):
+        names, shown = schema["enum"], value[:40]
+        english = f'{which} is one of {", ".join(names)}, not "{shown}".'
+        raise BadInput(english, f"{chinese}可为 {'、'.join(names)}，不能是“{shown}”。")
+    if least is not None and not least <= value <= most:
+        english = f"{which} lies between {least} and {most}; {value} does not."
+        raise BadInput(english, f"{chinese}须在 {least} 到 {most} 之间，{value} 不在其中。")
+    if longest := schema.get("maxLength"):
+        if value.encode("utf-8", "replace").decode() != value:
+            raise BadInput(f"{which} is not valid Unicode text.", f"{chinese}不是有效的 Unicode 文本。")
+        if not value.strip():
+            raise BadInput(f"{which} is empty.", f"{chinese}为空。")
+        if len(value) > longest:
+            english = f"{which} has {len(value)} characters; at most {longest} are taken."
+            raise BadInput(english, f"{chinese}有 {len(value)} 个字符；最多 {longest} 个。")
+
+
+def _search(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[str, Any]:
+    filters = memory.filters(
+        since=arguments.get("since"),
+        until=arguments.get("until"),
+        layers=[arguments["layer"]] if "layer" in arguments else None,
+        project=memory.project_here(here) if here else None,
+    )
+    limit = arguments.get("maxResults", min(memory.config.search.max_results, MOST_RESULTS))
+    least, corpus = arguments.get("minScore"), arguments.get("corpus", "memory")
+    return memory.ask(arguments["query"], limit, min_score=least, filters=filters, corpus=corpus).as_plain()
+
+
+def _get(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
+    excerpt = memory.get(arguments["path"], arguments.get("from"), arguments.get("lines", USUAL_LINES))
+    first, last = excerpt.start_line, excerpt.end_line
+    result = {"path": excerpt.path, "text": excerpt.text, "from": first, "lines": last - first + 1}
+    result |= {"truncated": excerpt.more, "citation": f"{excerpt.path}#L{first}-L{last}"}
+    notes = [problem.message for problem in memory.problems if problem.kind == "not counted"]
+    return result | ({"nextFrom": last + 1} if excerpt.more else {}) | ({"notes": notes} if notes else {})
+
+
+def _write(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[str, Any]:
+    entry = memory.remember(
+        arguments["text"],
+        arguments.get("type"),
+        importance=arguments.get("importance"),
+        project=arguments.get("project") or (None if here else EVERYWHERE),
+        here=here,
+        by_agent=True,
+    )
+    return fields(entry, "path line type text already", citation=f"{entry.path}#L{entry.line}-L{entry.line}")
+
+
+def _forget(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
+    plan = memory.forget(arguments["id"]).plan
+    places, alike = ([removal.line.place for removal in removals] for removals in (plan.going, plan.alike))
+    return {"forgotten": len(places), "places": places, "alike": alike}
+
+
+def _state(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
+    state, action, clear = memory.state, arguments["action"], arguments.get("clear", False)
+    needed, optional = ((), ("clear",)) if action == "task" and clear else ACTIONS[action]
+    given = [name for name in arguments if name != "action"]
+    _check_names(f"memory_state {action}", given, needed, (*needed, *optional))
+    if action == "get":
+        return {"action": action, "changed": False, "state": state.get()}
+    if action in ("snapshot", "restore"):
+        made = (state.snapshot if action == "snapshot" else state.restore)(arguments.get("name"))
+        result = {"action": action, "changed": bool(made.plan), "path": state.workspace.relative(made.snapshot.path)}
+        return result | ({"state": state.get()} if action == "restore" else {})
+    change = {"task": "drop", "blocker": "clear"}[action] if clear else action
+    change = "finish" if action == "done" and "text" not in arguments else change
+    edit = state.change(change, *(arguments[name] for name in ("key", "value", "text") if name in arguments))
+    path = state.workspace.relative(edit.path)
+    return {"action": action, **fields(edit, "changed section", text=edit.line, path=path, log=list(edit.log))}
+
+
+def _status(memory: Memory, _arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
+    """How memory stands for its owner, cheap to come by; for a group only how it may be asked."""
+    group = memory.scope.group is not None
+    names = [tool.name for tool in tools(group=group)]
+    status: dict[str, Any] = {"version": __version__, "scope": memory.scope.name, "tools": names}
+    if group:
+        return status
+    try:
+        embedder, reason = memory.embedder()
+        models = [model.name for model in embedder.models()] if embedder else []
+        search = {"provider": embedder.provider if embedder else None, "models": models, "reason": reason}
+    except NacreError as error:
+        search = {"provider": None, "models": [], "reason": str(error)}
+    size, limits, synced = memory.longterm_size(), memory.config.memory, memory.synced()
+    longterm = {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
+    return status | {
+        "search": search,
+        "workspace": str(memory.workspace.root),
+        "longterm": longterm,
+        "files": dict(Counter(file.layer for file in memory.files())),
+        "waiting": dict(zip(("files", "passages"), memory.waiting(), strict=True)),
+        "synced": synced.isoformat(timespec="minutes") if synced else None,
+        "review": len(memory.questions()),
+        "problems": [problem.message for problem in memory.all_problems()],
+    }

@@ -1,23 +1,96 @@
-"""Where each file of a workspace lies."""
+"""Where each file of a workspace lies, and what a storage of them does."""
 
 from __future__ import annotations
 
 import datetime as dt
 import os
 import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from nacre.errors import PathEscape
 
 DAY_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-([^/]+))?\.md")
 _SLUG = re.compile(r"[^\w-]+")
+LINKED = ""  # in the place of a folder to watch: only another walk can tell what changed
+
+
+class Stored(NamedTuple):
+    """What stands under a name. Two equal ones mean that nothing was written in between."""
+
+    name: str
+    size: int
+    modified: int  # nanoseconds since 1970
+    changed: int = 0
+    inode: int = 0
+    is_plain: bool = True  # an ordinary file, or a link to one of the same workspace
+    is_link: bool = False
+
+
+class Storage(Protocol):
+    """Memory as named byte strings, and the record of what was done to them.
+
+    A name is a path as users see it: relative to the workspace, with "/"; in full for layers that lie elsewhere. `vault/storage.py`
+    keeps the strings as files, `tests/storage.py` in a dictionary."""
+
+    def walk(
+        self, folder: str, endings: tuple[str, ...] = ("",), watched: set[str] | None = None, depth: int = 99
+    ) -> Iterator[Stored]:
+        """What stands below a folder, so many folders deep, in any order; what is hidden is left out. `watched` is given every
+        place on the disk whose change could change that, and `LINKED` where only another walk can tell."""
+
+    def about(self, name: str) -> Stored | None:
+        """What stands there, also a folder or what cannot be read; None when there is nothing."""
+
+    def real(self, name: str) -> str:
+        """The name that it really goes by, where a link leads elsewhere."""
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes; None when there are none."""
+
+    def end(self, name: str, size: int) -> bytes:
+        """The last bytes, at most so many; none where nothing can be read."""
+
+    def append(self, name: str, data: bytes, *, durable: bool = True) -> int:
+        """Add whole lines in one write; returns where they begin."""
+
+    def replace(self, name: str, data: bytes, before: bytes | None) -> bool:
+        """Put new bytes in the place of `before` (None: of nothing); False when something else stands there. To a daily log
+        others may have appended since: that stays at its end."""
+
+    def remove(self, name: str, before: bytes) -> bool:
+        """The same for taking it away."""
+
+    def move(self, name: str, to: str) -> None:
+        """Give it another name. The caller has seen that nothing stands there."""
+
+    def hold(self, timeout: float = ...) -> AbstractContextManager[None]:
+        """One writer at a time; `Locked` when another one does not come to an end."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """Many changes, which need to last only when all are made."""
+
+    def keep(self, data: bytes) -> None:
+        """Keep a content under its hash, so that a change can be shown and taken back."""
+
+    def content(self, digest: str) -> bytes:
+        """A content that was kept; `NotFound` when it is gone."""
+
+    def record(self, row: dict[str, Any], *, durable: bool = True) -> None:
+        """Add a row to the record of operations."""
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The rows, the last first; broken ones are skipped. Reads no more of them than is asked for."""
 
 
 class Workspace:
-    """The folders and files of one memory. Knows names, touches nothing."""
+    """The folders and files of one memory. Knows names, touches nothing; without a `storage` it lies on the disk."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, storage: Storage | None = None) -> None:
         self.root = root
+        self.storage = storage
         self.longterm = root / "MEMORY.md"
         self.state = root / "SESSION-STATE.md"
         self.projects = root / "projects"

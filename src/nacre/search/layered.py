@@ -16,8 +16,8 @@ from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
 from nacre.model.context import Context
 from nacre.model.report import Problem
-from nacre.search.candidates import Chunks
-from nacre.search.filters import Filters, condition
+from nacre.search.query import Filters, condition
+from nacre.search.rank import Chunks
 from nacre.search.search import snippet
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens
@@ -346,20 +346,11 @@ def _passages(
             # Secrets go before anything is cut off: half of one would no longer look like one.
             first = max(1, filled[0] - AROUND)
             around = enumerate(lines[first - 1 : filled[-1] + AROUND], first)
-            whole = redact_lines([(at, clean(_without_halves(line, words))) for at, line in around])
-            shown = (_cut(line, longest, words) for at, line in whole if filled[0] <= at <= filled[-1])
+            whole = redact_lines([(at, clean(line[:_LONGEST_LINE])) for at, line in around])
+            inside = (line[: _LONGEST_LINE - 1000] for at, line in whole if filled[0] <= at <= filled[-1])
+            shown = (line if len(line) <= longest else snippet(line, words, longest) for line in inside)
             passages.append(Passage(filled[0], filled[-1], "\n".join(shown)))
     return tuple(passages)
-
-
-def _without_halves(line: str, words: frozenset[str]) -> str:
-    """A line of bearable length; words that were cut in two for it are left out."""
-    piece = _cut(line[:_LONGEST_LINE], 20 * _LINE, words)
-    return piece if piece == line else re.sub(r"\A\S{1,300}(?=\s)|(?<=\s)\S{1,300}\Z", "", piece)
-
-
-def _cut(line: str, most: int, words: frozenset[str]) -> str:
-    return line if len(line) <= most else snippet(line, words, most)
 
 
 def report_moved(report: RecallReport, to: dict[str, str]) -> RecallReport:

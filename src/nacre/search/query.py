@@ -1,4 +1,4 @@
-"""What a question asks for: its tokens, the days it names, and whether it asks about the present."""
+"""What a search asks for: the tokens of the question, the days it names, whether it asks about the present, and what narrows it."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ from typing import NamedTuple
 
 from nacre.clock import monday
 from nacre.errors import BadInput
+from nacre.model.context import Scope
+from nacre.model.hit import LAYERS
 from nacre.text.tokens import query_tokens, stop_tokens, tokens
 
 _MONTHS = "january february march april may june july august september october november december".split()
-_NAME = r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-_DAY_FIRST = rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_NAME}\b\.?,?(?:\s+(\d{{4}}))?"
-_MONTH_FIRST = rf"\b{_NAME}\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(\d{{4}}))?"
-_MONTH_YEAR = rf"\b{_NAME},?\s+(\d{{4}})\b"
-_ISO_DAY = r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b"
-_ISO_MONTH = r"\b(\d{4})-(\d{2})\b(?![-/.]\d)"
-_HAN_DAY = r"(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]"
-_HAN_MONTH = r"(\d{4})\s*年\s*(\d{1,2})\s*月"
-# Words for days, by how many days ago they are.
+_NAME = r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+# Days and months in digits, then with the month's name, in the order in which they are looked for.
+_IN_DIGITS = (
+    r"\b(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})\b",
+    r"(?:(?P<year>\d{4})\s*年\s*)?(?P<month>\d{1,2})\s*月\s*(?P<day>\d{1,2})\s*[日号]",
+    r"\b(?P<year>\d{4})-(?P<month>\d{2})\b(?![-/.]\d)",
+    r"(?P<year>\d{4})\s*年\s*(?P<month>\d{1,2})\s*月",
+)
+_BY_NAME = (
+    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_NAME}\b\.?,?(?:\s+(?P<year>\d{{4}}))?",
+    rf"\b{_NAME},?\s+(?P<year>\d{{4}})\b",
+    rf"\b{_NAME}\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(?P<year>\d{{4}}))?",
+)
+# Words for a day, a week or a month, and how many of these ago it is.
 _RELATIVE = (
-    (r"\bday before yesterday\b|前天", 2),
-    (r"\byesterday\b|昨天|昨日", 1),
-    (r"\btoday\b|今天|今日", 0),
+    (r"\bday before yesterday\b|前天", "day", 2),
+    (r"\byesterday\b|昨天|昨日", "day", 1),
+    (r"\btoday\b|今天|今日", "day", 0),
+    (r"\blast week\b|上个?(?:星期|礼拜|周)(?![一二三四五六日天末])", "week", 1),
+    (r"\bthis week\b|[这本]个?(?:星期|礼拜|周)(?![一二三四五六日天末])", "week", 0),
+    (r"\blast month\b|上个?月", "month", 1),
 )
-_WEEKS = (
-    (r"\blast week\b|上个?(?:星期|礼拜|周)(?![一二三四五六日天末])", 1),
-    (r"\bthis week\b|[这本]个?(?:星期|礼拜|周)(?![一二三四五六日天末])", 0),
-)
-
-
 _HINTS = ("yesterday", "today", "week", "month", "天", "日", "周", "星期", "礼拜", "月")
-
 
 Days = tuple[str, str, str]  # the first and the last day, both included, and the words that named them
 
@@ -41,54 +44,38 @@ Days = tuple[str, str, str]  # the first and the last day, both included, and th
 def days_named(text: str, today: dt.date) -> Days | None:
     """What the question names, if anything; a day without a year is the latest one that has come."""
     lower = text.lower()
-    days: Days | None = None
+    patterns: tuple[str, ...] = ()
     # A pattern costs more to compile than digits, months and hints to look for.
     if any(character.isdigit() for character in text):
-        if match := re.search(_ISO_DAY, text) or re.search(_HAN_DAY, text):
-            days = _day(match[1], int(match[2]), int(match[3]), match[0], today)
-        elif match := re.search(_ISO_MONTH, text) or re.search(_HAN_MONTH, text):
-            days = _month(int(match[1]), int(match[2]), match[0])
-        if not days and any(month[:3] in lower for month in _MONTHS):
-            if match := re.search(_DAY_FIRST, lower):
-                days = _day(match[3], _number(match[2]), int(match[1]), match[0], today)
-            elif match := re.search(_MONTH_YEAR, lower):
-                days = _month(int(match[2]), _number(match[1]), match[0])
-            elif match := re.search(_MONTH_FIRST, lower):
-                days = _day(match[3], _number(match[1]), int(match[2]), match[0], today)
-    if days or not any(hint in lower for hint in _HINTS):
-        return days
-    for words, ago in _RELATIVE:
-        if match := re.search(words, lower):
-            day = (today - dt.timedelta(days=ago)).isoformat()
-            return day, day, match[0]
-    for words, weeks in _WEEKS:
-        if match := re.search(words, lower):
-            start = monday(today) - dt.timedelta(days=7 * weeks)
-            return start.isoformat(), (start + dt.timedelta(days=6)).isoformat(), match[0]
-    if match := re.search(r"\blast month\b|上个?月", lower):
-        end = today.replace(day=1) - dt.timedelta(days=1)
-        return end.replace(day=1).isoformat(), end.isoformat(), match[0]
+        patterns = _IN_DIGITS
+        if any(month[:3] in lower for month in _MONTHS):
+            patterns += _BY_NAME
+    for pattern in patterns:
+        if (match := re.search(pattern, lower)) and (span := _span(today, **match.groupdict())):
+            return *span, match[0]
+    for pattern, unit, ago in _RELATIVE if any(hint in lower for hint in _HINTS) else ():
+        if match := re.search(pattern, lower):
+            first = last = today - dt.timedelta(days=ago)
+            if unit == "week":
+                first = monday(today) - dt.timedelta(days=7 * ago)
+                last = first + dt.timedelta(days=6)
+            elif unit == "month":
+                last = today.replace(day=1) - dt.timedelta(days=1)
+                first = last.replace(day=1)
+            return first.isoformat(), last.isoformat(), match[0]
     return None
 
 
-def _number(name: str) -> int:
-    return next(at for at, month in enumerate(_MONTHS, 1) if month.startswith(name[:3]))
-
-
-def _day(year: str | None, month: int, day: int, words: str, today: dt.date) -> Days | None:
+def _span(today: dt.date, month: str, year: str | None = None, day: str | None = None) -> tuple[str, str] | None:
+    """The first and last day of a day or a month as they are written; None where there is no such day."""
+    number = int(month) if month.isdigit() else 1 + [name[:3] for name in _MONTHS].index(month[:3])
     try:
-        named = dt.date(int(year) if year else today.year, month, day)
+        named = dt.date(int(year or today.year), number, int(day or 1))
         if not year and named > today:
             named = named.replace(year=today.year - 1)
     except ValueError:
         return None
-    return named.isoformat(), named.isoformat(), words
-
-
-def _month(year: int, month: int, words: str) -> Days | None:
-    if not 1 <= month <= 12 or year < 1:
-        return None
-    return f"{year:04}-{month:02}-01", f"{year:04}-{month:02}-31", words
+    return named.isoformat(), named.isoformat() if day else f"{named.isoformat()[:7]}-31"
 
 
 # What a question asks for, beyond its words: how things stand now, or a certain day.
@@ -158,3 +145,58 @@ def parse_question(text: str, today: dt.date) -> Question:
         of_dates=frozenset(query_tokens(named)) if named else frozenset(),
         only_days=only_days,
     )
+
+
+# What narrows a search: the caller's filters and the scope.
+
+Where = tuple[str, list[str]]  # an SQL condition over `chunks c` and its values; empty when everything may be seen
+
+
+class Filters(NamedTuple):
+    """What the caller narrows the search to. Dates are ISO days, both included."""
+
+    since: str | None = None
+    until: str | None = None
+    layers: tuple[str, ...] = ()
+    type: str | None = None
+    tag: str | None = None
+    path: str | None = None
+    project: str | None = None  # this project and what belongs to none; None: every project
+
+
+def checked(filters: Filters) -> Filters:
+    """The filters if they can be used, else an error that names what there is."""
+    for layer in filters.layers:
+        if layer not in LAYERS:
+            names = ", ".join(LAYERS)
+            raise BadInput(f'"{layer}" is not a layer; there are {names}.', f"“{layer}”不是有效的层；可用：{names}。")
+    if filters.since and filters.until and filters.since > filters.until:
+        raise BadInput(
+            f"No day lies between {filters.since} and {filters.until}; turn them round.",
+            f"{filters.since} 到 {filters.until} 之间没有日期；请调换顺序。",
+        )
+    return filters
+
+
+def condition(scope: Scope, filters: Filters, today: str | None, moment: str | None = None) -> Where:
+    """The SQL condition over `chunks c`, and its values. `today` hides what was written later: a question put as of a
+    day knows nothing of the days after it. `moment` does the same to the second, for messages of sessions: of them the
+    time is known as an ISO time, of entries in logs at best the minute."""
+    conditions = {
+        "(c.date is null or c.date <= ?)": today,
+        "julianday(c.time) <= julianday(?)": moment,
+        "c.date >= ?": filters.since,
+        "c.date <= ?": filters.until,
+        "c.label = ? collate nocase": filters.type,
+        "exists(select 1 from json_each(c.tags) t where t.value = ? collate nocase)": (filters.tag or "").lstrip("#"),
+        "exists(select 1 from files f where f.id = c.file and f.path glob ?)": filters.path,
+        "(c.project is null or c.project = ?)": filters.project,
+    }
+    chosen = {sql: value for sql, value in conditions.items() if value}
+    if scope.group is not None:
+        chosen["(c.audience = '*' or c.audience = ?)"] = scope.group
+    parts, values = list(chosen), list(chosen.values())
+    if filters.layers:
+        parts.append(f"c.layer in ({','.join('?' * len(filters.layers))})")
+        values += filters.layers
+    return " and ".join(parts), values

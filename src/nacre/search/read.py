@@ -18,7 +18,7 @@ from nacre.guard.secrets import AROUND, redact_lines
 from nacre.i18n import say
 from nacre.model.context import Context, Scope
 from nacre.model.report import Problem
-from nacre.search.filters import Filters, condition
+from nacre.search.query import Filters, condition
 from nacre.vault import disk, refcount
 from nacre.vault.checkpoints import HOT
 from nacre.vault.files import largest, layer_of, memory_files
@@ -72,11 +72,15 @@ def place_of_id(store: Store, scope: Scope, name: str) -> tuple[str, int, int] |
         (f"{match[1]}*", *values),
     ).fetchone()
     if row is None:
-        raise NotFound(
-            f'Nothing in memory has the id {name}. Ids change when lines do: "nacre search" shows the ones of today.',
-            f"记忆中没有 id 为 {name} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
-        )
+        raise no_such_id(name)
     return str(row[0]), int(row[1]), int(row[2])
+
+
+def no_such_id(name: str) -> NotFound:
+    return NotFound(
+        f'Nothing in memory has the id {name}. Ids change when lines do: "nacre search" shows the ones of today.',
+        f"记忆中没有 id 为 {name} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
+    )
 
 
 def read_lines(context: Context, path: str, start: int, lines: int, seen: Store | None = None) -> Excerpt:

@@ -17,12 +17,12 @@ from nacre.index.freshness import MemoryIndex
 from nacre.index.store import in_groups
 from nacre.model.context import Context, Scope
 from nacre.model.hit import Hit, SearchReport
-from nacre.search.candidates import Candidate, Chunks
-from nacre.search.filters import Filters, condition
-from nacre.search.query import Question
+from nacre.search.query import Filters, Question, condition
 from nacre.search.rank import (
     FLOOR,
     SURE_OF_DAYS,
+    Candidate,
+    Chunks,
     Weights,
     confidence,
     diversify,
@@ -169,7 +169,7 @@ def _by_meaning(
         row = chunks.db.execute("select id, dims from models where hash = ?", (model.hash,)).fetchone()
         if row is None:
             continue
-        vector = scanner.question(embedder, model, question.text)
+        vector = embedder.embed(model, [question.text], query=True)[0]
         must_fit(model, len(vector), row[1])
         vectors[row[0]] = vector
         names.append(model.name)

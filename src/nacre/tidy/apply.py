@@ -129,7 +129,7 @@ def _into_digest(context: TidyContext, op: Operation, demoted: Demoted) -> Probl
     workspace = context.workspace
     day = dt.date.fromisoformat(real_day(demoted.day[:10]) or context.clock.today().isoformat())
     path = weekly.digest_files(workspace).get(monday(day)) or weekly.digest_path(workspace, day)
-    doc = open_document(path)
+    doc = open_document(context.workspace, path)
     label = LABELS.get(demoted.kind, LABELS["discovery"])[language_of(demoted.text) == "zh"]
     words = guarded(demoted.text, REDACT)
     line = f"[{label}] {words} (src: {day.isoformat()})"

@@ -149,7 +149,7 @@ def _choose(context: TidyContext, week: Week, entered: Mapping[str, set[str]]) -
                 fresh.setdefault((line.day, line.mark, _project(line)), (line, place))
     if not fresh:
         return
-    week.doc = open_document(week.path)
+    week.doc = open_document(context.workspace, week.path)
     existing = weekly.digest_lines(week.doc) if week.doc else ()
     there = {(line.day, bullet_id(line.text)) for line in existing}
     said: dict[tuple[str | None, str], str] = {}  # by project and plain words

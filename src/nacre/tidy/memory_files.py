@@ -63,7 +63,7 @@ class LongTermFile:
         self.settings = settings
         self.start = start
         self.closed = closed  # cannot be read: it shows no line and takes none
-        self.before: Document | None = None if closed else open_document(path)
+        self.before: Document | None = None if closed else open_document(workspace, path)
         self.doc: Document | None = self.before
 
     @property
@@ -310,7 +310,7 @@ class MemoryFiles:
         """Set a field of IDENTITY.md or USER.md, where the file has it."""
         if new.file not in self._own_files:
             try:
-                doc = open_document(self.context.workspace.root / new.file)
+                doc = open_document(self.context.workspace, self.context.workspace.root / new.file)
                 if doc is None or not doc.text:
                     return None
             except NacreError:

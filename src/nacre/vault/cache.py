@@ -10,15 +10,14 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from nacre.clock import Clock, duration
 from nacre.config.settings import CacheSettings
-from nacre.errors import BadInput, NotFound, PathEscape, cannot_write
+from nacre.errors import BadInput, NotFound, PathEscape
 from nacre.vault import disk, spool
 from nacre.vault.lock import hold
 from nacre.vault.writing import guarded
@@ -66,18 +65,17 @@ def cache_folder(setting: str | None) -> Path:
 
 def read_values(cache: Cache) -> dict[str, Value]:
     """Everything that the session keeps and that is not too old; nothing after a restart of the machine."""
-    if not _is_ours(cache.folder):
-        return {}
     values: dict[str, Value] = {}
-    try:  # a file that is damaged, of another session, or of before the restart is only a cache
+    if not _is_ours(cache.folder):
+        return values
+    # A file that is damaged, of another session, or of before the restart is only a cache.
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
         content = spool.read_json(str(cache.path))
         if content["session"] == cache.session and content["boot"] == disk.boot_id():
             for key, (text, at) in content["values"].items():
                 value = Value(text, dt.datetime.fromisoformat(at))
                 if isinstance(text, str) and cache.clock.now() - value.at <= cache.max_age:
                     values[key] = value
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass
     return values
 
 
@@ -123,14 +121,17 @@ def clear_values(cache: Cache, key: str | None = None, *, dry_run: bool = False)
     return gone
 
 
-def _locked(cache: Cache, *, dry_run: bool) -> AbstractContextManager[None]:
+@contextlib.contextmanager
+def _locked(cache: Cache, *, dry_run: bool) -> Iterator[None]:
     """Many processes of one session may write at once, and none loses what another wrote."""
     if dry_run:
-        return contextlib.nullcontext()
+        yield
+        return
     with disk.writing_to(cache.folder):
         disk.make_folder(cache.folder)
     _is_ours(cache.folder)
-    return hold(cache.path.with_suffix(".lock"))
+    with hold(cache.path.with_suffix(".lock")):
+        yield
 
 
 def _key(key: str) -> str:
@@ -147,20 +148,18 @@ def _key(key: str) -> str:
 
 def _is_ours(folder: Path) -> bool:
     """Whether the folder is there; an error when it is a link, or another user's: what lies in it could be anybody's."""
-    try:
-        about = os.lstat(folder)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise cannot_write(folder, error) from error
+    with disk.writing_to(folder):
+        try:
+            about = os.lstat(folder)
+        except FileNotFoundError:
+            return False
     if not stat.S_ISDIR(about.st_mode) or (hasattr(os, "geteuid") and about.st_uid != os.geteuid()):
         raise PathEscape(
             f'{folder} is a link or belongs to somebody else, so nothing is kept there. Name another place: "nacre config set cache.path PATH".',
             f"{folder} 是链接或属于其他用户，不会使用。请指定其他位置：“nacre config set cache.path 路径”。",
         )
-    if os.name != "nt" and about.st_mode & 0o077:
-        with contextlib.suppress(OSError):
-            folder.chmod(0o700)
+    with contextlib.suppress(OSError):
+        disk.private_folder(folder)
     return True
 
 
@@ -182,12 +181,10 @@ def sweep_cache(folder: Path, max_age: dt.timedelta, *, dry_run: bool = False) -
     """Take away the files of sessions that are over: nothing in them is young enough to be read. How many there were."""
     oldest = time.time() - max_age.total_seconds()
     gone = 0
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            ours = entry.name.startswith("session-") and entry.name.endswith(".json")
-            if ours and entry.stat(follow_symlinks=False).st_mtime < oldest:
+    for path in folder.glob("session-*.json"):
+        with contextlib.suppress(OSError):
+            if path.lstat().st_mtime < oldest:
                 gone += 1
-                with contextlib.suppress(OSError):
-                    if not dry_run:
-                        os.unlink(entry.path)
+                if not dry_run:
+                    path.unlink()
     return gone

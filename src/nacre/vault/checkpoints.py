@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.config.settings import Config
-from nacre.errors import BadInput, CannotWrite, NacreError, raise_unless_absent
+from nacre.errors import BadInput, CannotWrite, NacreError
 from nacre.model.context import Context
 from nacre.model.report import Problem, problem
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Storage, Stored, Workspace
 from nacre.vault import disk, refcount
 from nacre.vault.files import LARGEST, TIERS
 from nacre.vault.history import Operation, can_be_named, operation
 from nacre.vault.lock import TIMEOUT, hold
+from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import REDACT, changed_outside, guarded, move_file, rewrite
 
 HOT, WARM, GIST, FORGOTTEN = TIERS
@@ -86,11 +85,11 @@ class Family(NamedTuple):
 @contextlib.contextmanager
 def layers_lock(workspace: Workspace, config: Config, *, timeout: float = TIMEOUT) -> Iterator[None]:
     """Hold layers that lie outside of the workspace: several may share them, and each has a lock of its own. Taken after that."""
-    root = disk.real(workspace.tiers(config.tiers.path))
+    root = storage_of(workspace).real(layers_folder(workspace, config))
     with contextlib.ExitStack() as stack:
-        if disk.real(workspace.root) not in root.parents and root.is_dir():
+        if os.path.isdir(root) and os.path.isabs(root):
             with contextlib.suppress(CannotWrite):  # where no lock can be put, none of those who share them could
-                stack.enter_context(hold(root.parent / ".nacre-layers.lock", timeout=timeout))
+                stack.enter_context(hold(Path(root).parent / ".nacre-layers.lock", timeout=timeout))
         yield
 
 
@@ -100,59 +99,55 @@ def list_checkpoints(workspace: Workspace, config: Config) -> list[Checkpoint]:
 
 def survey_checkpoints(workspace: Workspace, config: Config) -> tuple[list[Checkpoint], list[Problem]]:
     """Every checkpoint and summary, and what lies among them that Nacre leaves alone."""
-    root = workspace.tiers(config.tiers.path)
-    if not config.tiers.path and root.is_symlink() and disk.real(workspace.root) not in disk.real(root).parents:
-        english, chinese = "is a link that leads out of the workspace", "是指向工作区之外的链接"
-        return [], [_left_alone(workspace, root, english, chinese)]
+    storage, root = storage_of(workspace), layers_folder(workspace, config)
+    if not config.tiers.path and os.path.isabs(storage.real(root)):
+        return [], [_left_alone(root, "is a link that leads out of the workspace", "是指向工作区之外的链接")]
     checkpoints: list[Checkpoint] = []
     problems: list[Problem] = []
     for layer in TIERS:
-        folder = root / layer
-        if folder.is_symlink():  # two layers may be one folder then, or a layer the folder of the daily logs
-            problems.append(_left_alone(workspace, folder, "is a link, no layer of its own", "是链接，不是独立的层"))
+        folder = f"{root}/{layer}"
+        if _is_link(storage, folder):  # two layers may be one folder then, or a layer the folder of the daily logs
+            problems.append(_left_alone(folder, "is a link, no layer of its own", "是链接，不是独立的层"))
             continue
-        for name, path in sorted(_markdown_files(str(folder))):
-            if checkpoint := _checkpoint_at(layer, name, path):
+        for stored in sorted(storage.walk(folder, (".md",))):
+            if checkpoint := _checkpoint(workspace, root, stored):
                 checkpoints.append(checkpoint)
             else:
                 size = LARGEST // 1_000_000
                 english = f"is a link, no file of at most {size} MB, or has a name that is no readable text"
                 chinese = f"是链接、不是 {size} MB 以内的普通文件，或文件名不是可读文本"
-                problems.append(_left_alone(workspace, Path(path), english, chinese))
+                problems.append(_left_alone(stored.name, english, chinese))
     return checkpoints, problems
+
+
+def layers_folder(workspace: Workspace, config: Config) -> str:
+    return workspace.relative(workspace.tiers(config.tiers.path))
 
 
 def checkpoints_named(workspace: Workspace, config: Config, name: str) -> list[Checkpoint]:
     """What goes by a checkpoint's name, in any layer: looked up, not searched for."""
-    root = workspace.tiers(config.tiers.path)
+    storage, root = storage_of(workspace), layers_folder(workspace, config)
     kinds = ((layer, summary) for layer in TIERS for summary in (False, True))
     places = dict.fromkeys(place_of(layer, stem_of(name), summary=summary) for layer, summary in kinds)
-    parts = ((place, place.partition("/")) for place in places)
-    files = (_checkpoint_at(layer, below, os.path.join(root, place)) for place, (layer, _, below) in parts)
-    return [checkpoint for checkpoint in files if checkpoint]
+    files = (stored for place in places if (stored := storage.about(f"{root}/{place}")))
+    return [checkpoint for stored in files if (checkpoint := _checkpoint(workspace, root, stored))]
 
 
-def _markdown_files(folder: str) -> Iterator[tuple[str, str]]:
-    """Each Markdown file by its name below the folder, and its full path; links to folders are not followed."""
-    for place, folders, names in os.walk(folder, onerror=partial(raise_unless_absent, folder)):
-        folders[:] = [name for name in folders if name[0] != "."]
-        below = "" if place == folder else f"{os.path.relpath(place, folder)}/".replace(os.sep, "/")
-        for name in names:
-            if name[0] != "." and name.endswith(".md"):
-                yield below + name, os.path.join(place, name)
-
-
-def _checkpoint_at(layer: str, name: str, path: str) -> Checkpoint | None:
+def _checkpoint(workspace: Workspace, root: str, stored: Stored) -> Checkpoint | None:
     """The checkpoint; None where Nacre leaves alone what stands there. Neither history nor a terminal can name everything."""
-    with contextlib.suppress(OSError):
-        about = os.lstat(path)
-        if can_be_named(name) and stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
-            return Checkpoint(layer, name, Path(path), about.st_size, about.st_mtime_ns)
-    return None
+    layer, _, name = stored.name[len(root) + 1 :].partition("/")
+    if not can_be_named(name) or not stored.is_plain or stored.is_link or stored.size > LARGEST:
+        return None
+    return Checkpoint(layer, name, workspace.root / stored.name, stored.size, stored.modified)
 
 
-def _left_alone(workspace: Workspace, path: Path, english: str, chinese: str) -> Problem:
-    shown = os.fsencode(workspace.relative(path)).decode("utf-8", "backslashreplace")
+def _is_link(storage: Storage, name: str) -> bool:
+    stored = storage.about(name)
+    return stored is not None and stored.is_link
+
+
+def _left_alone(name: str, english: str, chinese: str) -> Problem:
+    shown = os.fsencode(name).decode("utf-8", "backslashreplace")
     return problem("left alone", f"{shown} {english}; it stays where it is.", f"{shown} {chinese}；保持原位。", shown)
 
 
@@ -186,6 +181,7 @@ class LayerPlaces:
     """Finds places in the layers as they will be once every family that was placed so far has been moved."""
 
     def __init__(self, workspace: Workspace, config: Config) -> None:
+        self.workspace = workspace
         self.root = workspace.tiers(config.tiers.path)
         self._taken: dict[Path, bool] = {}
 
@@ -196,7 +192,7 @@ class LayerPlaces:
         ):
             return family, ()
         for folder in (self.root / name for name in ({GIST, WARM} if layer == GIST else {layer})):
-            if folder.is_symlink():  # it may lead to another layer
+            if _is_link(storage_of(self.workspace), self.workspace.relative(folder)):  # it may lead to another layer
                 raise BadInput(
                     f"{folder} is a link, no layer of its own; put a real folder in its place.",
                     f"{folder} 是链接，不是独立的层；请换成真正的文件夹。",
@@ -224,16 +220,16 @@ class LayerPlaces:
         self._taken |= dict.fromkeys((piece.path for piece in family.pieces), False)
 
     def _is_taken(self, place: Path) -> bool:
-        return self._taken.get(place, os.path.lexists(place))
+        if place not in self._taken:
+            self._taken[place] = storage_of(self.workspace).about(self.workspace.relative(place)) is not None
+        return self._taken[place]
 
 
 def checkpoint_bytes(workspace: Workspace, piece: Checkpoint) -> bytes:
-    try:
-        data, modified = disk.read_bytes(piece.path), piece.path.stat().st_mtime_ns
-    except FileNotFoundError:  # it went between the two
-        data, modified = None, 0
-    if data is None or len(data) != piece.size or modified != piece.modified:
-        raise changed_outside(workspace.relative(piece.path))
+    storage, name = storage_of(workspace), workspace.relative(piece.path)
+    data, stored = storage.read(name), storage.about(name)
+    if data is None or stored is None or (len(data), stored.modified) != (piece.size, piece.modified):
+        raise changed_outside(name)
     return data
 
 
@@ -249,7 +245,7 @@ def write_checkpoint(context: Context, name: str, text: str) -> tuple[Path, bool
             if sunk.layer != FORGOTTEN and checkpoint_bytes(workspace, sunk.original) == data:
                 return sunk.original.path, False
             bring_back(op, sunk, HOT)
-        before = disk.read_bytes(path)
+        before = read(workspace, path)
         if before == data:
             return path, bool(sunk)
         rewrite(op, path, data, read=disk.hash_of(before))
@@ -263,7 +259,7 @@ def write_text_checkpoint(context: Context, name: str, text: str) -> tuple[Path,
     with operation(context, "checkpoint") as op, layers_lock(workspace, config):
         for checkpoint in list_checkpoints(workspace, config):
             same_size = checkpoint.size == len(data) and checkpoint.layer != FORGOTTEN
-            if same_size and disk.read_bytes(checkpoint.path) == data:
+            if same_size and read(workspace, checkpoint.path) == data:
                 return checkpoint.path, False
         stem = name.removesuffix(".md")
         names = (f"{stem}{'' if number == 1 else f'-{number}'}.md" for number in count(1))

@@ -15,7 +15,7 @@ from nacre.vault import disk, longterm, rules
 from nacre.vault.discover import trust_workspace
 from nacre.vault.history import operation
 from nacre.vault.markdown import document
-from nacre.vault.storage import private_folder
+from nacre.vault.storage import read
 from nacre.vault.writing import rewrite
 
 _IGNORED = (".nacre/", "memory/archive/*.md.bak-*")
@@ -34,15 +34,14 @@ class InitPlan:
 def init(
     root: Path, clock: Clock, *, language: str = "en", config: Config | None = None, trust_folder: Path | None = None
 ) -> Workspace:
-    init_plan = plan_init(root, language=language, config=config)
-    return apply_init(init_plan, clock, config, trust_folder)
+    return apply_init(plan_init(root, language=language, config=config), clock, config, trust_folder)
 
 
 def plan_init(root: Path, *, language: str = "en", config: Config | None = None) -> InitPlan:
     """What has to be made so that the folder is a workspace; nothing when it is one."""
     workspace = Workspace(root)
     ignore, agents = root / ".gitignore", root / "AGENTS.md"
-    memory, ignored, rules_before = (disk.read_bytes(path) for path in (workspace.longterm, ignore, agents))
+    memory, ignored, rules_before = (read(workspace, path) for path in (workspace.longterm, ignore, agents))
     template = longterm.template((config or Config()).memory).encode()
     block = rules.with_block(document(agents, rules_before or b""), language)
     files = (
@@ -66,7 +65,7 @@ def apply_init(
     workspace = init_plan.workspace
     with disk.writing_to(workspace.root):
         for folder in init_plan.folders:
-            private_folder(folder)
+            disk.private_folder(folder)
     if init_plan.writes:
         with operation(Context(workspace, config or Config(), clock), "init") as op:
             for path, before, after in init_plan.writes:

@@ -13,10 +13,10 @@ from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, unclosed_fences
 from nacre.text.stamps import stamp_of
-from nacre.vault import disk
-from nacre.vault.files import LARGEST_LOG
+from nacre.vault.disk import LARGEST_LOG
 from nacre.vault.history import Operation, operation
 from nacre.vault.markdown import Document, document
+from nacre.vault.storage import names, read, storage_of
 from nacre.vault.writing import REDACT, append, guarded
 
 LONGEST = 4000
@@ -39,7 +39,7 @@ def append_note(
     path = workspace.day(now.date())
     shown = workspace.relative(path)
     with operation(context, "remember") as op:
-        doc = _read(path)
+        doc = _read(workspace, path)
         if line := _line_of(doc, bullet, project, of_agents=by_agent):
             return Entry(words, shown, line, kind, already=True, project=project)
         (line,) = _write_notes(op, path, now, doc, [bullet], project, by_agent=by_agent)
@@ -53,7 +53,7 @@ def append_notes(
     workspace, now = context.workspace, context.clock.now()
     path = log_path(workspace, now.date())
     with operation(context, command) as op:
-        doc = _read(path)
+        doc = _read(workspace, path)
         safe = dict.fromkeys(map(_safe, bullets))
         new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project, of_agents=by_agent)]
         if not new:
@@ -73,7 +73,7 @@ def append_section(
     safe = list(map(_safe, bullets))
     with operation(context, "sync") as op:
         lines = [f"## {one_line(heading).strip()}", *(f"- {bullet}" for bullet in safe)]
-        numbers = _write(op, path, day, _read(path), lines)
+        numbers = _write(op, path, day, _read(workspace, path), lines)
     return _entries(workspace, path, safe, numbers[1:])
 
 
@@ -107,15 +107,15 @@ def checked_note(text: str, type: str | None) -> tuple[str | None, str]:  # noqa
 def log_path(workspace: Workspace, day: dt.date) -> Path:
     """Where the log of a day lies: among the living ones, or where it was archived."""
     path = workspace.day(day)
-    if path.exists():
+    if storage_of(workspace).about(workspace.relative(path)):
         return path
-    archived = sorted(workspace.archive.glob(f"*/{path.name}")) if workspace.archive.is_dir() else []
-    return archived[0] if archived else path
+    archived = names(workspace, workspace.archive, f"/{path.name}")
+    return workspace.root / archived[0] if archived else path
 
 
-def _read(path: Path) -> Document:
+def _read(workspace: Workspace, path: Path) -> Document:
     """A log that is not valid UTF-8 is read as far as it can be."""
-    return document(path, (disk.read_bytes(path) or b"").decode("utf-8", "replace").encode())
+    return document(path, (read(workspace, path) or b"").decode("utf-8", "replace").encode())
 
 
 def _safe(bullet: str) -> str:
@@ -166,8 +166,8 @@ def _write(op: Operation, path: Path, day: dt.date, doc: Document, lines: Sequen
     elif lines[0].startswith("#") and not doc.data.endswith((b"\n\n", b"\n\r\n")):
         lead = [""] if doc.bare[-1].strip() else []
     offset, length = append(op, path, "\n".join([*lead, *lines]) + "\n", on_secret=REDACT)
-    with path.open("rb") as file:
-        last = file.read(offset + length).count(b"\n")  # an agent may have written since the file was read
+    log = read(op.workspace, path) or b""
+    last = log[: offset + length].count(b"\n")  # an agent may have written since the file was read
     return [last - len(lines) + 1 + position for position in range(len(lines))]
 
 

@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from nacre.errors import BadInput, NacreError, PathEscape, cannot_write
+from nacre.errors import BadInput, NacreError, PathEscape, cannot_write, raise_unless_absent
 from nacre.i18n import say
-from nacre.model.workspace import DAY_NAME, Workspace
-from nacre.vault.files import LARGEST_LOG
+from nacre.model.workspace import DAY_NAME, LINKED, Stored, Workspace
 
+LARGEST_LOG = 50_000_000  # bytes; what we wrote into the log of a day is searched, however much it is, up to this
 PRIVATE = 0o600  # memory is its owner's alone: every file that we create
 _PRIVATE_FOLDER = 0o700
-_TEMPORARY = re.compile(r"\.nacre-(?:[0-9a-f]{8}-)?(\d+)-[0-9a-f]+\.tmp")
+_TEMPORARY = re.compile(r"\.nacre-(\d+)-[0-9a-f]+\.tmp")
 _HEAD = 65536
 _A_DAY = 86400.0
 
@@ -113,6 +113,61 @@ def open_regular(path: Path, flags: int) -> int:
         return descriptor
     os.close(descriptor)
     raise OSError(errno.EINVAL, say("it is not an ordinary file; move it away", "它不是普通文件；请将其移走"))
+
+
+def walk(
+    root: str, folder: str, shown: str, endings: tuple[str, ...], watched: set[str], depth: int = 99
+) -> Iterator[Stored]:
+    """What lies below a folder, named with `shown` before it; about four microseconds a file.
+
+    Hidden things are left out, linked folders not entered, and nothing is there where the folder leads out of its root.
+    """
+    waiting = [(folder, shown, depth)]
+    if folder != root and (os.path.islink(folder) or os.path.islink(os.path.dirname(folder))):
+        watched.add(LINKED)
+        waiting = waiting if is_within(root, folder) else []
+    while waiting:
+        place, prefix, depth = waiting.pop()
+        try:
+            with os.scandir(place) as listing:
+                entries = [entry for entry in listing if entry.name[0] != "."]
+        except OSError as error:  # missing, or not for us to read: doctor says so
+            raise_unless_absent(place, error)
+            while not os.path.isdir(place) and place != os.path.dirname(place):
+                place = os.path.dirname(place)
+            watched.add(place)  # where it would appear
+            continue
+        watched.add(place)
+        for entry in entries:
+            name = prefix + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if depth > 1:
+                    waiting.append((entry.path, f"{name}/", depth - 1))
+            elif name.endswith(endings) and (stored := stored_at(root, entry.path, name, watched)):
+                yield stored
+
+
+def stored_at(root: str, full: str, name: str, watched: set[str]) -> Stored | None:
+    """What stands at a path; of a link that stays in its root, what it leads to."""
+    try:
+        about = os.lstat(full)
+    except OSError as error:
+        raise_unless_absent(full, error)
+        return None
+    if is_link := stat.S_ISLNK(about.st_mode):
+        watched.add(LINKED)
+        with contextlib.suppress(OSError):
+            about = os.stat(full) if is_within(root, full) else about
+    is_plain = stat.S_ISREG(about.st_mode)
+    if is_plain and about.st_nlink > 1:
+        watched.add(full)  # it may be written through its other name
+    return Stored(name, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino, is_plain, is_link)
+
+
+def is_within(root: str, full: str) -> bool:
+    """Whether a path, its links followed, lies in a folder."""
+    real_root = os.path.realpath(root)
+    return os.path.commonpath([real_root, os.path.realpath(full)]) == real_root
 
 
 # Replacing, moving and removing whole files: at every moment either the old or the new bytes stand there.
@@ -214,6 +269,13 @@ def make_folder(folder: Path) -> None:
     make_folder(folder.parent)
     folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
     _sync(folder.parent)
+
+
+def private_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        make_folder(folder)
+    elif os.name != "nt" and folder.stat().st_mode & 0o077:
+        folder.chmod(_PRIVATE_FOLDER)
 
 
 _waiting: dict[int, set[Path]] = {}  # by thread: folders that are to be synced together

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 
-from nacre.guard.finding import pattern
+from nacre.guard.values import pattern
 from nacre.text.stamps import real_day, split_label
 
 _SOURCE = r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$"

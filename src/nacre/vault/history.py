@@ -20,16 +20,15 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape
 from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Storage, Workspace
 from nacre.vault import disk
 from nacre.vault.lock import TIMEOUT
 from nacre.vault.merge import merge
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import is_daily, storage_of
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
 _EMPTY = disk.digest(b"")
-_HASH = r"[0-9a-f]{64}"
 # What would break a line of a terminal, turn its direction, or is no text at all. Other spaces and joiners are parts of names.
 _UNNAMEABLE = "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 _LATEST = 100  # rows among which the highest number stands
@@ -38,8 +37,7 @@ _LATEST = 100  # rows among which the highest number stands
 class Change(NamedTuple):
     """One file's change. `before` and `after` are hashes of the whole file, None where there is none.
 
-    An append also knows where its bytes were to stand and their own hash; a move knows where to.
-    """
+    An append also knows where its bytes were to stand and their own hash; a move knows where to."""
 
     path: str
     kind: str
@@ -49,7 +47,7 @@ class Change(NamedTuple):
     length: int | None = None
     bytes: str | None = None
     to: str | None = None
-    mode: int | None = None  # of a removed file, in the records of earlier versions
+    mode: None = None  # scripts read `nacre history --json` with this field
 
     def as_json(self) -> dict[str, Any]:
         values = self._asdict()
@@ -73,9 +71,7 @@ class Recorded(NamedTuple):
 
 
 class History(NamedTuple):
-    """Operations, oldest first."""
-
-    operations: tuple[Recorded, ...]
+    operations: tuple[Recorded, ...]  # oldest first
 
 
 def no_operation(number: int) -> NotFound:
@@ -90,7 +86,7 @@ def no_operation(number: int) -> NotFound:
 
 def read_history(workspace: Workspace, limit: int | None = None) -> History:
     """The operations with their states as the files show them: all of them, or the latest."""
-    return History(tuple(islice(latest(Disk(workspace)), limit))[::-1])
+    return History(tuple(islice(latest(storage_of(workspace)), limit))[::-1])
 
 
 def last_id(storage: Storage) -> int:
@@ -131,18 +127,15 @@ def _list(value: Any) -> list[Any]:
 
 def _change(value: Any) -> Change | None:
     """A change from its record; None when that is damaged, or not ours."""
-    if not isinstance(value, dict):
-        return None
-    fields: dict[str, Any] = {name: value.get(name) for name in Change._fields}
-    change = Change(**fields)
-    names = (change.path, change.kind, "" if change.to is None else change.to)
-    hashes = [digest for digest in (change.before, change.after, change.bytes) if digest is not None]
-    numbers = [number for number in (change.offset, change.length, change.mode) if number is not None]
-    if (
-        not all(isinstance(name, str) and can_be_named(name) for name in names)
-        or not all(isinstance(digest, str) and re.fullmatch(_HASH, digest) for digest in hashes)
-        or not all(type(number) is int and number >= 0 for number in numbers)
-    ):
+    try:
+        change = Change(*(value.get(name) for name in Change._fields[:-1]))
+        hashes = filter(None, (change.before, change.after, change.bytes))
+        is_whole = all(map(can_be_named, (change.path, change.kind, change.to or ""))) and all(
+            re.fullmatch(r"[0-9a-f]{64}", digest) for digest in hashes
+        )
+        if not is_whole or min(change.offset or 0, change.length or 0) < 0:
+            return None
+    except (AttributeError, TypeError):
         return None
     if is_daily(change.path):  # one that was emptied is gone
         before, after = (None if digest == _EMPTY else digest for digest in (change.before, change.after))
@@ -168,8 +161,7 @@ def latest(storage: Storage) -> Iterator[Recorded]:
     """The operations, the latest first, with their states.
 
     One that said it was done is believed. Of any other, what was carried out is read off the files: by their hashes when the next
-    change began, going back from how they are now.
-    """
+    change began, going back from how they are now."""
     content_of = cache(lambda name: content_now(storage, name))
     next_hashes: dict[str, str | None] = {}  # of each file when the next change began
 
@@ -239,15 +231,15 @@ def diff_operation(workspace: Workspace, number: int) -> str:
     """What an operation changed, as a unified diff, from what history kept."""
     import difflib
 
-    storage = Disk(workspace)
+    storage = storage_of(workspace)
 
     def lines_of(digest: str | None) -> list[str]:
         text = storage.content(digest).decode("utf-8", "replace") if digest else ""
         return [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
     shown: list[str] = []
-    operation = next((operation for operation in recorded(storage) if operation.id <= number), None)
-    if operation is None or operation.id != number:
+    operation = next((operation for operation in recorded(storage) if operation.id == number), None)
+    if operation is None:
         raise no_operation(number)
     for change in operation.changes:
         if change.kind == MOVE:
@@ -270,7 +262,6 @@ class Operation:
 
     context: Context
     command: str
-    storage: Storage
     undoes: tuple[int, ...] = ()
     id: int | None = None
     is_whole: bool = True  # False when something that was recorded was not done after all
@@ -286,6 +277,10 @@ class Operation:
     @property
     def clock(self) -> Clock:
         return self.context.clock
+
+    @property
+    def storage(self) -> Storage:
+        return storage_of(self.context.workspace)
 
     def record(self, changes: Sequence[Change], contents: Iterable[bytes]) -> None:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
@@ -316,10 +311,7 @@ class Operation:
             raise
 
     def place(self, path: Path) -> str:
-        """The name of a file that may be written.
-
-        `PathEscape` when its path leads out of the workspace and its checkpoint layers; `BadInput` when history cannot name it.
-        """
+        """The name of a file that may be written; an error when it leads out of the workspace and its layers, or history cannot name it."""
         name = self.workspace.relative(path)
         if self.config.history.enabled and not can_be_named(name):
             shown = ascii(name)[1:-1]
@@ -327,7 +319,7 @@ class Operation:
                 f"{shown} has a name that history cannot keep, so it is left as it is; rename it.",
                 f"{shown} 的名称无法记入历史，因此保持原样；请重命名。",
             )
-        if leads_out(self.context, path):
+        if leads_out(self.context, name):
             raise PathEscape(
                 f"{path} leads out of the workspace; Nacre does not write there.",
                 f"{path} 指向工作区之外；Nacre 不会写入。",
@@ -335,21 +327,22 @@ class Operation:
         return name
 
 
-def leads_out(context: Context, path: Path) -> bool:
-    """Whether a path, its links followed, lies outside of the workspace and its checkpoint layers."""
+def leads_out(context: Context, name: str) -> bool:
+    """Whether a name, its links followed, lies outside of the workspace and its checkpoint layers."""
     workspace, setting = context.workspace, context.config.tiers.path
-    real, counts = disk.real(path), workspace.refcount(setting)
-    if not {disk.real(workspace.root), disk.real(workspace.tiers(setting))}.isdisjoint(real.parents):
+    storage = storage_of(workspace)
+    real, layers, counts = storage.real(name), workspace.tiers(setting), workspace.refcount(setting)
+    if not os.path.isabs(real) or real.startswith(f"{storage.real(workspace.relative(layers))}/"):
         return False
-    return real != disk.real(counts.parent) / counts.name  # a link in its place is not followed
+    # Beside layers that lie elsewhere stand their counts; a link in their place is not followed.
+    return real != f"{storage.real(workspace.relative(counts.parent))}/{counts.name}"
 
 
 def _complete_torn_append(storage: Storage) -> None:
     """A crash in the middle of an append leaves half a line at the end of the file: the rest, which history has, is written.
 
     A record may have come with a clone, so only the files that are appended to are completed. What ends with a whole line is left
-    as it is: somebody may have taken the lines after it out by hand.
-    """
+    as it is: somebody may have taken the lines after it out by hand."""
     changes = _list(next(storage.records(), {}).get("changes"))
     change = _change(changes[-1]) if changes else None
     if change is None or change.bytes is None:
@@ -371,26 +364,17 @@ _current: dict[tuple[int, int, str], Operation] = {}
 
 @contextlib.contextmanager
 def operation(
-    context: Context,
-    command: str,
-    *,
-    undoes: tuple[int, ...] = (),
-    number: int | None = None,
-    timeout: float = TIMEOUT,
-    storage: Storage | None = None,
+    context: Context, command: str, *, undoes: tuple[int, ...] = (), number: int | None = None, timeout: float = TIMEOUT
 ) -> Iterator[Operation]:
-    """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one.
-
-    `number` is that of an operation which was stopped and goes on.
-    """
+    """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one; `number` is that of
+    an operation which was stopped and goes on."""
     key = (os.getpid(), threading.get_ident(), os.path.realpath(context.workspace.root))
     if outer := _current.get(key):
         yield outer
         return
-    storage = storage or Disk(context.workspace)
-    with storage.hold(timeout):
-        _complete_torn_append(storage)
-        begun = Operation(context, command, storage, undoes, number)
+    begun = Operation(context, command, undoes, number)
+    with begun.storage.hold(timeout):
+        _complete_torn_append(begun.storage)
         _current[key] = begun
         try:
             yield begun

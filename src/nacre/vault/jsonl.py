@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from nacre.errors import NacreError
+from nacre.errors import NacreError, PathEscape
 from nacre.i18n import say
 from nacre.model.report import Problem, problem
-from nacre.vault import disk
+from nacre.model.workspace import Storage
 
 T = TypeVar("T")
 
@@ -32,19 +32,22 @@ def dump_row(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def read_rows(path: Path, shown: str) -> Rows:
-    """All objects of the file; a broken line is a problem with its number. `shown` is the path as users know it."""
+def read_rows(storage: Storage, name: str) -> Rows:
+    """All objects of a file; a broken line is a problem with its number."""
     try:
-        return parse_rows(_read(path), shown)
+        return parse_rows(_read(storage, name), name)
     except NacreError as error:
         remedy = say("move it away, or put the real file in its place", "请将其移走，或换回真正的文件")
-        return Rows((), (Problem("unreadable", str(error), shown, remedy=remedy, severity="error"),))
+        return Rows((), (Problem("unreadable", str(error), name, remedy=remedy, severity="error"),))
 
 
-def _read(path: Path) -> bytes:
-    # A link may lead to a place in the folder that holds its own: for a file of memory that is the workspace.
-    disk.real_target(path, path.parent.parent)
-    return disk.read_bytes(path) or b""
+def _read(storage: Storage, name: str) -> bytes:
+    if os.path.isabs(storage.real(name)):
+        raise PathEscape(
+            f"{name} is a link that leads out of the workspace; Nacre does not follow it.",
+            f"{name} 是指向工作区之外的链接；Nacre 不会跟随它。",
+        )
+    return storage.read(name) or b""
 
 
 def parse_rows(data: bytes, shown: str) -> Rows:
@@ -79,27 +82,27 @@ def parse_rows(data: bytes, shown: str) -> Rows:
 
 
 def read_records(
-    path: Path, shown: str, parse: Callable[[dict[str, Any]], T | None]
+    storage: Storage, name: str, parse: Callable[[dict[str, Any]], T | None]
 ) -> tuple[tuple[T, ...], tuple[Problem, ...]]:
     """What the rows of a file tell, and problems with those that tell nothing."""
-    rows, broken = read_rows(path, shown)
+    rows, broken = read_rows(storage, name)
     records: list[T] = []
     problems = list(broken)
     for line, value in rows:
         if (record := parse(value)) is not None:
             records.append(record)
             continue
-        english = f"Line {line} of {shown} lacks what its kind of record needs; it is skipped."
-        problems.append(problem("broken line", english, f"{shown} 第 {line} 行缺少必要的字段，已跳过。", shown, line))
+        english = f"Line {line} of {name} lacks what its kind of record needs; it is skipped."
+        problems.append(problem("broken line", english, f"{name} 第 {line} 行缺少必要的字段，已跳过。", name, line))
     return tuple(records), tuple(sorted(problems, key=lambda problem: problem.line or 0))
 
 
 class LineIndex:
     """The rows of a file by the ids in them, which a group of the pattern finds."""
 
-    def __init__(self, path: Path, pattern: bytes) -> None:
+    def __init__(self, storage: Storage, name: str, pattern: bytes) -> None:
         try:
-            self._data = _read(path)
+            self._data = _read(storage, name)
         except NacreError:
             self._data = b""  # doctor says what is wrong with it
         self._places: dict[bytes, list[int]] = {}

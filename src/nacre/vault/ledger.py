@@ -12,6 +12,7 @@ from nacre.vault import jsonl
 from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.history import Operation
 from nacre.vault.jsonl import LineIndex
+from nacre.vault.storage import storage_of
 from nacre.vault.writing import REFUSE, OnSecret, append
 
 VERDICTS = ("admitted", "adopted", "refused", "superseded", "merged", "demoted", "forgotten", "restored")
@@ -61,7 +62,7 @@ class Ledger(NamedTuple):
 
 
 def read_ledger(workspace: Workspace) -> Ledger:
-    return Ledger(*jsonl.read_records(workspace.ledger, workspace.relative(workspace.ledger), _record))
+    return Ledger(*jsonl.read_records(storage_of(workspace), workspace.relative(workspace.ledger), _record))
 
 
 def admitted(data: bytes) -> set[str]:
@@ -170,7 +171,7 @@ class LedgerStates:
     """What the ledger says of each entry, looked up one by one."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._lines = LineIndex(workspace.ledger, _IDS)
+        self._lines = LineIndex(storage_of(workspace), workspace.relative(workspace.ledger), _IDS)
         self._states: dict[str, EntryState | None] = {}
 
     def records(self, *ids: str) -> list[Record]:
@@ -227,19 +228,14 @@ class ClosedEntries:
         self.today, self._states = today, states
 
     def of(self, line: str, said: str | None = None) -> Closed | None:
-        """What the ledger says against a line that was said on a day; nothing where it was said again later."""
-        if not self._states or not (words := bare_words(_TIME.sub("", bare_words(line)))):
+        """What the ledger says against a line that was said on a day; nothing where it was said again later, or something of it holds."""
+        words = bare_words(_TIME.sub("", bare_words(line)))
+        entries = self._states.marked(entry_id(words)[:_MARK]) if self._states and words else []
+        ends = [closed for state in entries if self._states and (closed := _end(state, self._states))]
+        if not ends or any(state.in_memory for state in entries):
             return None
-        closed = self._closed(self._states, entry_id(words)[:_MARK])
-        if closed is None or closed.until > self.today or (said and said > closed.until):
-            return None
-        return closed
-
-    def _closed(self, states: LedgerStates, mark: str) -> Closed | None:
-        """How what a line of a log became ended; None where something of it still holds."""
-        entries = states.marked(mark)
-        ends = [closed for state in entries if (closed := _end(state, states))]
-        return ends[-1] if ends and not any(state.in_memory for state in entries) else None
+        closed = ends[-1]
+        return None if closed.until > self.today or (said and said > closed.until) else closed
 
 
 NONE_CLOSED = ClosedEntries()

@@ -60,7 +60,7 @@ def _take(path: Path, deadline: float) -> int:
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
             descriptor = os.open(path, flags, 0o600)
             try:
-                taken = _system_lock(descriptor)
+                taken = system_lock(descriptor)
             except OSError:
                 os.close(descriptor)
                 raise
@@ -86,7 +86,7 @@ def _take(path: Path, deadline: float) -> int:
             time.sleep(0.0005 + os.urandom(1)[0] / 60_000)
 
 
-def _system_lock(descriptor: int) -> bool:
+def system_lock(descriptor: int) -> bool:
     """Take the operating system's lock on an open file without waiting; False when another holds it."""
     try:
         if os.name == "nt":

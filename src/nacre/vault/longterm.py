@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +13,10 @@ from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.entries import words_of
-from nacre.vault.history import CREATE, Change, Operation, operation
+from nacre.vault.history import Operation, operation
 from nacre.vault.markdown import Document, add_bullet, add_section, document, open_document, plain_title
-from nacre.vault.writing import check_limits, expect, guarded, rewrite
+from nacre.vault.storage import read, storage_of
+from nacre.vault.writing import check_limits, expect, guarded, rewrite, write_recorded
 
 SECTIONS = ("User Preferences", "Active Projects", "Key Decisions", "Important Contacts")
 
@@ -109,11 +108,10 @@ def apply_edit(context: Context, edit: Edit, command: str = "admit") -> str:
         # The day's first state is kept, and each later one by its second.
         for form in ("%Y-%m-%d", "%Y-%m-%d-%H%M%S") if before is not None else ():
             place = workspace.archive / f"{slug}MEMORY.md.bak-{context.clock.now():{form}}"
-            stored = disk.read_bytes(place)
+            stored = read(workspace, place)
             if stored is None and before is not None:
                 op.place(place)
-                op.record([Change(workspace.relative(place), CREATE, None, disk.digest(before))], [before])
-                disk.write(place, before, mode=stat.S_IMODE(path.stat().st_mode))
+                write_recorded(op, place, None, before)
             if stored in (None, before):
                 break
         return rewrite(op, path, edit.data, read=edit.read)
@@ -126,12 +124,8 @@ _SHORTEST = 3  # characters of a name that can be looked for in a text
 
 def list_skills(workspace: Workspace) -> list[str]:
     """The skills of a workspace by their folders: those that have a SKILL.md. Links that lead elsewhere are none of it."""
-    root, folder = disk.real(workspace.root), workspace.root / "skills"
-    try:
-        names = [name for name in os.listdir(folder) if name[0] != "." and (folder / name / "SKILL.md").is_file()]
-    except OSError:
-        return []
-    return sorted(name for name in names if root in disk.real(folder / name).parents)
+    files = storage_of(workspace).walk("skills", ("/SKILL.md",), depth=2)
+    return sorted(stored.name.split("/")[1] for stored in files if stored.is_plain and stored.name.count("/") == 2)
 
 
 def skill_named_in(text: str, skills: list[str]) -> str | None:
@@ -151,15 +145,16 @@ def retrospect_path(workspace: Workspace, skill: str) -> Path:
 
 def refuse_link(workspace: Workspace, path: Path) -> None:
     """A link in the place of a file that we write would let us write into another one."""
-    if disk.real(path) != disk.real(workspace.root) / path.relative_to(workspace.root):
+    name = workspace.relative(path)
+    if storage_of(workspace).real(name) != name:
         raise PathEscape(
-            f"{workspace.relative(path)} is a link, or lies below one; put the real file in its place.",
-            f"{workspace.relative(path)} 是链接或位于链接之下；请换回真正的文件。",
+            f"{name} is a link, or lies below one; put the real file in its place.",
+            f"{name} 是链接或位于链接之下；请换回真正的文件。",
         )
 
 
 def has_lesson(workspace: Workspace, skill: str, text: str) -> bool:
-    doc = open_document(retrospect_path(workspace, skill))
+    doc = open_document(workspace, retrospect_path(workspace, skill))
     return any(words_of(text).casefold() in item.words.casefold() for item in (doc.items if doc else ()))
 
 
@@ -169,7 +164,7 @@ def add_lesson(op: Operation, skill: str, day: str, text: str, source: str) -> N
     refuse_link(op.workspace, path)
     if has_lesson(op.workspace, skill, text):
         return
-    before = disk.read_bytes(path)
+    before = read(op.workspace, path)
     line = f"- {day} {words_of(text)} ({say('from', '来自')} {source})\n"
     head = f"# {say('Retrospect', '复盘')}: {skill}\n\n".encode() if before is None else before
     gap = b"" if not head or head.endswith(b"\n") else b"\n"

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nacre.errors import BadInput
+from nacre.model.workspace import Workspace
 from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks
-from nacre.vault.disk import digest, read_bytes
+from nacre.vault.disk import digest
 from nacre.vault.entries import marks_in, words_of
+from nacre.vault.storage import read
 
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _SMALL = 16_384  # bytes
@@ -147,8 +149,8 @@ def _small(path: Path, data: bytes) -> Document:
     return Document(path, data, digest(data))
 
 
-def open_document(path: Path) -> Document | None:
-    data = read_bytes(path)
+def open_document(workspace: Workspace, path: Path) -> Document | None:
+    data = read(workspace, path)
     return None if data is None else document(path, data)
 
 

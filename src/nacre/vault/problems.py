@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,92 +11,68 @@ import nacre
 from nacre.config.settings import Config
 from nacre.errors import NacreError
 from nacre.model.report import Problem, problem
-from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.model.workspace import DAY_NAME, Stored, Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import disk, jsonl, ledger, refcount, spool, writing
+from nacre.vault import jsonl, ledger, refcount, spool, writing
 from nacre.vault.files import LARGEST, largest, layer_of
-from nacre.vault.storage import operations_file
+from nacre.vault.storage import operations_file, storage_of
 
 _NEARLY_FULL = 0.9
+_SEEN = "looked.json"  # beside the index: the signatures of files with which nothing was wrong
 
 
 def file_problems(workspace: Workspace, config: Config | None = None, *, every_file: bool = False) -> list[Problem]:
-    """Everything in the workspace that wants the user's eye, by path and line.
-
-    What was in order and has not changed since is not read again, unless every file is asked for.
-    """
+    """Everything in the workspace that wants the user's eye, by path and line; what was in order and has not changed since is not
+    read again, unless every file is asked for."""
     config = config or Config()
     problems = list(_changed_files(workspace, config, every_file=every_file))
-    problems += count_problems(workspace, config)
-    problems += _setting_problems(workspace, config)
+    problems += [*count_problems(workspace, config), *_setting_problems(workspace, config)]
     return sorted(problems, key=lambda row: (row.path, row.line or 0))
 
 
 def _changed_files(workspace: Workspace, config: Config, *, every_file: bool) -> Iterator[Problem]:
-    """The problems of files that changed since nothing was wrong with them: their signatures are kept beside the index."""
-    index, name = str(workspace.index), "looked.json"
-    content = spool.read_json(os.path.join(index, name))
+    storage, index = storage_of(workspace), str(workspace.index)
+    content = spool.read_json(os.path.join(index, _SEEN))
     seen = content.get("files") if content.get("version") == nacre.__version__ else {}  # another may find other things
     before = seen if isinstance(seen, dict) and not every_file else {}
     in_order: dict[str, list[int]] = {}
     records = [workspace.ledger, workspace.recalls, workspace.trail]
     records += [operations_file(workspace)] if every_file else []
-    for path in (*_walk(workspace, config), *records):
-        shown = workspace.relative(path)
-        try:
-            about = path.lstat()
-            signature = [about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
-            in_file = [] if before.get(shown) == signature else list(_in_file(workspace, path, config))
-        except OSError as error:
-            if not os.path.lexists(path):
-                continue  # moved or deleted since the folder was listed
-            reason = error.strerror or str(error)
-            english, chinese = f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。"
-            remedy = ("check its permissions", "请检查其权限")
-            in_file = [problem("unreadable", english, chinese, shown, remedy=remedy, severity="error")]
+    folders = (workspace.memory, workspace.projects, workspace.tiers(config.tiers.path))
+    files = [stored for folder in folders for stored in storage.walk(workspace.relative(folder))]
+    files = [stored for stored in files if stored.name.lower().endswith(".md") or stored.is_link]
+    files += [stored for stored in storage.walk("", depth=1) if stored.name.lower().endswith(".md")]
+    files += filter(None, (storage.about(workspace.relative(path)) for path in records))
+    for stored in files:
+        signature = list(stored[1:5])
+        in_file = [] if before.get(stored.name) == signature else list(_in_file(workspace, stored, config))
         yield from in_file
         # Limits are settings, which may change while the file stays.
-        if not in_file and stat.S_ISREG(about.st_mode) and not writing.is_longterm(workspace, path):
-            in_order[shown] = signature
+        is_limited = (stored.is_link or stored.name.lower().endswith("memory.md")) and writing.is_longterm(
+            workspace, workspace.root / stored.name
+        )
+        if not in_file and stored.is_plain and not is_limited:
+            in_order[stored.name] = signature
     if in_order != before and os.path.isdir(index):
         try:
-            spool.put_json(index, name, {"version": nacre.__version__, "files": in_order})
+            spool.put_json(index, _SEEN, {"version": nacre.__version__, "files": in_order})
         except OSError:
             return  # a workspace that cannot be written
 
 
-def _walk(workspace: Workspace, config: Config) -> Iterator[Path]:
-    """Markdown files and what pretends to be one, where memory lies; links are shown, not followed."""
-    folders = [workspace.memory, workspace.projects, workspace.tiers(config.tiers.path), workspace.root]
-    while folders:
-        folder = folders.pop()
-        try:
-            with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.name.lower().endswith(".md") and (folder == workspace.root or entry.name[0] != "."):
-                yield Path(entry.path)
-            elif folder == workspace.root or entry.name[0] == ".":
-                continue
-            elif entry.is_symlink():
-                yield Path(entry.path)
-            elif entry.is_dir(follow_symlinks=False):
-                folders.append(Path(entry.path))
-
-
-def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Problem]:
-    shown = workspace.relative(path)
+def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[Problem]:
+    storage, shown, path = storage_of(workspace), stored.name, workspace.root / stored.name
     if path.suffix == ".jsonl":
         if path == workspace.ledger:
             yield from ledger.read_ledger(workspace).problems
         elif path == workspace.recalls:
             yield from refcount.read_recalls(workspace).problems
         else:
-            yield from jsonl.read_rows(path, shown).problems
+            yield from jsonl.read_rows(storage, shown).problems
         return
-    if path.is_symlink() and not _inside(path, workspace.root, workspace.tiers(config.tiers.path)):
+    layers = storage.real(workspace.relative(workspace.tiers(config.tiers.path)))
+    real = storage.real(shown) if stored.is_link else shown
+    if stored.is_link and os.path.isabs(real) and not real.startswith(f"{layers}/"):
         yield problem(
             "link out of the workspace",
             f"{shown} is a link that leads out of the workspace; it is neither read nor written.",
@@ -108,21 +83,30 @@ def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Probl
         return
     if path.suffix.lower() != ".md":
         return
-    about = path.stat()
-    if not stat.S_ISREG(about.st_mode):
+    if not stored.is_plain:
         english, chinese = f"{shown} is no ordinary file; it is skipped.", f"{shown} 不是普通文件，已跳过。"
         yield problem("no ordinary file", english, chinese, shown)
         return
-    if about.st_size > LARGEST:
-        size = about.st_size // 1_000_000
+    if stored.size > LARGEST:
+        size = stored.size // 1_000_000
         english, chinese = f"{shown} has {size} MB and is not searched.", f"{shown} 有 {size} MB,不会被搜索。"
-        if shown.startswith("memory/") and about.st_size <= largest(layer_of(shown)):
+        if shown.startswith("memory/") and stored.size <= largest(layer_of(shown)):
             english = f"{shown} has {size} MB: it is searched, slowly, and not tidied."
             chinese = f"{shown} 有 {size} MB：仍可搜索，但较慢，且不会被整理。"
-        remedy = ("split it into smaller files", "请拆分成较小的文件")
-        yield problem("too large", english, chinese, shown, remedy=remedy)
+        yield problem(
+            "too large", english, chinese, shown, remedy=("split it into smaller files", "请拆分成较小的文件")
+        )
         return
-    data = path.read_bytes()
+    try:
+        data = storage.read(shown)
+    except NacreError as error:
+        reason = getattr(error.__cause__, "strerror", "") or str(error)
+        english, chinese = f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。"
+        remedy = ("check its permissions", "请检查其权限")
+        yield problem("unreadable", english, chinese, shown, remedy=remedy, severity="error")
+        return
+    if data is None:
+        return  # moved or deleted since the folder was listed
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -162,11 +146,6 @@ def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Probl
             line,
             remedy=("remove it from the file and change it", "请从文件中删除并更换该机密"),
         )
-
-
-def _inside(path: Path, *roots: Path) -> bool:
-    parents = disk.real(path).parents
-    return any(disk.real(root) in parents for root in roots)
 
 
 def _frontmatter(shown: str, lines: Sequence[str]) -> Iterator[Problem]:
@@ -233,14 +212,15 @@ def count_problems(workspace: Workspace, config: Config) -> list[Problem]:
 def _setting_problems(workspace: Workspace, config: Config) -> Iterator[Problem]:
     """Layers that are a link, extra paths that are missing, history that is off."""
     tiers = workspace.tiers(config.tiers.path)
-    if not config.tiers.path and tiers.is_symlink() and not _inside(tiers, workspace.root):
-        shown = workspace.relative(tiers)
+    shown = workspace.relative(tiers)
+    real = storage_of(workspace).real(shown)
+    if not config.tiers.path and os.path.isabs(real):
         yield problem(
             "layers are a link",
             f"{shown} is a link that leads out of the workspace; nothing in it is organised.",
             f"{shown} 是指向工作区之外的链接；其中的内容不会整理。",
             shown,
-            remedy=f"nacre config set --user tiers.path {shlex.quote(str(disk.real(tiers)))}",
+            remedy=f"nacre config set --user tiers.path {shlex.quote(real)}",
         )
     for name in (extra.get("path") for extra in config.index.extra_paths):
         if name and not (workspace.root / Path(name).expanduser()).exists():

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, jsonl
+from nacre.vault import jsonl
 from nacre.vault.history import Operation
 from nacre.vault.jsonl import LineIndex
+from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import REDACT, append
 
 
@@ -67,7 +68,7 @@ def write_provenance(op: Operation, lines: Iterable[Captured | Digested | Offere
 
 
 def write_provenance_once(op: Operation, line: Captured) -> None:
-    if provenance_line(line).encode() not in (disk.read_bytes(op.workspace.trail) or b""):
+    if provenance_line(line).encode() not in (read(op.workspace, op.workspace.trail) or b""):
         write_provenance(op, [line])
 
 
@@ -88,7 +89,7 @@ def provenance_line(line: Captured | Digested | Offered) -> str:
 
 def read_provenance(workspace: Workspace) -> Provenance:
     """The trail as far as it can be read; a torn or foreign line is passed over."""
-    rows = jsonl.read_rows(workspace.trail, workspace.relative(workspace.trail)).rows
+    rows = jsonl.read_rows(storage_of(workspace), workspace.relative(workspace.trail)).rows
     lines = [line for row in rows if (line := _line(row.value))]
     return Provenance(
         tuple(line for line in lines if isinstance(line, Captured)),
@@ -99,7 +100,7 @@ def read_provenance(workspace: Workspace) -> Provenance:
 
 def captured_bullets(workspace: Workspace, marks: Iterable[str]) -> list[Captured]:
     """The sections that one of the bullets stands in, without parsing all of the trail."""
-    rows = LineIndex(workspace.trail, rb'"([0-9a-f]{8})":').rows(marks)
+    rows = LineIndex(storage_of(workspace), workspace.relative(workspace.trail), rb'"([0-9a-f]{8})":').rows(marks)
     return [line for row in rows if isinstance(line := _line(row), Captured)]
 
 

@@ -18,6 +18,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
+from nacre.vault.storage import storage_of
 from nacre.vault.writing import expect, write_recorded
 
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
@@ -49,24 +50,17 @@ def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool 
 
     if not recalls:
         return
-    text = ""
-    for recall in recalls:
-        row = {"at": recall.at, "path": recall.path, "id": recall.id, "lines": recall.lines}
-        text += jsonl.dump_row(
-            row | ({"query_hash": recall.query_hash} if recall.query_hash else {}) | {"via": recall.via}
-        )
-    path = workspace.recalls
-    disk.append_bytes(path, disk.lines_for(path, redact(clean(text)).text), root=workspace.root, durable=durable)
+    names = ("at", "path", "id", "lines", "query_hash", "via")
+    rows = [{name: getattr(recall, name) for name in names} for recall in recalls]
+    text = "".join(jsonl.dump_row({k: held for k, held in row.items() if held is not None}) for row in rows)
+    storage, name = storage_of(workspace), workspace.relative(workspace.recalls)
+    torn = storage.end(name, 1) not in (b"", b"\n")
+    storage.append(name, b"\n" * torn + redact(clean(text)).text.encode("utf-8", "replace"), durable=durable)
 
 
 def was_read(workspace: Workspace, path: str, now: dt.datetime, within: dt.timedelta) -> bool:
     """Whether the file was given out so shortly before. Only the end of the log is looked at: a reader must not wait."""
-    try:
-        with os.fdopen(disk.open_regular(workspace.recalls, os.O_RDONLY), "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
-            lines = file.read(_END_BYTES).split(b"\n")
-    except OSError:
-        return False
+    lines = storage_of(workspace).end(workspace.relative(workspace.recalls), _END_BYTES).split(b"\n")
     named = json.dumps(path, ensure_ascii=False).encode("utf-8", "replace")
     for line in (line for line in reversed(lines) if named in line):
         try:
@@ -84,18 +78,17 @@ class Recalls(NamedTuple):
 
 
 def read_recalls(workspace: Workspace) -> Recalls:
-    return Recalls(*jsonl.read_records(workspace.recalls, workspace.relative(workspace.recalls), _recall))
+    return Recalls(*jsonl.read_records(storage_of(workspace), workspace.relative(workspace.recalls), _recall))
 
 
 def _recall(value: Mapping[str, Any]) -> Recall | None:
-    at, path, id_, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
-    if not (isinstance(at, str) and isinstance(path, str) and isinstance(id_, str) and isinstance(lines, list)):
-        return None
-    if len(lines) != 2 or not all(isinstance(number, int) for number in lines):
-        return None
-    query = value.get("query_hash")
-    hashed = query if isinstance(query, str) else None
-    return Recall(at, path, id_, (lines[0], lines[1]), str(value.get("via", "")), hashed)
+    at, path, known, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
+    match (at, path, known, lines):
+        case (str(), str(), str(), [int(first), int(last)]):
+            query = value.get("query_hash")
+            hashed = query if isinstance(query, str) else None
+            return Recall(at, path, known, (first, last), str(value.get("via", "")), hashed)
+    return None
 
 
 # refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is.
@@ -120,13 +113,15 @@ class Counts(NamedTuple):
 
 def read_counts(workspace: Workspace, config: Config) -> Counts:
     """The counts of a workspace; `BadInput` where they cannot be understood: then nobody may write over them."""
-    path = workspace.refcount(config.tiers.path)
-    if path.is_symlink() and disk.real(workspace.root) not in disk.real(path).parents:
+    path, storage = workspace.refcount(config.tiers.path), storage_of(workspace)
+    name = workspace.relative(path)
+    stored = storage.about(name)
+    if stored and stored.is_link and os.path.isabs(storage.real(name)):
         raise BadInput(
             f"{path} is a link that leads elsewhere; put the real file in its place.",
             f"{path} 是指向别处的链接；请换回真正的文件。",
         )
-    data = disk.read_bytes(path)
+    data = storage.read(name)
     return Counts({}, None) if data is None else Counts(parse_counts(path, data), disk.digest(data))
 
 
@@ -221,9 +216,8 @@ def merged_count(entries: Iterable[Mapping[str, Any]]) -> Count:
         both = {**entry, **merged}
         for name in merged.keys() & entry.keys():
             first, second = merged[name], entry[name]
-            if (name in COUNTS and is_number(first) and is_number(second)) or (
-                name == "timestamps" and isinstance(first, list) and isinstance(second, list)
-            ):
+            are_lists = isinstance(first, list) and isinstance(second, list)
+            if (name in COUNTS and is_number(first) and is_number(second)) or (name == "timestamps" and are_lists):
                 both[name] = first + second
             elif name in FLAGS:
                 both[name] = bool(first) or bool(second)

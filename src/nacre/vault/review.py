@@ -10,10 +10,11 @@ from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
-from nacre.vault.disk import hash_of, read_bytes
+from nacre.vault.disk import hash_of
 from nacre.vault.entries import without_comments, words_of
 from nacre.vault.history import Operation
 from nacre.vault.markdown import Item, document
+from nacre.vault.storage import read
 from nacre.vault.writing import REDACT, guarded, rewrite
 
 CLASH, DOUBT, FULL, ADOPTED, FADED = KINDS = ("clash", "doubt", "full", "adopted", "faded")
@@ -45,7 +46,7 @@ class Question(NamedTuple):
 def read_review(workspace: Workspace) -> list[Question]:
     """The questions that are open, in the order of the file."""
     try:
-        data = read_bytes(workspace.review)
+        data = read(workspace, workspace.review)
     except NacreError:
         return []  # a folder or a pipe stands there: `change_review` says so when there is something to write
     questions: list[Question] = []
@@ -64,7 +65,7 @@ def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable
     workspace, gone = op.workspace, set(drop)
     if not add and not gone:
         return
-    old = read_bytes(workspace.review)
+    old = read(workspace, workspace.review)
     lines = (old or b"").decode("utf-8", "surrogateescape").split("\n")
     lines = [line + "\n" for line in lines[:-1]] + lines[-1:]
     here: set[str] = set()

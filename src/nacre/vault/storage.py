@@ -1,7 +1,4 @@
-"""Memory as named byte strings, and the record of what was done to them: all that operations, history and undo know of it.
-
-A name is a path as users see it: relative to the workspace, with "/"; in full for layers that lie elsewhere. `Disk` keeps the
-strings as files; `tests/storage.py` keeps them in a dictionary."""
+"""The files of a workspace as named byte strings (`Storage`): what everything in the vault reads, lists and writes memory through."""
 
 from __future__ import annotations
 
@@ -12,81 +9,72 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from nacre.errors import NotFound, raise_unless_absent
-from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.model.workspace import DAY_NAME, Storage, Stored, Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.lock import TIMEOUT, lock
 
-_PRIVATE_FOLDER = 0o700
 _LARGEST_BLOB = 200_000_000  # bytes; more than any note, and little enough to hold
 _BLOCK = 16_384  # bytes of the operations file that are read at first, from its end
 
 
-class Storage(Protocol):
-    def names(self, folder: str) -> list[str]:
-        """The names below a folder, in order; what is hidden is left out."""
+def storage_of(workspace: Workspace) -> Storage:
+    return workspace.storage or Disk(workspace)
 
-    def read(self, name: str) -> bytes | None:
-        """The bytes; None when there are none."""
 
-    def exists(self, name: str) -> bool:
-        """Whether anything stands there, also what cannot be read."""
+def read(workspace: Workspace, path: Path) -> bytes | None:
+    """The bytes of a file of memory; None when there is none."""
+    return storage_of(workspace).read(workspace.relative(path))
 
-    def append(self, name: str, data: bytes) -> int:
-        """Add whole lines in one write; returns where they begin."""
 
-    def replace(self, name: str, data: bytes, before: bytes | None) -> bool:
-        """Put new bytes in the place of `before` (None: of nothing); False when something else stands there. To a daily log
-        others may have appended since: that stays at its end."""
+def names(workspace: Workspace, folder: Path, ending: str = "") -> list[str]:
+    """The names of the files below a folder of memory, in order."""
+    walk = storage_of(workspace).walk(workspace.relative(folder), (ending,))
+    return sorted(stored.name for stored in walk if stored.is_plain)
 
-    def remove(self, name: str, before: bytes) -> bool:
-        """The same for taking it away."""
 
-    def move(self, name: str, to: str) -> None:
-        """Give it another name. The caller has seen that nothing stands there."""
-
-    def hold(self, timeout: float = TIMEOUT) -> AbstractContextManager[None]:
-        """One writer at a time; `Locked` when another one does not come to an end."""
-
-    def together(self) -> AbstractContextManager[None]:
-        """Many changes, which need to last only when all are made."""
-
-    def keep(self, data: bytes) -> None:
-        """Keep a content under its hash, so that a change can be shown and taken back."""
-
-    def content(self, digest: str) -> bytes:
-        """A content that was kept; `NotFound` when it is gone."""
-
-    def record(self, row: dict[str, Any], *, durable: bool = True) -> None:
-        """Add a row to the record of operations."""
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """The rows, the last first; broken ones are skipped. Reads no more of them than is asked for."""
+def is_daily(name: str) -> bool:
+    """Whether it is a daily log, to which agents append."""
+    folder, _, file = name.rpartition("/")
+    return folder == "memory" and bool(DAY_NAME.fullmatch(file))
 
 
 @dataclass(frozen=True)
 class Disk:
-    """The files of a workspace."""
+    """The storage that everybody has: files below the root of the workspace."""
 
     workspace: Workspace
 
-    def names(self, folder: str) -> list[str]:
-        names: list[str] = []
-        for place, folders, files in os.walk(self._path(folder)):
-            folders[:] = [name for name in folders if name[0] != "."]
-            names += [self.workspace.relative(Path(place, name)) for name in files if name[0] != "."]
-        return sorted(names)
+    def walk(
+        self, folder: str, endings: tuple[str, ...] = ("",), watched: set[str] | None = None, depth: int = 99
+    ) -> Iterator[Stored]:
+        path = self._path(folder)
+        root = path.parent if os.path.isabs(folder) else self.workspace.root
+        shown = "" if folder in ("", ".") else f"{folder}/"
+        return disk.walk(str(root), str(path), shown, endings, set() if watched is None else watched, depth)
+
+    def about(self, name: str) -> Stored | None:
+        return disk.stored_at(str(self.workspace.root), str(self._path(name)), name, set())
+
+    def real(self, name: str) -> str:
+        path, root = disk.real(self._path(name)), disk.real(self.workspace.root)
+        return path.relative_to(root).as_posix() if root in path.parents else path.as_posix()
 
     def read(self, name: str) -> bytes | None:
         return disk.read_bytes(self._path(name))
 
-    def exists(self, name: str) -> bool:
-        return os.path.lexists(self._path(name))
+    def end(self, name: str, size: int) -> bytes:
+        try:
+            with os.fdopen(disk.open_regular(self._path(name), os.O_RDONLY), "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+                return file.read(size)
+        except OSError:
+            return b""
 
-    def append(self, name: str, data: bytes) -> int:
-        return disk.append_bytes(self._path(name), data, root=self.workspace.root)
+    def append(self, name: str, data: bytes, *, durable: bool = True) -> int:
+        return disk.append_bytes(self._path(name), data, root=self.workspace.root, durable=durable)
 
     def replace(self, name: str, data: bytes, before: bytes | None) -> bool:
         if is_daily(name):
@@ -112,15 +100,26 @@ class Disk:
         return disk.folders_once()
 
     def keep(self, data: bytes) -> None:
-        store_blob(self.workspace.history, data)
+        path = blob_path(self.workspace.history, disk.digest(data))
+        if not path.exists():
+            disk.write(path, zlib.compress(data))
 
     def content(self, digest: str) -> bytes:
-        return load_blob(self.workspace.history, digest)
+        data = None
+        with contextlib.suppress(OSError, zlib.error):
+            stored = blob_path(self.workspace.history, digest).read_bytes()
+            data = zlib.decompressobj().decompress(stored, _LARGEST_BLOB)
+        if data is None or disk.digest(data) != digest:
+            raise NotFound(
+                f"History has lost the content {digest[:12]}; this change can be neither shown nor undone.",
+                f"历史中缺少内容 {digest[:12]}；无法显示或撤销此更改。",
+            )
+        return data
 
     def record(self, row: dict[str, Any], *, durable: bool = True) -> None:
         path = operations_file(self.workspace)
         with disk.writing_to(path):
-            private_folder(self.workspace.machine)
+            disk.private_folder(self.workspace.machine)
         disk.append_bytes(path, disk.lines_for(path, jsonl.dump_row(row)), durable=durable)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -145,45 +144,10 @@ class Disk:
         return self.workspace.root / name
 
 
-def is_daily(name: str) -> bool:
-    """Whether it is a daily log, to which agents append."""
-    folder, _, file = name.rpartition("/")
-    return folder == "memory" and bool(DAY_NAME.fullmatch(file))
-
-
-# What history keeps: one row for each step of an operation, and contents by their hash, compressed.
-
-
 def operations_file(workspace: Workspace) -> Path:
     return workspace.history / "operations.jsonl"
 
 
-def store_blob(history: Path, data: bytes) -> None:
-    """Keep the bytes by their hash; what is already kept is not written again."""
-    path = blob_path(history, disk.digest(data))
-    if not path.exists():
-        disk.write(path, zlib.compress(data))
-
-
-def load_blob(history: Path, digest: str) -> bytes:
-    """The bytes of a hash; `NotFound` when they are gone or damaged."""
-    data = None
-    with contextlib.suppress(OSError, zlib.error):
-        data = zlib.decompressobj().decompress(blob_path(history, digest).read_bytes(), _LARGEST_BLOB)
-    if data is None or disk.digest(data) != digest:
-        raise NotFound(
-            f"History has lost the content {digest[:12]}; this change can be neither shown nor undone.",
-            f"历史中缺少内容 {digest[:12]}；无法显示或撤销此更改。",
-        )
-    return data
-
-
 def blob_path(history: Path, digest: str) -> Path:
+    """Where a content is kept by its hash, compressed."""
     return history / "blobs" / digest[:2] / digest[2:]
-
-
-def private_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        disk.make_folder(folder)
-    elif os.name != "nt" and folder.stat().st_mode & 0o077:
-        folder.chmod(_PRIVATE_FOLDER)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.model.workspace import Workspace
 from nacre.text.sentences import sentences
-from nacre.vault import disk, ledger
+from nacre.vault import ledger
 from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
 from nacre.vault.history import Operation
 from nacre.vault.ledger import IN_MEMORY, Record
-from nacre.vault.storage import private_folder
+from nacre.vault.storage import read
 
 if TYPE_CHECKING:
     import numpy as np
@@ -163,8 +163,7 @@ def workspace_key(op: Operation) -> bytes:
     if key := _read_key(op.workspace):
         return key
     made = secrets.token_bytes(_BYTES)
-    private_folder(op.workspace.machine)
-    disk.write(key_file(op.workspace), made.hex().encode() + b"\n", root=op.workspace.root)
+    op.storage.replace(op.workspace.relative(key_file(op.workspace)), made.hex().encode() + b"\n", None)
     return made
 
 
@@ -174,7 +173,7 @@ def key_file(workspace: Workspace) -> Path:
 
 def _read_key(workspace: Workspace) -> bytes | None:
     try:
-        key = bytes.fromhex((disk.read_bytes(key_file(workspace)) or b"").decode("ascii").strip())
+        key = bytes.fromhex((read(workspace, key_file(workspace)) or b"").decode("ascii").strip())
     except ValueError:
         return None
     return key if len(key) == _BYTES else None

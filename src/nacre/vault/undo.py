@@ -17,7 +17,7 @@ from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import Change, Operation, Recorded, operation
 from nacre.vault.merge import merge, merge_records
 from nacre.vault.provenance import Offered
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import is_daily, storage_of
 from nacre.vault.writing import Pending
 
 _ORDERS = 20  # earlier contents that are looked at for the order of lines,
@@ -34,23 +34,17 @@ class UndoPlan:
     resumes: int | None = None  # the undo that was stopped and goes on
 
 
-def undo(context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None) -> UndoPlan:
+def undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
     """Plan and apply in one, so that nothing of ours comes between."""
-    storage = storage or Disk(context.workspace)
-    with storage.hold(), layers_lock(context.workspace, context.config):
-        undo_plan = plan_undo(context, number, last=last, storage=storage)
-        apply_undo(context, undo_plan, storage)
+    with storage_of(context.workspace).hold(), layers_lock(context.workspace, context.config):
+        undo_plan = plan_undo(context, number, last=last)
+        apply_undo(context, undo_plan)
         return undo_plan
 
 
-def plan_undo(
-    context: Context, number: int | None = None, *, last: int = 1, storage: Storage | None = None
-) -> UndoPlan:
-    """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones.
-
-    Undos and operations already undone or never carried out are passed over when counting. An undo that was stopped goes on
-    first, alone. Raises `ChangedOutside` when a file was changed since in the same place.
-    """
+def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
+    """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones, undos and
+    what was undone or never carried out not counted. An undo that was stopped goes on first, alone."""
     if not context.config.history.enabled:
         raise BadInput(
             'History is switched off, so nothing can be undone; "nacre config set history.enabled true" switches it on.',
@@ -58,12 +52,11 @@ def plan_undo(
         )
     if last < 1:
         raise BadInput("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。")
-    storage = storage or Disk(context.workspace)
-    files = _Files(context, storage)
+    files = _Files(context)
     past: list[Recorded] = []  # the latest first, as far back as is needed
     chosen: list[Recorded] = []
     begun: set[int] = set()  # what undos that were stopped were to take back
-    for done in history.latest(storage):
+    for done in history.latest(files.storage):
         past.append(done)
         if _is_stopped(done, past):
             if (number is None and not chosen) or number in done.undoes:
@@ -103,19 +96,16 @@ def plan_undo(
 
 def _is_stopped(done: Recorded, past: Sequence[Recorded]) -> bool:
     """Whether it is an undo that never said it was done, and did not do everything, or was the last thing done."""
-    if not done.undoes or done.finished:
-        return False
-    undone = {number for other in past if other.state == history.DONE for number in other.undoes}
-    return (done.state == history.PARTLY and not undone.issuperset(done.undoes)) or (
-        done.state == history.DONE and len(past) == 1
-    )
+    if not done.undoes or done.finished or done.state != history.PARTLY:
+        return bool(done.undoes) and not done.finished and done.state == history.DONE and len(past) == 1
+    return not {n for other in past if other.state == history.DONE for n in other.undoes}.issuperset(done.undoes)
 
 
-def apply_undo(context: Context, undo_plan: UndoPlan, storage: Storage | None = None) -> None:
+def apply_undo(context: Context, undo_plan: UndoPlan) -> None:
     """Carry the plan out. Changes that cancel each other out touch no file, but are undone all the same, and recorded so."""
     if undo_plan.undoes:
         number = undo_plan.resumes
-        with operation(context, "undo", undoes=undo_plan.undoes, number=number, storage=storage) as op:
+        with operation(context, "undo", undoes=undo_plan.undoes, number=number) as op:
             _make_changes(op, undo_plan.changes, is_recorded=number is not None)
 
 
@@ -123,10 +113,10 @@ def apply_undo(context: Context, undo_plan: UndoPlan, storage: Storage | None = 
 
 
 class _Files:
-    def __init__(self, context: Context, storage: Storage) -> None:
+    def __init__(self, context: Context) -> None:
         self.context = context
         self.workspace = context.workspace
-        self.storage = storage
+        self.storage = storage_of(context.workspace)
         self.now: dict[str, bytes | None] = {}
         self.then: dict[str, bytes | None] = {}
         self.sources: dict[str, str] = {}  # where a file that is moved back stands now
@@ -139,14 +129,14 @@ class _Files:
 
     def _must_be_ours(self, path: str) -> None:
         """A record may have come with a clone: it must not lead an undo out of the workspace."""
-        full = self.workspace.root / path
-        real, tiers = disk.real(full), disk.real(self.workspace.tiers(self.context.config.tiers.path))
+        layers = self.storage.real(self.workspace.relative(self.workspace.tiers(self.context.config.tiers.path)))
         # The layers may lie below a hidden folder, such as OpenClaw's own; what counts is where a file lies in them.
-        parts = real.relative_to(tiers).parts if tiers in real.parents else Path(path).parts
-        is_hidden = any(part.startswith(".") for part in parts) and path != ".gitignore"
+        real = self.storage.real(path)
+        below = real.removeprefix(f"{layers}/") if real.startswith(f"{layers}/") else path
+        is_hidden = any(part.startswith(".") for part in below.split("/")) and path != ".gitignore"
         is_memory = path.endswith((".md", ".jsonl", ".md.gz", ".gitignore")) or ".md.bak-" in path
-        is_ours = full.name == refcount.REFCOUNT_NAME or (is_memory and not is_hidden)
-        if not is_ours or history.leads_out(self.context, full):
+        is_ours = Path(path).name == refcount.REFCOUNT_NAME or (is_memory and not is_hidden)
+        if not is_ours or history.leads_out(self.context, path):
             raise PathEscape(
                 f"{path} is no memory file of this workspace; it is not touched.",
                 f"{path} 不是此工作区的记忆文件，不会改动。",
@@ -291,10 +281,7 @@ class _Files:
 
 
 def _needed_headings(cut: bytes, after: bytes) -> bytes:
-    """The headings of the cut lines, when entries that came later stand under them.
-
-    Without its own heading an entry would fall under the one before: another time, another session, even a group's.
-    """
+    """The headings of the cut lines, when entries that came later stand under them: else they would fall under another one, even a group's."""
     following = next((line for line in after.splitlines() if line.strip()), b"#")
     if following.lstrip().startswith(b"#"):
         return b""
@@ -331,9 +318,7 @@ def _conflict_error(path: str, *, gone: bool = False) -> ChangedOutside:
 
 def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: bool) -> None:
     """Record and make all of them; what others changed since the plan is left as they wrote it, and told (`PartlyDone`).
-
-    `is_recorded`: an undo that was stopped goes on, whose record names them already.
-    """
+    `is_recorded`: an undo that was stopped goes on, whose record names them already."""
     if not is_recorded:
         for change in changes:
             change.check(op.storage)
@@ -353,7 +338,7 @@ def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: boo
                     change.make(op.storage)
                     done += 1
                 except NacreError as error:
-                    left[change.to if change.to and op.storage.exists(change.to) else change.name] = error
+                    left[change.to if change.to and op.storage.about(change.to) else change.name] = error
     if not left:
         return
     first = next(iter(left.values()))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from nacre.errors import BadInput, NotFound
-from nacre.guard.finding import pattern
+from nacre.guard.values import pattern
 from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.report import Plan, Step
@@ -18,17 +17,8 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, working
 from nacre.vault.history import operation
 from nacre.vault.markdown import Document, document, replace_lines
-from nacre.vault.working import (
-    BLOCKERS,
-    CONTEXT,
-    DECISIONS,
-    PENDING,
-    TASK,
-    StateEntry,
-    as_text,
-    same,
-    section_entries,
-)
+from nacre.vault.storage import read, storage_of
+from nacre.vault.working import BLOCKERS, CONTEXT, DECISIONS, PENDING, TASK, StateEntry, as_text, same, section_entries
 from nacre.vault.writing import guarded, remove_file, rewrite, write_recorded
 
 _COMMANDS = {"drop": "task", "finish": "done", "clear": "blocker"}  # the command of an action not named like it
@@ -79,6 +69,7 @@ class _Change:
         self.settings = context.config.state
         self.state = working.read_state(context.workspace, context.clock)
         self.doc = self.state.document
+        self.dated = working.dated(self.state, self.now.date())  # each line of it stands where it stood
 
     def plan(self, action: str, *words: str) -> Edit:
         match action:
@@ -87,17 +78,20 @@ class _Change:
             case "context":
                 return self.keep_value(*map(self.checked, words))
             case "task":
-                return self.set_task(self.checked(*words))
+                line = as_text(task := self.checked(*words))
+                if same(working.current_task(self.doc), task):
+                    return self.nothing(TASK, line)
+                return self.edit(
+                    working.with_task(self.dated, line), TASK, line, "set", say("new current task", "新的当前任务")
+                )
             case "drop" | "finish":
-                return self.end_task(action)
+                if not (task := working.current_task(self.doc)):
+                    return self.nothing(TASK)
+                return self.leave(working.with_task(self.dated, None), TASK, task, action)
             case "pending" | "blocker":
                 return self.add(PENDING if action == "pending" else BLOCKERS, self.checked(*words))
             case _:
                 return self.take_out(BLOCKERS if action == "clear" else PENDING, *words)
-
-    def dated(self) -> Document:
-        """Each line of it stands where it stood."""
-        return working.dated(self.state, self.now.date())
 
     def checked(self, text: str) -> str:
         """The words on one line, without control characters; `SecretRefused`, or an error that says what is wrong with them."""
@@ -114,18 +108,6 @@ class _Change:
                 f"文本有 {len(words)} 个字符；工作记忆的一行最多 {most} 个。请精简。",
             )
         return words
-
-    def set_task(self, words: str) -> Edit:
-        line = as_text(words)
-        if same(working.current_task(self.doc), words):
-            return self.nothing(TASK, line)
-        return self.edit(
-            working.with_task(self.dated(), line), TASK, line, "set", say("new current task", "新的当前任务")
-        )
-
-    def end_task(self, action: str) -> Edit:
-        words = working.current_task(self.doc)
-        return self.leave(working.with_task(self.dated(), None), TASK, words, action) if words else self.nothing(TASK)
 
     def decide(self, words: str) -> Edit:
         """Write a decision down with its time. One that stands there already is not doubled: the later time holds."""
@@ -156,7 +138,7 @@ class _Change:
         before = [entry for entry in section_entries(self.doc, CONTEXT) if same(entry.key, key)]
         if [entry.words for entry in before] == [value]:
             return self.nothing(CONTEXT, line)
-        doc = self.dated()
+        doc = self.dated
         if before:
             entry, *others = before
             doc = working.without(doc, others)  # they stand below it
@@ -186,14 +168,14 @@ class _Change:
                 f"{things_chinese}已有 {count} 项，达到上限。请先移出一些：“{command}”。",
             )
         reason = say("still to be done", "待办") if is_pending else say("stands in the way", "阻碍进展")
-        return self.edit(working.with_entry(self.dated(), section, line), section, line, "add", reason)
+        return self.edit(working.with_entry(self.dated, section, line), section, line, "add", reason)
 
     def take_out(self, section: str, which: str) -> Edit:
         """Take out something pending or a blocker, by its number or words."""
         action = "finish" if section == PENDING else "clear"
         entry = _find(self.doc, section, which)
         if entry is None and section == PENDING and not which.strip().isdecimal():
-            log = (disk.read_bytes(self.workspace.day(self.now.date())) or b"").decode("utf-8", "replace")
+            log = (read(self.workspace, self.workspace.day(self.now.date())) or b"").decode("utf-8", "replace")
             words = self.checked(which)
             if f"- {_ending(words, action)}" in log.splitlines():
                 return self.nothing(section, words)
@@ -205,7 +187,7 @@ class _Change:
                 f'"{which}" is not under “{title}”; there is: {there or "nothing"}.',
                 f"“{title}”下没有“{which}”；现有：{there or '无'}。",
             )
-        return self.leave(working.without(self.dated(), [entry]), section, entry.words, action)
+        return self.leave(working.without(self.dated, [entry]), section, entry.words, action)
 
     def leave(self, doc: Document, section: str, words: str, action: str) -> Edit:
         return self.edit(doc, section, words, action, say(*_ENDINGS[action][0]), [_ending(words, action)])
@@ -291,11 +273,8 @@ class SnapshotPlan(NamedTuple):
 
 def list_snapshots(workspace: Workspace) -> tuple[Snapshot, ...]:
     """The snapshots, newest first."""
-    try:
-        with os.scandir(workspace.archive) as files:
-            names = [file.name for file in files if file.is_file(follow_symlinks=False)]
-    except OSError:
-        return ()
+    files = storage_of(workspace).walk(workspace.relative(workspace.archive), depth=1)
+    names = [stored.name.rpartition("/")[2] for stored in files if stored.is_plain and not stored.is_link]
     matches = [match for name in names if (match := pattern(_FILE).fullmatch(name))]
     snapshots = [Snapshot(workspace.archive / match[0], match["moment"], match["name"] or "") for match in matches]
     return tuple(sorted(snapshots, key=lambda snapshot: (snapshot.moment, snapshot.name), reverse=True))
@@ -311,7 +290,7 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
     workspace, now, name = context.workspace, context.clock.now(), name or ""
     path = working.path_of(workspace)
     with nullcontext() if dry_run else operation(context, "wal snapshot") as op:
-        data = disk.read_bytes(path)
+        data = read(workspace, path)
         if data is None:
             raise NotFound(
                 f'There is no {path.name} yet; "nacre wal task TEXT" begins one.',
@@ -323,7 +302,7 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
             )
         before = list_snapshots(workspace)
         last = next((snapshot for snapshot in before if snapshot.name == name), None)
-        if last and disk.read_bytes(last.path) == data:
+        if last and read(workspace, last.path) == data:
             return SnapshotPlan(last)
         while (moment := f"{now:%Y-%m-%d-%H%M%S}") in {snapshot.moment for snapshot in before}:
             now += dt.timedelta(seconds=1)  # so that the newest is always known
@@ -333,7 +312,7 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
             op.place(made.path)
             write_recorded(op, made.path, None, data)
             for old in gone:
-                remove_file(op, old.path, read=disk.digest(disk.read_bytes(old.path) or b""))
+                remove_file(op, old.path, read=disk.digest(read(workspace, old.path) or b""))
     reason = say(f"only the last {MOST_SNAPSHOTS} snapshots are kept", f"只保留最近 {MOST_SNAPSHOTS} 个快照")
     keep = Step("keep", workspace.relative(made.path), say("a copy of working memory", "工作记忆的副本"))
     return SnapshotPlan(made, Plan((keep, *(Step("remove", workspace.relative(old.path), reason) for old in gone))))
@@ -350,14 +329,14 @@ def restore(context: Context, name: str | None = None, *, dry_run: bool = False)
                 "还没有快照；“nacre wal snapshot”可保存一个。",
             )
         chosen = next((copy for copy in snapshots if name in (None, copy.name, copy.moment, copy.label)), None)
-        data = disk.read_bytes(chosen.path) if chosen else None
+        data = read(workspace, chosen.path) if chosen else None
         if chosen is None or data is None:
             there = say(", ", "、").join(snapshot.label for snapshot in snapshots)
             raise NotFound(
                 f'There is no snapshot "{name}"; there are: {there}.', f"没有名为“{name}”的快照；现有：{there}。"
             )
         target = working.writable(workspace)
-        before = disk.read_bytes(target)
+        before = read(workspace, target)
         if before == data:
             return SnapshotPlan(chosen)
         if op:

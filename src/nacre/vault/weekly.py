@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
@@ -11,12 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nacre.clock import monday
-from nacre.errors import BadInput, raise_unless_absent
+from nacre.errors import BadInput
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import date_in, label_of, labelled_spans, project_named, real_day, stamp_of
 from nacre.vault.entries import source_day, words_of
 from nacre.vault.markdown import Document, document, insert_lines
+from nacre.vault.storage import names
 
 _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -49,15 +49,11 @@ def digest_path(workspace: Workspace, day: dt.date) -> Path:
 
 def digest_files(workspace: Workspace) -> dict[dt.date, Path]:
     """The digests by their Mondays. One named for another weekday is that week's, unless there is one named for Monday."""
-    try:
-        names = sorted(os.listdir(workspace.weekly))
-    except OSError as error:
-        raise_unless_absent(workspace.weekly, error)
-        return {}
     digests: dict[dt.date, Path] = {}
-    for name in names:
-        if (match := _NAME.fullmatch(name)) and real_day(match[1]):
-            digests.setdefault(monday(dt.date.fromisoformat(match[1])), workspace.weekly / name)
+    for name in names(workspace, workspace.weekly, ".md"):
+        path = workspace.root / name
+        if path.parent == workspace.weekly and (match := _NAME.fullmatch(path.name)) and real_day(match[1]):
+            digests.setdefault(monday(dt.date.fromisoformat(match[1])), path)
     return digests
 
 

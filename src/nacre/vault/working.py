@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,23 +10,14 @@ from typing import Any, NamedTuple
 
 from nacre.clock import Clock
 from nacre.errors import BadInput, PathEscape
-from nacre.guard.finding import pattern
+from nacre.guard.values import pattern
 from nacre.i18n import language
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import disk
+from nacre.vault import disk, markdown
 from nacre.vault.entries import words_of
-from nacre.vault.markdown import (
-    Document,
-    Item,
-    Section,
-    add_bullet,
-    add_section,
-    document,
-    insert_lines,
-    plain_title,
-    shape_of,
-)
+from nacre.vault.markdown import Document, Item, Section, document, insert_lines, plain_title, shape_of
+from nacre.vault.storage import storage_of
 
 TASK, CONTEXT, DECISIONS, PENDING, BLOCKERS = SECTIONS = ("task", "context", "decisions", "pending", "blockers")
 LARGEST = 1_000_000  # bytes; what is longer is no working memory
@@ -81,12 +71,13 @@ class State(NamedTuple):
 
 
 def path_of(workspace: Workspace) -> Path:
-    return workspace.inside(workspace.relative(workspace.state))
+    return workspace.inside(workspace.state.name)
 
 
 def writable(workspace: Workspace) -> Path:
     """Where working memory is written; an error where a link stands: what it leads to is another file, with rules of its own."""
-    if os.path.islink(workspace.state):
+    stored = storage_of(workspace).about(workspace.state.name)
+    if stored and stored.is_link:
         raise PathEscape(
             f"{workspace.state.name} is a link, so Nacre does not write to it. Put the file itself in its place.",
             f"{workspace.state.name} 是链接，Nacre 不会写入。请换成真正的文件。",
@@ -96,8 +87,8 @@ def writable(workspace: Workspace) -> Path:
 
 def read_state(workspace: Workspace, clock: Clock) -> State:
     """The file as it stands. One that cannot be edited is left alone with a sentence that says why."""
-    path = path_of(workspace)
-    data = disk.read_bytes(path)
+    path, storage = path_of(workspace), storage_of(workspace)
+    data = storage.read(path.name)
     if data is None or not data.strip():
         return State(document(path, template()), None if data is None else disk.digest(data))
     if len(data) > LARGEST:
@@ -107,7 +98,9 @@ def read_state(workspace: Workspace, clock: Clock) -> State:
         )
     doc = document(path, data)
     assert doc.text  # a file that is no UTF-8 says so here
-    return State(doc, doc.hash, clock.local(dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)).date())
+    stored = storage.about(path.name)
+    modified = dt.datetime.fromtimestamp(stored.modified / 1e9, dt.UTC) if stored else clock.now()
+    return State(doc, doc.hash, clock.local(modified).date())
 
 
 def template() -> bytes:
@@ -298,22 +291,20 @@ def with_lines(doc: Document, new: Mapping[int, str | None]) -> Document:
 
 def hides_nothing(old: Document, new: Document, name: str) -> bool:
     """Whether every heading and entry of the old file is still one in the new, those of one section set aside."""
-    shapes = []
-    for doc in (old, new):
-        section = find_section(doc, name)
-        shapes.append(shape_of(doc, range(section.start, section.end + 1) if section else ()))
-    return shapes[0] == shapes[1]
+    sections = ((doc, find_section(doc, name)) for doc in (old, new))
+    first, second = (shape_of(doc, range(own.start, own.end + 1) if own else ()) for doc, own in sections)
+    return first == second
 
 
 def with_entry(doc: Document, name: str, line: str) -> Document:
     doc, section = _with_section(doc, name)
-    return document(doc.path, add_bullet(doc, section, line))
+    return document(doc.path, markdown.add_bullet(doc, section, line))
 
 
 def _with_section(doc: Document, name: str) -> tuple[Document, Section]:
     if section := find_section(doc, name):
         return doc, section
-    doc = document(doc.path, add_section(doc, heading_for(doc, name), []))
+    doc = document(doc.path, markdown.add_section(doc, heading_for(doc, name), []))
     if section := find_section(doc, name):
         return doc, section
     raise stuck(doc, name)  # a fence or comment that is never closed hides it

@@ -6,6 +6,7 @@ history before the file is touched. A batch does this for many files with one re
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Storage, Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
-from nacre.vault.storage import Disk, Storage, is_daily
+from nacre.vault.storage import is_daily, storage_of
 
 OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
@@ -45,17 +46,18 @@ def size_of(data: bytes | None) -> Size:
 
 def is_longterm(workspace: Workspace, path: Path) -> bool:
     """Whether the path, or the file it links to, is the global MEMORY.md or a project's."""
-    for place, root in ((path, workspace.root), (disk.real(path), disk.real(workspace.root))):
-        parts = [part.casefold() for part in place.relative_to(root).parts] if root in place.parents else []
-        if parts == ["memory.md"] or (len(parts) == 3 and parts[0] == "projects" and parts[2] == "memory.md"):
-            return True
-    return False
+    name = workspace.relative(path)
+    return _is_longterm(name) or _is_longterm(storage_of(workspace).real(name))
+
+
+def _is_longterm(name: str) -> bool:
+    return re.fullmatch(r"(projects/[^/]+/)?memory\.md", name, re.IGNORECASE) is not None
 
 
 def check_limits(workspace: Workspace, path: Path, before: bytes | None, after: bytes, limits: MemorySettings) -> None:
     """Raise `MemoryFull` when the write would break the limits. A file that breaks them already may only shrink."""
     old, new = size_of(before), size_of(after)
-    if not is_longterm(workspace, path) or not new.over(limits):
+    if not new.over(limits) or not is_longterm(workspace, path):
         return
     grows = new.lines > max(old.lines, limits.max_lines) or new.bytes > max(old.bytes, limits.max_bytes)
     shrinks = (limits.max_lines < old.lines > new.lines) or (limits.max_bytes < old.bytes > new.bytes)
@@ -130,11 +132,8 @@ def _guard_value(value: Any, on_secret: OnSecret) -> Any:
 
 
 def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE) -> tuple[int, int]:
-    """Append whole lines to a file of the workspace; returns where their bytes begin and how many they are.
-
-    A secret is refused, or blacked out where the caller asks for that. A torn last line is ended first; the file's own
-    line ends are used.
-    """
+    """Append whole lines to a file of the workspace; returns where their bytes begin and how many they are. A torn last line is
+    ended first; the file's own line ends are used."""
     if path.suffix == ".jsonl":
         values = [json.loads(line) for line in text.split("\n") if line]
         safe = "".join(jsonl.dump_row(_guard_value(value, on_secret)) for value in values)
@@ -143,34 +142,24 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
     if not safe.strip("\n"):
         raise BadInput("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。")
     name = op.place(path)
-    before = op.storage.read(name) or None  # an empty file is what a killed run left: undo takes it away
-    data = disk.lines_after(before or b"", (before or b"")[-1:], safe, path)
-    after = (before or b"") + data
-    check_limits(op.workspace, path, before, after, op.config.memory)
-    change = Change(
-        name,
-        CREATE if before is None else APPEND,
-        disk.hash_of(before),
-        disk.digest(after),
-        offset=len(before or b""),
-        length=len(data),
-        bytes=disk.digest(data),
-    )
+    before = op.storage.read(name) or b""
+    data = disk.lines_after(before, before[-1:], safe, path)
+    check_limits(op.workspace, path, before, before + data, op.config.memory)
+    # An empty file is what a killed run left: undo takes it away.
+    kind, old = (APPEND, disk.digest(before)) if before else (CREATE, None)
+    change = Change(name, kind, old, disk.digest(before + data), len(before), len(data), disk.digest(data))
     op.record([change], [data])
     with op.unless_made():
         return op.storage.append(name, data), len(data)
 
 
 def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bool = False) -> str:
-    """Put new bytes into a file that is still what was read (hash; None: it must not exist). Returns the new hash.
-
-    Only lines that were not in the file before are guarded: what the user wrote long ago does not block an edit elsewhere.
-    A daily log is append-only; `log` is for the few commands whose work it is to take something out of one.
-    """
+    """Put new bytes into a file that is still what was read (hash; None: it must not exist); returns the new hash. Only lines that
+    were not in it before are guarded. A daily log is append-only; `log` is for commands whose work it is to take something out of one."""
     name = op.place(path)
     if not log and is_daily(name):
         raise BadInput(f"{name} is a daily log: lines are only ever added to it.", f"{name} 是每日日志：只能追加内容。")
-    before = _expect(op.storage, name, read)
+    before = expect(op.workspace, path, read)
     safe = guard_added(before or b"", data)
     check_limits(op.workspace, path, before, safe, op.config.memory)
     return write_recorded(op, path, before, safe)
@@ -185,22 +174,19 @@ def write_recorded(op: Operation, path: Path, before: bytes | None, data: bytes)
 
 def remove_file(op: Operation, path: Path, *, read: str) -> None:
     name = op.place(path)
-    _make(op, Pending(name, _expect(op.storage, name, read)))
+    _make(op, Pending(name, expect(op.workspace, path, read)))
 
 
 def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
     """Move a file that is still what was read to a place where nothing stands."""
     name = op.place(path)
-    _make(op, Pending(name, _expect(op.storage, name, read), to=op.place(to)))
+    _make(op, Pending(name, expect(op.workspace, path, read), to=op.place(to)))
 
 
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
     """The file's bytes, when they are what was read; else `ChangedOutside`."""
-    return _expect(Disk(workspace), workspace.relative(path), read)
-
-
-def _expect(storage: Storage, name: str, read: str | None) -> bytes | None:
-    data = storage.read(name)
+    name = workspace.relative(path)
+    data = storage_of(workspace).read(name)
     if disk.hash_of(data) != read:
         raise changed_outside(name)
     return data
@@ -243,7 +229,7 @@ class Pending(NamedTuple):
 
     def check(self, storage: Storage) -> None:
         """`ChangedOutside` unless everything is still as it was read. To a daily log others may have appended: that stays."""
-        if self.to is not None and storage.exists(self.to):
+        if self.to is not None and storage.about(self.to):
             raise changed_outside(self.to)
         now = storage.read(self.name)
         appended = self.to is None and is_daily(self.name) and (now or b"").startswith(self.before or b"")
@@ -278,9 +264,7 @@ def record(op: Operation, pending: Sequence[Pending]) -> None:
 
 class Batch:
     """Changes that wait to be made together. `who` is whose change it is: after one that failed, its later ones are not made.
-
-    A change of a file that another one in waiting touches lets those be made first, so that the order is always kept.
-    """
+    A change of a file that another one in waiting touches lets those be made first, so that the order is always kept."""
 
     def __init__(self, op: Operation) -> None:
         self.op = op
@@ -298,7 +282,7 @@ class Batch:
         op = self.op
         try:
             name = op.place(path)
-            before = _expect(op.storage, name, read)
+            before = expect(op.workspace, path, read)
             safe = None if data is None else guard_added(before or b"", data)
             pending = Pending(name, before, safe, op.place(to) if to else None)
             pending.check(op.storage)

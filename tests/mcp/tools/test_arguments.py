@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.errors import BadInput
-from nacre.mcp.calls import check_arguments
-from nacre.mcp.tools import tool, tools
+from nacre.mcp.tools import Tool, check_arguments, tools
+
+
+def tool(name: str) -> Tool | None:
+    return next((tool for tool in tools() if tool.name == name), None)
 
 
 def refused(name: str, **arguments: Any) -> str:

@@ -10,12 +10,15 @@ import pytest
 
 from nacre.daemon.requests import answer_search
 from nacre.errors import BadInput, NacreError, NotFound, SecretRefused
-from nacre.mcp.calls import call
-from nacre.mcp.tools import tool
+from nacre.mcp.tools import Tool, call, tools
 from nacre.memory import Memory
 from nacre.vault import tombstones
 
 TODAY = "memory/2026-03-20.md"
+
+
+def tool(name: str) -> Tool | None:
+    return next((tool for tool in tools() if tool.name == name), None)
 
 
 def asked(memory: Memory, name: str, **arguments: Any) -> dict[str, Any]:

@@ -74,12 +74,12 @@ def test_a_resource_that_leads_out_of_the_workspace_is_not_read(root: Path, memo
 
 
 def test_a_group_has_its_context_and_no_prompts(group: Memory) -> None:
-    assert [one.uri for one in resources.resources(group=True)] == [resources.CONTEXT]
+    assert [one["uri"] for one in resources.resources(group=True)] == [resources.CONTEXT]
     for uri in (resources.MEMORY, resources.TODAY):
         with pytest.raises(NotFound):
             resources.read_resource(group, uri)
     assert "pnpm" not in resources.read_resource(group, resources.CONTEXT)
-    assert resources.prompts(group=True) == ()
+    assert resources.prompts(group=True) == []
     with pytest.raises(NotFound):
         resources.get_prompt(group, "flush")
 

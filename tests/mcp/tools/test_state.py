@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nacre.errors import BadInput
-from nacre.mcp.calls import call
+from nacre.mcp.tools import call
 from nacre.memory import Memory
 
 

@@ -1,18 +1,116 @@
-"""What there is to see afterwards, read from the workspace and asked of it: nothing of it is written down beforehand."""
+"""The two example weeks: sessions of an invented user in a folder of their own, lived through day by day; and what there is to see then."""
 
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import json
+import os
 import zlib
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from nacre.demo.stage import SECRET, Stage
+from nacre.clock import Clock, zone
+from nacre.config.settings import Config, EmbedSettings, SourceSettings, SourcesSettings
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.context import Scope
+from nacre.model.context import Context, Scope
+from nacre.model.workspace import Workspace
 from nacre.vault import ledger
+
+LANGUAGES = ("en", "zh")
+FIRST_DAY = dt.date(2026, 3, 2)
+DAYS = 14
+NOW = "2026-03-16T09:00"  # the morning after: whoever looks, whenever they do, sees the same
+SECRET = "tulip-Harbour-42"  # noqa: S105 - said in one of the sessions, to be written nowhere
+_ZONES = {"en": "UTC", "zh": "Asia/Shanghai"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A folder with the sessions of an invented user's agents and a workspace of its own."""
+
+    folder: Path
+    config: Config
+    sessions: int
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.folder / "workspace")
+
+    def at(self, moment: str) -> Context:
+        return Context(self.workspace, self.config, Clock(zone(self.config.timezone)).at(moment))
+
+
+def prepare(folder: Path, language: str) -> Stage:
+    """Put the sessions and an empty workspace into a folder. Of the user's own settings nothing holds here."""
+    from nacre.vault import create
+
+    sessions = files("nacre.demo") / "sessions" / language
+    count = 0
+    for project in (sessions / "claude-code").iterdir():
+        for session in project.iterdir():
+            _put(session, folder / ".claude" / "projects" / project.name / session.name)
+            count += 1
+    for session in (sessions / "openclaw").iterdir():
+        _put(session, folder / ".openclaw" / "agents" / "main" / "sessions" / session.name)
+        count += session.name.endswith(".jsonl")
+    stage = Stage(folder, _config(folder, language), count)
+    # Trusted within its own folder only: what the user trusts is not added to.
+    clock = stage.at(f"{FIRST_DAY}T08:00").clock
+    create.init(stage.workspace.root, clock, language=language, config=stage.config, trust_folder=folder / "trust")
+    return stage
+
+
+def _put(session: Traversable, place: Path) -> None:
+    """A copy that is as old as its last message: an agent's file is changed when something is said."""
+    data = session.read_bytes()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(data)
+    if place.suffix == ".jsonl":
+        last = json.loads(data.splitlines()[-1])["timestamp"]
+        at = dt.datetime.fromisoformat(last).timestamp()
+        os.utime(place, (at, at))
+
+
+def _config(folder: Path, language: str) -> Config:
+    off = SourceSettings(enabled=False)
+    read = SourcesSettings(
+        openclaw=SourceSettings(path=str(folder / ".openclaw")),
+        claude_code=SourceSettings(path=str(folder / ".claude")),
+        codex=off,
+        cursor=off,
+        gemini=off,
+        opencode=off,
+    )
+    # Local even where the user has a key for another: trying something out sends nothing anywhere.
+    return Config(timezone=_ZONES[language], language=language, sources=read, embed=EmbedSettings(provider="local"))
+
+
+# Two weeks in a few seconds: each evening what was said is captured, each night memory is tidied and its layers sink.
+
+Progress = Callable[[int, int], None]
+
+
+def live_through(stage: Stage, progress: Progress | None = None) -> Memory:
+    """The memory on the morning after. It is one memory all the time, so that the models are loaded once."""
+    memory = Memory(stage.at(NOW))
+    for number in range(DAYS):
+        day = FIRST_DAY + dt.timedelta(days=number)
+        memory.opened = stage.at(f"{day}T22:00")
+        if memory.sync().sections:
+            memory.checkpoint()
+        memory.opened = stage.at(f"{day + dt.timedelta(days=1)}T03:00")
+        memory.tidy()
+        memory.organise()
+        if progress:
+            progress(number + 1, DAYS)
+    memory.opened = stage.at(NOW)
+    return memory
+
 
 QUESTIONS = {
     "en": ("who checks the invoices?", "陈伟怎么收款？"),

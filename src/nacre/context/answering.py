@@ -1,4 +1,4 @@
-"""Answers a hook of an agent: the context of a session that starts, what memory knows about a prompt; never the same line twice.
+"""What a hook gives an agent: the context of a session that starts, what memory knows about a prompt; never the same line twice.
 
 What is given is framed as data and not as orders, and given once where a hook is registered twice.
 """
@@ -18,12 +18,12 @@ from nacre.clock import Clock
 from nacre.context.pack import PieceLine, has_content, is_wide, pack, tokens, weight, without_empty_sections
 from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
-from nacre.hooks.events import PROMPT, START, Fired
 from nacre.i18n import say
 from nacre.vault.injected import Delivered, load_delivered, save_delivered
 
 if TYPE_CHECKING:
     from nacre.context.gather import Superseded
+    from nacre.hooks.events import Fired
     from nacre.memory import Memory
     from nacre.model.hit import Hit
     from nacre.vault.ledger import Closed
@@ -31,27 +31,21 @@ if TYPE_CHECKING:
 Given = tuple[str, dict[str, Any]]  # the text, and what is to be noted of it
 
 
-def answer(memory: Memory, agent: str, fired: Fired) -> dict[str, Any] | None:
-    """What a session or a prompt that begins is given, in the form that its agent reads; None where there is nothing to say."""
-    settings = memory.config.hooks
-    is_wanted = settings.session_start if fired.kind == START else settings.prompt
-    if not is_wanted or (claim := _claim(memory, agent, fired)) is None:
-        return None
+def give(memory: Memory, agent: str, fired: Fired) -> str:
+    """What a session or a prompt that begins is given; nothing where somebody else answers, or there is nothing to say."""
+    claim = _claim(memory, agent, fired)
+    if claim is None:
+        return ""
     try:
-        context = session_context(memory, fired) if fired.kind == START else prompt_context(memory, fired)
+        given = prompt_context(memory, fired) if fired.prompted else session_context(memory, fired)
     except BaseException:
         with contextlib.suppress(OSError):  # whoever else was fired, or asks again without the daemon, may answer
             os.unlink(claim)
         raise
-    if context is None:
-        return None
-    text, about = context
-    note(memory, agent, fired, text, about)
-    if not text:
-        return None
-    if agent == "cursor":
-        return {"continue": True, "additional_context": text} if fired.kind == PROMPT else {"additional_context": text}
-    return {"hookSpecificOutput": {"hookEventName": fired.name, "additionalContext": text}}
+    if given is None:
+        return ""
+    note(memory, agent, fired, *given)
+    return given[0]
 
 
 def note(memory: Memory, agent: str, fired: Fired, text: str, about: dict[str, Any]) -> None:
@@ -281,7 +275,9 @@ def _superseded(memory: Memory, hits: Sequence[Hit], delivered: Delivered) -> Su
     """How a line that no longer holds is given: with what holds instead, unless that is given or known anyway."""
 
     def marked(line: str, closed: Closed) -> str | None:
-        words = memory.successor(closed)
+        from nacre.vault.ledger import successor
+
+        words = successor(memory.workspace, closed)
         if not words or any(words in hit.snippet for hit in hits) or not undelivered([PieceLine(0, words)], delivered):
             return None
         now = memory.redact(clean(words.replace("\r", " "))).text
@@ -304,7 +300,7 @@ class _TooMuch(Exception):
     """More files have changed than an agent would wait for. What was read of them is kept: the next prompt goes on from there."""
 
 
-def in_a_hurry(memory: Memory) -> None:
+def hurry(memory: Memory) -> None:
     """Let a search read no more than one batch of changed files first. For a process that answers one prompt, and no other search."""
 
     def enough(done: int, total: int) -> None:

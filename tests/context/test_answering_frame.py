@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nacre.hooks.answering import CLOSING, OPENING, framed
+from nacre.context.answering import CLOSING, OPENING, framed
 
 
 def body(text: str) -> str:
