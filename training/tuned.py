@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,6 @@ import numpy as np
 from data import digest, lines, pairs, statements
 from nacre.brain.local import encoder
 from nacre.brain.local.classifier import TYPES
-from nacre.brain.local.keep import KEEP
 from nacre.brain.local.likeness import statement
 from nacre.brain.local.relation import LABELS, features
 from tune import Example, tune, write
@@ -26,6 +26,8 @@ from vectors import embed
 HERE = Path(__file__).resolve().parent
 AS_LABEL = {"same": "same", "update": "replaces", "contradict": "replaces", "unrelated": "adds"}
 _MARK = re.compile(r"\s*\[([KMN])(?: ([A-Z]+))?\]\s*")
+KEEP = ("no", "maybe", "yes")
+STRANGE = 0.5  # weight of pairs that were not written as such
 OTHER = 0.4  # weight of examples that were written for another question
 
 
@@ -67,7 +69,20 @@ def relation_examples(language: str, hold: str = "") -> tuple[list[Example], lis
             example = Example(row["old"], row["new"], (LABELS.index(row["label"]),))
             (held if path.stem == hold else learnt).append(example)
     learnt += [Example(pair.old, pair.new, (LABELS.index(AS_LABEL[pair.relation]),), OTHER) for pair in pairs(language)]
-    return learnt, held
+    return [*learnt, *strangers(language, learnt)], held
+
+
+def strangers(language: str, examples: Sequence[Example]) -> list[Example]:
+    """For each new statement a remembered one that it was not written for, by turns one of the nearest and any: both hold."""
+    olds = list(dict.fromkeys(example.first for example in examples))
+    vectors, _ = embed(olds, language)
+    news, _ = embed([example.second for example in examples], language)
+    chance = random.Random(0)
+    made: list[Example] = []
+    for number, (example, vector) in enumerate(zip(examples, news, strict=True)):
+        near = [olds[place] for place in np.argsort(-(vectors @ vector))[:6] if olds[place] != example.first][:4]
+        made.append(Example(chance.choice(near if number % 2 else olds), example.second, (LABELS.index("adds"),), STRANGE))
+    return made
 
 
 def frozen(language: str) -> list[Example]:
@@ -106,7 +121,7 @@ def main() -> None:
             heads = {"keep": list(KEEP), "type": list(TYPES)} if is_keep else {"relation": list(LABELS)}
             extra = None if is_keep else pair_features(language, learnt)
             about, arrays = tune(
-                language, task, heads, learnt, extra, epochs=args.epochs or (3 if is_keep else 6), save=False
+                language, task, heads, learnt, extra, epochs=args.epochs or (3 if is_keep else 4), save=False
             )
             about["corpus"] = digest(language)
             if not args.hold:

@@ -45,7 +45,7 @@ class Base:
         values = self._session.run(list(names), self._inputs("", "")[0])
         self.values = dict(zip(names, values, strict=True))
 
-    def _inputs(self, first: str, second: str) -> tuple[dict[str, Array], Array]:
+    def _inputs(self, first: str, second: str) -> tuple[dict[str, Any], Any]:
         import numpy as np
 
         encoded = self._tokenizer.encode(first.lower(), second.lower())
@@ -157,8 +157,9 @@ def _forward(layer: dict[str, Array], x: Array, hidden: Array, parts: int) -> Ar
         return np.asarray(made.reshape(rows, tokens, parts, width // parts).transpose(0, 2, 1, 3))
 
     query, key, value = map(split, MATRICES[:3])
-    weights = _softmax(query @ key.transpose(0, 1, 3, 2) / np.sqrt(np.float32(width // parts)) + hidden)
-    seen = (weights @ value).transpose(0, 2, 1, 3).reshape(rows, tokens, width)
+    scale = np.float32((width // parts) ** -0.5)
+    weights = _softmax(np.asarray(query @ key.transpose(0, 1, 3, 2) * scale + hidden, np.float32))
+    seen = np.asarray((weights @ value).transpose(0, 2, 1, 3).reshape(rows, tokens, width), np.float32)
     x = _norm(x + seen @ layer["attention"] + layer["attention bias"], layer, "first")
     inner = _gelu(x @ layer["inner"] + layer["inner bias"])
     return _norm(x + inner @ layer["outer"] + layer["outer bias"], layer, "second")
