@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from nacre.model.hit import Hit, SearchReport
     from nacre.model.report import Step
     from nacre.model.session import SessionFile
-    from nacre.model.verdict import Verdict
+    from nacre.model.verdict import Relation, Verdict
     from nacre.search.layered import RecallReport
     from nacre.search.query import Filters
     from nacre.search.read import Excerpt
@@ -910,6 +910,11 @@ class Memory:
         if existing is None:
             existing = self.entries() if self.scope.group is None else []
         return tidy.judge.test_one_text(self.brain, text, existing)
+
+    def compare(self, old: str, new: str) -> Relation:
+        """How a new statement stands to one that is remembered: same, replaces, adds, exception or ask. Writes nothing."""
+        first, second = self.brain.meant([old, new])
+        return brain.local.relation.standings([(first, second)])[0]
 
     def entries(self) -> list[str]:
         """The words of every entry of the general MEMORY.md."""

@@ -271,10 +271,8 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
         rest = [old for old in older if old.normal != new.normal]
         for comparison in compare.compare_with(new.parts.whole, [old.parts for old in rest])[0]:
             old = rest[comparison.place]
-            # A project may do otherwise than the rest unless it says so; across languages words alone are compared, so the odds must be good.
-            is_conflict = (old.file is new.file or comparison.why == "goodbye") and (
-                old.parts.whole.language == new.parts.whole.language or comparison.odds >= compare.CONFLICT
-            )
+            # A project may do otherwise than the rest.
+            is_conflict = old.file is new.file and comparison.kind == "replaces"
             if comparison.kind == "same" or is_conflict:
                 matches.append((old, comparison))
         other_values = (old for old in rest if old.file is new.file and old.frame.differs(new.frame))
@@ -290,7 +288,7 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
             continue
         english = f"{old.shown} and {new.shown} cannot both hold; forget the wrong one."
         message = say(english, f"{old.shown}与{new.shown}不能同时成立；请忘记错误的一条。")
-        if comparison.kind == "supersedes" and (old.since != _UNDATED or new.since != _UNDATED):
+        if old.since != _UNDATED or new.since != _UNDATED:
             message = say(f"{old.shown} seems overtaken by {new.shown}.", f"{old.shown}似乎已被{new.shown}取代。")
         entry = old.line
         yield Problem(CONTRADICTION, message, old.file.shown, entry.start, f"nacre forget {entry.id}", id=entry.id)

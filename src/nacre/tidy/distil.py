@@ -10,12 +10,12 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from nacre.brain.local.likeness import FOR_ONCE, Statement, says
+from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import relations, says_the_same
 from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
-from nacre.model.verdict import Verdict
+from nacre.model.verdict import ASK, KEEP, REFUSE, Verdict
 from nacre.text.sentences import clauses
 from nacre.text.stamps import real_day
 from nacre.tidy import budget, compare, judge, memory_files
@@ -34,11 +34,8 @@ from nacre.vault.review import Question
 Only = Callable[[LogLine], bool]
 Place = tuple[LongTermFile, Line]
 AT_ONCE = 400  # lines of the logs whose sentences are in memory together
-PROVEN = 0.3  # odds of lasting that a statement has which corrects a remembered one in so many words
-UPDATES = 1.0  # what speaks for a statement that corrects a remembered one: the stale line would mislead
+UPDATES_FROM = 0.05  # odds of being worth keeping from which a statement may change an entry
 AGAIN = 0.7  # what speaks for a statement that came up in another session too
-ALSO = 0.3  # odds above which a statement that supersedes one entry supersedes another, too
-SURE = 0.7  # odds above which a conflict is put to the user, though the statement itself would not be kept
 BETTER = 0.03  # by how much surer a new wording must be to take the place of the old
 MAX_UNWANTED = 200  # entries taken out by hand that are remembered, the newest
 QUESTIONS = 3  # that are put to the user in a day
@@ -170,11 +167,9 @@ class Draft:
         self, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, why: str
     ) -> None:
         reason = {
-            "unsure": say("it is said with doubt", "说法不确定"),
             "clash": say("both cannot hold, and nothing says which does", "二者不能同时成立，且无从判断哪个为准"),
             "kept": say("that line is pinned or was written by you", "那一行已固定或由您写下"),
             "many": say("too many lines would go in one night", "一夜之间会有太多行被移除"),
-            "weak": say("the new one would not be kept for itself", "新的一条本身不足以保留"),
         }[why]
         sentence = say(
             f"clashes with “{line.words}” in {file.shown}: {reason}.",
@@ -368,56 +363,48 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     if home.over:
         draft.deferred.add((candidate.said.day, candidate.said.mark))  # offered again when there is room
         return
+    verdict = judge.four_way_test(candidate.tested, support=candidate.support, lasting=candidate.lasting)
+    if candidate.explicit:
+        verdict = replace(verdict, decision=KEEP, failed=())
+    elif verdict.scores["worth"] < UPDATES_FROM:
+        _refuse(draft, candidate, verdict)
+        return
     entries = draft.memory.entries(home)
-    compared, same = compare.compare_with(
-        candidate.tested.judged.statement, [entry for _, _, entry in entries], candidate.core
-    )
-    relevant: list[Comparison] = []
-    superseding: list[Comparison] = []  # the first; others only where the statement says goodbye to them as well
-    for comparison in compared:
-        if _counts(draft, candidate, home, *entries[comparison.place][:2], comparison):
-            relevant.append(comparison)
-            also = not superseding or (comparison.why == "goodbye" and comparison.odds >= ALSO)
-            superseding += [comparison] if comparison.kind == "supersedes" and also else []
-    superseded = [(entries[comparison.place][:2], comparison) for comparison in superseding]
-    verdict = _verdict(candidate, superseding, same)
-    repeats = next((comparison for comparison in relevant if comparison.kind == "same"), None)
-    unclear = next((comparison for comparison in relevant if comparison.kind == "unclear"), None)
-    gone, core = draft.unwanted if verdict.admitted else [], candidate.core
-    if any(says_the_same(gone[near.place], core, near) for near in relations(gone, core)):  # taken out by the user
-        _refuse(draft, candidate, replace(verdict, admitted=False, failed=("novel",)))
-    elif not verdict.admitted:
-        if superseding and superseding[0].odds >= SURE and "broad" not in verdict.failed:
-            draft.ask_about_conflict(candidate, verdict, *superseded[0][0], "weak")
-        else:
-            _refuse(draft, candidate, verdict)
-    elif undone_mark(candidate.id) in draft.asked_before:
-        why = say("you took this back once; accept it to take it in after all.", "您曾撤销过这一条；接受则重新收录。")
-        draft.ask_about(candidate, verdict, review.DOUBT, why, home)
-    elif repeats and not (superseding and superseding[0].odds > repeats.odds):
-        _merge(draft, candidate, verdict, *entries[repeats.place][:2])
-    elif candidate.agents:
+    compared, same = compare.compare_with(candidate.tested.judged.statement, [entry for _, _, entry in entries])
+    verdict = replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
+    found: list[tuple[Place, Comparison]] = [(entries[comparison.place][:2], comparison) for comparison in compared]
+    repeats = [pair for pair in found if pair[1].kind == "same"]
+    excepts = any(comparison.kind == "exception" for comparison in compared)
+    # What one project says changes nothing elsewhere without a word of the person.
+    own = [pair for pair in found if pair[1].kind == "replaces" and pair[0][0] is home]
+    unclear = [place for place, comparison in found if comparison.kind in ("replaces", "ask")]
+    gone = draft.unwanted if verdict.admitted and not candidate.explicit else []
+    statement = candidate.tested.judged.statement
+    if any(says_the_same(gone[near.place], statement, near) for near in relations(gone, statement)):
+        _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("novel",)))  # taken out by the user
+    elif repeats and not (own and own[0][1].odds > repeats[0][1].odds):
+        _merge(draft, candidate, verdict, *repeats[0][0])
+    elif excepts and not own and not candidate.explicit:
+        _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("broad",)))
+    elif candidate.agents:  # the agent's word corrects nothing
         why = say("an agent noted this; accept it if it is so.", "这是代理记下的；如果属实，请接受。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
-    elif superseding:
-        _supersede(draft, candidate, verdict, home, superseded)
-    elif unclear:
-        draft.ask_about_conflict(candidate, verdict, *entries[unclear.place][:2], unclear.why)
-    else:
+    elif undone_mark(candidate.id) in draft.asked_before and verdict.decision != REFUSE:
+        why = say("you took this back once; accept it to take it in after all.", "您曾撤销过这一条；接受则重新收录。")
+        draft.ask_about(candidate, verdict, review.DOUBT, why, home)
+    elif own:  # what changes an entry is not tested again: the stale line would mislead
+        _supersede(draft, candidate, verdict, home, own[:1] if not candidate.explicit else own)
+    elif unclear and verdict.decision != REFUSE:
+        if candidate.explicit:
+            _admit(draft, candidate, verdict, home)
+        draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
+    elif verdict.decision == ASK:
+        why = say("may be worth keeping; accept it if so.", "可能值得保留；如是，请接受。")
+        draft.ask_about(candidate, verdict, review.DOUBT, why, home)
+    elif verdict.admitted:
         _admit(draft, candidate, verdict, home)
-
-
-def _verdict(candidate: Candidate, superseding: Sequence[Comparison], same: float) -> Verdict:
-    """What the tests say. What a correction says goodbye to was worth remembering, so what takes its place is, too."""
-    lasting = candidate.lasting
-    if any(comparison.why in ("goodbye", "slot", "change") for comparison in superseding):
-        judged = candidate.tested.judged
-        idle = judged.best("act") in ("question", "speculate", "social", "offrecord")
-        if not (idle or says(FOR_ONCE, candidate.text, judged.language)):
-            lasting = max(lasting, PROVEN)
-    support = candidate.support + (UPDATES if superseding else 0.0)
-    verdict = judge.four_way_test(candidate.tested, support=support, lasting=lasting)
-    return replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
+    else:
+        _refuse(draft, candidate, verdict)
 
 
 def _is_decided(draft: Draft, candidate: Candidate) -> bool:
@@ -432,23 +419,6 @@ def _is_decided(draft: Draft, candidate: Candidate) -> bool:
     if before.verdict in ("superseded", "demoted"):
         return candidate.said.day <= (before.valid_to or "")
     return before.verdict in ("refused", "forgotten")
-
-
-def _counts(
-    draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line, comparison: Comparison
-) -> bool:
-    """Whether a comparison counts: the agent's word corrects nothing, and within one session only a plain goodbye does."""
-    if comparison.kind == "same":
-        return True
-    if candidate.agents:
-        return False  # only the owner overrules the owner
-    if file is not home and comparison.why != "goodbye":
-        return False  # what is said in one project leaves the others, and what holds for all, as they are
-    was = draft.states.get(line.id)
-    session = candidate.said.session
-    if was is None or not session or was.source.get("session") != session:
-        return True
-    return comparison.kind == "supersedes" and comparison.why == "goodbye" and candidate.lasting >= judge.LASTING
 
 
 # Fields of IDENTITY.md and USER.md.

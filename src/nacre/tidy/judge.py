@@ -6,18 +6,30 @@ import math
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from nacre.brain.local.judge import Judge, Judged
-from nacre.brain.local.likeness import CHANGE, FOR_ONCE, FROM_TO, LEAVES, PASSING, RECURRING, UNSURE, Statement, says
+from nacre.brain.local.likeness import FOR_ONCE, UNSURE, Statement, says
 from nacre.brain.local.relation import relations, says_the_same
-from nacre.brain.local.wording import BLACKED_OUT, Piece, joined, pieces, shorten, starts_with_pronoun, without_it
+from nacre.brain.local.wording import (
+    BLACKED_OUT,
+    Piece,
+    is_question,
+    joined,
+    pieces,
+    remember,
+    shorten,
+    starts_with_pronoun,
+    without_it,
+)
 from nacre.model.entry import TYPES
-from nacre.model.verdict import Verdict
+from nacre.model.verdict import ASK, KEEP, REFUSE, Verdict
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import LogLine
 from nacre.vault.entries import entry_id
 
-LASTING = 0.4  # odds above which a statement passes the first three tests
+# Odds that a statement belongs into long-term memory from which it is kept, and from which the person is asked.
+KEEP_FROM, ASK_FROM = 0.4, 0.25
 _CLEAR = 0.3  # odds under which the type is a guess, and what kind of event it was says more
 _HEADS = {"a": "prevents_error", "b": "broad", "c": "self_contained"}
 
@@ -29,9 +41,10 @@ class Tested:
     without_it: str | None
 
 
-def assess_all(judge: Judge, texts: Sequence[str]) -> list[Tested]:
+def assess_all(judge: Judge, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Tested]:
+    """The sentences with their types, in view of what was said before each."""
     result: list[Tested] = []
-    for judged in judge.read(texts):
+    for judged in judge.read(texts, before or [""] * len(texts)):
         kind = max((kind for kind in TYPES if kind != "TEMP"), key=lambda kind: judged.chance("type", kind))
         if judged.chance("type", kind) < _CLEAR:
             kind = "PREF" if judged.best("category") == "preference" else "TECH"
@@ -43,20 +56,21 @@ def four_way_test(
     tested: Tested, existing: Sequence[Statement] = (), *, support: float = 0.0, lasting: float | None = None
 ) -> Verdict:
     """What the test says. `support` speaks for keeping it; `lasting` are odds known better than from the text alone."""
-    scores = {name: round(1 - tested.judged.chance(head, "yes"), 3) for head, name in _HEADS.items()}
-    near = relations(existing, tested.judged.statement)
+    judged = tested.judged
+    scores = {name: round(1 - judged.chance(head, "yes"), 3) for head, name in _HEADS.items()}
+    near = relations(existing, judged.statement)
     scores["novel"] = round(1 - max((relation.same for relation in near), default=0.0), 3)
-    failed: list[str] = []
-    odds = min(max(tested.judged.lasting if lasting is None else lasting, 1e-6), 1 - 1e-6)
+    odds = min(max(judged.lasting if lasting is None else lasting, 1e-6), 1 - 1e-6)
     # What speaks for it is added on the scale on which evidence adds up.
-    if 1 / (1 + math.exp(-(math.log(odds / (1 - odds)) + support))) < LASTING:
+    odds = 1 / (1 + math.exp(-(math.log(odds / (1 - odds)) + support)))
+    decision = KEEP if odds >= KEEP_FROM else ASK if odds >= ASK_FROM and judged.tuned else REFUSE
+    failed: list[str] = []
+    if decision != KEEP:
         weak = sorted(_HEADS.values(), key=lambda name: scores[name])
         failed = [name for name in weak if scores[name] < 0.5] or weak[:1]
-    if tested.without_it is None and "prevents_error" not in failed:
-        failed.insert(0, "prevents_error")
-    if any(says_the_same(existing[relation.place], tested.judged.statement, relation) for relation in near):
-        failed.append("novel")
-    return Verdict(not failed, tuple(failed), tested.without_it, scores)
+    if any(says_the_same(existing[relation.place], judged.statement, relation) for relation in near):
+        failed, decision = [*failed, "novel"], REFUSE
+    return Verdict(decision, tuple(failed), tested.without_it, {**scores, "worth": round(odds, 3)})
 
 
 def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
@@ -65,14 +79,12 @@ def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
     return four_way_test(first, [other.judged.statement for other in others])
 
 
-# What of the logs is offered to long-term memory: each line taken apart, the chatter beside a lasting statement left out.
+# What of the logs is offered to long-term memory: each line taken apart, one fact an entry.
 
 LONGEST = {"en": 240, "zh": 110}  # characters of an entry: MEMORY.md has 5 KB for everything
-_CHATTER = 0.12  # odds under which a piece of a line is left out
-_SMALL_TALK = ("social", "question", "agree", "offrecord", "speculate")
-_LINKED = {"en": 0.3, "zh": 0.5}  # likeness above which two pieces speak of the same; the models' scales differ
+_NEVER = ("social", "question", "offrecord")  # what somebody does with words that are no statement
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
-_LEANS = 0.4  # odds above which a piece cannot be understood without the one before it
+_LEANS = 0.5  # odds above which a piece cannot be understood without the one before it
 
 
 @dataclass(frozen=True)
@@ -82,131 +94,101 @@ class Candidate:
     id: str
     tested: Tested
     said: LogLine
-    lasting: float  # the odds of its best piece: what stands around a rule does not make it less of one
-    core: Statement  # that piece, by itself
+    lasting: float
     support: float = 0.0  # what speaks for it besides its words
     agents: bool = False  # not the owner's word: it is never kept unasked, and corrects nothing that the owner said
+    explicit: bool = False  # the person's word: kept without the test
 
     @property
     def text(self) -> str:
         return self.tested.judged.text
 
 
+class _Part(NamedTuple):
+    """What becomes a candidate: the words, what was said before them, and the pieces that they are made of."""
+
+    said: LogLine
+    text: str
+    before: str
+    pieces: list[Piece]
+    explicit: bool = False
+
+
 def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tuple[str, str]] = ()) -> list[Candidate]:
-    """One or more for each line, or the whole line where nothing in it lasts. `agents`: lines that are the agent's word alone."""
-    split: list[list[Piece]] = []
-    for (
-        line
-    ) in said:  # what is said to stand elsewhere counts as the agent's word, unless the owner wrote it down as a memory
-        noted = line.session is None and not line.by_agent
-        by_agent = line.by_agent or (line.day, line.mark) in agents
-        parts = pieces(line.words)
-        split.append([part._replace(agents=part.agents or by_agent or (part.reported and not noted)) for part in parts])
-    judged = iter(judge.read([piece.text for parts in split for piece in parts]))
-    offered: list[tuple[LogLine, str, list[Piece], Judged | None]] = []
-    for line, parts in zip(said, split, strict=True):
-        runs = list(_runs(line, [(piece, next(judged)) for piece in parts]))
-        if not runs:
-            language = language_of(line.words)
-            own = [piece for piece in parts if not piece.agents]
-            words = line.words if len(own) in (0, len(parts)) else joined([piece.text for piece in own], language)
-            offered.append((line, shorten(words, language, LONGEST[language]), own or parts, None))
-        for run in runs:
-            language = run[0][0].language
-            text = joined([piece.text for piece, _ in run], language)
-            best = max((judged for _, judged in run), key=lambda judged: judged.lasting)
-            offered.append((line, shorten(text, language, LONGEST[language]), [piece for piece, _ in run], best))
-    tested = assess_all(judge, [text for _, text, _, _ in offered])
+    """One for each statement of each line. `agents`: lines that are the agent's word alone."""
+    parts = [part for line in said for part in _parts(line, by_agent=(line.day, line.mark) in agents)]
+    tested = assess_all(judge, [part.text for part in parts], [part.before for part in parts])
     candidates: list[Candidate] = []
-    for (line, text, own, core), test in zip(offered, tested, strict=True):
+    for place, part in enumerate(parts):
+        line, test, judged = part.said, tested[place], tested[place].judged
+        before = parts[place - 1] if place and parts[place - 1].said is line else None
+        if before and not part.explicit and before.pieces[0].agents == part.pieces[0].agents and _leans(judged):
+            # "the cracks came from the brine": what it is about stands in the piece before it.
+            text = shorten(joined([before.text, part.text], judged.language), judged.language, LONGEST[judged.language])
+            (whole,) = assess_all(judge, [text], [before.before])
+            test = replace(whole, judged=replace(whole.judged, lasting=max(judged.lasting, whole.judged.lasting)))
         # The type that somebody gave a line counts, unless the classifiers are sure of another.
         label = line.label if line.label in TYPES and line.label != "TEMP" else None
-        typed = label and (line.session is None or test.judged.chance("type", label) >= _LIKELY_TYPE)
-        if text.strip():
-            candidates.append(
-                Candidate(
-                    entry_id(text),
-                    replace(test, kind=label) if label and typed else test,
-                    line,
-                    max(core.lasting, test.judged.lasting) if core else 0.0,
-                    (core or test.judged).statement,
-                    _support(line, own, test),
-                    line.by_agent or all(piece.agents for piece in own),
-                )
+        if label and (line.session is None or test.judged.chance("type", label) >= _LIKELY_TYPE):
+            test = replace(test, kind=label)
+        by_agent = line.by_agent or all(piece.agents for piece in part.pieces)
+        lasting = 0.0 if not part.explicit and _is_idle(part, test.judged) else test.judged.lasting
+        support = _support(part, test.judged)
+        candidates.append(
+            Candidate(
+                entry_id(test.judged.text), test, line, lasting, support, by_agent, part.explicit and not by_agent
             )
+        )
     return candidates
 
 
-def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tuple[Piece, Judged]]]:
-    """The pieces that last, those of one matter together."""
-    if said.label == "TEMP" and said.session is None:
-        return  # the user or an agent wrote by hand that it is passing
-    if said.by_agent:  # the person is asked about it
-        read = [(piece._replace(agents=False), judged) for piece, judged in read]
-    if said.session is None and said.label in TYPES and any(_lasts(piece, judged) for piece, judged in read):
-        yield [row for row in read if not BLACKED_OUT.search(row[0].text)]  # written down on purpose: it stays whole
+def _parts(line: LogLine, *, by_agent: bool) -> Iterator[_Part]:
+    noted = line.session is None and not line.by_agent
+    # What is said to stand elsewhere counts as the agent's word, unless the owner wrote it down as a memory.
+    pieces_ = [
+        piece._replace(agents=piece.agents or line.by_agent or by_agent or (piece.reported and not noted))
+        for piece in pieces(line.words)
+    ]
+    language = language_of(line.words)
+    if noted and line.label != "TEMP":
+        if not BLACKED_OUT.search(line.words):
+            yield _Part(
+                line,
+                shorten(line.words, language, LONGEST[language]),
+                "",
+                pieces_ or [Piece(line.words, language)],
+                True,
+            )
         return
-    run: list[tuple[Piece, Judged]] = []
-    aside: tuple[Piece, Judged] | None = None
-    for piece, judged in read:
-        if not _lasts(piece, judged):
-            aside = (piece, judged) if not piece.agents and not BLACKED_OUT.search(piece.text) else None
-            continue
-        if aside:  # "the cracks came from the brine": what the rule after it is about
-            idle = aside[0].asked or aside[1].best("act") in (*_SMALL_TALK, "request")
-            if starts_with_pronoun(piece.text, piece.language) or (not idle and _of_one_matter(judged, aside[1])):
-                run.append(aside)
-        aside = None
-        if run and not _belongs(judged, run[-1][1]):
-            yield run
-            run = []
-        run.append((piece, judged))
-    if run and any(judged.chance("c", "yes") < 0.7 for _, judged in run):
-        yield run
+    before = ""
+    for piece in pieces_:
+        words, told = remember(piece.text, piece.language)
+        explicit = told and not piece.agents and not piece.asked
+        # In a session only the owner's words are offered; what an agent wrote down as a memory is put to the person.
+        if words and not BLACKED_OUT.search(words) and (line.by_agent or not piece.agents):
+            yield _Part(line, shorten(words, piece.language, LONGEST[piece.language]), before, [piece], explicit)
+        before = piece.text
 
 
-def _lasts(piece: Piece, judged: Judged) -> bool:
-    # What leans on a secret is of no use without it, and only the owner's words become long-term memory.
-    if BLACKED_OUT.search(piece.text) or piece.agents or judged.best("act") in _SMALL_TALK:
-        return False
-    moves = says(LEAVES, piece.text, piece.language) and says(FROM_TO, piece.text, piece.language)
-    if moves or says(RECURRING, piece.text, piece.language):
-        return True  # standing dates, and what was given up is what an entry may have to be corrected by
-    odds = (1 - judged.chance("a", "yes")) * (1 - judged.chance("b", "yes")) * (1 - judged.chance("type", "TEMP"))
-    return odds >= _CHATTER
+def _leans(judged: Judged) -> bool:
+    return starts_with_pronoun(judged.text, judged.language) or judged.chance("c", "yes") > _LEANS
 
 
-def _of_one_matter(judged: Judged, before: Judged) -> bool:
-    if judged.language != before.language or judged.vector is None or before.vector is None:
-        return False
-    return float(judged.vector @ before.vector) >= _LINKED[judged.language]
-
-
-def _belongs(judged: Judged, before: Judged) -> bool:
-    """Whether a piece goes on with what the one before it said. Two that would each be kept alone may part."""
-    if judged.language != before.language or judged.chance("c", "yes") > _LEANS:
+def _is_idle(part: _Part, judged: Judged) -> bool:
+    """Whether it states nothing that could be kept: a question, a greeting, a yes; or somebody wrote that it is passing."""
+    if part.said.label == "TEMP" and part.said.session is None:
         return True
-    if min(judged.lasting, before.lasting) < LASTING or says(CHANGE, before.text, before.language):
-        return True
-    return judged.vector is None or before.vector is None or _of_one_matter(judged, before)
+    return judged.best("act") in _NEVER or is_question(judged.text, judged.language)
 
 
-def _support(said: LogLine, run: Sequence[Piece], tested: Tested) -> float:
-    """Directness: a rule that was announced as one, or written down on purpose, counts more; a request or the agent's word less."""
-    support = 0.0
-    if any(piece.announced for piece in run):
-        support += 0.8
-    if said.session is None and said.label in TYPES:
-        support += 1.0  # somebody wrote it into the log as a memory of this type
-    if any(piece.asked for piece in run) and tested.judged.best("act") in ("request", "question"):
-        support -= 0.5
-    text, language = tested.judged.text, tested.judged.language
+def _support(part: _Part, judged: Judged) -> float:
+    """Directness: a rule that was announced as one counts more; what is said with doubt or for once less."""
+    text, language = judged.text, judged.language
+    support = 0.8 if any(piece.announced for piece in part.pieces) else 0.0
     if says(UNSURE, text, language):
         support -= 1.0
-    if says(FOR_ONCE, text, language) or (says(PASSING, text, language) and not says(CHANGE, text, language)):
+    if says(FOR_ONCE, text, language):
         support -= 0.7
-    elif says(RECURRING, text, language):
-        support += 0.6
     return support
 
 

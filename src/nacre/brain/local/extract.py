@@ -85,11 +85,19 @@ def _read(messages: Sequence[Message], judge: Judge) -> list[_Item]:
         return []
     judged = judge.read([sentence.text for sentence in sentences])
     hidden = off_record(sentences, judged)
+    own = [
+        place for place, sentence in enumerate(sentences) if sentence.speaker is Speaker.OWNER and place not in hidden
+    ]
+    # What a sentence of the owner is worth for good is told in view of the one before it.
+    kept = judge.with_keep(
+        [judged[place] for place in own], [sentences[place - 1].text if place else "" for place in own]
+    )
+    lasting = {place: labels.lasting for place, labels in zip(own, kept, strict=True) if labels.tuned}
     items: list[_Item] = []
     for place, (sentence, labels, value) in enumerate(zip(sentences, judged, worth(sentences, judged), strict=True)):
         addressed = sentence.speaker is Speaker.OWNER or sentence.to_owner
         usable = addressed and place not in hidden and not wording.only_blacked_out(sentence.text)
-        items.append(_Item(place, sentence, labels, value, usable))
+        items.append(_Item(place, sentence, labels, max(value, lasting.get(place, 0.0)), usable))
     question = last_question = reply = None
     speaker = None
     for _, turn in groupby(items, key=lambda item: item.turn):

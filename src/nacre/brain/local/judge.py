@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nacre.brain.local import classifier
+from nacre.brain.local import classifier, encoder
 from nacre.brain.local.classifier import HEADS
 from nacre.brain.local.likeness import Statement, statement
 from nacre.text.tokens import language_of
@@ -88,6 +89,11 @@ class VectorCache:
         self._is_saved = True
 
 
+def _logit(odds: float) -> float:
+    odds = min(max(odds, 1e-4), 1 - 1e-4)
+    return math.log(odds / (1 - odds))
+
+
 def _key(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -109,6 +115,7 @@ class Judged:
     features: npt.NDArray[np.float32]  # structure only
     vector: Vectors | None
     lasting: float = 0.0  # the odds that it belongs into a memory that is read before every session
+    tuned: bool = False  # these odds are the tuned model's, too
 
     @cached_property
     def statement(self) -> Statement:
@@ -138,8 +145,9 @@ class Judge:
         """The languages in which meaning has a say."""
         return tuple(self._models)
 
-    def read(self, texts: Sequence[str]) -> list[Judged]:
-        """Judge sentences, each by the classifiers of its language; a great many by structure alone."""
+    def read(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Judged]:
+        """Judge sentences, each by the classifiers of its language; a great many by structure alone. Where it is given what was
+        said before each, the odds that they last are those of the tuned model."""
         languages = [language_of(text) for text in texts]
         by_place: dict[int, Judged] = {}
         for language in LANGUAGES:
@@ -148,7 +156,22 @@ class Judge:
                 some = places[start : start + AT_ONCE]
                 judged = self._judge([texts[place] for place in some], language, plain=len(texts) > MANY)
                 by_place |= zip(some, judged, strict=True)
-        return [by_place[place] for place in range(len(texts))]
+        judged = [by_place[place] for place in range(len(texts))]
+        return judged if before is None or len(texts) > MANY else self.with_keep(judged, before)
+
+    def with_keep(self, judged: Sequence[Judged], before: Sequence[str]) -> list[Judged]:
+        """The same in view of what was said before each: with the mean of the odds and those of the tuned model, where the language
+        has one; a maybe counts half. The two err differently, and together less."""
+        judged = list(judged)
+        for language in self.with_vectors:
+            places = [place for place, own in enumerate(judged) if own.language == language]
+            made = encoder.load(language, "keep") if places else None
+            if made:
+                odds = made.read([(before[place], judged[place].text) for place in places])["keep"]
+                for place, (_, maybe, yes) in zip(places, odds.tolist(), strict=True):
+                    both = (_logit(yes + maybe / 2) + _logit(judged[place].lasting)) / 2
+                    judged[place] = replace(judged[place], lasting=1 / (1 + math.exp(-both)), tuned=True)
+        return judged
 
     def meant(self, texts: Sequence[str]) -> list[Statement]:
         """What sentences mean, without judging them: enough to compare what is remembered with something new."""

@@ -97,6 +97,95 @@ _OPPOSITES = {
     " 保留/删 线上/线下 先/后 大/小 冷/热",
 }
 
+# What kinds of words a statement has: evidence of how it stands to another. Their order is part of the weights.
+CUES: dict[str, dict[str, str]] = {
+    "en": {
+        "something is otherwise now": (
+            r"\b(?:now|from now on|as of|starting|since (?:mon|tues|wednes|thurs|fri|satur|sun|jan|feb|march|"
+            r"april|may|june|july|aug|sep|oct|nov|dec|last|this)|anymore|any more|no longer|switch\w*|moved?|"
+            r"moving|chang\w+|became|becomes?|instead|replac\w+|renam\w+|upgrad\w+|took over|takes over|"
+            r"taken over|hand(?:ed|s) over|new\b|these days|nowadays|has been|got (?:moved|pushed|bumped)|"
+            r"push(?:ed|es)|postponed|brought forward|rais\w+|lower\w+|went (?:up|down)|went from|bumped|"
+            r"dropp?ed|back to|again|after all)\b"
+        ),
+        "something has ended": (
+            r"\b(?:left|leaves|leaving|quit|retired|gone|dead|closed|cancell?ed|scrapped|ended|over|finished|"
+            r"no more|stopped|stop|deleted|removed|sold|moved (?:out|away)|passed away|died|dropp?ed|"
+            r"discontinued|expired|lifted|abolished|shut)\b"
+        ),
+        "takes back what was said": (
+            r"\b(?:no wait|wait|actually|correction|scratch that|i meant|i was wrong|my mistake|sorry|"
+            r"turns out|got that wrong|not \w+, but|misspoke|misremember\w*|mixed up)\b|^no[,.]|"
+            r"\bnot\b.{0,30}\bit'?s\b"
+        ),
+        "for one occasion": (
+            r"\b(?:just (?:this )?once|this once|for once|one[- ]off|one time|this time|today|tonight|"
+            r"tomorrow|this (?:week|weekend|month|morning|afternoon|evening|friday|monday|tuesday|wednesday|"
+            r"thursday|saturday|sunday|round|year|one)|until|till|for now|for the moment|temporar\w+|"
+            r"exception\w*|except|only this|next (?:week|friday|monday|tuesday|wednesday|thursday|saturday|"
+            r"sunday)|while (?:he|she|they|we|i|the|dad|mum|mom)|for the (?:party|trip|demo|visit|holiday|"
+            r"holidays|weekend|wedding|exam|audit|release)|just for|a single|making an)\b"
+        ),
+        "for all or only some": (
+            r"\b(?:all|every|each|any|anyone|everyone|everybody|always|only|never|none|both|whole|entire|"
+            r"either|most|some|sometimes|usually|often)\b"
+        ),
+        "under a condition": (
+            r"\b(?:for|in|on|at|with|when|if|unless|except|during|while|outside|inside|weekdays?|weekends?|"
+            r"summer|winter|spring|autumn|mornings?|evenings?|staging|production|prod|dev|test|client|"
+            r"customer|guest|kids?|internal|external)\b"
+        ),
+        "somebody's view": (
+            r"\b(?:says?|said|thinks?|thought|reckons?|believes?|claims?|heard|apparently|swears?|finds?|"
+            r"hates?|complain\w*|according to|in (?:his|her|their) (?:view|opinion)|would rather|wishes|"
+            r"suggest\w*|prefers?|rumou?r|supposedly|allegedly)\b"
+        ),
+        "not settled": (
+            r"\?|\b(?:maybe|perhaps|might|not sure|i think|possibly|probably|could be|considering|"
+            r"thinking (?:about|of)|wonder\w*|either)\b"
+        ),
+        "beside something else": (
+            r"\b(?:also|too|as well|plus|besides|another|second|other|in addition|and also|both)\b"
+        ),
+        "denies": (
+            r"\b(?:no|not|never|without|none|nothing|cannot|nor|neither|avoid|forbid\w*|banned|skip|"
+            r"refuse\w*)\b|n'?t\b"
+        ),
+        "allows": (r"\b(?:ok(?:ay)?|fine|allowed|permitted|welcome|may|can|free to|good to|no problem|feel free)\b"),
+        "asks for or demands": (
+            r"\b(?:must|should|have to|has to|need|needs|shall|want|wants|prefer|prefers|like|likes|love|"
+            r"please)\b"
+        ),
+    },
+    "zh": {
+        "something is otherwise now": (
+            r"现在|以后|从今|起|改|换|变|不再|转|搬|迁|升级|降|涨|调到|调成|调整|挪|推迟|提前|延|接手|接任|接替|移交|交给|新的?|最近|如今|重新|又|恢复|回到|"
+            r"从.{1,10}到"
+        ),
+        "something has ended": (
+            r"离职|辞职|走了|不干|退休|调走|取消|停|关|没了|作废|下线|过期|结束|不用了|不做|卖了|退了|删|废|撤|去世|毕业|散了|解散"
+        ),
+        "takes back what was said": (
+            r"不对|说错|记错|搞错|更正|纠正|其实|应该是|不是.{1,12}(?:是|，)|我是说|刚才|口误|弄反|打错|哦不|等等"
+        ),
+        "for one occasion": (
+            r"这次|这回|就一次|一次|今天|今晚|明天|后天|这周|本周|下周|这个月|临时|暂时|例外|破例|先|这几天|这两天|期间|这段时间|到.{1,8}为止|只限|仅限|就这|特批|这一"
+        ),
+        "for all or only some": (
+            r"所有|全部|都|每|任何|一律|总是|从不|只|仅|唯一|谁都|凡是|各|整个|大多|有时|一般|通常|必须"
+        ),
+        "under a condition": (
+            r"对|给|在|里|时|如果|除了|除非|期间|周末|平日|工作日|夏天|冬天|早上|晚上|上午|下午|测试|生产|线上|线下|客户|客人|孩子|内部|外部|的话"
+        ),
+        "somebody's view": (r"觉得|认为|说|听说|嫌|据说|好像|主张|建议|吐槽|抱怨|希望|想|推荐|传"),
+        "not settled": (r"[?？]|吗|吧|可能|也许|不确定|考虑|要不要|好像|大概|或者|说不定|还没定"),
+        "beside something else": (r"也|还|另外|再|另一|同时|并且|以及|外加|还有|别的"),
+        "denies": (r"不|没|别|无|勿|禁|未|非|莫|甭"),
+        "allows": (r"可以|允许|能|准|行|没关系|随便|放开|解禁|无妨|没问题"),
+        "asks for or demands": (r"必须|要|得|应该|想|喜欢|爱|偏好|需要|请|务必|最好"),
+    },
+}
+
 
 @cache
 def _pattern(source: str) -> re.Pattern[str]:
@@ -214,6 +303,12 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
         leaves * meaning,
     ]
     return list(map(float, features))
+
+
+def cues(old: Statement, new: Statement) -> list[float]:
+    """Which kinds of words each of two statements has."""
+    kinds = CUES[new.language].values()
+    return [float(_holds(kind, side.text)) for side in (old, new) for kind in kinds]
 
 
 _END = re.compile(r"[;；。!！?？]|\.(?=\s)")

@@ -7,8 +7,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from nacre.brain.local import encoder
 from nacre.brain.local.classifier import read_weights, softmax
-from nacre.brain.local.likeness import Statement, adds_a_value, compare, is_reversed, shares_a_value, statement
+from nacre.brain.local.likeness import (
+    CHANGE,
+    FOR_ONCE,
+    Statement,
+    adds_a_value,
+    compare,
+    cues,
+    is_reversed,
+    says,
+    shares_a_value,
+    statement,
+)
+from nacre.model.verdict import Relation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,8 +29,10 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float32]
 
+LABELS = ("same", "replaces", "adds", "exception", "ask")
 RELATIONS = ("same", "clash", "beside")
 VECTOR_SCALE = 3.0
+CLASH = 0.6  # odds from which two statements cannot both hold, by their words alone
 NEAREST = 6  # how many remembered statements a new one is compared with in full
 _SHARED, _RARE = 0.65, 0.7  # of the words of the shorter statement; how rare a word is that names the matter
 
@@ -35,7 +50,7 @@ class Weights:
     corpus: str = ""
 
 
-class Relation(NamedTuple):
+class Near(NamedTuple):
     """The odds of each relation between a new statement and a remembered one."""
 
     place: int  # of the remembered one
@@ -73,11 +88,78 @@ def design(pairs: Sequence[tuple[Statement, Statement]], weights: Weights) -> Ar
     return np.hstack([rows, vectors])
 
 
+# Odds from which a label is believed. Destroying needs proof: what adds a number, a name or code is hardly ever a mere duplicate.
+SAME_FROM, SAME_WITH_VALUE, REPLACES_FROM, EXCEPTION_FROM, ASK_FROM = 0.7, 0.85, 0.6, 0.4, 0.5
+
+
+def standings(pairs: Sequence[tuple[Statement, Statement]]) -> list[Relation]:
+    """How each new statement stands to the remembered one: (remembered, new)."""
+    result: list[Relation | None] = [None] * len(pairs)
+    for language in ("en", "zh"):
+        places = [p for p, pair in enumerate(pairs) if all(side.language == language for side in pair)]
+        some = [pairs[place] for place in places]
+        meant = all(side.vector is not None for pair in some for side in pair)
+        rows = label_odds(some, language) if meant else None
+        for place, row in zip(places, () if rows is None else rows.tolist(), strict=False):
+            result[place] = _standing(*pairs[place], row)
+    return [found or _by_words(*pair) for pair, found in zip(pairs, result, strict=True)]
+
+
+def _standing(old: Statement, new: Statement, odds: Sequence[float]) -> Relation:
+    same, replaces, _, exception, ask = odds
+    proof = SAME_WITH_VALUE if adds_a_value(old, new) else SAME_FROM
+    if same >= proof and not is_reversed(old, new):
+        return Relation("same", same)
+    if exception >= EXCEPTION_FROM and exception > replaces:
+        return Relation("exception", exception)
+    if replaces >= REPLACES_FROM:
+        return Relation("replaces", replaces)
+    doubt = replaces + ask + (same if same >= 0.5 else 0.0)
+    return Relation("ask", doubt) if doubt >= ASK_FROM else Relation("adds", 1 - doubt)
+
+
+def _by_words(old: Statement, new: Statement) -> Relation:
+    """The same without the models, or across languages: by the words alone, and more careful."""
+    if new.language != old.language:
+        old, new = statement(old.text, "zh"), statement(new.text, "zh")
+    same, clash, _ = odds([(old, new)], new.language)[0].tolist()
+    if says_the_same(old, new, Near(0, same, clash)):
+        return Relation("same", same)
+    if clash < CLASH:
+        return Relation("adds", 1 - clash)
+    if says(FOR_ONCE, new.text, new.language):
+        return Relation("exception", clash)
+    changes = says(CHANGE, new.text, new.language) or is_reversed(old, new)
+    return Relation("replaces" if changes else "ask", clash)
+
+
+def nearest(remembered: Sequence[Statement], new: Statement) -> list[int]:
+    """The places of the remembered statements that a new one is compared with, in its own language and in the other."""
+    return [place for own in (True, False) for place in _nearest(remembered, new, own=own)]
+
+
+def features(old: Statement, new: Statement) -> list[float]:
+    """What the tuned model is told of a pair beside its words."""
+    weights = load(new.language, "bare")
+    return [*compare(old, new, weights.rarity, weights.rarest), *cues(old, new)]
+
+
+def label_odds(pairs: Sequence[tuple[Statement, Statement]], language: str) -> Array | None:
+    """The odds of each label for (remembered, new) pairs of one language, by the tuned model; none where it cannot run."""
+    import numpy as np
+
+    made = encoder.load(language, "relation") if pairs else None
+    if made is None:
+        return None
+    extra = np.array([features(old, new) for old, new in pairs], np.float32)
+    return made.read([(old.text, new.text) for old, new in pairs], extra)["relation"]
+
+
 # Odds above which it says the same: usually, with a value in common, with a new one.
 SAME, SAME_VALUE, NEW_VALUE = 0.45, 0.32, 0.7
 
 
-def says_the_same(old: Statement, new: Statement, near: Relation) -> bool:
+def says_the_same(old: Statement, new: Statement, near: Near) -> bool:
     """Whether a statement tells nothing that the remembered one does not. A value of its own must be outweighed."""
     if _swapped(old, new) or is_reversed(old, new):
         return False
@@ -99,16 +181,16 @@ def _swapped(old: Statement, new: Statement) -> bool:
     return rare(before - after) and rare(after - before)
 
 
-def relations(remembered: Sequence[Statement], new: Statement) -> list[Relation]:
+def relations(remembered: Sequence[Statement], new: Statement) -> list[Near]:
     """How a statement stands to the remembered ones nearest to it; across languages words alone are compared."""
-    result: list[Relation] = []
+    result: list[Near] = []
     for own in (True, False):
         places = _nearest(remembered, new, own=own)
         pairs = [(remembered[place], new) for place in places]
         if not own:
             pairs = [(statement(old.text, "zh"), statement(new.text, "zh")) for old, _ in pairs]
         odd = odds(pairs, new.language if own else "zh")
-        result += [Relation(place, float(row[0]), float(row[1])) for place, row in zip(places, odd, strict=True)]
+        result += [Near(place, float(row[0]), float(row[1])) for place, row in zip(places, odd, strict=True)]
     return result
 
 

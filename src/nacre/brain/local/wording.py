@@ -19,11 +19,11 @@ LONGEST = {"en": 260, "zh": 130}
 _FILLERS = {
     "en": re.compile(
         r"\A(?:(?:ok(?:ay)?|so|and|also|oh|yeah|yep|yes|well|btw|by the way|um+|uh+|hey|hi|hello|anyway|anyways|right|cool|nice|great|perfect|good"
-        r"|thanks?|thx|lol|haha+|fyi|ah|hmm+|alright|sure|fine|but|then|plus|oh and|one more thing|quick one|morning)\b[\s,.!:;…-]*)+(?=\S)",
+        r"|thanks?|thx|lol|haha+|fyi|ah|hmm+|alright|sure|fine|but|then|plus|oh and|one more thing|quick one|morning|no no|hang on|wait)\b[\s,.!:;…-]*)+(?=\S)",
         re.IGNORECASE,
     ),
     "zh": re.compile(
-        r"\A(?:(?:好的?|嗯+|哦+|噢|对了?|对了|然后|还有|另外|那个|呃|哈+|行吧?|ok|OK|诶|欸|唉|那|嘛|顺便(?:说|问)?(?:一下|一句)?|话说|早|你好|哎)[\s，,。！!、～~…]+)+(?=\S)"
+        r"\A(?:(?:卧槽|所以|好的?|嗯+|哦+|噢|对了?|对了|然后|还有|另外|那个|呃|哈+|行吧?|ok|OK|诶|欸|唉|那|嘛|顺便(?:说|问)?(?:一下|一句)?|话说|早|你好|哎)[\s，,。！!、～~…]+)+(?=\S)"
     ),
 }
 _TRAILING = re.compile(
@@ -41,7 +41,7 @@ _IDENTIFIER = re.compile(r"\S*?(?:[_/\d`=-]|[a-z][A-Z]|\w\.\w)")  # a command, a
 
 def tidy(text: str, language: str) -> str:
     """A sentence without its fillers, on one line."""
-    text = " ".join(text.split())
+    text = " ".join(text.split()).lstrip("–— ")
     bare = _TRAILING.sub("", _FILLERS[language].sub("", text)) or _TRAILING.sub("", text)
     closing = text[-1] if text.endswith(("?", "？")) else ""
     bare = bare.rstrip("?？") + closing
@@ -182,6 +182,31 @@ def pieces(line: str) -> list[Piece]:
             if bare := tidy(own or stripped, language):
                 result.append(Piece(bare, language, asked and not agents, agents, stripped != sentence, not own))
     return result
+
+
+# The person asks that something be remembered: what follows is their word, and needs no test. "Remember to buy milk" is an errand.
+_REMEMBER = {
+    "en": re.compile(
+        r"\A(?:(?:please|pls|and|also|oh|ok|so|can you|could you)[\s,]+)*(?:remember|keep in mind|make a note|take a note|note(?: down)?"
+        r"|write (?:this|that|it) down|for the record|don'?t forget)\b(?! (?:to|when|how|if|the time|me)\b)"
+        r"(?:[\s,:–-]*\b(?:that|this(?: one)?|it|please|pls|for (?:later|next time|the future)|down|for me)\b(?! is\b| was\b))*[\s,:;.–-]+(?=\S)",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"\A(?:(?:所以|对了|还有|另外|那|请|帮我|你|麻烦|要)+[，,]?)*(?:记住|记一下|记下来?|记着|记好|别忘了|记进去|存一下)(?:了|哈|啊|哦|这个|这点|这条|一点)?[\s，,：:。！!]*(?=[^\s吗？?])"
+    ),
+}
+
+
+def remember(text: str, language: str) -> tuple[str, bool]:
+    """The words without the request to remember them, and whether there was one."""
+    bare = _REMEMBER[language].sub("", text, count=1)
+    asks = bare != text and len(bare) > (3 if language == "zh" else 8) and not is_question(text, language)
+    return (
+        (bare[:1].upper() + bare[1:] if bare[:1].isascii() and not _IDENTIFIER.match(bare) else bare, True)
+        if asks
+        else (text, False)
+    )
 
 
 # The reverse check: what would go wrong without a statement, in one sentence drawn from its own structure.
