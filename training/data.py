@@ -72,6 +72,14 @@ def digest(language: str) -> str:
     return known.hexdigest()[:16]
 
 
+def tuned_digest(language: str) -> str:
+    """The same of what the tuned models of a language learn from beside that."""
+    known = hashlib.sha256(digest(language).encode())
+    for path in sorted((HERE / "tuned" / language).iterdir()):
+        known.update(path.name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return known.hexdigest()[:16]
+
+
 def held_out(key: str) -> bool:
     """Whether something belongs to the fifth that training never sees."""
     return hashlib.sha256(key.encode()).digest()[0] % 5 == 0

@@ -29,7 +29,8 @@ from nacre.tidy.collect import LogLine
 from nacre.vault.entries import entry_id
 
 # Odds that a statement belongs into long-term memory from which it is kept, and from which the person is asked.
-KEEP_FROM, ASK_FROM = 0.4, 0.25
+KEEP_FROM, ASK_FROM = 0.5, 0.3
+PLAIN_FROM = 0.4  # the first without the tuned models; nobody is asked then: too many questions would be idle
 _CLEAR = 0.3  # odds under which the type is a guess, and what kind of event it was says more
 _HEADS = {"a": "prevents_error", "b": "broad", "c": "self_contained"}
 
@@ -63,7 +64,8 @@ def four_way_test(
     odds = min(max(judged.lasting if lasting is None else lasting, 1e-6), 1 - 1e-6)
     # What speaks for it is added on the scale on which evidence adds up.
     odds = 1 / (1 + math.exp(-(math.log(odds / (1 - odds)) + support)))
-    decision = KEEP if odds >= KEEP_FROM else ASK if odds >= ASK_FROM and judged.tuned else REFUSE
+    keep_from = KEEP_FROM if judged.tuned else PLAIN_FROM
+    decision = KEEP if odds >= keep_from else ASK if odds >= ASK_FROM and judged.tuned else REFUSE
     failed: list[str] = []
     if decision != KEEP:
         weak = sorted(_HEADS.values(), key=lambda name: scores[name])

@@ -1,7 +1,7 @@
 """Tune the embedding models for two questions: is a sentence worth keeping for good, and how does a statement stand to a remembered one.
 
-python training/tuned.py [keep|relation] [en|zh]     tune on everything, score, write the weights (some minutes each; needs requirements/train.txt)
-python training/tuned.py --hold HAND keep en         leave one author's file out, and score on it
+python training/tune_tasks.py [keep|relation] [en|zh]     tune on everything, score, write the weights (some minutes each; needs requirements/train.txt)
+python training/tune_tasks.py --hold HAND keep en         leave one author's file out, and score on it
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from data import digest, lines, pairs, statements
+from data import lines, pairs, statements, tuned_digest
 from nacre.brain.local import encoder
 from nacre.brain.local.classifier import TYPES
 from nacre.brain.local.likeness import statement
 from nacre.brain.local.relation import LABELS, features
-from tune import Example, tune, write
+from tune_layers import BASES, Example, tune, write
 from vectors import embed
 
-HERE = Path(__file__).resolve().parent
+DATA = Path(__file__).resolve().parent / "tuned"
 AS_LABEL = {"same": "same", "update": "replaces", "contradict": "replaces", "unrelated": "adds"}
 _MARK = re.compile(r"\s*\[([KMN])(?: ([A-Z]+))?\]\s*")
 KEEP = ("no", "maybe", "yes")
@@ -53,7 +53,7 @@ def keep_examples(language: str, hold: str = "") -> tuple[list[Example], list[Ex
     """What to learn from, and what one author wrote that is held out."""
     learnt: list[Example] = []
     held: list[Example] = []
-    for path in sorted((HERE / language).glob("talk-*.txt")):
+    for path in sorted((DATA / language).glob("talk-*.txt")):
         (held if path.stem == hold else learnt).extend(talk_examples(path))
     for row in (*statements(language), *lines(language))[::2]:  # half of them: they are many, and of another kind
         type_ = TYPES.index(row.type) if row.type in TYPES else -1
@@ -64,7 +64,7 @@ def keep_examples(language: str, hold: str = "") -> tuple[list[Example], list[Ex
 def relation_examples(language: str, hold: str = "") -> tuple[list[Example], list[Example]]:
     learnt: list[Example] = []
     held: list[Example] = []
-    for path in sorted((HERE / language).glob("relations-*.jsonl")):
+    for path in sorted((DATA / language).glob("relations-*.jsonl")):
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
             example = Example(row["old"], row["new"], (LABELS.index(row["label"]),))
             (held if path.stem == hold else learnt).append(example)
@@ -81,12 +81,14 @@ def strangers(language: str, examples: Sequence[Example]) -> list[Example]:
     made: list[Example] = []
     for number, (example, vector) in enumerate(zip(examples, news, strict=True)):
         near = [olds[place] for place in np.argsort(-(vectors @ vector))[:6] if olds[place] != example.first][:4]
-        made.append(Example(chance.choice(near if number % 2 else olds), example.second, (LABELS.index("adds"),), STRANGE))
+        made.append(
+            Example(chance.choice(near if number % 2 else olds), example.second, (LABELS.index("adds"),), STRANGE)
+        )
     return made
 
 
 def frozen(language: str) -> list[Example]:
-    rows = map(json.loads, (HERE / "frozen" / f"pairs-{language}.jsonl").read_text(encoding="utf-8").splitlines())
+    rows = map(json.loads, (DATA / "frozen" / f"pairs-{language}.jsonl").read_text(encoding="utf-8").splitlines())
     return [Example(row["old"], row["new"], (LABELS.index(row["label"]),)) for row in rows]
 
 
@@ -123,16 +125,15 @@ def main() -> None:
             about, arrays = tune(
                 language, task, heads, learnt, extra, epochs=args.epochs or (3 if is_keep else 4), save=False
             )
-            about["corpus"] = digest(language)
+            about["corpus"] = tuned_digest(language)
             if not args.hold:
                 write(language, task, about, arrays)
-            made = encoder.Encoder(about, arrays, tune.__kwdefaults__["bases"][language])
+            made = encoder.Encoder(about, arrays, BASES[language])
             tests = held if args.hold else ([] if is_keep else frozen(language))
             if tests:
                 odds = made.read(
                     [(test.first, test.second) for test in tests], None if is_keep else pair_features(language, tests)
                 )
-                np.save(f"/tmp/{task}-{language}-{args.hold or 'frozen'}.npy", odds[task])
                 if is_keep:
                     score_keep(f"{language} {args.hold}", odds["keep"], tests)
                 else:

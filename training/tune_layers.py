@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import torch
-import torch.nn.functional as functional
 from torch import nn
+from torch.nn import functional
 
 from nacre.brain.local import encoder
 from nacre.brain.local.encoder import MATRICES, Base
@@ -27,6 +27,7 @@ PARTS = {"en": 12, "zh": 8}  # attention heads of the models
 TUNED = 3  # layers
 RANK = 12
 HIDDEN = 128
+BASES: dict[str, Base] = {}  # the models that were loaded
 _PLACES = dict(zip(MATRICES, ("attention/self/query", "attention/self/key", "attention/self/value", "attention/output/dense", "intermediate/dense", "output/dense"), strict=True))  # fmt: skip
 
 
@@ -125,15 +126,15 @@ class Network(nn.Module):
 def tune(
     language: str, task: str, heads: dict[str, list[str]], examples: Sequence[Example], extra: np.ndarray | None = None, *,
     epochs: int = 6, rate: float = 1e-3, size: int = 32, seed: int = 0, save: bool = True, smooth: float = 0.05,
-    bases: dict[str, Base] = {}, verbose: bool = True,
+    verbose: bool = True,
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:  # fmt: skip
     """Train on the examples and write the weights into the package; returns what was written."""
     torch.manual_seed(seed)
     random.seed(seed)
     model, about = about_model(language)
-    if language not in bases:
-        bases[language] = Base(model, about["lower"], [name for layer in about["layers"] for name in layer["values"]])
-    base = bases[language]
+    if language not in BASES:
+        BASES[language] = Base(model, about["lower"], [name for layer in about["layers"] for name in layer["values"]])
+    base = BASES[language]
     states = [base.states(example.first, example.second) for example in examples]
     outputs = sum(map(len, heads.values()))
     mean = spread = features = None
@@ -220,4 +221,4 @@ def _arrays(network: Network, mean: np.ndarray | None, spread: np.ndarray | None
 def write(language: str, task: str, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     told = np.frombuffer(json.dumps(about, ensure_ascii=False).encode(), np.uint8)
     small = {name: values.astype(np.float32 if values.ndim < 2 else np.float16) for name, values in arrays.items()}
-    np.savez_compressed(WEIGHTS / f"{task}-{language}.npz", about=told, **small)
+    np.savez_compressed(WEIGHTS / f"{task}-{language}.npz", about=told, **small)  # type: ignore[arg-type]  # numpy's own stub takes a flag of the same form
