@@ -66,11 +66,13 @@ def test_a_line_taken_out_by_hand_is_closed_and_not_added_again(nights: Nights) 
     nights.lay("MEMORY.md", nights.text().replace(f"- {RULE}\n", ""))
     assert actions(nights.tidy("2026-03-19")) == [("close", RULE)]
     nights.log("2026-03-19", RULE, session="aaaa1111")
-    nights.log("2026-03-19", f"[PREF] {RULE}.", session=None)
     nights.tidy()
     assert nights.kept() == []
     assert nights.ledger(RULE)[-1]["verdict"] == "forgotten"
     assert not nights.tidy("2026-03-21").changed
+    nights.log("2026-03-21", f"[PREF] {RULE}.", session=None)  # the person says so again: that counts
+    nights.tidy("2026-03-22")
+    assert nights.kept() == [f"{RULE}."]
 
 
 def test_a_line_that_the_user_puts_back_is_the_users_from_then_on(nights: Nights) -> None:

@@ -18,6 +18,7 @@ class Verdict:
     failed: tuple[str, ...]
     without_it: str | None
     scores: Mapping[str, float] = field(default_factory=dict)
+    worth: float = 0.0  # the odds that it should be kept, everything taken together
 
     @property
     def admitted(self) -> bool:

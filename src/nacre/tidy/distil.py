@@ -366,7 +366,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     verdict = judge.four_way_test(candidate.tested, support=candidate.support, lasting=candidate.lasting)
     if candidate.explicit:
         verdict = replace(verdict, decision=KEEP, failed=())
-    elif verdict.scores["worth"] < UPDATES_FROM:
+    elif verdict.worth < UPDATES_FROM:
         _refuse(draft, candidate, verdict)
         return
     entries = draft.memory.entries(home)

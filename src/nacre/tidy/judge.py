@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from nacre.brain.local.judge import Judge, Judged
-from nacre.brain.local.likeness import FOR_ONCE, UNSURE, Statement, says
+from nacre.brain.local.likeness import FOR_ONCE, RECURRING, UNSURE, Statement, says
 from nacre.brain.local.relation import relations, says_the_same
 from nacre.brain.local.wording import (
     BLACKED_OUT,
@@ -72,7 +72,7 @@ def four_way_test(
         failed = [name for name in weak if scores[name] < 0.5] or weak[:1]
     if any(says_the_same(existing[relation.place], judged.statement, relation) for relation in near):
         failed, decision = [*failed, "novel"], REFUSE
-    return Verdict(decision, tuple(failed), tested.without_it, {**scores, "worth": round(odds, 3)})
+    return Verdict(decision, tuple(failed), tested.without_it, scores, round(odds, 3))
 
 
 def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
@@ -191,6 +191,8 @@ def _support(part: _Part, judged: Judged) -> float:
         support -= 1.0
     if says(FOR_ONCE, text, language):
         support -= 0.7
+    elif says(RECURRING, text, language):
+        support += 0.6
     return support
 
 

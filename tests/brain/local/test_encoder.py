@@ -1,0 +1,48 @@
+"""The tuned models: how two statements relate, and what is worth keeping."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from nacre.brain.local import encoder
+from nacre.brain.local.classifier import read_weights
+from nacre.brain.local.encoder import _more_outputs
+from nacre.brain.local.judge import Judge
+from nacre.brain.local.relation import LABELS, standings
+from nacre.embed.local import LocalEmbedder
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "training"))
+
+import data  # noqa: E402 - the folder is no package: its files are run, not installed
+
+TASKS = [(language, task) for language in ("en", "zh") for task in ("keep", "relation")]
+
+
+@pytest.mark.parametrize(("language", "task"), TASKS)
+def test_the_tuned_weights_were_trained_on_this_corpus(language: str, task: str) -> None:
+    about, arrays = read_weights(f"{task}-{language}")
+    assert about["corpus"] == data.tuned_digest(language)
+    assert arrays["out"].shape[1] == sum(map(len, about["heads"].values()))
+
+
+def test_further_outputs_are_declared_in_a_message_of_their_own() -> None:
+    assert _more_outputs(["ab"]) == b"\x3a\x06\x62\x04\x0a\x02ab"
+    assert _more_outputs(["a" * 200])[:3] == bytes([0x3A, 0xCE, 0x01])
+
+
+def test_without_models_there_is_no_tuned_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NACRE_MODELS_PATH", str(tmp_path))
+    encoder.load.cache_clear()
+    assert encoder.load("en", "keep") is None
+    encoder.load.cache_clear()
+
+
+def test_without_models_words_alone_tell_how_statements_relate() -> None:
+    judge = Judge(None)
+    old, same, other = judge.meant(["Use pnpm, never npm, in every repository"] * 2 + ["Ines plays the cello"])
+    labels = [standing.label for standing in standings([(old, same), (old, other)])]
+    assert labels == ["same", "adds"]
+    assert set(labels) <= set(LABELS)
