@@ -31,7 +31,8 @@ ORDINARY_CODE = (
 
 def _is_passphrase(value: str) -> bool:
     words = pattern(r"[ -]").split(value)
-    return not values.FUNCTION_WORDS.intersection(words) and not pattern(values.DESCRIBING).match(words[0])
+    told_of = values.TELLING.intersection(words) or words[0] in values.NOT_A_SECRET | {"ask", "see", "use", "check", "get"}
+    return not told_of and not pattern(values.DESCRIBING).match(words[0])
 
 
 def _is_mixed(value: str) -> bool:

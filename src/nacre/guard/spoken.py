@@ -7,30 +7,33 @@ from functools import cache
 
 from nacre.guard import values
 from nacre.guard.assignments import GROUPS, random_groups
-from nacre.guard.values import Finding, Findings, pattern, rule_rows
+from nacre.guard.values import Finding, Findings, apply_rules, pattern, rule_rows
 
 # What stands before a value that is told: a verb, a sign, a preposition, a change of mind.
 LINK = (
     r"(?:(?<![a-z])(?:is|are|was|be|its|says?|reads?|said|to|from|with|uses?|using|try|then|types?|enter|press|punch(?: in)?|hit|dial|key in|put in|wants?|takes?|needs?|now|still|again|no|not|sorry|wait|"
-    r"actually|as|old|new|number|code|pin|and|plus|set|tell (?:her|him|them|\w+)|gave me)|['’]s|n[o°]\.|[:→,/(>|–—-]|是|为|：|按|输入?|拨到?|转到?|[改换变设调]成了?|[改设]为|换到?|[到从填用叫，、（的答即给]|然后|现在|那半)"
+    r"actually|as|old|new|number|code|pin|and|plus|set|tell (?:her|him|them|\w+)|gave me)|['’]s|n[o°]\.|[:→,/(>|–—-]|是|为|：|按|输入?|拨到?|转到?|[改换变设调]成了?|[改设]为|换到?|[到从填用叫，、（的答即给]|然后|现在|那半|那个)"
     r"[\s\"'`*“「『‘]{0,4}$"
 )
+# Where nothing but the value itself can follow.
+SURE = r"(?:(?<![a-z])(?:is|are|was|be|its|says?|now|from|with)|['’]s|[:：→=]|是|为|[改换变设]成了?|改为|从|换到|输入?|按)[\s\"'`*“「『‘]{0,4}$"
 CHANGED = r"(?:(?<![a-z])(?:no|not|sorry|wait|actually|now|new|use|to|was|and|then|rather|its?|is|says?|again)|['’]s|是|不对|现在|[改换]成|新的?|到|用|[:：，,/]|……)[\s\"'`*“「]{0,4}$"
-LEAD = r"(?:\s|[-–—*>•\"'`“「:,，：(]|\d{1,2}[.)、]\s|(?:sure|ok(?:ay)?|yes|yeah|it['’]?s|it is|here(?: it is| you go)?|that['’]?s|was|old|new|now|try|use|i found|答|好的?|是|就是|给你|用)(?![a-z])){0,8}"
+MISTAKEN = r"\b(?:sorry|wait|actually|no,)|不对|记错|打错|等下"
+LEAD = r"(?:\s|[-–—*>•\"'`“「:,，：(]|\d{1,2}[.)、]\s|(?:sure|ok(?:ay)?|yes|yeah|it['’]?s|it is|here(?: it is| you go)?|that['’]?s|was|old|new|now|try|use|i found|[一二三四五六七八九十\d]{1,2}位|答|好的?|是|就是|给你|用)(?![a-z])){0,8}"
 ITEM = r"\s*(?:[-*•]|\d{1,2}[.)、])\s?[^\n]{1,40}[:：→/]\s?"
 COUNTED = (  # after a number: units, and what is counted
     r"\s?(?:%|°|€|£|×|(?:[kcm]?m|k?g|[kmg]?b|ml|px|ms|s|h|x|k|bucks|dollars|euros?|pounds|people|times|min\w*|sec\w*|hours?|days?|weeks?|months?|years?|steps?|chars?|characters|digits?|lines?|files?|items?|users?|"
-    r"tokens?|rows?|high|wide|tall|long|deep|pieces|met(?:er|re)s|feet|records?|requests?|points?|am|pm)\b|[年月日号点分秒元块米克个人次度层楼天周条张页行岁台箱斤种件平毫公美])"
+    r"tokens?|rows?|high|wide|tall|long|deep|pieces|met(?:er|re)s|feet|records?|requests?|points?|am|pm)\b|\((?:example|e\.g)|[年月日号点分秒元块米克个人次度层楼天周条张页行岁台箱斤种件平毫公美])"
 )
 # Addresses, dates, times, versions, amounts, files; and what things are called.
 ORDINARY = (
     r"(?i)^(?:https?:|www\.|[\w.+-]+@[\w-]+\.|v?\d+(?:[.,:/]\d+)+[a-z]{0,3}\d?$|\d{4}-\d\d?(?:-\d\d?)?(?:t|$)|[\d.]+(?:%|[a-z]{1,2})$|0x[0-9a-f]{1,10}$|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|cn|io|dev|local|example|internal)\b|"
-    r"(?:[0-9a-f]{2}:){5}|\$|[~.]{0,2}/\w|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|java|sql|png|jpg|pdf|zip|csv|log|ics|env|exe|docx?|xlsx?)$|\w+[.(]\w*\()|[={}<>\\]"
+    r"(?:[0-9a-f]{2}:){5}|\$|[~.]{0,2}/\w|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|java|sql|png|jpg|pdf|zip|csv|log|ics|env|exe|docx?|xlsx?)$|\w+[.(]\w*\(|[\w.-]+:\d+(?:\.\d+)*$|[EHF]\d+$)|[_-](?:password|token|secret|key)s?$|[={}<>\\]"
 )
-PRODUCT = r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+)+\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
+PRODUCT = r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+){2,}\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
 NUMBER = r"[#*]?\d{3,10}[#*]{0,2}|(?:[a-z]\d?[ -])?\d(?:[ -]\d){2,7}|\d{1,2}(?:-\d{1,2}){2,3}|\d{3,4}[ -]\d{3,4}"
 SHORT = r"[A-Z]{0,2}\d{3,8}[A-Z]{0,2}[#*]?|(?=.*\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6})*|[A-Z]\d?-\d{3,8}|(?=.*\d)[a-z0-9]{4,6}(?:-[a-z0-9]{4,6})+|[A-Z]{6}|\d{1,4}(?:-\d{1,4}){1,3}"
-KINDS = {"password": "password", "login": "password", "code": "pin", "opens": "pin", "token": "key"}
+KINDS = {"password": "password", "login": "password", "code": "pin", "pin": "pin", "opens": "pin", "token": "key", "key": "key"}
 DIGIT = "zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple|hash|pound|star"
 SPACED = (
     r"(?<![\w.,:/-])(?:(?:[a-z]\d?[ -])?\d(?:[ -]\d){2,7}(?![\d-]|\s?\d)|\d{3,4}[ -]\d{3,4}(?![\d-]|\s\d)|(?:(?:left|right|clockwise)\s(?:to\s)?\d{1,2}[\s,]{0,3}(?:then\s)?){1,6}(?:left|right|clockwise)\s(?:to\s)?\d{1,2}"
@@ -43,12 +46,14 @@ def _words() -> re.Pattern[str]:
     """Every word that announces a value or takes it for itself, the ends of sentences, and whatever can be a value."""
     names = [f"(?P<{sort}{at}>{words})" for at, (sort, _, words) in enumerate(rule_rows("announces"))]
     end = r"(?P<end>(?<!\bno)[.!?](?=\s|$)|\.{3}|[。！？\n]|……)"
-    value = r"(?P<value>(?<![a-z0-9@_])(?=[^\s\"`“”「」，。；：！？、（）()]{0,60}[\d!#$%^*&+_.-])[^\s\"'`“”「」‘’，。；：！？、（）(){}|\u2e80-\uffff]{3,100})"
+    value = r"(?P<value>(?<![a-z0-9@_])(?=[^\s\"`“”「」，。；：！？、（）()]{0,60}[\d!#$%^*&+_.-])[^\s\"'`“”「」‘’，。；：！？、（）(){}|…\u2e80-\uffff]{3,100})"
     return re.compile("|".join([*names, end, f"(?P<spaced>{SPACED})", value]))
 
 
 def told(text: str, lower: str) -> Findings:
     """The values that a word before them announces: in its sentence, at the start of the next, in a list under it, or corrected."""
+    yield from apply_rules("said", text, _is_no_rule, lower)
+    yield from apply_rules("said word", lower, _is_no_description)
     sort, place, start, age, taken, ordinary = "", 0, 0, 0, False, 0
     for match in _words().finditer(lower):
         what = (match.lastgroup or "").rstrip("0123456789")
@@ -64,48 +69,64 @@ def told(text: str, lower: str) -> Findings:
             if age or not sort or taken or what not in {"login", "opens"}:
                 sort, taken = what, False
             place, age = match.end(), 0
-        elif sort:
+        elif sort and sort != "nothing":
             begin = match.start()
             value = text[begin : match.end()].rstrip(".,;:?!)/ ")
             end = begin + len(value)
-            before = lower[max(place, start, begin - 24) : begin]
-            if _reaches(lower[start:begin], before, age=age, taken=taken) and _tells(
-                sort, value, before, lower[end : end + 12], spaced=what == "spaced", blocked=ordinary > place
+            around = (lower[max(place, start, begin - 40) : begin], lower[end : end + 12])
+            item = pattern(ITEM).fullmatch(lower[max(start, begin - 80) : begin]) is not None
+            if (not age or item or _follows(lower[start:begin][-60:], taken=taken)) and (
+                _tells(sort, value, *around, spaced=what == "spaced", blocked=ordinary > place)
+                or (item and taken and _tells("login", value, *around, spaced=False, blocked=False))
             ):
                 yield Finding(KINDS[sort], begin, end)
                 taken, place, age = True, end, 0
 
 
-def _reaches(head: str, before: str, *, age: int, taken: bool) -> bool:
-    """Whether a value in the sentence after the one that announces can be meant."""
-    if not age or pattern(LEAD).fullmatch(head[-60:]):
+def _is_no_rule(value: str) -> bool:
+    return values.is_real(value) and not pattern(r"(?i)at least|must|should|contain|need|[至最]少|必须|都要|要有|可以|什么|每").search(value)
+
+
+def _is_no_description(value: str) -> bool:
+    return value not in values.NOT_A_SECRET and not pattern(values.DESCRIBING).match(value)
+
+
+def _follows(head: str, *, taken: bool) -> bool:
+    """Whether what stands before a value leads to it from the sentence before: nothing, or that the other was wrong."""
+    if pattern(LEAD).fullmatch(head):
         return True
-    return taken and bool(pattern(CHANGED).search(before) or pattern(ITEM).fullmatch(head[-80:]))
+    return bool(pattern(CHANGED).search(head) and (taken or pattern(MISTAKEN).search(head)))
 
 
 def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, blocked: bool) -> bool:
     """Whether a value in the reach of such a word can be nothing else."""
-    if pattern(ORDINARY).search(value) or values.is_placeholder(value) or pattern(r"\w\([\"']?$").search(before):
+    random = values.is_random(value)
+    if not random and (pattern(ORDINARY).search(value) or values.is_placeholder(value)):
         return False
     near = not before.strip(" :：#\"'`“「")
+    quoted = before[-1:] in set("\"'`“「‘")
     linked = near or bool(pattern(LINK).search(before))
-    named = pattern(PRODUCT).match(value) or values.is_slug(value) or values.is_named_so(value) or "/" in value
-    if not near and pattern(r"[,，(（/-]\s?$").search(before) and named and not pattern(NUMBER).fullmatch(value):
-        return False  # "the key of the laptop, ThinkPad14, is in the drawer"
-    if spaced or pattern(NUMBER).fullmatch(value):
-        if blocked or pattern(COUNTED).match(after) or sort in {"token", "login"}:
-            return False
-        year = not near and pattern(r"(?:19|20)\d\d").fullmatch(value)
-        return linked and not year
-    if sort in {"code", "opens"}:
-        return linked and not blocked and bool(pattern(SHORT).fullmatch(value))
-    if pattern(GROUPS).match(value) and random_groups(value):
-        return not blocked
-    if sort == "token":
-        made = values.only_a_token(value) or values.is_one_case(value)
-        return not blocked and (made or (linked and values.can_be_token(value)))
-    if blocked and not linked:
+    sure = pattern(SURE).search(before) or (near and not before) or (linked and quoted)
+    if pattern(r"\w\([\"']?$").search(before) or not linked and not random:
         return False
-    if sort == "password" and linked:
-        return values.can_be_password(value, quoted=False) and not values.is_identifier(value)
-    return linked and not named and values.is_password(value, quoted=False)
+    if spaced or pattern(NUMBER).fullmatch(value):
+        if blocked or pattern(COUNTED).match(after) or sort in {"token", "key", "login"}:
+            return False
+        year = pattern(r"(?:19|20)\d\d").fullmatch(value) and not pattern(r"\s?to \d{3}").match(after)
+        return bool(sure if sort == "code" else not year or sure)
+    named = pattern(PRODUCT).match(value) or values.is_slug(value) or "/" in value or (sort == "login" and before == "/")
+    if sort in {"code", "pin", "opens"}:
+        return not blocked and bool((sure or near or not named) and pattern(SHORT).fullmatch(value))
+    if (random and sort != "password") or (pattern(GROUPS).match(value) and random_groups(value)):
+        return not blocked
+    if sort in {"token", "key"}:
+        made = values.only_a_token(value) or values.is_one_case(value)
+        told = sort == "token" and (sure or (near and not named)) and values.can_be_token(value)
+        return not blocked and bool(made or told)
+    alone = not before.strip() and after[:1] in {"", "\n"}
+    if sure and (sort == "password" or quoted) or alone:
+        word = values.is_identifier(value) and values.classes(value) < (2 if alone else 3)
+        return values.can_be_password(value, quoted=False) and not word
+    user = pattern(r"@[\w-]+\.[\w.-]+\W{1,3}(?:and )?(?:then )?$").search(before)
+    named = named or (values.is_named_so(value) and not sure)
+    return bool(user or not named) and values.is_password(value, quoted=False)
