@@ -12,7 +12,7 @@ from nacre.guard.values import Finding, Findings, apply_rules, pattern, rule_row
 # What stands before a value that is told: a verb, a sign, a preposition, a change of mind.
 LINK = (
     r"(?:(?<![a-z])(?:is|are|was|be|its|says?|reads?|said|to|from|with|uses?|using|try|then|types?|enter|press|punch(?: in)?|hit|dial|key in|put in|wants?|takes?|needs?|now|still|again|no|not|sorry|wait|"
-    r"actually|as|old|new|number|code|pin|and|plus|set|tell (?:her|him|them|\w+)|gave me)|['’]s|n[o°]\.|[:→,/(>|–—-]|是|为|：|按|输入?|拨到?|转到?|[改换变设调]成了?|[改设]为|换到?|[到从填用叫，、（的答即给]|然后|现在|那半|那个)"
+    r"actually|as|old|new|number|code|pin|and|plus|set|tell (?:her|him|them|\w+)|gave me)|['’]s|n[o°]\.|[:→,/(>|–—-]|是|为|：|按|输入?|拨到?|[转换改调]到|[改换变设调]成了?|[改设]为|[从填用叫，、（的答即给]|然后|现在|那半|那个)"
     r"[\s\"'`*“「『‘]{0,4}$"
 )
 # Where nothing but the value itself can follow.
@@ -30,13 +30,13 @@ ORDINARY = (
     r"(?i)^(?:https?:|www\.|[\w.+-]+@[\w-]+\.|v?\d+(?:[.,:/]\d+)+[a-z]{0,3}\d?$|\d{4}-\d\d?(?:-\d\d?)?(?:t|$)|[\d.]+(?:%|[a-z]{1,2})$|0x[0-9a-f]{1,10}$|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|cn|io|dev|local|example|internal)\b|"
     r"(?:[0-9a-f]{2}:){5}|\$|[~.]{0,2}/\w|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|java|sql|png|jpg|pdf|zip|csv|log|ics|env|exe|docx?|xlsx?)$|\w+[.(]\w*\(|[\w.-]+:\d+(?:\.\d+)*$|[EHF]\d+$)|[_-](?:password|token|secret|key)s?$|[={}<>\\]"
 )
-PRODUCT = r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+){2,}\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
+PRODUCT = r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+)+\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
 NUMBER = r"[#*]?\d{3,10}[#*]{0,2}|(?:[a-z]\d?[ -])?\d(?:[ -]\d){2,7}|\d{1,2}(?:-\d{1,2}){2,3}|\d{3,4}[ -]\d{3,4}"
 SHORT = r"[A-Z]{0,2}\d{3,8}[A-Z]{0,2}[#*]?|(?=.*\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6})*|[A-Z]\d?-\d{3,8}|(?=.*\d)[a-z0-9]{4,6}(?:-[a-z0-9]{4,6})+|[A-Z]{6}|\d{1,4}(?:-\d{1,4}){1,3}"
 KINDS = {"password": "password", "login": "password", "code": "pin", "pin": "pin", "opens": "pin", "token": "key", "key": "key"}
 DIGIT = "zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple|hash|pound|star"
 SPACED = (
-    r"(?<![\w.,:/-])(?:(?:[a-z]\d?[ -])?\d(?:[ -]\d){2,7}(?![\d-]|\s?\d)|\d{3,4}[ -]\d{3,4}(?![\d-]|\s\d)|(?:(?:left|right|clockwise)\s(?:to\s)?\d{1,2}[\s,]{0,3}(?:then\s)?){1,6}(?:left|right|clockwise)\s(?:to\s)?\d{1,2}"
+    r"(?<![a-z0-9_.,/'’-])(?<!\d:)(?:(?:[a-z]\d?[ -])?\d(?:[ -]\d){2,7}(?![\d-]|\s?\d)|\d{3,4}[ -]\d{3,4}(?![\d-]|\s\d)|(?:(?:left|right|clockwise)\s(?:to\s)?\d{1,2}[\s,]{0,3}(?:then\s)?){1,6}(?:left|right|clockwise)\s(?:to\s)?\d{1,2}"
     rf"|(?:(?:{DIGIT})[ ,-]{{1,2}}){{2,9}}(?:{DIGIT})\b)|[零〇一二三四五六七八九幺洞拐勾两]{{4,10}}(?![十百千万年月点个])"
 )
 
@@ -46,7 +46,7 @@ def _words() -> re.Pattern[str]:
     """Every word that announces a value or takes it for itself, the ends of sentences, and whatever can be a value."""
     names = [f"(?P<{sort}{at}>{words})" for at, (sort, _, words) in enumerate(rule_rows("announces"))]
     end = r"(?P<end>(?<!\bno)[.!?](?=\s|$)|\.{3}|[。！？\n]|……)"
-    value = r"(?P<value>(?<![a-z0-9@_])(?=[^\s\"`“”「」，。；：！？、（）()]{0,60}[\d!#$%^*&+_.-])[^\s\"'`“”「」‘’，。；：！？、（）(){}|…\u2e80-\uffff]{3,100})"
+    value = r"(?P<value>(?<![a-z0-9@_/.])(?!(?<=\d:)\d)(?=[^\s\"`“”「」，。；：！？、（）():]{0,60}[\d!#$%^*&+_.-])[a-z0-9#*$@!%^&+][^\s\"'`“”「」‘’，。；：:！？、（）(){}|…\u2e80-\uffff]{2,99})"
     return re.compile("|".join([*names, end, f"(?P<spaced>{SPACED})", value]))
 
 
@@ -73,6 +73,8 @@ def told(text: str, lower: str) -> Findings:
             begin = match.start()
             value = text[begin : match.end()].rstrip(".,;:?!)/ ")
             end = begin + len(value)
+            if pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin):
+                continue  # code
             around = (lower[max(place, start, begin - 40) : begin], lower[end : end + 12])
             item = pattern(ITEM).fullmatch(lower[max(start, begin - 80) : begin]) is not None
             if (not age or item or _follows(lower[start:begin][-60:], taken=taken)) and (
@@ -84,7 +86,7 @@ def told(text: str, lower: str) -> Findings:
 
 
 def _is_no_rule(value: str) -> bool:
-    return values.is_real(value) and not pattern(r"(?i)at least|must|should|contain|need|[至最]少|必须|都要|要有|可以|什么|每").search(value)
+    return values.is_real(value) and not pattern(r"(?i)at least|must|should|contain|need|[至最]少|必须|都要|要有|可以|什么|每|位|^星号").search(value)
 
 
 def _is_no_description(value: str) -> bool:
@@ -107,10 +109,11 @@ def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, bloc
     quoted = before[-1:] in set("\"'`“「‘")
     linked = near or bool(pattern(LINK).search(before))
     sure = pattern(SURE).search(before) or (near and not before) or (linked and quoted)
-    if pattern(r"\w\([\"']?$").search(before) or not linked and not random:
+    if not linked and not random:
         return False
     if spaced or pattern(NUMBER).fullmatch(value):
-        if blocked or pattern(COUNTED).match(after) or sort in {"token", "key", "login"}:
+        port = not near and pattern(r"[a-z\d]:$").search(before)
+        if blocked or port or pattern(COUNTED).match(after) or sort in {"token", "key", "login"}:
             return False
         year = pattern(r"(?:19|20)\d\d").fullmatch(value) and not pattern(r"\s?to \d{3}").match(after)
         return bool(sure if sort == "code" else not year or sure)
