@@ -29,12 +29,6 @@ ORDINARY_CODE = (
 )
 
 
-def _is_passphrase(value: str) -> bool:
-    words = pattern(r"[ -]").split(value)
-    told_of = values.TELLING.intersection(words) or words[0] in values.NOT_A_SECRET | {"ask", "see", "use", "check", "get"}
-    return not told_of and not pattern(values.DESCRIBING).match(words[0])
-
-
 def _is_mixed(value: str) -> bool:
     return values.classes(value) >= 3 and values.is_password(value, quoted=False)
 
@@ -59,7 +53,6 @@ def english(line: str, lower: str) -> Findings:
         yield from apply_rules("encrypted", line, _is_mixed, lower, ends=ENDS)
     if digits or " password " in lower or pattern("[/:|]").search(line):
         yield from _logins(line, lower)
-    yield from apply_rules("passphrase", lower, _is_passphrase)
     if "phrase" in lower or pattern("seed|recovery|mnemonic|wallet|助").search(lower):
         yield from apply_rules("seed phrase", lower)
 

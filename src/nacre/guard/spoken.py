@@ -11,12 +11,12 @@ from nacre.guard.values import Finding, Findings, apply_rules, pattern, rule_row
 
 # What stands before a value that is told: a verb, a sign, a preposition, a change of mind.
 LINK = (
-    r"(?:(?<![a-z])(?:is|are|was|be|its|says?|reads?|said|to|from|with|uses?|using|try|then|types?|enter|press|punch(?: in)?|hit|dial|key in|put in|wants?|takes?|needs?|now|still|again|no|not|sorry|wait|"
-    r"actually|as|old|new|number|code|pin|and|plus|set|tell (?:her|him|them|\w+)|gave me)|['’]s|n[o°]\.|[:→,/(>|–—-]|是|为|：|按|输入?|拨到?|[转换改调]到|[改换变设调]成了?|[改设]为|[从填用叫，、（的答即给]|然后|现在|那半|那个)"
+    r"(?:(?<![a-z])(?:is|are|was|be|its|says?|reads?|said|to|from|with|uses?|using|try|then|types?|enter|press|punch(?: in)?|hit|dial|key in|put in|wants?|takes?|needs?|now|still|again|no|not|sorry|wait|shows?|wrote|"
+    r"actually|as|old|new|number|code|pin|and|plus|set|tell (?:her|him|them|\w+)|gave me)|['’]s|n[o°]\.|[:→,/(>|–—-]|是|为|：|按|输入?|拨到?|[转换改调]到|[改换变设调]成了?|[改设]为|[从填用叫，、（的答即给]|然后|现在|那半|那个|写着|旧|新)"
     r"[\s\"'`*“「『‘]{0,4}$"
 )
 # Where nothing but the value itself can follow.
-SURE = r"(?:(?<![a-z])(?:is|are|was|be|its|says?|now|from|with)|['’]s|[:：→=]|是|为|[改换变设]成了?|改为|从|换到|输入?|按)[\s\"'`*“「『‘]{0,4}$"
+SURE = r"(?:(?<![a-z])(?:is|are|was|be|its|says?|reads?|now|from|with|old|new|sorry,?|wait,?|actually,?)|['’]s|[:：→=]|写着|写的是?|就用|用的是?|[新旧]的?|不对，|错了，|是|为|[改换变设]成了?|改为|从|换到|输入?|按)[\s\"'`*“「『‘]{0,4}$"
 CHANGED = r"(?:(?<![a-z])(?:no|not|sorry|wait|actually|now|new|use|to|was|and|then|rather|its?|is|says?|again)|['’]s|是|不对|现在|[改换]成|新的?|到|用|[:：，,/]|……)[\s\"'`*“「]{0,4}$"
 MISTAKEN = r"\b(?:sorry|wait|actually|no,)|不对|记错|打错|等下"
 LEAD = r"(?:\s|[-–—*>•\"'`“「:,，：(]|\d{1,2}[.)、]\s|(?:sure|ok(?:ay)?|yes|yeah|it['’]?s|it is|here(?: it is| you go)?|that['’]?s|was|old|new|now|try|use|i found|[一二三四五六七八九十\d]{1,2}位|答|好的?|是|就是|给你|用)(?![a-z])){0,8}"
@@ -28,7 +28,7 @@ COUNTED = (  # after a number: units, and what is counted
 # Addresses, dates, times, versions, amounts, files; and what things are called.
 ORDINARY = (
     r"(?i)^(?:https?:|www\.|[\w.+-]+@[\w-]+\.|v?\d+(?:[.,:/]\d+)+[a-z]{0,3}\d?$|\d{4}-\d\d?(?:-\d\d?)?(?:t|$)|[\d.]+(?:%|[a-z]{1,2})$|0x[0-9a-f]{1,10}$|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|cn|io|dev|local|example|internal)\b|"
-    r"(?:[0-9a-f]{2}:){5}|\$|[~.]{0,2}/\w|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|java|sql|png|jpg|pdf|zip|csv|log|ics|env|exe|docx?|xlsx?)$|\w+[.(]\w*\(|[\w.-]+:\d+(?:\.\d+)*$|[EHF]\d+$)|[_-](?:password|token|secret|key)s?$|[={}<>\\]"
+    r"(?:[0-9a-f]{2}:){5}|\$|[~.]{0,2}/\w|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|java|sql|png|jpg|pdf|zip|csv|log|ics|env|exe|docx?|xlsx?)$|\w+[.(]\w*\(|[\w.-]+:\d+(?:\.\d+)*$|(?-i:[EHF]\d{1,4})$)|[_-](?:password|token|secret|key)s?$|[={}<>\\]"
 )
 PRODUCT = r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+)+\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
 NUMBER = r"[#*]?\d{3,10}[#*]{0,2}|(?:[a-z]\d?[ -])?\d(?:[ -]\d){2,7}|\d{1,2}(?:-\d{1,2}){2,3}|\d{3,4}[ -]\d{3,4}"
@@ -53,6 +53,8 @@ def _words() -> re.Pattern[str]:
 def told(text: str, lower: str) -> Findings:
     """The values that a word before them announces: in its sentence, at the start of the next, in a list under it, or corrected."""
     yield from apply_rules("said", text, _is_no_rule, lower)
+    yield from apply_rules("passphrase", lower, _is_phrase)
+    yield from apply_rules("pair of lines", text, _is_pair, ends=".,;")
     yield from apply_rules("said word", lower, _is_no_description)
     sort, place, start, age, taken, ordinary = "", 0, 0, 0, False, 0
     for match in _words().finditer(lower):
@@ -76,10 +78,11 @@ def told(text: str, lower: str) -> Findings:
             if pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin):
                 continue  # code
             around = (lower[max(place, start, begin - 40) : begin], lower[end : end + 12])
+            alone = bool(age) and not lower[start:begin].strip(" \t-*>•`\"'") and around[1][:1] in {"", "\n", "`"}
             item = pattern(ITEM).fullmatch(lower[max(start, begin - 80) : begin]) is not None
             if (not age or item or _follows(lower[start:begin][-60:], taken=taken)) and (
-                _tells(sort, value, *around, spaced=what == "spaced", blocked=ordinary > place)
-                or (item and taken and _tells("login", value, *around, spaced=False, blocked=False))
+                _tells(sort, value, *around, spaced=what == "spaced", alone=alone, blocked=ordinary > place)
+                or (item and taken and _tells("login", value, *around, spaced=False, alone=False, blocked=False))
             ):
                 yield Finding(KINDS[sort], begin, end)
                 taken, place, age = True, end, 0
@@ -90,7 +93,17 @@ def _is_no_rule(value: str) -> bool:
 
 
 def _is_no_description(value: str) -> bool:
-    return value not in values.NOT_A_SECRET and not pattern(values.DESCRIBING).match(value)
+    return value not in values.NOT_A_SECRET and not pattern(values.DESCRIBING).fullmatch(value)
+
+
+def _is_phrase(value: str) -> bool:
+    words = pattern(r"[ -]").split(value)
+    about = values.TELLING.intersection(words) or words[0] in values.NOT_A_SECRET | {"ask", "see", "use", "check", "get"}
+    return not about and not pattern(values.DESCRIBING).match(words[0])
+
+
+def _is_pair(value: str) -> bool:
+    return values.can_be_password(value, quoted=False) and not pattern(ORDINARY).search(value) and not value.isdigit()
 
 
 def _follows(head: str, *, taken: bool) -> bool:
@@ -100,7 +113,7 @@ def _follows(head: str, *, taken: bool) -> bool:
     return bool(pattern(CHANGED).search(head) and (taken or pattern(MISTAKEN).search(head)))
 
 
-def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, blocked: bool) -> bool:
+def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, alone: bool, blocked: bool) -> bool:
     """Whether a value in the reach of such a word can be nothing else."""
     random = values.is_random(value)
     if not random and (pattern(ORDINARY).search(value) or values.is_placeholder(value)):
@@ -126,7 +139,6 @@ def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, bloc
         made = values.only_a_token(value) or values.is_one_case(value)
         told = sort == "token" and (sure or (near and not named)) and values.can_be_token(value)
         return not blocked and bool(made or told)
-    alone = not before.strip() and after[:1] in {"", "\n"}
     if sure and (sort == "password" or quoted) or alone:
         word = values.is_identifier(value) and values.classes(value) < (2 if alone else 3)
         return values.can_be_password(value, quoted=False) and not word
