@@ -12,18 +12,19 @@ from nacre.guard.values import Finding, Findings, apply_rules, pattern, rule_row
 # What stands before a value that is told: a verb, a sign, a preposition, a change of mind.
 LINK = (
     r"(?:(?<![a-z])(?:is|are|was|be|its|says?|reads?|said|to|from|with|uses?|using|try|then|types?|enter|press|punch(?: in)?|hit|dial|key in|put in|wants?|takes?|needs?|now|still|again|no|not|sorry|wait|shows?|wrote|"
-    r"actually|as|old|new|number|code|pin|and|plus|set|tell (?:her|him|them|\w+)|gave me)|['’]s|n[o°]\.|[:→,/(>|–—-]|是|为|：|按|输入?|拨到?|[转换改调]到|[改换变设调]成了?|[改设]为|[从填用叫，、（的答即给]|然后|现在|那半|那个|写着|旧|新)"
+    r"actually|as|old|new|number|code|pin|and|plus|set|tell (?:her|him|them|\w+)|gave me|instead of|rather than|used to be|meant)|['’]s|n[o°]\.|[:→,/(>|–—-]|是|为|：|按|输入?|拨到?|[转换改调]到|[改换变设调]成了?|[改设]为|[从填用叫，、（的答即给]|然后|现在|那半|那个|写着|旧|新|生日|不是|而是)"
     r"[\s\"'`*“「『‘]{0,4}$"
 )
 # Where nothing but the value itself can follow.
-SURE = r"(?:(?<![a-z])(?:is|are|was|be|its|says?|reads?|now|from|with|old|new|sorry,?|wait,?|actually,?)|['’]s|[:：→=]|写着|写的是?|就用|用的是?|[新旧]的?|不对，|错了，|是|为|[改换变设]成了?|改为|从|换到|输入?|按)[\s\"'`*“「『‘]{0,4}$"
-CHANGED = r"(?:(?<![a-z])(?:no|not|sorry|wait|actually|now|new|use|to|was|and|then|rather|its?|is|says?|again)|['’]s|是|不对|现在|[改换]成|新的?|到|用|[:：，,/]|……)[\s\"'`*“「]{0,4}$"
+SURE = r"(?:(?<![a-z])(?:is|are|was|be|its|says?|reads?|now|from|with|old|new|instead of|rather than|used to be|meant|sorry,?|wait,?|actually,?)|['’]s|[:：→=]|写着|写的是?|就用|用的是?|[新旧]的?|不对，|错了，|是|为|[改换变设]成了?|改为|从|换到|输入?|按)[\s\"'`*“「『‘]{0,4}$"
+CHANGED = r"(?:(?<![a-z])(?:no|not|sorry|wait|actually|now|new|use|to|was|and|then|than|instead of|meant|be|its?|is|says?|again)|['’]s|是|不对|现在|[改换]成|新的?|到|用|[:：，,/]|……)[\s\"'`*“「]{0,4}$"
 MISTAKEN = r"\b(?:sorry|wait|actually|no,)|不对|记错|打错|等下"
 LEAD = r"(?:\s|[-–—*>•\"'`“「:,，：(]|\d{1,2}[.)、]\s|(?:sure|ok(?:ay)?|yes|yeah|it['’]?s|it is|here(?: it is| you go)?|that['’]?s|was|old|new|now|try|use|i found|[一二三四五六七八九十\d]{1,2}位|答|好的?|是|就是|给你|用)(?![a-z])){0,8}"
+LISTED = r"\s*(?:[-*•]|\d{1,2}[.)、])?\s?[^\W\d_][^\n\d:：]{0,24}?\s?[ :：→-]\s?"
 ITEM = r"\s*(?:[-*•]|\d{1,2}[.)、])\s?[^\n]{1,40}[:：→/]\s?"
 COUNTED = (  # after a number: units, and what is counted
     r"\s?(?:%|°|€|£|×|(?:[kcm]?m|k?g|[kmg]?b|ml|px|ms|s|h|x|k|bucks|dollars|euros?|pounds|people|times|min\w*|sec\w*|hours?|days?|weeks?|months?|years?|steps?|chars?|characters|digits?|lines?|files?|items?|users?|"
-    r"tokens?|rows?|high|wide|tall|long|deep|pieces|met(?:er|re)s|feet|records?|requests?|points?|am|pm)\b|\((?:example|e\.g)|[年月日号点分秒元块米克个人次度层楼天周条张页行岁台箱斤种件平毫公美])"
+    r"tokens?|rows?|high|wide|tall|long|deep|pieces|met(?:er|re)s|feet|records?|requests?|points?|yen|usd|eur|am|pm|an? (?:year|month|week|day|night)|per)\b|\((?:example|e\.g)|[年月日号点分秒元块米克个人次度层楼天周条张页行岁台箱斤种件平毫公美乘瓦多倍])"
 )
 # Addresses, dates, times, versions, amounts, files; and what things are called.
 ORDINARY = (
@@ -32,7 +33,7 @@ ORDINARY = (
 )
 PRODUCT = r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+)+\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
 NUMBER = r"[#*]?\d{3,10}[#*]{0,2}|(?:[a-z]\d?[ -])?\d(?:[ -]\d){2,7}|\d{1,2}(?:-\d{1,2}){2,3}|\d{3,4}[ -]\d{3,4}"
-SHORT = r"[A-Z]{0,2}\d{3,8}[A-Z]{0,2}[#*]?|(?=.*\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6})*|[A-Z]\d?-\d{3,8}|(?=.*\d)[a-z0-9]{4,6}(?:-[a-z0-9]{4,6})+|[A-Z]{6}|\d{1,4}(?:-\d{1,4}){1,3}"
+SHORT = r"[A-Z]{0,2}\d{3,8}[A-Z]{0,2}[#*]?|(?=.*\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6})*|[A-Z]\d?-\d{3,8}|(?=.*\d)[a-z0-9]{4,6}(?:-[a-z0-9]{4,6})+|[A-Z]{6}|\d{1,4}(?:-\d{1,4}){1,3}|(?=.*\d)(?=.*[a-z])[a-z0-9]{4}"
 KINDS = {"password": "password", "login": "password", "code": "pin", "pin": "pin", "opens": "pin", "token": "key", "key": "key"}
 DIGIT = "zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple|hash|pound|star"
 SPACED = (
@@ -54,15 +55,18 @@ def told(text: str, lower: str) -> Findings:
     """The values that a word before them announces: in its sentence, at the start of the next, in a list under it, or corrected."""
     yield from apply_rules("said", text, _is_no_rule, lower)
     yield from apply_rules("passphrase", lower, _is_phrase)
+    yield from apply_rules("words", lower, _is_plain_phrase)
+    yield from apply_rules("certain password", text, _is_pass, ends=".,;")
     yield from apply_rules("pair of lines", text, _is_pair, ends=".,;")
     yield from apply_rules("said word", lower, _is_no_description)
-    sort, place, start, age, taken, ordinary = "", 0, 0, 0, False, 0
+    sort, place, start, age, taken, listed, ordinary = "", 0, 0, 0, False, False, 0
     for match in _words().finditer(lower):
         what = (match.lastgroup or "").rstrip("0123456789")
         if what == "end":
             if lower[start : match.start()].strip():
                 age += 1
                 sort = sort if age < 2 else ""
+                listed = match[0] == "\n" and (lower[match.start() - 1] in ":：" or (listed and taken))
             start = match.end()
         elif what == "ordinary":
             ordinary = match.end()
@@ -79,7 +83,8 @@ def told(text: str, lower: str) -> Findings:
                 continue  # code
             around = (lower[max(place, start, begin - 40) : begin], lower[end : end + 12])
             alone = bool(age) and not lower[start:begin].strip(" \t-*>•`\"'") and around[1][:1] in {"", "\n", "`"}
-            item = pattern(ITEM).fullmatch(lower[max(start, begin - 80) : begin]) is not None
+            item = pattern(LISTED if listed else ITEM).fullmatch(lower[max(start, begin - 80) : begin]) is not None
+            alone = alone or (listed and item and around[1][:1] in {"", "\n", ",", "，", "."})
             if (not age or item or _follows(lower[start:begin][-60:], taken=taken)) and (
                 _tells(sort, value, *around, spaced=what == "spaced", alone=alone, blocked=ordinary > place)
                 or (item and taken and _tells("login", value, *around, spaced=False, alone=False, blocked=False))
@@ -89,7 +94,7 @@ def told(text: str, lower: str) -> Findings:
 
 
 def _is_no_rule(value: str) -> bool:
-    return values.is_real(value) and not pattern(r"(?i)at least|must|should|contain|need|[至最]少|必须|都要|要有|可以|什么|每|位|^星号").search(value)
+    return values.is_real(value) and not pattern(r"(?i)at least|must|should|contain|need|[至最]少|必须|都要|要有|可以|什么|每|位|^星号|[的了吗呢]$|随机|自动|动态|统一|默认|生成|一样|相同|过期|错|正确|管理|设置|之前|刚才|[你他她]").search(value)
 
 
 def _is_no_description(value: str) -> bool:
@@ -99,7 +104,15 @@ def _is_no_description(value: str) -> bool:
 def _is_phrase(value: str) -> bool:
     words = pattern(r"[ -]").split(value)
     about = values.TELLING.intersection(words) or words[0] in values.NOT_A_SECRET | {"ask", "see", "use", "check", "get"}
-    return not about and not pattern(values.DESCRIBING).match(words[0])
+    return not about and not pattern(values.DESCRIBING).fullmatch(words[0])
+
+
+def _is_plain_phrase(value: str) -> bool:
+    return _is_phrase(value) and not values.NOT_A_SECRET.intersection(value.split())
+
+
+def _is_pass(value: str) -> bool:
+    return values.is_password(value) and values.classes(value) >= 3 and not pattern(r"^[A-Z][a-z]+\d+$").match(value)
 
 
 def _is_pair(value: str) -> bool:
@@ -120,8 +133,8 @@ def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, alon
         return False
     near = not before.strip(" :：#\"'`“「")
     quoted = before[-1:] in set("\"'`“「‘")
-    linked = near or bool(pattern(LINK).search(before))
-    sure = pattern(SURE).search(before) or (near and not before) or (linked and quoted)
+    linked = near or alone or bool(pattern(LINK).search(before))
+    sure = alone or pattern(SURE).search(before) or (near and not before) or (linked and quoted)
     if not linked and not random:
         return False
     if spaced or pattern(NUMBER).fullmatch(value):
@@ -129,6 +142,8 @@ def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, alon
         if blocked or port or pattern(COUNTED).match(after) or sort in {"token", "key", "login"}:
             return False
         year = pattern(r"(?:19|20)\d\d").fullmatch(value) and not pattern(r"\s?to \d{3}").match(after)
+        if sort == "opens" and near and before == " " and not set("#*") & set(value):
+            return False  # "locker 4471" is its number
         return bool(sure if sort == "code" else not year or sure)
     named = pattern(PRODUCT).match(value) or values.is_slug(value) or "/" in value or (sort == "login" and before == "/")
     if sort in {"code", "pin", "opens"}:

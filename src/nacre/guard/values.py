@@ -107,7 +107,7 @@ NOT_A_SECRET = FUNCTION_WORDS | frozenset(
     """.split()
 )
 # Endings of words that describe a password rather than being one, in "the password is ...".
-DESCRIBING = r"(?i).*(?:ed|ing|able|ible|ous|ive|ful|less|ly|ary|ory|ent|ant|tten|own)"
+DESCRIBING = r"(?i).*(?:ed|ing|able|ible|ous|ive|ful|less|ly|ary|ory|ent|ant|tten|own)$"
 PLACEHOLDER_PARTS = (
     "example|placeholder|your[-_ ]|yourkey|yourtoken|yourpass|your-|<|>|change[-_]?me|replace[-_]?(?:me|with)|insert[-_]|enter[-_ ]|dummy|redacted|"
     r"xxxx|\*\*\*|\.\.\.|…|•••|_here|-here|goes-here|not[-_]?(?:a[-_]?)?real|todo|fixme|lorem|test[-_]?only|sample[-_]"
