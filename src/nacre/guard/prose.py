@@ -70,7 +70,7 @@ def _logins(line: str, lower: str) -> Findings:
                 is_secret = announced or (match["between"] == " / " and mixed)
                 is_secret = is_secret and values.only_a_password(value) and "@" not in value
             elif match["between"].strip() in {"", "and", "with", "using"}:
-                is_secret = values.only_a_password(value) and mixed and len(value) <= 40 and "/" not in value
+                is_secret = values.only_a_password(value) and mixed and len(value) <= 40 and not set("/@") & set(value)
                 is_secret = is_secret and match["user"] not in values.NOT_A_SECRET
             else:
                 is_secret = _is_login(match["user"], value, line, start + len(value))

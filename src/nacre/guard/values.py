@@ -329,7 +329,7 @@ def _luhn(number: str) -> bool:
 
 
 def _is_like_a_card(number: str) -> bool:
-    return _matches(r"^[2-6]\d{3}([ -]?)\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?$", number)
+    return _matches(r"^[2-6]\d{3}([ -]?)\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?$|^3[47]\d{13}$", number)
 
 
 def _is_account(number: str) -> bool:
