@@ -500,7 +500,9 @@ def tables(lines: list[str], at: int, offsets: list[int]) -> Findings:
             yield from _in_cell(_column(name), cell, offsets[at])
         below = lines[at + 1] if at + 1 < len(lines) else ""
         first = not (at and "|" in lines[at - 1]) and below.count("|") == line.count("|")
-        if pattern(RULE).match(below) or (first and all(pattern(r"[^\W\d]{0,20}").fullmatch(cell) for cell, _ in cells)):
+        if pattern(RULE).match(below) or (
+            first and all(pattern(r"[^\W\d]{0,20}").fullmatch(cell) for cell, _ in cells)
+        ):
             yield from _below(lines, at, offsets, cells, "|")
     elif pattern(r"[\w .\t,;\"-]{3,400}").fullmatch(line) and (mark := next((m for m in ",\t;" if m in line), "")):
         cells = _cells(line, mark)

@@ -31,11 +31,21 @@ ORDINARY = (
     r"(?i)^(?:https?:|www\.|[\w.+-]+@[\w-]+\.|v?\d+(?:[.,:/]\d+)+[a-z]{0,3}\d?$|\d{4}-\d\d?(?:-\d\d?)?(?:t|$)|[\d.]+(?:%|[a-z]{1,2})$|0x[0-9a-f]{1,10}$|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|net|org|cn|io|dev|local|example|internal)\b|"
     r"(?:[0-9a-f]{2}:){5}|\$|[~.]{0,2}/\w|[\w-]+\.(?:py|js|ts|md|txt|json|ya?ml|java|sql|png|jpg|pdf|zip|csv|log|ics|env|exe|docx?|xlsx?)$|\w+[.(]\w*\(|[\w.-]+:\d+(?:\.\d+)*$|(?-i:[EHF]\d{1,4})$)|[_-](?:password|token|secret|key)s?$|[={}<>\\]"
 )
-PRODUCT = r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+)+\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
+PRODUCT = (
+    r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+)+\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
+)
 NUMBER = r"[#*]?\d{3,10}[#*]{0,2}|[#*]\d[\d*]{2,10}#?|(?:[a-z]\d?[ -])?\d(?:[ -]\d){2,7}|\d{1,2}(?:-\d{1,2}){2,3}|\d{3,4}[ -]\d{3,4}"
 SHORT = r"[A-Z]{0,2}\d{3,8}[A-Z]{0,2}[#*]?|(?=.*\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6})*|[A-Z]\d?-\d{3,8}|(?=.*\d)[a-z0-9]{4,6}(?:-[a-z0-9]{4,6})+|[A-Z]{6}|\d{1,4}(?:-\d{1,4}){1,3}|(?=.*\d)(?=.*[a-z])[a-z0-9]{4}"
 AFTER = frozenset({"password", "login", "token"})
-KINDS = {"password": "password", "login": "password", "code": "pin", "pin": "pin", "opens": "pin", "token": "key", "key": "key"}
+KINDS = {
+    "password": "password",
+    "login": "password",
+    "code": "pin",
+    "pin": "pin",
+    "opens": "pin",
+    "token": "key",
+    "key": "key",
+}
 DIGIT = "zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple|hash|pound|star"
 SPACED = (
     r"(?<![a-z0-9_.,/'’-])(?<!\d:)(?:(?:[a-z]\d?[ -])?\d(?:[ -]\d){2,7}(?![\d-]|\s?\d)|\d{3,4}[ -]\d{3,4}(?![\d-]|\s\d)|[a-z](?:[ -][a-z0-9]){4,30}(?![\w-])|(?:\d{1,2}\s(?:left|right)[\s,]{0,3}){2,6}|(?:(?:left|right|clockwise)\s(?:to\s)?\d{1,2}[\s,]{0,3}(?:then\s)?){1,6}(?:left|right|clockwise)\s(?:to\s)?\d{1,2}"
@@ -48,8 +58,8 @@ def _words() -> re.Pattern[str]:
     """Every word that announces a value or takes it for itself, the ends of sentences, and whatever can be a value."""
     names = [f"(?P<{sort}{at}>{words})" for at, (sort, _, words) in enumerate(rule_rows("announces"))]
     end = r"(?P<end>(?<!\bno)[.!?](?=\s|$)|\.{3}|[。！？\n]|……)"
-    value = r"(?P<value>(?<![a-z0-9@_/.])(?!(?<=\d:)\d)(?=[^\s\"`“”「」，。；：！？、（）():]{0,60}[\d!#$%^*&+_.-])[a-z0-9#*$@!%^&+][^\s\"'`“”「」‘’，。；：:！？、（）(){}|…\u2e80-\uffff]{2,99})"
-    return re.compile("|".join([*names, end, f"(?P<spaced>{SPACED})", value]))
+    value = r"(?P<value>(?<![a-z0-9@_/.-])(?!(?<=\d:)\d)(?=[^\s\"`“”「」，。；：！？、（）():]{0,60}[\d!#$%^*&+_.-])[a-z0-9#*$@!%^&+][^\s\"'`“”「」‘’，。；：:！？、（）(){}|…\u2e80-\uffff]{2,99})"
+    return re.compile("|".join([r"(?P<mark>\[redacted[^\]\n]{0,40}\])", *names, end, f"(?P<spaced>{SPACED})", value]))
 
 
 def told(text: str, lower: str) -> Findings:
@@ -72,9 +82,16 @@ def told(text: str, lower: str) -> Findings:
             start = match.end()
         elif what == "ordinary":
             ordinary = match.end()
+        elif what == "mark":
+            taken, place = True, match.end()
         elif what not in {"value", "spaced"}:
             # "door code", "login password": the plainer name says what to expect.
-            if age or taken or sort not in {"password", "code", "pin", "token"} or what not in {"login", "opens", "key"}:
+            if (
+                age
+                or taken
+                or sort not in {"password", "code", "pin", "token"}
+                or what not in {"login", "opens", "key"}
+            ):
                 sort, taken = what, False
             place, age, plural = match.end(), 0, match[0].endswith("s")
             if what in AFTER and (late := _late(text, lower, waiting, match.start())):
@@ -91,28 +108,43 @@ def told(text: str, lower: str) -> Findings:
             around = (lower[max(place, start, begin - 40) : begin], lower[end : end + 12])
             alone = bool(age) and not lower[start:begin].strip(" \t-*>•`\"'") and around[1][:1] in {"", "\n", "`"}
             item = pattern(LISTED if listed else ITEM).fullmatch(lower[max(start, begin - 80) : begin]) is not None
-            # "my pins: visa 4417, debit 0932"
-            alone = alone or (plural and value.isdigit() and bool(pattern(r"[:：,，/(-]\s?(?:[^\W\d]{1,12}\s){1,2}$").search(around[0])))
+            # Several under one name: my pins are visa 4417 and debit 0932.
+            alone = alone or (
+                plural
+                and value.isdigit()
+                and bool(pattern(r"[:：,，/(-]\s?(?:[^\W\d]{1,12}\s){1,2}$").search(around[0]))
+            )
             alone = alone or (listed and item and around[1][:1] in {"", "\n", ",", "，", "."})
-            if (not age or item or _follows(lower[start:begin][-60:], taken=taken)) and (
-                _tells(sort, value, *around, spaced=what == "spaced", alone=alone, taken=taken, blocked=ordinary > place)
-                or (item and taken and _tells("login", value, *around, spaced=False, alone=False, taken=False, blocked=False))
+            if (not age or item or _follows(lower[start:begin][-60:], taken=taken, more=plural or listed)) and (
+                _tells(
+                    sort, value, *around, spaced=what == "spaced", alone=alone, taken=taken, blocked=ordinary > place
+                )
+                or (
+                    item
+                    and taken
+                    and _tells("login", value, *around, spaced=False, alone=False, taken=False, blocked=False)
+                )
             ):
                 yield Finding(KINDS[sort], begin, end)
                 taken, place, age = True, end, 0
 
 
 def _is_no_rule(value: str) -> bool:
-    return values.is_real(value) and not pattern(r"(?i)at least|must|should|contain|need|[至最]少|必须|都要|要有|可以|什么|每|位|^星号|[的了吗呢]$|随机|自动|动态|统一|默认|生成|一样|相同|过期|错|正确|管理|设置|之前|刚才|[你他她]").search(value)
+    return values.is_real(value) and not pattern(
+        r"(?i)at least|must|should|contain|need|[至最]少|必须|都要|要有|可以|什么|每|位|^星号|[的了吗呢]$|随机|自动|动态|统一|默认|生成|一样|相同|过期|错|正确|管理|设置|之前|刚才|[你他她]"
+    ).search(value)
 
 
 def _is_no_description(value: str) -> bool:
-    return value not in values.NOT_A_SECRET and not pattern(values.DESCRIBING + "|.*(?:er|en|where|thing|one|body)$").match(value)
+    return value not in values.NOT_A_SECRET and not pattern(
+        values.DESCRIBING + "|.*(?:er|en|where|thing|one|body)$"
+    ).match(value)
 
 
 def _is_phrase(value: str) -> bool:
     words = pattern(r"[ -]").split(value)
-    about = values.TELLING.intersection(words) or words[0] in values.NOT_A_SECRET | {"ask", "see", "use", "check", "get"}
+    first = words[0] in values.NOT_A_SECRET and (len(words) < 4 or values.FUNCTION_WORDS.intersection(words))
+    about = first or words[0] in {"ask", "see", "use", "check", "get"} or values.TELLING.intersection(words)
     return not about and not pattern(values.DESCRIBING).fullmatch(words[0])
 
 
@@ -132,26 +164,34 @@ def _late(text: str, lower: str, waiting: tuple[int, int], name: int) -> tuple[i
     """What was told before the word that says what it is: "try x for the password"."""
     begin, end = waiting
     value = text[begin:end].rstrip(".,;:?!)/ ")
-    told = pattern(r"(?:\b(?:try|use|it['’]?s|either|or|is|was|say|with)|用|是|小写的|就)[\s\"'`“「]{1,3}$|[是用的就]$").search(lower, max(0, begin - 16), begin)
-    rest = pattern(r"[\"'`”」]?(?:[,，]?\s?(?:or|and|或者?)\s?\S{4,30})?[,，]?\s?(?:for|is|as|that['’]?s|to|是|就是)?\s?(?:the|my|our|your|那个|我的)?\s?(?:[a-z]{1,12}\s){0,2}")
+    told = pattern(
+        r"(?:\b(?:try|use|it['’]?s|either|or|is|was|say|with)|用|是|小写的|就)[\s\"'`“「]{1,3}$|[是用的就]$"
+    ).search(lower, max(0, begin - 16), begin)
+    rest = pattern(
+        r"[\"'`”」]?(?:[,，]?\s?(?:or|and|或者?)\s?\S{4,30})?[,，]?\s?(?:for|is|as|that['’]?s|to|是|就是)?\s?(?:the|my|our|your|那个|我的)?\s?(?:[a-z]{1,12}\s){0,2}"
+    )
     named = pattern(PRODUCT).match(value) or pattern(ORDINARY).search(value) or values.is_named_so(value)
     if not told or named or not rest.fullmatch(lower, begin + len(value), name) or not values.is_password(value):
         return None
     return begin, begin + len(value)
 
 
-def _follows(head: str, *, taken: bool) -> bool:
+def _follows(head: str, *, taken: bool, more: bool) -> bool:
     """Whether what stands before a value leads to it from the sentence before: nothing, or that the other was wrong."""
-    if pattern(LEAD).fullmatch(head):
+    if (more or not taken) and pattern(LEAD).fullmatch(head):
         return True
     return bool(pattern(CHANGED).search(head) and (taken or pattern(MISTAKEN).search(head)))
 
 
-def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, alone: bool, taken: bool, blocked: bool) -> bool:
+def _tells(
+    sort: str, value: str, before: str, after: str, *, spaced: bool, alone: bool, taken: bool, blocked: bool
+) -> bool:
     """Whether a value in the reach of such a word can be nothing else."""
     random = values.is_random(value)
-    if not random and not spaced and (
-        pattern(ORDINARY).search(value) or values.is_placeholder(value) or pattern(values.TERMS).match(value)
+    if (
+        not random
+        and not spaced
+        and (pattern(ORDINARY).search(value) or values.is_placeholder(value) or pattern(values.TERMS).match(value))
     ):
         return False
     near = not before.strip(" :：#\"'`“「")
@@ -168,7 +208,9 @@ def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, alon
         if sort == "opens" and near and before == " " and not set("#*- ") & set(value):
             return False  # "locker 4471" is its number
         return bool(sure if sort == "code" else not year or sure)
-    named = pattern(PRODUCT).match(value) or values.is_slug(value) or "/" in value or (sort == "login" and before == "/")
+    named = (
+        pattern(PRODUCT).match(value) or values.is_slug(value) or "/" in value or (sort == "login" and before == "/")
+    )
     if sort in {"code", "pin", "opens"}:
         return not blocked and bool((sure or near or not named) and pattern(SHORT).fullmatch(value))
     if (random and sort != "password") or (pattern(GROUPS).match(value) and random_groups(value)):
@@ -178,7 +220,7 @@ def _tells(sort: str, value: str, before: str, after: str, *, spaced: bool, alon
         told = (sure or (near and not named)) and values.can_be_token(value, least=8 if sort == "token" else 16)
         mixed = sort == "token" or len(pattern(r"\d+").findall(value)) >= 3
         return not blocked and bool(made or (told and mixed))
-    if sure and (sort == "password" or quoted) or alone:
+    if (sure and (sort == "password" or quoted)) or alone:
         word = values.is_identifier(value) and values.classes(value) < (2 if alone else 3)
         return values.can_be_password(value, quoted=False) and not word
     user = pattern(r"@[\w-]+\.[\w.-]+\W{1,3}(?:and )?(?:then )?$|\s[\w.-]{2,40}\s/\s$|1\d{10}\W{1,3}$").search(before)
