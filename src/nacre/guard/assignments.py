@@ -500,9 +500,7 @@ def tables(lines: list[str], at: int, offsets: list[int]) -> Findings:
             yield from _in_cell(_column(name), cell, offsets[at])
         below = lines[at + 1] if at + 1 < len(lines) else ""
         first = not (at and "|" in lines[at - 1]) and below.count("|") == line.count("|")
-        if pattern(RULE).match(below) or (
-            first and all(pattern(r"[^\W\d]{0,20}").fullmatch(cell) for cell, _ in cells)
-        ):
+        if pattern(RULE).match(below) or (first and pattern(r"[^\W\d][^\d\n:=]{0,80}").fullmatch(line)):
             yield from _below(lines, at, offsets, cells, "|")
     elif pattern(r"[\w .\t,;\"-]{3,400}").fullmatch(line) and (mark := next((m for m in ",\t;" if m in line), "")):
         cells = _cells(line, mark)
@@ -534,15 +532,11 @@ def _below(lines: list[str], at: int, offsets: list[int], header: list[Cell], ma
             yield from _in_cell(label, row[number], offsets[place], column=True)
 
 
-def _can_stand_in(label: Label, value: str) -> bool:
-    """Whether a cell of a column under this name can be its value: whatever is no plain word."""
-    password = label.strength in {Promise.PASSWORD, Promise.FOREIGN} and label.kind != "one-time code"
-    return password and not values.is_identifier(value) and values.can_be_password(value, quoted=False)
-
-
 def _in_cell(label: Label | None, cell: Cell, offset: int, *, column: bool = False) -> Findings:
     value, place = cell
-    if label and value and (_stands_for(label, value) or (column and _can_stand_in(label, value))):
+    word = values.is_identifier(value) or label is None or label.strength < Promise.PASSWORD
+    plain = column and not word and values.can_be_password(value, quoted=False)  # whatever is no word, in its column
+    if label and value and (plain or _stands_for(label, value)):
         yield Finding(label.kind, offset + place, offset + place + len(value))
 
 

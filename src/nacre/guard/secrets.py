@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nacre.errors import SecretRefused
 from nacre.guard.assignments import HINTS, assignments, commands, elements, following, pairs, tables
-from nacre.guard.prose import SCRIPT_HINTS, USED, answers, apposition, awaits, english, other_scripts
+from nacre.guard.prose import SCRIPT_HINTS, USED, answers, awaits, english, other_scripts
 from nacre.guard.sanitise import clean, fold, one_line
 from nacre.guard.spoken import told
 from nacre.guard.tokens import blocks, headers, logins, tokens
@@ -67,7 +67,7 @@ def scan(text: str) -> Findings:
             for begin, end in _pieces(low):
                 piece = (line[begin:end], low[begin:end])
                 yield from _shifted(offset + begin, commands(*piece), english(*piece))
-        yield from _shifted(offset, apposition(line, low), other_scripts(line) if offset in foreign else ())
+        yield from _shifted(offset, other_scripts(line) if offset in foreign else ())
         yield from answers(text, lower, offset, offset + len(line))
         yield from following(lines, at, offsets)
         yield from tables(lines, at, offsets)

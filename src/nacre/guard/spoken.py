@@ -10,9 +10,8 @@ from nacre.guard import values
 from nacre.guard.assignments import GROUPS, random_groups
 from nacre.guard.values import Finding, Findings, apply_rules, pattern, rule_rows
 
-KINDS = {"password": "password", "login": "password", "code": "pin", "pin": "pin", "opens": "pin", "token": "key", "key": "key"}  # fmt: skip
+KINDS = {"password": "password", "login": "password", "code": "pin", "pin": "pin", "opens": "pin", "token": "token", "key": "key"}  # fmt: skip
 PLAINER = frozenset({"password", "code", "pin", "token"})  # names that say what to expect, beside "door" or "login"
-STOPS = frozenset({"", "\n", ",", "，", ".", "`"})
 
 
 @cache
@@ -46,8 +45,7 @@ def told(text: str, lower: str) -> Findings:
     yield from apply_rules("said word", lower, _is_no_description)
     yield from apply_rules("passphrase", lower, _is_phrase)
     yield from apply_rules("mixed with marks", text, _is_mixed)
-    yield from apply_rules("certain password", text, _is_mixed_password, ends=".,;")
-    yield from apply_rules("pair of lines", text, _is_paired, ends=".,;")
+    yield from apply_rules("paired", text, _is_paired, ends=".,;")
     sort, place, start, age, ordinary, waiting = "", 0, 0, 0, 0, (0, 0)
     taken = listed = plural = False
     for match in _words().finditer(lower):
@@ -72,12 +70,12 @@ def told(text: str, lower: str) -> Findings:
         elif not sort:
             waiting = match.span()
         elif sort != "nothing" and not pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin):
-            value = text[begin : match.end()].rstrip(".,;:?!)/ ")
+            value = text[begin : match.end()].rstrip(".,;:?)/ ")
             end = begin + len(value)
             before, head = lower[max(place, start, begin - 40) : begin], lower[max(start, begin - 80) : begin]
             item = _is("listed" if listed else "item").fullmatch(head) is not None
             alone = (age > 0 and not head.strip(" \t-*>•`\"'")) or (listed and item)
-            alone = alone and lower[end : end + 1] in STOPS
+            alone = alone and lower[end : end + 1] in {"", "\n", ",", "，", ".", "`"}
             alone = alone or bool(plural and value.isdigit() and _is("one of many").search(before))
             there = Place(before, lower[end : end + 12], what == "spaced", alone, taken, ordinary > place)
             if (not age or item or _follows(head, taken=taken, more=plural or listed)) and (
@@ -97,7 +95,7 @@ def _follows(head: str, *, taken: bool, more: bool) -> bool:
 def _late(text: str, lower: str, waiting: tuple[int, int], name: int) -> tuple[int, int] | None:
     """What was told before the word that says what it is: "try x for the password"."""
     begin, end = waiting
-    value = text[begin:end].rstrip(".,;:?!)/ ")
+    value = text[begin:end].rstrip(".,;:?)/ ")
     end = begin + len(value)
     asked = _is("late").search(lower, max(0, begin - 16), begin) and _is("until name").fullmatch(lower, end, name)
     named = _is("product").match(value) or _is("ordinary").search(value) or values.is_named_so(value)
@@ -121,7 +119,7 @@ def _tells(sort: str, value: str, there: Place) -> bool:
             return False
         year = pattern(r"(?:19|20)\d\d").fullmatch(value) and not pattern(r"\s?to \d{3}").match(there.after)
         own = sort == "opens" and before == " " and not set("#*- ") & set(value)  # "locker 4471" is its number
-        return not own and (sure or (sort != "code" and not year))
+        return not own and (sure or ((sort != "code" or before.endswith(", ")) and not year))
     if sort in {"code", "pin", "opens"}:
         return not there.blocked and bool((sure or near or not named) and _is("short").fullmatch(value))
     if (random and sort != "password") or (pattern(GROUPS).match(value) and random_groups(value)):
@@ -129,7 +127,7 @@ def _tells(sort: str, value: str, there: Place) -> bool:
     if sort in {"token", "key"}:
         made = values.only_a_token(value) or values.is_one_case(value)
         mixed = sort == "token" or (len(value) >= 16 and len(pattern(r"\d+").findall(value)) >= 3)
-        fits = mixed and (sure or (near and not named)) and values.can_be_token(value)
+        fits = mixed and (sure or not named) and values.can_be_token(value)
         return not there.blocked and bool(made or fits)
     if (sure and (sort == "password" or quoted)) or there.alone:
         word = values.is_identifier(value) and values.classes(value) < (2 if there.alone else 3)
@@ -156,12 +154,9 @@ def _is_mixed(value: str) -> bool:
     return values.classes(value) >= 3 and values.is_real(value) and not _is("no password").search(value)
 
 
-def _is_mixed_password(value: str) -> bool:
-    return values.is_password(value) and values.classes(value) >= 3 and not pattern(r"^[A-Z][a-z]+\d+$").match(value)
-
-
 def _is_paired(value: str) -> bool:
-    return values.can_be_password(value, quoted=False) and not _is("ordinary").search(value) and not value.isdigit()
+    other = _is("ordinary").search(value) or value.isdigit()
+    return values.can_be_password(value, quoted=False) and not other
 
 
 def _is_phrase(value: str) -> bool:
