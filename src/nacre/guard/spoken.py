@@ -89,7 +89,7 @@ def _follows(head: str, *, taken: bool, more: bool) -> bool:
     """Whether what stands before a value leads to it from the sentence before: nothing, or that the other was wrong."""
     if (more or not taken) and _is("lead").fullmatch(head):
         return True
-    return bool(_is("changed").search(head) and (taken or _is("mistaken").search(head)))
+    return bool(_is("mistaken").search(head) or (taken and _is("changed").search(head)))
 
 
 def _late(text: str, lower: str, waiting: tuple[int, int], name: int) -> tuple[int, int] | None:
