@@ -74,7 +74,7 @@ def split(template: str) -> tuple[str, list[str]]:
     return re.sub("[⟦⟧]", "", line), re.findall("⟦(.*?)⟧", line, re.DOTALL)
 
 
-@pytest.mark.parametrize(("kind", "template"), secrets("vendors", "told", "configured", "mixed"))
+@pytest.mark.parametrize(("kind", "template"), secrets("vendors", "told", "spoken", "configured", "mixed"))
 def test_a_secret_goes_and_its_kind_is_named(kind: str, template: str) -> None:
     text, values = split(template)
     redaction = redact(text)

@@ -498,7 +498,9 @@ def tables(lines: list[str], at: int, offsets: list[int]) -> Findings:
         cells = _cells(line, "|")
         for (name, _), cell in pairwise(cells):
             yield from _in_cell(_column(name), cell, offsets[at])
-        if at + 1 < len(lines) and pattern(RULE).match(lines[at + 1]):
+        below = lines[at + 1] if at + 1 < len(lines) else ""
+        first = not (at and "|" in lines[at - 1]) and below.count("|") == line.count("|")
+        if pattern(RULE).match(below) or (first and pattern(r"[^\W\d][^\d\n:=]{0,80}").fullmatch(line)):
             yield from _below(lines, at, offsets, cells, "|")
     elif pattern(r"[\w .\t,;\"-]{3,400}").fullmatch(line) and (mark := next((m for m in ",\t;" if m in line), "")):
         cells = _cells(line, mark)
@@ -527,12 +529,14 @@ def _below(lines: list[str], at: int, offsets: list[int], header: list[Cell], ma
         if len(row) != len(header) or mark not in line or (place > at + 1 and pattern(RULE).match(line)):
             return
         for number, label in columns.items():
-            yield from _in_cell(label, row[number], offsets[place])
+            yield from _in_cell(label, row[number], offsets[place], column=True)
 
 
-def _in_cell(label: Label | None, cell: Cell, offset: int) -> Findings:
+def _in_cell(label: Label | None, cell: Cell, offset: int, *, column: bool = False) -> Findings:
     value, place = cell
-    if label and value and _stands_for(label, value):
+    word = values.is_identifier(value) or label is None or label.strength < Promise.PASSWORD
+    plain = column and not word and values.can_be_password(value, quoted=False)  # whatever is no word, in its column
+    if label and value and (plain or _stands_for(label, value)):
         yield Finding(label.kind, offset + place, offset + place + len(value))
 
 

@@ -29,11 +29,6 @@ ORDINARY_CODE = (
 )
 
 
-def _is_passphrase(value: str) -> bool:
-    words = pattern(r"[ -]").split(value)
-    return not values.FUNCTION_WORDS.intersection(words) and not pattern(values.DESCRIBING).match(words[0])
-
-
 def _is_mixed(value: str) -> bool:
     return values.classes(value) >= 3 and values.is_password(value, quoted=False)
 
@@ -58,7 +53,6 @@ def english(line: str, lower: str) -> Findings:
         yield from apply_rules("encrypted", line, _is_mixed, lower, ends=ENDS)
     if digits or " password " in lower or pattern("[/:|]").search(line):
         yield from _logins(line, lower)
-    yield from apply_rules("passphrase", lower, _is_passphrase)
     if "phrase" in lower or pattern("seed|recovery|mnemonic|wallet|助").search(lower):
         yield from apply_rules("seed phrase", lower)
 
@@ -76,7 +70,7 @@ def _logins(line: str, lower: str) -> Findings:
                 is_secret = announced or (match["between"] == " / " and mixed)
                 is_secret = is_secret and values.only_a_password(value) and "@" not in value
             elif match["between"].strip() in {"", "and", "with", "using"}:
-                is_secret = values.only_a_password(value) and mixed and len(value) <= 40 and "/" not in value
+                is_secret = values.only_a_password(value) and mixed and len(value) <= 40 and not set("/@") & set(value)
                 is_secret = is_secret and match["user"] not in values.NOT_A_SECRET
             else:
                 is_secret = _is_login(match["user"], value, line, start + len(value))
@@ -96,36 +90,16 @@ def _is_login(user: str, value: str, line: str, end: int) -> bool:
     return values.classes(value) >= 3 and len(value) >= 6 and "/" not in value and "@" not in value
 
 
-# Secrets told in passing, between commas, brackets or dashes: "the password for the printer, x, changes on Monday".
-
 LATIN_NAME = (
     r"(?:(?<![a-z])(?:(?P<password>pass ?(?:words?|phrases?|codes?|wd)|pw|pwd|logins?|passwort|kennwort|contraseña|mot de passe|credentials?)|(?P<number>pin|puk|(?:access|door|alarm|entry|unlock|gate|safe|security) code)"
     r"|(?P<token>tokens?|secrets?|(?:api|access|secret|license|private|wifi|wi-fi|wlan)[ -]keys?|keys?))(?![a-z]))"
 )
 CHINESE_NAME = r"(?:(?P<chinese_password>密码|密碼|口令|暗号|暗號)|(?P<chinese_number>PIN ?码|pin ?码|门禁码|開門碼|开门码|取件码|提取码)|(?P<chinese_token>密钥|秘钥|令牌|授权码|激活码))"
-FOR_WHOM = r"(?:\s(?:for|of|to|on|at|in|für|vom|del?|du|para|pour)\s(?:[\w@.'’-]{1,30}\s){0,4}?[\w@.'’-]{1,30})?"
-APPOSED_NAME = rf"(?:{LATIN_NAME}{FOR_WHOM}|{CHINESE_NAME})"
-BETWEEN = r"(?:\s?[,，]\s{0,2}|\s?[(（]\s?|\s?[-–—]{1,2}\s|\s?——\s?)(?:(?:now|currently|still|namely|i\.e\.|that is|which is|which was|at present)\s|(?:现在是|目前是|就是|即|也就是|暂时是)\s?)?"
-APPOSED_VALUE = r"[\"'`“「]?(?P<value>(?:[^\s\"'`“”「」,，。；;、（）()\u4e00-\u9fff]|,(?=[^\s,])){4,60})[\"'`”」]?(?=\s?[,，。；;、)）—–]|\s-\s|\s*$)"
 # HP4200, RTX3090Ti; FritzBox7590; MacBook-Pro-14, srv-db-01: what the secret is for, named once more.
 PRODUCT = (
     r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+){2,}\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
 )
 KINDS = {"password": "password", "number": "pin", "token": "token"}
-
-
-def apposition(line: str, lower: str) -> Findings:
-    """Values that follow a name and for whom it is, set apart from the rest of the sentence."""
-    if not pattern("[,，(（–—-]").search(line):
-        return
-    for match in pattern(APPOSED_NAME + BETWEEN + APPOSED_VALUE).finditer(lower):
-        start = match.start("value")
-        value = line[start : match.end("value")].rstrip(".:?")
-        sort = _sort_of(match)
-        # "for Windows11, Office365, and Teams" counts up.
-        counts = pattern(r",\s(?:and|or)\s").match(lower, match.end()) and pattern(r"^[A-Za-z]+\d{1,3}$").match(value)
-        if not counts and _stands_out(sort, value):
-            yield Finding(KINDS[sort], start, start + len(value))
 
 
 def _sort_of(match: re.Match[str]) -> str:

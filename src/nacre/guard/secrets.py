@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from nacre.errors import SecretRefused
 from nacre.guard.assignments import HINTS, assignments, commands, elements, following, pairs, tables
-from nacre.guard.prose import SCRIPT_HINTS, USED, answers, apposition, awaits, english, other_scripts
+from nacre.guard.prose import SCRIPT_HINTS, USED, answers, awaits, english, other_scripts
 from nacre.guard.sanitise import clean, fold, one_line
+from nacre.guard.spoken import told
 from nacre.guard.tokens import blocks, headers, logins, tokens
 from nacre.guard.values import LONG_RUN, Finding, Findings, Redaction, any_of, numbers, pattern
 
@@ -51,6 +52,7 @@ def scan(text: str) -> Findings:
     lower = text.lower()
     if len(lower) != len(text):  # every character stays in its place
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    yield from told(text, lower)
     named, spoken = set(_lines_with(HINTS, lower)), set(_lines_with(SPOKEN_HINTS, lower))
     foreign = set() if text.isascii() else set(_lines_with(SCRIPT_HINTS, text))
     lines = text.split("\n") if named or spoken or foreign else []
@@ -65,7 +67,7 @@ def scan(text: str) -> Findings:
             for begin, end in _pieces(low):
                 piece = (line[begin:end], low[begin:end])
                 yield from _shifted(offset + begin, commands(*piece), english(*piece))
-        yield from _shifted(offset, apposition(line, low), other_scripts(line) if offset in foreign else ())
+        yield from _shifted(offset, other_scripts(line) if offset in foreign else ())
         yield from answers(text, lower, offset, offset + len(line))
         yield from following(lines, at, offsets)
         yield from tables(lines, at, offsets)
@@ -158,7 +160,7 @@ def _findings_in(text: str) -> Findings:
 # Findings brought together: apart from each other, outside earlier marks, and the same value wherever it stands.
 
 # A block swallows all, a vendor's name (0) says more than "password", and that more than "key".
-PLAIN_KINDS = {"private key": -1, "password": 1, "token": 2, "secret": 3, "access token": 4, "key": 5}
+PLAIN_KINDS = {"private key": -1, "password": 1, "token": 2, "secret": 3, "access token": 4, "key": 5, "pin": 6}
 # How many characters may be searched for values that were found already: keeps a text full of secrets linear.
 REPEAT_BUDGET = 200_000_000
 LEAST = 4  # letters and digits of what is left of a value beside a mark

@@ -82,6 +82,13 @@ FUNCTION_WORDS = frozenset(
     from in into of off on onto out over to under up with without is are was were be has have had can must should will
     """.split()
 )
+# Words of a sentence about a secret, which a phrase that is one has not.
+TELLING = frozenset(
+    """
+    is are was were be has have had can must should will would need needs your my our their his her its it that this what which
+    who how when where why if then else not as at least characters words long same password passphrase
+    """.split()
+)
 # Values that stand where a secret would stand, in documents, forms and type annotations.
 NOT_A_SECRET = FUNCTION_WORDS | frozenset(
     """
@@ -100,7 +107,7 @@ NOT_A_SECRET = FUNCTION_WORDS | frozenset(
     """.split()
 )
 # Endings of words that describe a password rather than being one, in "the password is ...".
-DESCRIBING = r"(?i).*(?:ed|ing|able|ible|ous|ive|ful|less|ly|ary|ory|ent|ant|tten|own)"
+DESCRIBING = r"(?i).*(?:ed|ing|able|ible|ous|ive|ful|less|ly|ary|ory|ent|ant|tten|own)$"
 PLACEHOLDER_PARTS = (
     "example|placeholder|your[-_ ]|yourkey|yourtoken|yourpass|your-|<|>|change[-_]?me|replace[-_]?(?:me|with)|insert[-_]|enter[-_ ]|dummy|redacted|"
     r"xxxx|\*\*\*|\.\.\.|…|•••|_here|-here|goes-here|not[-_]?(?:a[-_]?)?real|todo|fixme|lorem|test[-_]?only|sample[-_]"
@@ -310,6 +317,7 @@ def can_be_token(value: str, *, least: int = 8) -> bool:
 # Numbers that open accounts or name a person for good: cards, bank accounts, identity cards. Told by their check digits.
 
 _CARD_WORDS = r"(?i)card|visa|mastercard|amex|credit|debit|kreditkarte|卡号|信用卡|银行卡|储蓄卡"
+_PAYING = r"(?i)\b(?:account|iban|bank|refund|pay|transfer|deposit)\b|账[号户]|汇|转账|退款"
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 
 
@@ -318,6 +326,10 @@ def _luhn(number: str) -> bool:
     if len(set(digits)) < 4 or not 13 <= len(digits) <= 19 or digits[0] not in (2, 3, 4, 5, 6):
         return False
     return sum(sum(divmod(digit * (1 + place % 2), 10)) for place, digit in enumerate(reversed(digits))) % 10 == 0
+
+
+def _is_like_a_card(number: str) -> bool:
+    return _matches(r"^[2-6]\d{3}([ -]?)\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?$|^3[47]\d{13}$", number)
 
 
 def _is_account(number: str) -> bool:
@@ -332,10 +344,23 @@ def _is_identity(number: str) -> bool:
     return "10X98765432"[rest] == number[17].upper()
 
 
+_CALLED = (
+    ("any card", _CARD_WORDS, _is_like_a_card),
+    ("any bank account", _PAYING, lambda number: sum(map(str.isdigit, number)) >= 12),
+    ("any identity", "身份证", lambda _: True),
+)
+
+
 def numbers(text: str) -> Findings:
     yield from apply_rules("card code", text)
     yield from apply_rules("card", text, _luhn)
     yield from apply_rules("bank account", text, _is_account)
     yield from apply_rules("identity number", text, _is_identity)
+    yield from apply_rules("told number", text)
     if _matches(_CARD_WORDS, text):  # then in whatever groups
         yield from apply_rules("any card", text, _luhn)
+    # What is called by its name just before is one even with a wrong digit.
+    for section, words, accepts in _CALLED:
+        for finding in apply_rules(section, text, accepts) if _matches(words, text) else ():
+            if _matches(words, text[max(0, finding.start - 60) : finding.start].rpartition("\n\n")[2]):
+                yield finding
