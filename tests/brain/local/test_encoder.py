@@ -12,11 +12,10 @@ from nacre.brain.local.classifier import read_weights
 from nacre.brain.local.encoder import _more_outputs
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.relation import LABELS, standings
-from nacre.embed.local import LocalEmbedder
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "training"))
 
-import data  # noqa: E402 - the folder is no package: its files are run, not installed
+import data
 
 TASKS = [(language, task) for language in ("en", "zh") for task in ("keep", "relation")]
 
