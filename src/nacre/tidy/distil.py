@@ -373,7 +373,8 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     compared, same = compare.compare_with(candidate.tested.judged.statement, [entry for _, _, entry in entries])
     verdict = replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
     found: list[tuple[Place, Comparison]] = [(entries[comparison.place][:2], comparison) for comparison in compared]
-    repeats = [pair for pair in found if pair[1].kind == "same"]
+    # Only the very words stop what the person said on purpose.
+    repeats = [pair for pair in found if pair[1].kind == "same" and not candidate.explicit]
     excepts = any(comparison.kind == "exception" for comparison in compared)
     # What one project says changes nothing elsewhere without a word of the person.
     own = [pair for pair in found if pair[1].kind == "replaces" and pair[0][0] is home]
@@ -393,7 +394,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         why = say("you took this back once; accept it to take it in after all.", "您曾撤销过这一条；接受则重新收录。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
-        _supersede(draft, candidate, verdict, home, own[:1] if not candidate.explicit else own)
+        _supersede(draft, candidate, verdict, home, own[:1])
     elif unclear and verdict.decision != REFUSE:
         if candidate.explicit:
             _admit(draft, candidate, verdict, home)
@@ -477,7 +478,9 @@ def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermF
         return
     more = file_field(home)
     draft.record(draft.record_of(candidate, "admitted", verdict, section=section, confidence=value, more=more))
-    reason = say(f"without it {verdict.without_it}", f"没有它：{verdict.without_it}")
+    reason = say("your word", "按您的意思") if candidate.explicit else say("worth keeping", "值得保留")
+    if verdict.without_it:
+        reason = say(f"without it {verdict.without_it}", f"没有它：{verdict.without_it}")
     draft.step("add", home.shown, reason, candidate.text)
 
 

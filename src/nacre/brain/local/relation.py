@@ -107,7 +107,8 @@ def standings(pairs: Sequence[tuple[Statement, Statement]]) -> list[Relation]:
 
 def _standing(old: Statement, new: Statement, odds: Sequence[float]) -> Relation:
     same, replaces, _, exception, ask = odds
-    proof = SAME_WITH_VALUE if adds_a_value(old, new) else SAME_FROM
+    other_number = old.numbers - new.numbers and new.numbers - old.numbers
+    proof = SAME_WITH_VALUE if other_number or adds_a_value(old, new) else SAME_FROM
     if same >= proof and not is_reversed(old, new):
         return Relation("same", same)
     if exception >= EXCEPTION_FROM and exception > replaces:
