@@ -11,6 +11,7 @@ from nacre.guard.assignments import GROUPS, random_groups
 from nacre.guard.values import Finding, Findings, apply_rules, pattern, rule_rows
 
 KINDS = {"password": "password", "login": "password", "code": "pin", "pin": "pin", "opens": "pin", "token": "token", "key": "key"}  # fmt: skip
+REACH = 80  # characters between a word and the value that it announces
 PLAINER = frozenset({"password", "code", "pin", "token"})  # names that say what to expect, beside "door" or "login"
 
 
@@ -55,7 +56,7 @@ def told(text: str, lower: str) -> Findings:
             if lower[start:begin].strip():
                 age += 1
                 sort = sort if age < 2 else ""
-                listed = match[0] == "\n" and (lower[begin - 1] in ":：" or (listed and taken))
+                listed = bool(sort) and match[0] == "\n" and (lower[begin - 1] in ":：" or (listed and taken))
             start = match.end()
         elif what == "ordinary":
             ordinary = match.end()
@@ -69,7 +70,11 @@ def told(text: str, lower: str) -> Findings:
                 yield Finding(KINDS[what], *late)
         elif not sort:
             waiting = match.span()
-        elif sort != "nothing" and not pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin):
+        elif (
+            sort != "nothing"
+            and begin - place < REACH
+            and not pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin)
+        ):
             value = text[begin : match.end()].rstrip(".,;:?)/ ")
             end = begin + len(value)
             before, head = lower[max(place, start, begin - 40) : begin], lower[max(start, begin - 80) : begin]
@@ -108,17 +113,19 @@ def _tells(sort: str, value: str, there: Place) -> bool:
     known = _is("ordinary").search(value) or values.is_placeholder(value) or pattern(values.TERMS).match(value)
     near = not before.strip(" :：#\"'`“「")
     linked = near or there.alone or bool(_is("link").search(before))
-    if (known and not random and not there.spaced) or not (linked or random):
+    # What a name further off announces is no value of another name in data: "session":"7c1f2a90", db:5432.
+    labelled = not near and (_is("structure").search(before) or _is("label").search(before))
+    if (known and not random and not there.spaced) or labelled or not (linked or random):
         return False
     quoted = before[-1:] in set("\"'`“「‘")
     sure = there.alone or (linked and (there.taken or quoted)) or not before or bool(_is("sure").search(before))
     named = _is("product").match(value) or values.is_slug(value) or "/" in value or (sort == "login" and before == "/")
     if there.spaced or _is("number").fullmatch(value):
-        port = not near and pattern(r"[a-z\d]:$").search(before)
-        if there.blocked or port or _is("counted").match(there.after) or sort in {"token", "key", "login"}:
+        if there.blocked or _is("counted").match(there.after) or sort in {"token", "key", "login"}:
             return False
         year = pattern(r"(?:19|20)\d\d").fullmatch(value) and not pattern(r"\s?to \d{3}").match(there.after)
-        own = sort == "opens" and before == " " and not set("#*- ") & set(value)  # "locker 4471" is its number
+        # "Locker 4471" is its number, and what stands in brackets is about something else.
+        own = sort == "opens" and (before == " " or before.endswith("(")) and not set("#*- ") & set(value)
         return not own and (sure or ((sort != "code" or before.endswith(", ")) and not year))
     if sort in {"code", "pin", "opens"}:
         return not there.blocked and bool((sure or near or not named) and _is("short").fullmatch(value))
