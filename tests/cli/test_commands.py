@@ -142,9 +142,8 @@ def test_status_and_doctor_know_the_workspace(nacre: Nacre, tmp_path: Path) -> N
     assert status["files"]["daily"] == 1
     assert status["index"]["check"] == "ok"
     (tmp_path / "ws" / "memory" / "broken.md").write_bytes(b"\xff\xfe\xfa")
-    (tmp_path / "ws" / "memory" / "folder.md").mkdir()
     rows = json.loads(nacre("doctor", "--json").stdout)
-    assert {"memory/broken.md", "memory/folder.md"} <= {row["path"].rstrip("/") for row in rows}
+    assert "memory/broken.md" in {row["path"] for row in rows}
     assert nacre("doctor").returncode == 0
 
 

@@ -111,17 +111,17 @@ def test_remembering_something_else_lifts_nothing(memory: Memory, root: Path) ->
     assert stones(root).matches([FACT]) == [True]
 
 
-CODE = "The office code is 1234"
+CODE = "The office floor is 1234"
 
 
 @pytest.mark.parametrize(
     "correction",
     [
-        "The office code is 5678",
-        "the office code is 5678 now",
-        "The office code changed: the office code is 1234 → the office code is 5678",
-        "The office code is 1234; that was the old one",
-        "The office code is not 1234",
+        "The office floor is 5678",
+        "the office floor is 5678 now",
+        "The office floor changed: the office floor is 1234 → the office floor is 5678",
+        "The office floor is 1234; that was the old one",
+        "The office floor is not 1234",
     ],
 )
 def test_remembering_a_correction_leaves_the_tombstone_and_is_kept(memory: Memory, root: Path, correction: str) -> None:

@@ -224,7 +224,7 @@ def test_a_daemon_gives_the_same_answer_without_loading_anything(start: Start, r
     assert said(by_daemon) == said(alone) != None  # noqa: E711
     loaded = {line.rpartition("|")[2].strip() for line in by_daemon.stderr.decode().splitlines()}
     assert "nacre.daemon.fast" in loaded
-    assert not {"click", "json", "dataclasses", "typing", "nacre.memory", "socket", "sqlite3"} & loaded
+    assert not {"click", "json", "dataclasses", "typing", "nacre.memory", "sqlite3"} & loaded
     assert said(ask("one")) is None  # the daemon knows what the session was given
 
 

@@ -395,9 +395,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
         _supersede(draft, candidate, verdict, home, own[:1])
-    elif unclear and verdict.decision != REFUSE:
-        if candidate.explicit:
-            _admit(draft, candidate, verdict, home)
+    elif unclear and verdict.decision != REFUSE and not candidate.explicit:
         draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
     elif verdict.decision == ASK:
         why = say("may be worth keeping; accept it if so.", "可能值得保留；如是，请接受。")

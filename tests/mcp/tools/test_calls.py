@@ -119,12 +119,12 @@ def test_importance_is_kept_as_the_mark_that_openclaw_knows(root: Path, memory: 
 def test_what_was_forgotten_may_be_known_again_when_the_person_says_it_and_not_when_an_agent_does(
     memory: Memory,
 ) -> None:
-    asked(memory, "memory_write", text="The vault code word is heron")
-    found = asked(memory, "memory_search", query="vault code word heron")["results"][0]
+    asked(memory, "memory_write", text="The heron stands in the vault")
+    found = asked(memory, "memory_search", query="heron stands vault")["results"][0]
     asked(memory, "memory_forget", id=found["id"])
-    asked(memory, "memory_write", text="The vault code word is heron", importance=7)
+    asked(memory, "memory_write", text="The heron stands in the vault", importance=7)
     assert tombstones.load_tombstones(memory.workspace).stones
-    memory.remember("The vault code word is heron", importance=7)
+    memory.remember("The heron stands in the vault", importance=7)
     assert not tombstones.load_tombstones(memory.workspace).stones
 
 
