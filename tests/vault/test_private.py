@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -21,11 +22,13 @@ def _usual_mask() -> Iterator[None]:
 
 
 def open_to_others(home: Path, known: set[Path]) -> list[str]:
-    return [
-        f"{stat.filemode(path.lstat().st_mode)} {path.relative_to(home)}"
-        for path in sorted({*home.rglob("*")} - known)
-        if not path.is_symlink() and path.lstat().st_mode & 0o077
-    ]
+    open_ones = []
+    for path in sorted({*home.rglob("*")} - known):
+        with contextlib.suppress(FileNotFoundError):  # what a daemon had open a moment ago
+            mode = path.lstat().st_mode
+            if not path.is_symlink() and mode & 0o077:
+                open_ones.append(f"{stat.filemode(mode)} {path.relative_to(home)}")
+    return open_ones
 
 
 def test_no_command_creates_a_file_or_folder_that_others_can_read(tmp_path: Path) -> None:

@@ -58,7 +58,11 @@ def _take(path: Path, deadline: float) -> int:
     while True:
         with disk.writing_to(path):
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-            descriptor = os.open(path, flags, 0o600)
+            try:
+                descriptor = os.open(path, flags, 0o600)
+            except FileNotFoundError:  # the folder was removed in this moment
+                disk.make_folder(path.parent)
+                descriptor = os.open(path, flags, 0o600)
             try:
                 taken = system_lock(descriptor)
             except OSError:
