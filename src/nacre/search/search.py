@@ -74,7 +74,9 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
                     asked: Asked = {}
                     parts = _parts(db, request)
                     reports = [_search(db, part, vectors, asked, to_the_second=index.to_the_second) for part in parts]
-                    return merge_reports([*reports[:1], *map(_below_entries, reports[1:])], request.limit)
+                    for place, report in enumerate(reports[1:], 1):
+                        reports[place] = _below_entries(reports[0], report, _least(request))
+                    return merge_reports(reports, request.limit)
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
@@ -91,11 +93,17 @@ def _parts(db: sqlite3.Connection, request: SearchRequest) -> list[SearchRequest
     return [request._replace(filters=request.filters._replace(layers=part)) for part in (entries, checkpoints)]
 
 
-def _below_entries(report: SearchReport) -> SearchReport:
-    """The best passage of each checkpoint, below an entry that is as sure: that says it in one line."""
-    best = {hit.path: hit for hit in reversed(report.hits)}
-    hits = [dataclasses.replace(hit, score=round(hit.score * CONTENDER, 4)) for hit in best.values()]
-    return dataclasses.replace(report, hits=tuple(hits))
+def _below_entries(entries: SearchReport, checkpoints: SearchReport, least: float) -> SearchReport:
+    """The best passage of each checkpoint, below the entries that answer: they say it in one line."""
+    most = entries.hits[0].score if entries.hits else 1.0
+    best = {hit.path: hit for hit in reversed(checkpoints.hits)}
+    lowered = (dataclasses.replace(hit, score=round(min(hit.score, most) * CONTENDER, 4)) for hit in best.values())
+    return dataclasses.replace(checkpoints, hits=tuple(hit for hit in lowered if hit.score >= least))
+
+
+def _least(request: SearchRequest) -> float:
+    given = (request.min_score, request.context.config.search.min_score, FLOOR)
+    return next(score for score in given if score is not None)
 
 
 def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
@@ -167,7 +175,7 @@ def _search(
     if question.only_days and on_days:
         sure = max(sure, SURE_OF_DAYS)
     hits = _hits(db, ranked, frozenset(terms.weights), request, sure)
-    least = next(score for score in (request.min_score, settings.min_score, FLOOR) if score is not None)
+    least = _least(request)
     kept = [hit for hit, alone in hits if hit.score >= least and alone >= least]
     return SearchReport(
         hits=tuple(kept[: request.limit]),
