@@ -98,7 +98,9 @@ class Encoder:
             some = order[start : start + _AT_ONCE]
             pooled[some] = self._pooled([states[place] for place in some])
         arrays = self._arrays
-        inputs = pooled if extra is None else np.hstack([pooled, (extra - arrays["mean"]) / arrays["spread"]])
+        inputs = pooled
+        if extra is not None:  # a feature that training hardly saw must not outweigh all others
+            inputs = np.hstack([pooled, np.clip((extra - arrays["mean"]) / arrays["spread"], -4, 4)])
         hidden = np.tanh(inputs @ arrays["hidden"] + arrays["hidden bias"])
         values = (hidden @ arrays["out"] + arrays["out bias"]) / self.temperature
         ends = np.cumsum([len(labels) for labels in self.heads.values()])[:-1]

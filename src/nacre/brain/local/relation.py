@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LABELS = ("same", "replaces", "adds", "exception", "ask")
 RELATIONS = ("same", "clash", "beside")
 VECTOR_SCALE = 3.0
+APART = {"en": 0.3, "zh": 0.45}  # likeness of meaning under which two statements are of different matters
 CLASH = 0.6  # odds from which two statements cannot both hold, by their words alone
 NEAREST = 6  # how many remembered statements a new one is compared with in full
 _SHARED, _RARE = 0.65, 0.7  # of the words of the shorter statement; how rare a word is that names the matter
@@ -97,12 +98,22 @@ def standings(pairs: Sequence[tuple[Statement, Statement]]) -> list[Relation]:
     result: list[Relation | None] = [None] * len(pairs)
     for language in ("en", "zh"):
         places = [p for p, pair in enumerate(pairs) if all(side.language == language for side in pair)]
+        for place in [place for place in places if _is_apart(*pairs[place])]:
+            places.remove(place)
+            result[place] = Relation("adds", 1.0)
         some = [pairs[place] for place in places]
         meant = all(side.vector is not None for pair in some for side in pair)
         rows = label_odds(some, language) if meant else None
         for place, row in zip(places, () if rows is None else rows.tolist(), strict=False):
             result[place] = _standing(*pairs[place], row)
     return [found or _by_words(*pair) for pair, found in zip(pairs, result, strict=True)]
+
+
+def _is_apart(old: Statement, new: Statement) -> bool:
+    """Whether two statements are of different matters by their meaning, whatever else one may read into them."""
+    if old.vector is None or new.vector is None:
+        return False
+    return float(old.vector @ new.vector) < APART[new.language]
 
 
 def _standing(old: Statement, new: Statement, odds: Sequence[float]) -> Relation:
