@@ -53,10 +53,6 @@ RECURRING = {
     "en": r"\b(?:every|each|weekly|monthly|nightly|daily|yearly|quarterly|biweekly)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b",
     "zh": r"每(?:天|周|月|年|晚|早|次|个|季|隔|逢|星期|两周)|逢(?:周|星期)|例会|例行|定期",
 }
-_PERMITS = {
-    "en": r"\b(?:ok(?:ay)?|fine|allowed|permitted|welcome|may|can)\b(?! not)|(?:ban|rule) (?:is|was) (?:lifted|dropped)|no longer (?:forbidden|banned)",
-    "zh": r"可以|允许|放开|解禁|不用再|随便|都行|没关系",
-}
 UNSURE = {
     "en": r"\?|\b(?:i think|not sure|maybe|apparently|heard|said|says|claims?|supposedly|might|reckons?|swears?)\b",
     "zh": r"[?？]|吗|好像|听说|说是|不确定|可能|记得是|应该是|据说|到底",
@@ -65,7 +61,6 @@ _DENIAL = {
     "en": r"\b(?:no|not|never|without|none|nothing|don'?t|doesn'?t|isn'?t|won'?t|can'?t|cannot|stop|avoid)\b|n't",
     "zh": r"不|没|别|无|勿|禁",
 }
-_BAN = {"en": r"\b(?:never|don'?t|do not|must not|no)\b", "zh": r"不要|别|不许|不准|禁止|不能"}
 FROM_TO = {
     "en": r"\b(?:to|from|instead of|rather than|in place of|replaces?|over to)\b",
     "zh": r"从|换|改|代替|取代|转到|迁",
@@ -333,17 +328,6 @@ def _before(new: Statement, kind: dict[str, str]) -> list[str]:
     return [_END.split(new.text[max(0, start - _REACH[new.language]) : start])[-1] for start in starts]
 
 
-_SLOT = re.compile(r"([A-Za-z][\w.+-]{0,60}|[\u4e00-\u9fff]{2})\s?[:：]?\s?v?(\d+(?:[.:]\d+)*)")
-
-
-def fills_otherwise(old: Statement, new: Statement) -> bool:
-    """Whether both put a number behind the same word, or before the same unit, and not the same number."""
-    before, after = ({word.lower(): number for word, number in _SLOT.findall(side.text)} for side in (old, new))
-    places = [(before[word], after[word]) for word in before if word in after]
-    places += [(old.units[unit], new.units[unit]) for unit in old.units if unit in new.units]
-    return any(first != second for first, second in places) and not any(first == second for first, second in places)
-
-
 def _shared(old: Statement, new: Statement, near: list[str]) -> frozenset[str]:
     """Words of both in these places; in Chinese a lone character is none."""
     words = {word for part in near for word in tokens(part)} - STOP_WORDS - STOP_HAN
@@ -362,34 +346,12 @@ def shares_a_value(old: Statement, new: Statement) -> bool:
     return bool(old.numbers & new.numbers or old.names & new.names or old.weekdays & new.weekdays)
 
 
-def parts_ways(old: Statement, new: Statement) -> bool:
-    """Whether both name a value of one kind, and not the same: another number, weekday, name, or the opposite."""
-    return other_value(old, new) or bool(_not_in(old.names, new) and _not_in(new.names, old))
-
-
 def _not_in(names: frozenset[str], other: Statement) -> set[str]:
     return {name for name in names if name not in other.text.lower()}
 
 
 def _differ(old: frozenset[str], new: frozenset[str]) -> bool:
     return bool(old - new and new - old)
-
-
-def other_value(old: Statement, new: Statement) -> bool:
-    """Another number, another weekday, the opposite, a denial, or a ban that is lifted."""
-    return (
-        _differ(old.numbers, new.numbers)
-        or _differ(old.weekdays, new.weekdays)
-        or _opposed(old, new)
-        or lifts_a_ban(old, new)
-        or says(_DENIAL, old.text, new.language) != says(_DENIAL, new.text, new.language)
-    )
-
-
-def lifts_a_ban(old: Statement, new: Statement) -> bool:
-    """Whether the old statement forbids and the new one permits."""
-    permits = says(_PERMITS, new.text, new.language) and not says(_BAN, new.text, new.language)
-    return permits and says(_DENIAL, old.text, new.language)
 
 
 def _opposed(old: Statement, new: Statement) -> bool:
