@@ -125,7 +125,7 @@ def _earlier(text: str, number: int) -> str:
     if not number:
         return text
     text = text.replace('"verdict":"admitted"', '"verdict":"refused"')
-    text = _WORDS.sub(lambda match: match[0] + (f"{number}th" if match[0].isascii() else chr(0x5000 + number)), text)
+    text = _WORDS.sub(lambda match: match[0] + (_letters(number) if match[0].isascii() else chr(0x5000 + number)), text)
     days = dt.timedelta(days=MONTH * number)
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", lambda match: (dt.date.fromisoformat(match[0]) - days).isoformat(), text)
     return re.sub(
@@ -133,6 +133,11 @@ def _earlier(text: str, number: int) -> str:
         lambda match: hashlib.sha256(f"{match[0]}{number}".encode()).hexdigest()[: len(match[0])],
         text,
     )
+
+
+def _letters(number: int) -> str:
+    """The number in letters: a word that ends in digits is taken for a secret."""
+    return "zy" + str(number).translate(str.maketrans("0123456789", "abcdefghij"))
 
 
 def measure(home: Path, runs: int) -> dict[str, float]:

@@ -1,11 +1,10 @@
-"""Files of one JSON object a line: a broken line is skipped and told; a few lines of a long file are found without parsing the others."""
+"""Files of one JSON object a line: a broken line is skipped and told."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from nacre.errors import NacreError, PathEscape
@@ -35,19 +34,24 @@ def dump_row(value: Mapping[str, Any]) -> str:
 def read_rows(storage: Storage, name: str) -> Rows:
     """All objects of a file; a broken line is a problem with its number."""
     try:
-        return parse_rows(_read(storage, name), name)
+        return parse_rows(read_bytes(storage, name), name)
     except NacreError as error:
         remedy = say("move it away, or put the real file in its place", "请将其移走，或换回真正的文件")
         return Rows((), (Problem("unreadable", str(error), name, remedy=remedy, severity="error"),))
 
 
-def _read(storage: Storage, name: str) -> bytes:
+def read_bytes(storage: Storage, name: str) -> bytes:
+    """The bytes of a file, none where it is missing; an error when it is a link that leads out of the workspace."""
+    check_place(storage, name)
+    return storage.read(name) or b""
+
+
+def check_place(storage: Storage, name: str) -> None:
     if os.path.isabs(storage.real(name)):
         raise PathEscape(
             f"{name} is a link that leads out of the workspace; Nacre does not follow it.",
             f"{name} 是指向工作区之外的链接；Nacre 不会跟随它。",
         )
-    return storage.read(name) or b""
 
 
 def parse_rows(data: bytes, shown: str) -> Rows:
@@ -95,27 +99,3 @@ def read_records(
         english = f"Line {line} of {name} lacks what its kind of record needs; it is skipped."
         problems.append(problem("broken line", english, f"{name} 第 {line} 行缺少必要的字段，已跳过。", name, line))
     return tuple(records), tuple(sorted(problems, key=lambda problem: problem.line or 0))
-
-
-class LineIndex:
-    """The rows of a file by the ids in them, which a group of the pattern finds."""
-
-    def __init__(self, storage: Storage, name: str, pattern: bytes) -> None:
-        try:
-            self._data = _read(storage, name)
-        except NacreError:
-            self._data = b""  # doctor says what is wrong with it
-        self._places: dict[bytes, list[int]] = {}
-        for match in re.finditer(pattern, self._data):
-            self._places.setdefault(match[match.lastindex or 0], []).append(match.start())
-
-    def __contains__(self, key: str) -> bool:
-        return key.encode() in self._places
-
-    def rows(self, keys: Iterable[str]) -> list[dict[str, Any]]:
-        """The rows that have one of the keys, in the order of the file."""
-        places = {place for key in keys for place in self._places.get(key.encode("utf-8", "replace"), ())}
-        starts = sorted({self._data.rfind(b"\n", 0, place) + 1 for place in places})
-        ends = (self._data.find(b"\n", start) for start in starts)
-        lines = (self._data[start : None if end < 0 else end] for start, end in zip(starts, ends, strict=True))
-        return [row.value for row in parse_rows(b"\n".join(lines), "").rows]

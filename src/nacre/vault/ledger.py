@@ -11,7 +11,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import jsonl
 from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.history import Operation
-from nacre.vault.jsonl import LineIndex
+from nacre.vault.lines import BROKEN, LineIndex
 from nacre.vault.storage import storage_of
 from nacre.vault.writing import REFUSE, OnSecret, append
 
@@ -161,25 +161,72 @@ def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
     return states
 
 
-# The same without parsing all of it: the lines of an entry are found by its id, or by what they name.
+# The same without reading all of it: the lines of an entry are found by its id, or by what they name.
 
 _MARK = 8  # hexadecimal digits of the id of a bullet
-_TOMBSTONE = "tombstone"
-_IDS = rb'"(?:id|bullet|into|by|supersedes)":\s*"([^"]{1,%d})|"(%s)"' % (_MARK, _TOMBSTONE.encode())
+_TOMBSTONE, _IN_MEMORY, _ASKED, _FIELD, _DECIDED = "tombstone", "in memory", "asked ", "field ", "decided "
+
+
+def _keys(value: dict[str, Any]) -> list[str] | None:
+    """What a line is looked for by: the ids in it, and what it tells."""
+    if (record := _record(value)) is None:
+        return None
+    more, source = record.more, record.source
+    names = (record.id, record.supersedes, source.get("bullet"), more.get("into"), more.get("by"))
+    keys = [str(name)[:_MARK] for name in names if name]
+    keys += [_TOMBSTONE] if _TOMBSTONE in more else []
+    keys += [_IN_MEMORY] if record.verdict in IN_MEMORY else []
+    keys += [f"{_ASKED}{record.at[:10]}"] if record.verdict == "asked" else []
+    keys += [f"{_FIELD}{more.get('file')} {more['field']}"] if "field" in more else []
+    return keys + ([f"{_DECIDED}{source.get('day', '')} {source['bullet']}"] if source.get("bullet") else [])
 
 
 class LedgerStates:
     """What the ledger says of each entry, looked up one by one."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._lines = LineIndex(storage_of(workspace), workspace.relative(workspace.ledger), _IDS)
+        self._lines = LineIndex(workspace, workspace.ledger, _keys)
         self._states: dict[str, EntryState | None] = {}
 
     def records(self, *ids: str) -> list[Record]:
         return [record for record in self._naming(ids) if record.id in ids]
 
     def tombstones(self) -> list[Record]:
-        return self._naming([_TOMBSTONE])
+        return self._with(_TOMBSTONE)
+
+    def in_memory(self) -> list[EntryState]:
+        """The entries that are in a MEMORY.md, as far as the ledger knows."""
+        ids = dict.fromkeys((*(record.id for record in self._with(_IN_MEMORY)), *self._states))
+        return [state for known in ids if (state := self.get(known)) and state.in_memory]
+
+    def asked(self, day: str) -> list[Record]:
+        """The questions that were put on a day."""
+        return self._with(f"{_ASKED}{day}")
+
+    def values_of(self, file: str, field: str) -> list[str]:
+        """The values that a field of a file was given, in order."""
+        records = [record for record in self._with(f"{_FIELD}{file} {field}") if record.verdict == "admitted"]
+        return [record.text.partition(": ")[2] for record in records if record.text]
+
+    def by_hand(self) -> list[str]:
+        """The ids of entries that somebody took out or reworded."""
+        return [record.id for record in self._naming(["hand"]) if record.more.get("by") == "hand"]
+
+    def is_decided(self, day: str, mark: str) -> bool:
+        """Whether a line of a log was decided on."""
+        return f"{_DECIDED}{day} {mark}" in self._lines
+
+    def decided(self) -> list[str]:
+        """Every line of a log that was decided on, as its day and mark."""
+        return self._lines.keys(_DECIDED)
+
+    def problems(self, workspace: Workspace) -> tuple[Problem, ...]:
+        return read_ledger(workspace).problems if BROKEN in self._lines else ()
+
+    def add(self, record: Record) -> None:
+        """Go by a record that is to be written from now on."""
+        was = self.get(record.id)
+        self._states |= entry_states([*(was.records if was else ()), record])
 
     def get(self, known: str) -> EntryState | None:
         if known not in self._states:
@@ -204,7 +251,9 @@ class LedgerStates:
 
     def _naming(self, names: Iterable[str]) -> list[Record]:
         """The records in which one of the ids may stand."""
-        keys = {name if name == _TOMBSTONE else name[:_MARK] for name in names}
+        return self._with(*(name[:_MARK] for name in names))
+
+    def _with(self, *keys: str) -> list[Record]:
         return [record for row in self._lines.rows(keys) if (record := _record(row))]
 
     def _states_naming(self, name: str) -> list[EntryState]:

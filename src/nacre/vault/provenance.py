@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from nacre.model.workspace import Workspace
 from nacre.vault import jsonl
 from nacre.vault.history import Operation
-from nacre.vault.jsonl import LineIndex
+from nacre.vault.lines import LineIndex
 from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import REDACT, append
 
@@ -89,8 +89,13 @@ def provenance_line(line: Captured | Digested | Offered) -> str:
 
 def read_provenance(workspace: Workspace) -> Provenance:
     """The trail as far as it can be read; a torn or foreign line is passed over."""
-    rows = jsonl.read_rows(storage_of(workspace), workspace.relative(workspace.trail)).rows
-    lines = [line for row in rows if (line := _line(row.value))]
+    return _provenance(
+        row.value for row in jsonl.read_rows(storage_of(workspace), workspace.relative(workspace.trail)).rows
+    )
+
+
+def _provenance(rows: Iterable[Mapping[str, Any]]) -> Provenance:
+    lines = [line for row in rows if (line := _line(row))]
     return Provenance(
         tuple(line for line in lines if isinstance(line, Captured)),
         tuple(line for line in lines if isinstance(line, Digested)),
@@ -98,10 +103,64 @@ def read_provenance(workspace: Workspace) -> Provenance:
     )
 
 
-def captured_bullets(workspace: Workspace, marks: Iterable[str]) -> list[Captured]:
-    """The sections that one of the bullets stands in, without parsing all of the trail."""
-    rows = LineIndex(storage_of(workspace), workspace.relative(workspace.trail), rb'"([0-9a-f]{8})":').rows(marks)
-    return [line for row in rows if isinstance(line := _line(row), Captured)]
+# The same without reading all of it: the lines of a day, or of a bullet.
+
+_DAY, _SIZE, _ENTERED, _DECIDED = "day ", "size ", "entered ", "decided "
+
+
+class Trail:
+    """The provenance, looked up day by day."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._lines = LineIndex(workspace, workspace.trail, _keys)
+        self._days: dict[str, Provenance] = {}
+
+    def of(self, day: str) -> Provenance:
+        if day not in self._days:
+            self._days[day] = _provenance(self._lines.rows([f"{_DAY}{day}"]))
+        return self._days[day]
+
+    def entered(self, day: str) -> set[str]:
+        """The bullets of a day that are in a week's digest."""
+        return self.of(day).entered().get(day, set())
+
+    def sizes(self) -> dict[str, int]:
+        """By day: how long its log was when it was last pressed."""
+        pairs = (key.rpartition(" ") for key in self._lines.keys(_SIZE))
+        return {day: int(size) for day, _, size in pairs}
+
+    def captured(self, marks: Iterable[str]) -> tuple[Captured, ...]:
+        """The sections that one of the bullets stands in."""
+        return _provenance(self._lines.rows(marks)).captured
+
+    def was_asked(self, key: str) -> bool:
+        """Whether a question was put to the user, or an entry is marked as undone."""
+        return ":" in key and key in self._lines
+
+    def is_offered(self, day: str, mark: str) -> bool:
+        return f"{_DECIDED}{day} {mark}" in self._lines
+
+    def undecided(self, *decided: Iterable[str]) -> set[str]:
+        """The days with a bullet in a digest on which nothing was decided, here or elsewhere (days and marks)."""
+        left = set(self._lines.keys(_ENTERED)).difference(self._lines.keys(_DECIDED), *decided)
+        return {line.partition(" ")[0] for line in left}
+
+
+def captured_bullets(workspace: Workspace, marks: Iterable[str]) -> tuple[Captured, ...]:
+    """The sections that one of the bullets stands in."""
+    return Trail(workspace).captured(marks)
+
+
+def _keys(value: dict[str, Any]) -> list[str] | None:
+    line = _line(value)
+    if line is None:
+        return None
+    keys = [f"{_DAY}{line.day}"]
+    if isinstance(line, Captured):
+        return keys + list(line.bullets)
+    if isinstance(line, Offered):
+        return keys + [mark if ":" in mark else f"{_DECIDED}{line.day} {mark}" for mark in line.bullets]
+    return [*keys, f"{_SIZE}{line.day} {line.size}", *(f"{_ENTERED}{line.day} {mark}" for mark in line.bullets)]
 
 
 def _line(value: Mapping[str, Any]) -> Captured | Digested | Offered | None:
