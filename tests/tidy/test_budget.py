@@ -132,7 +132,7 @@ def test_the_least_worth_goes_first_and_only_as_much_as_is_needed(nights: Nights
     lines = ["keep one", "keep two", "keep three", "keep four"]
     book, known = book_of(nights, lines, MemorySettings(max_lines=10, max_bytes=10_000))
     worth = {entry_id(one): Worth(0.9 - place / 10) for place, one in enumerate(lines)}
-    gone = make_space(book, lambda: len(book.lines) < 3, known, lambda line: worth[line.id], 0.95)
+    gone = make_space(book, lambda: len(book.lines) < 3, known.get, lambda line: worth[line.id], 0.95)
     assert gone is not None
     assert [line.words for line, _ in gone] == ["keep four", "keep three"]
     assert all(reason for _, reason in gone)
@@ -142,14 +142,14 @@ def test_the_least_worth_goes_first_and_only_as_much_as_is_needed(nights: Nights
 def test_when_nothing_may_go_the_book_is_as_it_was(nights: Nights) -> None:
     book, known = book_of(nights, ["one", "two"], MemorySettings())
     before = book.doc
-    assert make_space(book, lambda: False, known, lambda _line: Worth(0.9), 0.5) is None
+    assert make_space(book, lambda: False, known.get, lambda _line: Worth(0.9), 0.5) is None
     assert book.doc == before
 
 
 def test_what_is_over_goes_before_what_is_only_unsure(nights: Nights) -> None:
     book, known = book_of(nights, ["unsure", "over"], MemorySettings())
     worth = {entry_id("unsure"): Worth(0.1), entry_id("over"): Worth(0.9, outdated="its date has passed")}
-    gone = make_space(book, lambda: len(book.lines) < 2, known, lambda line: worth[line.id], 0.5)
+    gone = make_space(book, lambda: len(book.lines) < 2, known.get, lambda line: worth[line.id], 0.5)
     assert gone is not None
     assert [(line.words, reason) for line, reason in gone] == [("over", "its date has passed")]
 

@@ -8,7 +8,7 @@ import pytest
 from tests.tidy.nights import RULE, SAFETY, Nights, actions
 
 from nacre.tidy.memory_files import MemoryFiles
-from nacre.vault.provenance import Provenance
+from nacre.vault.provenance import Trail
 
 SHOP = "projects/shop/MEMORY.md"
 
@@ -27,7 +27,7 @@ def spoil(nights: Nights, how: str, elsewhere: Path) -> None:
 @pytest.mark.parametrize("how", ["latin-1", "folder", "link"])
 def test_a_project_s_file_that_cannot_be_read_is_told_and_left_alone(nights: Nights, tmp_path: Path, how: str) -> None:
     spoil(nights, how, tmp_path / "elsewhere.md")
-    library = MemoryFiles(nights.room(), Provenance())
+    library = MemoryFiles(nights.room(), Trail(nights.room().workspace))
     assert [(one.kind, one.path) for one in library.problems] == [("unreadable", SHOP)]
     assert [book.shown for book in library.files] == ["MEMORY.md"]
     book = library.file(SHOP)

@@ -32,14 +32,14 @@ from nacre.tidy.collect import Day, TidyContext
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
-from nacre.vault import disk, refcount, review, working
+from nacre.vault import disk, ledger, refcount, review, working
 from nacre.vault.checkpoints import FORGOTTEN, GIST
 from nacre.vault.disk import real_target
 from nacre.vault.entries import normal_words
 from nacre.vault.files import TIERS, MemoryFile
 from nacre.vault.ledger import EntryState
 from nacre.vault.markdown import document
-from nacre.vault.provenance import Provenance
+from nacre.vault.provenance import Provenance, read_provenance
 
 LONGEST = 120  # characters of a line that are quoted
 WEEK = 7  # days in which the date of an entry comes
@@ -115,9 +115,9 @@ class Snapshot:
     def config(self) -> Config:
         return self.context.config
 
-    @property
+    @cached_property
     def states(self) -> Mapping[str, EntryState]:
-        return self.draft.states if self.draft else {}
+        return ledger.entry_states(ledger.read_ledger(self.workspace).records) if self.draft else {}
 
     @property
     def files(self) -> Sequence[LongTermFile]:
@@ -323,7 +323,7 @@ def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
         if answered or snapshot.is_pinned(line):
             continue
         if day := budget.expired_on(line.words, state.valid_from if state else None, snapshot.today):
-            asked = draft is not None and f"{review.FADED}:{line.id}" in draft.asked_before
+            asked = draft is not None and draft.trail.was_asked(f"{review.FADED}:{line.id}")
             remedy = "nacre review" if line.id in waiting else f"nacre forget {line.id}" if asked else "nacre tidy"
             yield _of_entry(FADED, file, line, f"its date, {day}, has passed.", f"其日期 {day} 已过。", remedy)
 
@@ -522,7 +522,8 @@ def count_loose_ends(snapshot: Snapshot, paths: Collection[str]) -> dict[str, in
     entries whose day is gone or that superseded an entry nobody knows."""
     recalls = refcount.read_recalls(snapshot.workspace).recalls
     recalled = sum(recall.path not in paths and not recall.path.startswith("sessions/") for recall in recalls)
-    trail, days = snapshot.draft.provenance if snapshot.draft else Provenance(), snapshot.logged
+    trail = read_provenance(snapshot.workspace) if snapshot.draft else Provenance()
+    days = snapshot.logged
     traced = {captured.day for captured in trail.captured} | {pressed.day for pressed in trail.pressed}
     lost = 0
     for state in snapshot.states.values():

@@ -103,7 +103,7 @@ def _check_agents_answer(draft: Draft, question: Question, words: str) -> None:
     forgotten = tombstones.load_tombstones(draft.context.workspace).exactly([words])[0]
     if not is_for_agents(question) or draft.memory.find(entry_id(words)):
         reason = say("it is about a line that stands in memory", "它涉及记忆中已有的一行")
-    elif forgotten or undone_mark(question.id) in draft.asked_before:
+    elif forgotten or draft.trail.was_asked(undone_mark(question.id)):
         reason = say("it was taken back once", "它曾被撤销或忘记")
     else:
         return
@@ -251,7 +251,7 @@ def _plan_file(draft: Draft, file: LongTermFile) -> AdoptPlan:
             f"不移出已固定的行，就无法使 {file.shown} 回到上限以内；请手动精简。",
         )
     records: list[Record] = []
-    in_ledger = {id_ for id_, state in draft.states.items() if state.in_memory}
+    in_ledger = {line.id for line in file.lines if (state := draft.states.get(line.id)) and state.in_memory}
     for line, _ in entries:
         record = Record(line.id, at, "demoted", line.words, section=line.section, valid_to=today)
         records.append(record._replace(more={"answer": "over", **more}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from nacre.errors import ChangedOutside, NacreError, PathEscape
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
-from nacre.tidy.collect import FIELD_NOTE, LineKeys, Log, TidyContext, log_lines
+from nacre.tidy.collect import FIELD_NOTE, Log, TidyContext, log_lines
 from nacre.tidy.compress import CompressPlan
 from nacre.vault import disk, provenance
 from nacre.vault.disk import COMPRESSED, compress, decompress
@@ -113,10 +113,10 @@ def apply(context: TidyContext, op: Operation, moves: Sequence[Move]) -> list[Pr
         return []
     left: list[Problem] = []
     grown: list[Digested] = []
-    entered = provenance.read_provenance(context.workspace).entered()
+    trail = provenance.Trail(context.workspace)
     for move in moves:
         log, day = move.log, move.log.day.date.isoformat()
-        if move.week and not {line.mark for line in log.lines} <= entered.get(day, set()):
+        if move.week and not {line.mark for line in log.lines} <= trail.entered(day):
             continue  # its week was left, which is a problem of its own
         try:
             if move.step.action == "move":
@@ -138,7 +138,7 @@ def apply(context: TidyContext, op: Operation, moves: Sequence[Move]) -> list[Pr
     return left
 
 
-def is_decided(log: Log, decided: LineKeys) -> bool:
+def is_decided(log: Log, decided: Container[tuple[str, str]]) -> bool:
     """Whether long-term memory has seen all that a log says: what waits for room must stay where tidying reads it."""
     return all((line.day, line.mark) in decided or FIELD_NOTE.match(line.words) for line in log.lines)
 

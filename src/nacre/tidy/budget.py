@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -122,7 +122,7 @@ def may_change(line: Line, state: EntryState | None) -> bool:
 def make_space(
     file: LongTermFile,
     fits: Callable[[], bool],
-    states: Mapping[str, EntryState],
+    state_of: Callable[[str], EntryState | None],
     worth: Callable[[Line], Worth],
     value: float,
 ) -> list[tuple[Line, str]] | None:
@@ -130,7 +130,7 @@ def make_space(
     before = file.doc
     gone: list[tuple[Line, str]] = []
     while not fits():
-        loose = [line for line in file.lines if may_change(line, states.get(line.id))]
+        loose = [line for line in file.lines if may_change(line, state_of(line.id))]
         weakest = min(loose, key=lambda line: worth(line).value, default=None)
         if weakest is None or (least := worth(weakest)).value >= value:
             file.doc = before

@@ -24,9 +24,9 @@ from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
 from nacre.vault import disk
 from nacre.vault.entries import bare_words, bullet_id, words_of
 from nacre.vault.files import LARGEST
-from nacre.vault.ledger import Record
+from nacre.vault.ledger import LedgerStates
 from nacre.vault.markdown import Document, document
-from nacre.vault.provenance import Provenance
+from nacre.vault.provenance import Trail
 from nacre.vault.review import Question
 
 
@@ -178,21 +178,22 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
         if match is None:
             continue
         path = Path(entry.path)
-        shown = workspace.relative(path)
         try:
             about = entry.stat(follow_symlinks=False)
             date = dt.date.fromisoformat(match[1])
         except OSError:
             continue  # gone meanwhile
         except ValueError:
+            shown = workspace.relative(path)
             english = f"{shown} is named for a day that does not exist and stays as it is."
             chinese = f"{shown} 的文件名不是真实日期，保持原样。"
             remedy = ("rename it to the day it is about", "请改名为对应的日期")
             problems.append(problem("no real date", english, chinese, shown, remedy=remedy))
             continue
         if (date - today).days > 1:
-            future.append(shown)
+            future.append(workspace.relative(path))
         elif about.st_size > LARGEST or not stat.S_ISREG(about.st_mode):
+            shown = workspace.relative(path)
             english = f"{shown} is too large for a daily log, or no ordinary file; it stays as it is."
             chinese = f"{shown} 作为每日日志过大，或不是普通文件，保持原样。"
             remedy = ("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走")
@@ -295,28 +296,33 @@ FIELD_NOTE = re.compile(rf"(?:{re.escape(IDENTITY)}|{re.escape(USER)}) [^:]+: ")
 LineKeys = set[tuple[str, str]]  # lines by their day and mark
 
 
-def decided_lines(provenance: Provenance, records: Iterable[Record], questions: Iterable[Question]) -> LineKeys:
-    """The lines that were decided on, or wait for the user's word."""
-    keys = {(offered.day, mark) for offered in provenance.offered for mark in offered.bullets}
-    sources = (record.source for record in records if record.source.get("bullet"))
-    keys |= {(str(source.get("day", "")), str(source["bullet"])) for source in sources}
-    return keys | {question.said for question in questions if question.said}
+class DecidedLines:
+    """The lines that were decided on, or wait for the user's word, by their day and mark."""
+
+    def __init__(self, trail: Trail, states: LedgerStates, questions: Iterable[Question]) -> None:
+        self.trail, self._states = trail, states
+        self.more: LineKeys = {question.said for question in questions if question.said}
+
+    def __contains__(self, line: object) -> bool:
+        if line in self.more:
+            return True
+        return isinstance(line, tuple) and (self.trail.is_offered(*line) or self._states.is_decided(*line))
+
+    def unfinished_days(self) -> set[str]:
+        """The days of which a digest holds a line that was not decided on."""
+        return {line[0] for line in self.trail.unoffered() if line not in self}
 
 
-def new_lines(
-    context: TidyContext, decided: LineKeys, provenance: Provenance
-) -> tuple[list[LogLine], list[LogLine], list[Problem]]:
+def new_lines(context: TidyContext, decided: DecidedLines) -> tuple[list[LogLine], list[LogLine], list[Problem]]:
     """Lines that are new to long-term memory, oldest first; all lines of the last days; and problems with the files."""
     today = context.clock.today()
     recent = dt.date.fromordinal(max(1, today.toordinal() - context.config.tidy.daily_days))
     days, problems = list_days(context.workspace, today)
-    entered = provenance.entered()
+    seen = decided.trail.sizes().keys() - decided.unfinished_days()
     new: list[LogLine] = []
     recent_lines: list[LogLine] = []
     for day in days:
-        date = day.date.isoformat()
-        seen = date in entered and all((date, mark) in decided for mark in entered[date])
-        if seen and day.archived and day.date < recent:
+        if day.archived and day.date < recent and day.date.isoformat() in seen:
             continue
         try:
             # A log that somebody wrote by hand may hold a secret; no file that is made of it may. A line without end is cut.

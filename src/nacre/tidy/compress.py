@@ -26,7 +26,7 @@ from nacre.vault import provenance, weekly
 from nacre.vault.entries import bare_words, bullet_id
 from nacre.vault.history import Operation
 from nacre.vault.markdown import Document, document, open_document
-from nacre.vault.provenance import Digested
+from nacre.vault.provenance import Digested, Trail
 from nacre.vault.writing import expect, rewrite
 
 LABELS = {
@@ -92,12 +92,12 @@ def categories(judge: Judge, texts: Sequence[str]) -> list[str]:
 
 def plan(context: TidyContext) -> CompressPlan:
     """What compressing the old days would do; reads, and writes nothing."""
-    recorded = provenance.read_provenance(context.workspace)
-    entered, sizes = recorded.entered(), recorded.sizes()
+    trail = provenance.Trail(context.workspace)
+    sizes = trail.sizes()
     weeks, problems = _weeks(context, sizes)
     for week in list(weeks):
         try:
-            _choose(context, week, entered)
+            _choose(context, week, trail)
         except NacreError as error:
             problems.append(Problem("week left as it is", str(error), week.shown))
             weeks.remove(week)
@@ -114,7 +114,7 @@ def plan(context: TidyContext) -> CompressPlan:
     told = digest.weigh(context.judge(), said) if said else []
     captured = dict(zip((line for section in sections.values() for line in section), told, strict=True))
     for week in list(weeks):
-        _tell(context, week, labels_of, captured, entered)
+        _tell(context, week, labels_of, captured, trail)
         try:
             _press(week, sizes)
         except BadInput as error:
@@ -146,13 +146,13 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[Week], 
     return [week for _, week in sorted(weeks.items())], problems
 
 
-def _choose(context: TidyContext, week: Week, entered: Mapping[str, set[str]]) -> None:
+def _choose(context: TidyContext, week: Week, trail: Trail) -> None:
     """Which statements of the week's logs may be added, and which stand there already or repeat what does."""
     fresh: dict[tuple[str, str, str | None], tuple[LogLine, str]] = {}
     places: dict[tuple[str, str], str] = {}
     for log in week.logs:
         for line in log.lines:
-            if line.mark not in entered.get(line.day, ()):
+            if line.mark not in trail.entered(line.day):
                 shown = f"{context.workspace.relative(log.day.path)}:{line.line}"
                 place = places.setdefault((line.day, line.mark), shown)
                 fresh.setdefault((line.day, line.mark, _project(line)), (line, place))
@@ -190,7 +190,7 @@ def _tell(
     week: Week,
     labels: Mapping[LogLine, str],
     captured: Mapping[LogLine, Sequence[digest.Telling]],
-    entered: Mapping[str, set[str]],
+    trail: Trail,
 ) -> None:
     """The new lines of the week's digest, and a step for each of them and for what is left out."""
     kept = context.config.tidy.daily_days
@@ -215,7 +215,7 @@ def _tell(
             if (_project(line), plain_words(words)) in week.standing:
                 continue  # a killed run wrote it, and did not note so
             reason = say(f"{place} is older than {kept} days", f"{place} 已超过 {kept} 天")
-            if day in entered:
+            if trail.of(day).pressed:
                 reason = say(f"{place} came after its day was pressed", f"{place} 在该日压缩之后才写入")
             text = f"[{labels[line]}] {words} (src: {day})"
             week.texts.append((line, text))

@@ -21,14 +21,14 @@ from nacre.text.stamps import real_day
 from nacre.tidy import budget, compare, judge, memory_files
 from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth
-from nacre.tidy.collect import LogLine, TidyContext, decided_lines, field_in, new_lines
+from nacre.tidy.collect import DecidedLines, LogLine, TidyContext, field_in, new_lines
 from nacre.tidy.compare import Comparison
 from nacre.tidy.judge import Candidate, make_candidates
 from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
-from nacre.vault import ledger, provenance, review, tombstones
+from nacre.vault import review, tombstones
 from nacre.vault.entries import entry_id
-from nacre.vault.ledger import EntryState, Record
-from nacre.vault.provenance import Offered, undone_mark
+from nacre.vault.ledger import EntryState, LedgerStates, Record
+from nacre.vault.provenance import Offered, Trail, undone_mark
 from nacre.vault.review import Question
 
 Only = Callable[[LogLine], bool]
@@ -50,14 +50,11 @@ class Draft:
         self.careful = careful  # nothing that stands there is touched without asking
         self.today = context.clock.today()
         self.at = context.clock.now().isoformat(timespec="seconds")
-        book = ledger.read_ledger(context.workspace)
-        self.before = book.records
-        self.states: dict[str, EntryState] = ledger.entry_states(book.records)
-        self.repeats = Counter(state.into for state in self.states.values() if state.verdict == "merged" and state.into)
+        self.states = LedgerStates(context.workspace)
+        self.repeats: Counter[str] = Counter()  # how often an entry was said again in this plan
         self.questions = review.read_review(context.workspace)
-        self.provenance = provenance.read_provenance(context.workspace)
-        self.memory = MemoryFiles(context, self.provenance)
-        self.asked_before = {mark for offered in self.provenance.offered for mark in offered.bullets if ":" in mark}
+        self.trail = Trail(context.workspace)
+        self.memory = MemoryFiles(context, self.trail)
         self.recent: list[LogLine] = []  # what the logs of the last days say
         self.deferred: set[tuple[str, str]] = set()  # lines that are offered again when there is room
         self.steps: list[Step] = []
@@ -66,12 +63,12 @@ class Draft:
         self.settled: list[str] = []
         self.demoted: list[Demoted] = []
         self.notes: list[str] = []
-        self.problems: list[Problem] = list(book.problems)
+        self.problems: list[Problem] = list(self.states.problems(context.workspace))
 
     def plan(self, new: Sequence[LogLine]) -> DistilPlan:
         marks: dict[str, dict[str, None]] = {}
         # Questions that a killed run put to the user before it could note that it did.
-        unnoted = [question for question in self.questions if question.key not in self.asked_before]
+        unnoted = [question for question in self.questions if not self.trail.was_asked(question.key)]
         keys = [question.said for question in unnoted if question.said]
         for day, mark in (*keys, *((line.day, line.mark) for line in new)):
             if (day, mark) not in self.deferred:
@@ -90,8 +87,7 @@ class Draft:
         """Add to the ledger, and go by it from now on."""
         self.records += records
         for record in records:
-            was = self.states.get(record.id)
-            self.states |= ledger.entry_states([*(was.records if was else ()), record])
+            self.states.add(record)
             if record.verdict == "merged" and record.more.get("into"):
                 self.repeats[str(record.more["into"])] += 1
 
@@ -108,12 +104,14 @@ class Draft:
         begun = real_day((was.valid_from or "")[:10]) if was else None
         age = (self.today - dt.date.fromisoformat(begun)).days if begun else 0
         outdated = budget.outdated_reason(line.words, begun, self.today, self.recent) or ""
-        confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * self.repeats[line.id])
+        merged = [state for state in self.states.inside(line.id) if state.verdict == "merged"]
+        repeats = len(merged) + self.repeats[line.id]
+        confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * repeats)
         return Worth(confidence, outdated, max(age, 0))
 
     def make_room(self, file: LongTermFile, text: str, kind: str, value: float) -> bool:
         """Make room for an entry of this value, and note in the ledger what gave way; false where all that could go counts more."""
-        gone = budget.make_space(file, lambda: file.has_room(text, kind), self.states, self.worth, value)
+        gone = budget.make_space(file, lambda: file.has_room(text, kind), self.states.get, self.worth, value)
         for line, reason in gone or ():
             self.demote(file, line, file_field(file))
             self.step("demote", file.shown, reason, line.words)
@@ -132,7 +130,7 @@ class Draft:
         self.record(Record(line.id, self.at, "demoted", line.words, valid_to=today, more=more))
         day = (was.source.get("day") or was.valid_from if was else None) or today
         mark = was.source.get("bullet") if was else None
-        if not mark or mark not in self.memory.digested.get(day, ()):
+        if not mark or mark not in self.trail.entered(day):
             project = None if file is self.memory.general else file.path.parent.name
             category = self.memory.tested(line.words).judged.best("category")
             self.demoted.append(Demoted(line.words, day, project, category))
@@ -140,8 +138,9 @@ class Draft:
     @cached_property
     def unwanted(self) -> list[Statement]:
         """What the user took out of a MEMORY.md by hand: it does not come back in other words."""
-        gone = [state for state in self.states.values() if state.verdict == "forgotten" and state.text]
-        by_hand = [state.text or "" for state in gone if state.records[-1].more.get("by") == "hand"]
+        ids = dict.fromkeys((*self.states.by_hand(), *(record.id for record in self.records)))
+        gone = [state for known in ids if (state := self.states.get(known)) and state.verdict == "forgotten"]
+        by_hand = [state.text for state in gone if state.text and state.records[-1].more.get("by") == "hand"]
         return self.memory.statements(by_hand[-MAX_UNWANTED:])
 
     # Questions for the user: conflicts that nothing decides, lines without room, lines whose time may be over.
@@ -150,7 +149,7 @@ class Draft:
         """Each question once: what the user answered, or deleted from the file, is left as it is."""
         was = self.states.get(question.id)
         answered = any(record.more.get("answer") == question.kind for record in (was.records if was else ()))
-        if answered or question.key in self.asked_before:
+        if answered or self.trail.was_asked(question.key):
             return
         if question.id not in {other.id for other in (*self.questions, *self.asks)}:
             self.asks.append(question)
@@ -204,15 +203,15 @@ class Draft:
         record = Record(question.id, self.at, verdict, question.text, brain="local", source=source, tests=tests)
         return record._replace(**fields)
 
-    @cached_property
-    def asked_on(self) -> dict[str, dt.date]:
-        """The day on which each question was put, by its key."""
-        asked = (record for record in self.before if record.verdict == "asked" and real_day(record.at[:10]))
-        return {f"{record.more.get('kind')}:{record.id}": dt.date.fromisoformat(record.at[:10]) for record in asked}
+    def asked_on(self, question: Question) -> dt.date | None:
+        """The day on which a question was put."""
+        asked = (record for record in self.states.records(question.id) if record.verdict == "asked")
+        days = [real_day(record.at[:10]) for record in asked if record.more.get("kind") == question.kind]
+        return dt.date.fromisoformat(days[-1]) if days and days[-1] else None
 
     def waited(self, question: Question) -> int:
         """For how many days a question has been waiting."""
-        return (self.today - self.asked_on.get(question.key, self.today)).days
+        return (self.today - (self.asked_on(question) or self.today)).days
 
     def drop_obsolete_questions(self) -> None:
         """Settle the questions about lines that are gone, and those that nobody answered in time: what was offered is refused, what
@@ -233,8 +232,9 @@ class Draft:
         """Put the day's questions, conflicts first, then by the odds that it is worth keeping. What else was to be asked is refused, so
         that it never comes up again in these words; a line that stands stays, and may be asked about on another day."""
         gone = set(self.settled)
-        unnoted = [other for other in self.questions if other.key not in self.asked_on and other.id not in gone]
-        room = max(0, QUESTIONS - len(unnoted) - sum(day == self.today for day in self.asked_on.values()))
+        unnoted = [other for other in self.questions if other.id not in gone and not self.asked_on(other)]
+        today = {(record.more.get("kind"), record.id) for record in self.states.asked(self.today.isoformat())}
+        room = max(0, QUESTIONS - len(unnoted) - len(today))
         ranked = sorted(self.asks, key=lambda question: (question.kind != review.CLASH, -question.odds))
         self.asks = ranked[:room]
         for question in self.asks:
@@ -267,8 +267,8 @@ def plan(
     """What the new lines of the logs would change; reads, and writes nothing. `careful`: nothing that stands there is touched without
     asking. `only`: which of the new lines are looked at. `lines`: lines from elsewhere, looked at instead."""
     draft = Draft(context, careful=careful)
-    decided = decided_lines(draft.provenance, draft.before, draft.questions)
-    new, draft.recent, problems = new_lines(context, decided, draft.provenance)
+    decided = DecidedLines(draft.trail, draft.states, draft.questions)
+    new, draft.recent, problems = new_lines(context, decided)
     if lines is not None:
         new = [line for line in lines if (line.day, line.mark) not in decided]
     new = [line for line in new if only(line)] if only else new
@@ -286,7 +286,8 @@ def plan(
 
 def _adopt_hand_edits(draft: Draft) -> None:
     """Lines that somebody wrote or took out enter the ledger; lines that would fail the tests are put to the user."""
-    adopted, edited, removed = memory_files.hand_edits(draft.memory.files, draft.states)
+    known = {state.id: state for state in draft.states.in_memory()}
+    adopted, edited, removed = memory_files.hand_edits(draft.memory.files, known)
     at, today = draft.at, draft.today.isoformat()
     by_hand: dict[str, object] = {"by": "hand"}
     draft.memory.read([line for _, line in adopted])
@@ -331,8 +332,9 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
     the owner's words count, and only where capture vouches for them. What comes up in several sessions counts more."""
     from nacre.brain.local import classifier
 
-    owners = [line for line in lines if not line.group or (line.day, line.mark) in draft.memory.owners_word]
-    candidates = make_candidates(owners, draft.context.judge(), draft.memory.agents_word)
+    owners = [line for line in lines if not line.group or draft.memory.is_owners(line)]
+    agents = {(line.day, line.mark) for line in owners if draft.memory.is_agents(line)}
+    candidates = make_candidates(owners, draft.context.judge(), agents)
     if forgotten:
         texts = [candidate.text for candidate in candidates]
         vectors: list[tombstones.Vectors] = [
@@ -390,7 +392,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif candidate.agents:  # the agent's word corrects nothing
         why = say("an agent noted this; accept it if it is so.", "这是代理记下的；如果属实，请接受。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
-    elif undone_mark(candidate.id) in draft.asked_before and verdict.decision != REFUSE:
+    elif draft.trail.was_asked(undone_mark(candidate.id)) and verdict.decision != REFUSE:
         why = say("you took this back once; accept it to take it in after all.", "您曾撤销过这一条；接受则重新收录。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
@@ -432,7 +434,7 @@ def _set_field(draft: Draft, candidate: Candidate) -> bool:
         return False
     id_ = entry_id(f"{own.file} {own.name}: {new.value}")
     if own.value == new.value:
-        if id_ not in draft.states:
+        if draft.states.get(id_) is None:
             draft.record(draft.record_of(candidate, "merged", None, more={"into": id_}))
         return True
     more: dict[str, object] = {"file": own.file, "field": own.name}
@@ -443,12 +445,12 @@ def _set_field(draft: Draft, candidate: Candidate) -> bool:
     record = draft.record_of(candidate, "admitted", None, section=own.name, supersedes=old, more=more)
     draft.record(record._replace(id=id_, text=f"{own.name}: {new.value}"))
     # All values that the field had, as one story: "阿木 → 小明 → 小红".
-    admitted = (record for record in (*draft.before, *draft.records) if record.verdict == "admitted" and record.text)
     values = [own.before] if own.before else []
+    values += draft.states.values_of(own.file, own.name)
     values += [
         (record.text or "").partition(": ")[2]
-        for record in admitted
-        if (record.more.get("file"), record.more.get("field")) == (own.file, own.name)
+        for record in draft.records
+        if record.verdict == "admitted" and (record.more.get("file"), record.more.get("field")) == (own.file, own.name)
     ]
     values = [value for value, _ in groupby([*values, new.value])]
     story = f"{own.name}: {' → '.join(values)}"

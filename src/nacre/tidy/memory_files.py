@@ -27,7 +27,7 @@ from nacre.vault.entries import comments_in, entry_id
 from nacre.vault.ledger import EntryState
 from nacre.vault.longterm import Edit
 from nacre.vault.markdown import Document, document, open_document, replace_lines, set_field
-from nacre.vault.provenance import Provenance
+from nacre.vault.provenance import Captured, Trail
 from nacre.vault.writing import guarded
 
 
@@ -198,7 +198,7 @@ class OwnField(NamedTuple):
 
 
 class MemoryFiles:
-    def __init__(self, context: TidyContext, trail: Provenance) -> None:
+    def __init__(self, context: TidyContext, trail: Trail) -> None:
         self.context = context
         self.trail = trail
         settings, workspace = context.config.memory, context.workspace
@@ -211,13 +211,6 @@ class MemoryFiles:
         self._parts: dict[str, EntryParts] = {}
         self._statements: dict[str, Statement] = {}
         self._own_files: dict[str, tuple[Document, Document]] = {}
-        self.digested = trail.entered()  # by day: the marks of the lines that stand in a digest
-        captured = [(said.day, mark, said) for said in trail.captured for mark in said.bullets]
-        self._messages = {(day, mark): said.bullets[mark] for day, mark, said in captured}
-        owners = {(day, mark) for day, mark, said in captured if mark not in said.agents}
-        # Lines of the logs, by day and mark: the agent's word alone, and what was taken from the owner's own messages.
-        self.agents_word = frozenset({(said.day, mark) for said in trail.captured for mark in said.agents} - owners)
-        self.owners_word = frozenset((day, mark) for day, mark, _ in captured) - self.agents_word
 
     @property
     def files(self) -> list[LongTermFile]:
@@ -244,10 +237,8 @@ class MemoryFiles:
 
     def _project(self, slug: str) -> LongTermFile:
         if slug not in self._projects:
-            places = (said.place for said in reversed(self.trail.captured) if said.place)
-            names = ((place, place.replace("\\", "/").rstrip("/").rpartition("/")[2]) for place in places)
-            folder = next((place for place, name in names if slug_of(name) == slug), slug)
-            start = longterm.project_template(slug, folder, settings=self.context.config.memory)
+            settings = self.context.config.memory
+            start = longterm.project_template(slug, self.trail.place(slug) or slug, settings=settings)
             self._projects[slug] = self._open_project(self.context.workspace.project(slug), start)
         return self._projects[slug]
 
@@ -300,8 +291,20 @@ class MemoryFiles:
     def find(self, id_: str) -> tuple[LongTermFile, Line] | None:
         return next(((file, line) for file in self.files if (line := file.find(id_))), None)
 
+    def _captured(self, said: LogLine) -> list[Captured]:
+        return [section for section in self.trail.of(said.day).captured if said.mark in section.bullets]
+
+    def is_owners(self, said: LogLine) -> bool:
+        """Whether a line of a log was taken from the owner's own messages."""
+        return any(said.mark not in section.agents for section in self._captured(said))
+
+    def is_agents(self, said: LogLine) -> bool:
+        """Whether it is the agent's word alone."""
+        return bool(self._captured(said)) and not self.is_owners(said)
+
     def source(self, said: LogLine) -> dict[str, str]:
-        message = next(iter(self._messages.get((said.day, said.mark), ())), "")
+        sections = self._captured(said)
+        message = next(iter(sections[-1].bullets[said.mark]), "") if sections else ""
         source = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": message}
         source["checkpoint"] = said.checkpoint
         return {name: value for name, value in source.items() if value}

@@ -14,13 +14,14 @@ from nacre.i18n import say
 from nacre.model.report import Problem, Step
 from nacre.tidy import answers, apply, archive, collect, compress, distil
 from nacre.tidy.apply import DistilPlan
-from nacre.tidy.collect import Day, LineKeys, Log, LogLine, TidyContext, decided_lines
+from nacre.tidy.collect import Day, DecidedLines, Log, LogLine, TidyContext
 from nacre.tidy.compress import CompressPlan
 from nacre.tidy.distil import Only
 from nacre.tidy.night import Night, count_night
-from nacre.vault import disk, ledger, provenance, review, writing
+from nacre.vault import disk, review, writing
 from nacre.vault.history import operation
-from nacre.vault.provenance import Offered
+from nacre.vault.ledger import LedgerStates
+from nacre.vault.provenance import Offered, Trail
 
 _ACTIONS_ZH = {
     "add": "新增",
@@ -182,7 +183,7 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
                 left += apply.apply_plan(context, op, distilled)
                 decided = _decided(context)
             else:
-                decided |= {(offered.day, mark) for offered in distilled.offered for mark in offered.bullets}
+                decided.more |= {(offered.day, mark) for offered in distilled.offered for mark in offered.bullets}
             if not promote_only:
                 moves = _archived(context, logs, decided, problems)
                 steps += [(ARCHIVE, move.step) for move in moves]
@@ -215,15 +216,13 @@ def _living(context: TidyContext) -> tuple[list[Day], list[Problem]]:
     return [day for day in days if not day.archived], problems
 
 
-def _decided(context: TidyContext) -> LineKeys:
+def _decided(context: TidyContext) -> DecidedLines:
     workspace = context.workspace
-    return decided_lines(
-        provenance.read_provenance(workspace), ledger.read_ledger(workspace).records, review.read_review(workspace)
-    )
+    return DecidedLines(Trail(workspace), LedgerStates(workspace), review.read_review(workspace))
 
 
 def _promoted(
-    context: TidyContext, logs: Sequence[Log], decided: LineKeys
+    context: TidyContext, logs: Sequence[Log], decided: DecidedLines
 ) -> tuple[DistilPlan, list[Problem], list[tuple[str, Step]]]:
     """What the lines of these logs would change in long-term memory; what is marked as passing is not offered, now or later."""
     if not logs:
@@ -283,7 +282,7 @@ def _too_long(context: TidyContext) -> dict[str, str]:
 
 
 def _archived(
-    context: TidyContext, logs: Sequence[tuple[Log, str]], decided: LineKeys, problems: list[Problem]
+    context: TidyContext, logs: Sequence[tuple[Log, str]], decided: DecidedLines, problems: list[Problem]
 ) -> list[archive.Move]:
     """Where the logs go; compressed only when long-term memory has seen all that they say."""
     moves: list[archive.Move] = []

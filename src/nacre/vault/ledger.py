@@ -164,7 +164,8 @@ def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
 # The same without reading all of it: the lines of an entry are found by its id, or by what they name.
 
 _MARK = 8  # hexadecimal digits of the id of a bullet
-_TOMBSTONE, _IN_MEMORY, _ASKED, _FIELD, _DECIDED = "tombstone", "in memory", "asked ", "field ", "decided "
+_TOMBSTONE, _ENTRY, _ASKED, _FIELD, _DECIDED = "tombstone", "entry ", "asked ", "field ", "decided "
+_OUT = ("superseded", "demoted", "forgotten")  # what surely takes an entry out of a MEMORY.md
 
 
 def _keys(value: dict[str, Any]) -> list[str] | None:
@@ -175,7 +176,8 @@ def _keys(value: dict[str, Any]) -> list[str] | None:
     names = (record.id, record.supersedes, source.get("bullet"), more.get("into"), more.get("by"))
     keys = [str(name)[:_MARK] for name in names if name]
     keys += [_TOMBSTONE] if _TOMBSTONE in more else []
-    keys += [_IN_MEMORY] if record.verdict in IN_MEMORY else []
+    if record.verdict in (*IN_MEMORY, *_OUT):
+        keys.append(f"{_ENTRY}{record.id}{'+' if record.verdict in IN_MEMORY else '-'}")
     keys += [f"{_ASKED}{record.at[:10]}"] if record.verdict == "asked" else []
     keys += [f"{_FIELD}{more.get('file')} {more['field']}"] if "field" in more else []
     return keys + ([f"{_DECIDED}{source.get('day', '')} {source['bullet']}"] if source.get("bullet") else [])
@@ -196,7 +198,8 @@ class LedgerStates:
 
     def in_memory(self) -> list[EntryState]:
         """The entries that are in a MEMORY.md, as far as the ledger knows."""
-        ids = dict.fromkeys((*(record.id for record in self._with(_IN_MEMORY)), *self._states))
+        last = {key[:-1]: key[-1] for key in self._lines.keys(_ENTRY)}
+        ids = dict.fromkeys((*(known for known, sign in last.items() if sign == "+"), *self._states))
         return [state for known in ids if (state := self.get(known)) and state.in_memory]
 
     def asked(self, day: str) -> list[Record]:
@@ -215,10 +218,6 @@ class LedgerStates:
     def is_decided(self, day: str, mark: str) -> bool:
         """Whether a line of a log was decided on."""
         return f"{_DECIDED}{day} {mark}" in self._lines
-
-    def decided(self) -> list[str]:
-        """Every line of a log that was decided on, as its day and mark."""
-        return self._lines.keys(_DECIDED)
 
     def problems(self, workspace: Workspace) -> tuple[Problem, ...]:
         return read_ledger(workspace).problems if BROKEN in self._lines else ()

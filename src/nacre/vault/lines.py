@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from nacre.errors import NacreError
 from nacre.model.workspace import Workspace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = "lines.sqlite"
 BROKEN = "broken"  # the key of lines that are no record of their file
-_FORM = 1  # of the tables and of all keys: an older database is made anew
+_FORM = 2  # of the tables and of all keys: an older database is made anew
 _BATCH = 400_000  # bytes; a shorter file is read sooner than SQLite is loaded
 _RACY = 2_000_000_000  # nanoseconds in which a file may change again without showing another time
 _PATIENCE = 2.0  # seconds that another process may hold the database
@@ -63,6 +63,18 @@ class LineIndex:
         stored = [key for (key,) in self._db.execute(query, bounds)] if self._db else []
         places = [(place, key) for key, at in self._places.items() if key.startswith(prefix) for place in at]
         return [key[len(prefix) :] for key in (*stored, *(key for _, key in sorted(places)))]
+
+    def without(self, prefix: str, other: str) -> list[str]:
+        """The rest of every key that begins so, where no key is the same behind another beginning."""
+        query = """select substr(a.key, ?) from keys a where a.file = ? and a.key > ? and a.key < ?
+            and not exists (select 1 from keys b where b.file = a.file and b.key = ? || substr(a.key, ?))"""
+        start = len(prefix) + 1
+        bounds = (start, self._name, prefix, prefix + "\U0010ffff", other, start)
+        stored = [rest for (rest,) in self._db.execute(query, bounds)] if self._db else []
+        new = [key[len(prefix) :] for key in self._places if key.startswith(prefix)]
+        return [rest for rest in stored if other + rest not in self._places] + [
+            rest for rest in new if other + rest not in self
+        ]
 
     def rows(self, keys: Iterable[str]) -> list[dict[str, Any]]:
         """The rows that have one of the keys, in the order of the file."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Workspace, slug_of
 from nacre.vault import jsonl
 from nacre.vault.history import Operation
 from nacre.vault.lines import LineIndex
@@ -105,7 +105,7 @@ def _provenance(rows: Iterable[Mapping[str, Any]]) -> Provenance:
 
 # The same without reading all of it: the lines of a day, or of a bullet.
 
-_DAY, _SIZE, _ENTERED, _DECIDED = "day ", "size ", "entered ", "decided "
+_DAY, _SIZE, _ENTERED, _DECIDED, _PLACE = "day ", "size ", "entered ", "decided ", "place "
 
 
 class Trail:
@@ -133,6 +133,11 @@ class Trail:
         """The sections that one of the bullets stands in."""
         return _provenance(self._lines.rows(marks)).captured
 
+    def place(self, slug: str) -> str | None:
+        """The folder of a project, by the last section that tells it."""
+        sections = self.captured([f"{_PLACE}{slug}"])
+        return sections[-1].place if sections else None
+
     def was_asked(self, key: str) -> bool:
         """Whether a question was put to the user, or an entry is marked as undone."""
         return ":" in key and key in self._lines
@@ -140,10 +145,10 @@ class Trail:
     def is_offered(self, day: str, mark: str) -> bool:
         return f"{_DECIDED}{day} {mark}" in self._lines
 
-    def undecided(self, *decided: Iterable[str]) -> set[str]:
-        """The days with a bullet in a digest on which nothing was decided, here or elsewhere (days and marks)."""
-        left = set(self._lines.keys(_ENTERED)).difference(self._lines.keys(_DECIDED), *decided)
-        return {line.partition(" ")[0] for line in left}
+    def unoffered(self) -> list[tuple[str, str]]:
+        """The bullets that are in a week's digest and were never offered, by their day and mark."""
+        pairs = (line.partition(" ") for line in self._lines.without(_ENTERED, _DECIDED))
+        return [(day, mark) for day, _, mark in pairs]
 
 
 def captured_bullets(workspace: Workspace, marks: Iterable[str]) -> tuple[Captured, ...]:
@@ -157,7 +162,8 @@ def _keys(value: dict[str, Any]) -> list[str] | None:
         return None
     keys = [f"{_DAY}{line.day}"]
     if isinstance(line, Captured):
-        return keys + list(line.bullets)
+        place = line.place.replace("\\", "/").rstrip("/").rpartition("/")[2]
+        return [*keys, *line.bullets, *([f"{_PLACE}{slug_of(place)}"] if line.place else [])]
     if isinstance(line, Offered):
         return keys + [mark if ":" in mark else f"{_DECIDED}{line.day} {mark}" for mark in line.bullets]
     return [*keys, f"{_SIZE}{line.day} {line.size}", *(f"{_ENTERED}{line.day} {mark}" for mark in line.bullets)]
