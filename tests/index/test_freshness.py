@@ -175,6 +175,27 @@ def test_an_interrupted_run_is_carried_on(indexed: Any, tmp_path: Path, monkeypa
     assert index.dump() == fresh_dump(indexed, tmp_path)
 
 
+def test_a_batch_that_takes_long_is_committed_so_that_who_is_cut_off_leaves_progress(
+    indexed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updating, "_BATCH_SECONDS", 0)
+    monkeypatch.setattr(updating, "_RACY", 0)
+    index, reached = indexed(), []
+    for number in range(5):
+        index.write(f"memory/{number}.md", f"text {number}\n")
+
+    def cut_off(done: int, total: int) -> None:
+        reached.append((done, total))
+        raise KeyboardInterrupt
+
+    for _ in range(4):
+        with pytest.raises(KeyboardInterrupt):
+            index.update(progress=cut_off)
+    assert reached == [(1, 5), (1, 4), (1, 3), (1, 2)]
+    index.update()
+    assert index.dump() == fresh_dump(indexed, tmp_path)
+
+
 def test_an_older_read_never_replaces_what_another_process_read_later(indexed: Any) -> None:
     index = indexed()
     path = index.write("memory/a.md", "old\n")

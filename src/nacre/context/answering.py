@@ -301,10 +301,11 @@ class _TooMuch(Exception):
 
 
 def hurry(memory: Memory) -> None:
-    """Let a search read no more than one batch of changed files first. For a process that answers one prompt, and no other search."""
+    """Let a search read changed files first for a third of a hook's time. For a process that answers one prompt, and no other search."""
+    until = time.monotonic() + memory.config.hooks.timeout_ms / 3000
 
     def enough(done: int, total: int) -> None:
-        if total > done:
+        if total > done and time.monotonic() > until:
             raise _TooMuch
 
     memory.keeper.each_batch = enough

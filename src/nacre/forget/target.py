@@ -129,6 +129,7 @@ class MemoryLines:
             if path.is_file():
                 self.files.setdefault(workspace.relative(path), (path, "working"))
         self._parsed: dict[str, list[MemoryLine]] = {}
+        self._texts: dict[str, str] = {}  # each file that was read, folded
 
     def of(self, path: str) -> list[MemoryLine]:
         if path not in self._parsed:
@@ -148,12 +149,15 @@ class MemoryLines:
         paths = {path for path in self.files if any(date in path for date in dates)}
         marked = [line.whole for path in paths for line in self.of(path) if any(mark in marks for mark in line.marks)]
         sought = {_words_in(text) for text in (*texts, *marked)}
-        for path, (full, _) in self.files.items():
-            if sought and path not in paths:
-                text = _folded(read_memory(full).decode("utf-8", "replace"))
-                if any(all(word in text for word in words) for words in sought):
-                    paths.add(path)
+        for path in self.files if sought else ():
+            if path not in paths and any(all(word in self._text(path) for word in words) for words in sought):
+                paths.add(path)
         return [line for path in self.files if path in paths for line in self.of(path)]
+
+    def _text(self, path: str) -> str:
+        if path not in self._texts:
+            self._texts[path] = _folded(read_memory(self.files[path][0]).decode("utf-8", "replace"))
+        return self._texts[path]
 
 
 def _folded(text: str) -> str:

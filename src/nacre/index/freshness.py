@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from nacre.index.document import Document, Part
 
 Progress = Callable[[int, int], None]
-_BATCH_FILES = 200
+# What one transaction reads at most: a hook may be cut off soon, and is to leave progress behind.
+_BATCH_FILES, _BATCH_SECONDS = 200, 0.2
 # A file written just before it was read may change again without a newer time. Two seconds is the coarsest tick of any file
 # system. Every write moves ctime, which nobody can set; only Windows keeps something else there.
 _RACY = 2_000_000_000
@@ -152,13 +153,17 @@ def update(
                 if db.execute(same, (number, path, read_at)).fetchone():
                     remove_file(db, number)
                     report.removed += 1
-    for start in range(0, len(changed), _BATCH_FILES):
-        contents = [(file, time.time_ns(), _read(file)) for file in changed[start : start + _BATCH_FILES]]
+    done = 0
+    while done < len(changed):
         with store.writing() as db:
-            for content in contents:
-                _store_file(db, config, *content, report, outdated=outdated)
+            until = time.monotonic() + _BATCH_SECONDS
+            for file in changed[done : done + _BATCH_FILES]:
+                _store_file(db, config, file, time.time_ns(), _read(file), report, outdated=outdated)
+                done += 1
+                if time.monotonic() > until:
+                    break
         if progress:
-            progress(min(start + _BATCH_FILES, len(changed)), len(changed))
+            progress(done, len(changed))
     return report
 
 

@@ -17,6 +17,7 @@ from nacre.vault import disk, jsonl
 from nacre.vault.lock import TIMEOUT, lock
 
 _LARGEST_BLOB = 200_000_000  # bytes; more than any note, and little enough to hold
+_QUICKLY = 1_000_000  # bytes from which on contents are packed less tightly
 _BLOCK = 16_384  # bytes of the operations file that are read at first, from its end
 
 
@@ -102,7 +103,8 @@ class Disk:
     def keep(self, data: bytes) -> None:
         path = blob_path(self.workspace.history, disk.digest(data))
         if not path.exists():
-            disk.write(path, zlib.compress(data))
+            # A ledger of years would take a second to be packed tightly.
+            disk.write(path, zlib.compress(data, 6 if len(data) < _QUICKLY else 1))
 
     def content(self, digest: str) -> bytes:
         data = None
