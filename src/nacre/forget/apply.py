@@ -321,6 +321,7 @@ def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
             instead = {item.line.start: item.instead for item in removals if item.instead is not None}
             after = without_lines(data, [item.line for item in removals], instead)
             write_memory(op, removals[0].line.full, data, after)
+    LedgerStates(context.workspace)  # its lines are looked up anew now, so that no agent has to wait for it
 
 
 def _bury(op: Operation, plan: ForgetPlan) -> None:
