@@ -30,11 +30,15 @@ def some_record(chance: random.Random) -> Record:
 
 def some_line(chance: random.Random) -> Captured | Digested | Offered:
     day, marks = chance.choice(DAYS), tuple(chance.sample(MARKS, 3))
-    own = Captured(
-        day, "s", "a", dict.fromkeys(marks, ("m",)), place=chance.choice(["", "/work/shop", "C:\\my app"])
-    )
+    own = Captured(day, "s", "a", dict.fromkeys(marks, ("m",)), place=chance.choice(["", "/work/shop", "C:\\my app"]))
     asked = Offered(day, (f"doubt:{chance.choice(IDS)}",))
-    return chance.choice([own, Digested(day, "w", marks, chance.randrange(1000)), Offered(day, marks), asked])
+    every: list[Captured | Digested | Offered] = [
+        own,
+        Digested(day, "w", marks, chance.randrange(1000)),
+        Offered(day, marks),
+        asked,
+    ]
+    return chance.choice(every)
 
 
 @pytest.mark.parametrize("batch", [500, 10**9])

@@ -115,7 +115,7 @@ def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
         own.append(target.line)
     entries = [state for entry in fact.ids if (state := states.get(entry))]
     marks = set(fact.marks).union(*(line.marks for line in own if line.layer in ("daily", "archive")))
-    captured = provenance.captured_bullets(context.workspace, marks)
+    captured = provenance.Trail(context.workspace).captured(marks)
     order = {layer: place for place, layer in enumerate(_ORDER)}
     own.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
     chain = [

@@ -101,7 +101,7 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
             cleaned.append((path, lines))
     sessions: dict[tuple[str, str], SourceSession] = {}
     marks = {mark for fact in facts for mark in fact.marks}
-    for captured in provenance.captured_bullets(workspace, marks):
+    for captured in provenance.Trail(workspace).captured(marks):
         session = SourceSession(captured.agent, captured.transcript or captured.session, captured.day)
         sessions.setdefault((captured.day, captured.session), session)
     states = ledger.LedgerStates(workspace)

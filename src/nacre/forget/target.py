@@ -312,7 +312,7 @@ def _by_id(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[Targe
     if entry and entry.text:
         candidates = lines.about([entry.text])
     else:
-        captured = provenance.captured_bullets(context.workspace, [text])
+        captured = provenance.Trail(context.workspace).captured([text])
         candidates = lines.about((), {section.day for section in captured}, {text}) if captured else lines.every()
     if named := [line for line in candidates if text in line.ids or text in line.marks]:
         return _distinct(named if all(line.normal == named[0].normal for line in named) else named[:1])

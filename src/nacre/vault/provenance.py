@@ -151,11 +151,6 @@ class Trail:
         return [(day, mark) for day, _, mark in pairs]
 
 
-def captured_bullets(workspace: Workspace, marks: Iterable[str]) -> tuple[Captured, ...]:
-    """The sections that one of the bullets stands in."""
-    return Trail(workspace).captured(marks)
-
-
 def _keys(value: dict[str, Any]) -> list[str] | None:
     line = _line(value)
     if line is None:
