@@ -65,7 +65,8 @@ def about_model(language: str) -> tuple[LocalModel, dict[str, Any]]:
         layers.append(
             {"matrices": matrices, "biases": biases, "norms": norms, "values": [*values, *biases.values(), *norms]}
         )
-    lower = f"/encoder/layer.{count - TUNED - 1}/output/LayerNorm/LayerNormalization_output_0"
+    below = f"encoder/layer.{count - TUNED - 1}/output" if count > TUNED else "embeddings"
+    lower = f"/{below}/LayerNorm/LayerNormalization_output_0"
     return model, {"model": model.id.hash, "lower": lower, "layers": layers, "attention_heads": PARTS[language]}
 
 

@@ -15,24 +15,26 @@ from pathlib import Path
 
 import numpy as np
 
-from data import lines, pairs, statements, tuned_digest
+from data import lines, statements, tuned_digest
 from nacre.brain.local import encoder
-from nacre.brain.local.classifier import TYPES
+from nacre.brain.local.classifier import CATEGORIES, TYPES
 from nacre.brain.local.likeness import statement
 from nacre.brain.local.relation import LABELS, features
 from tune_layers import BASES, Example, tune, write
 from vectors import embed
 
 DATA = Path(__file__).resolve().parent / "tuned"
-AS_LABEL = {"same": "same", "update": "replaces", "contradict": "replaces", "unrelated": "adds"}
-_MARK = re.compile(r"\s*\[([KMN])(?: ([A-Z]+))?\]\s*")
+SIGNS = {"=": "same", ">": "replaces", "+": "adds", "!": "exception", "?": "ask"}
+_MARK = re.compile(r"\s*\[([KMN])(<?)(?: ([A-Z]+))?\]\s*")
 KEEP = ("no", "maybe", "yes")
+KEEP_HEADS = {"keep": KEEP, "type": TYPES, "leans": ("no", "yes"), "category": CATEGORIES}
 STRANGE = 0.5  # weight of pairs that were not written as such
 OTHER = 0.4  # weight of examples that were written for another question
 
 
 def talk_examples(path: Path) -> list[Example]:
-    """Each marked sentence with what stands before it: the sentence of the same message, else the end of what the agent said."""
+    """Each marked sentence with what stands before it: the sentence of the same message, else the end of what the agent said, and
+    once more without that, as it stands in a log."""
     examples: list[Example] = []
     before = ""
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -42,9 +44,11 @@ def talk_examples(path: Path) -> list[Example]:
             before = line[2:].strip()
         elif line.startswith("U:"):
             parts = _MARK.split(line[2:].strip())
-            for text, mark, kind in zip(parts[0::3], parts[1::3], parts[2::3], strict=False):
-                type_ = TYPES.index(kind) if kind in TYPES else -1
-                examples.append(Example(before, text.strip(), ("NMK".index(mark), type_)))
+            marked = zip(parts[0::4], parts[1::4], parts[2::4], parts[3::4], strict=False)
+            for place, (text, mark, leans, kind) in enumerate(marked):
+                labels = ("NMK".index(mark), _place(TYPES, kind), -1 if mark == "N" else len(leans), -1)
+                contexts = [before] if place or not before else [before, ""]
+                examples += [Example(context, text.strip(), labels, 1.2 / len(contexts)) for context in contexts]
                 before = text.strip()
     return examples
 
@@ -55,10 +59,24 @@ def keep_examples(language: str, hold: str = "") -> tuple[list[Example], list[Ex
     held: list[Example] = []
     for path in sorted((DATA / language).glob("talk-*.txt")):
         (held if path.stem == hold else learnt).extend(talk_examples(path))
-    for row in (*statements(language), *lines(language))[::2]:  # half of them: they are many, and of another kind
-        type_ = TYPES.index(row.type) if row.type in TYPES else -1
-        learnt.append(Example("", row.text, (0 if row.fails else 2, type_), OTHER))
+    for line in (DATA / language / "alone.txt").read_text(encoding="utf-8").splitlines():
+        mark, _, text = line.partition(" ")
+        kind, _, rest = text.partition(" ") if mark != "N" else ("", "", text)
+        learnt.append(Example("", rest, ("NMK".index(mark), _place(TYPES, kind), 0 if mark != "N" else -1, -1)))
+    typed = map(json.loads, (DATA / language / "lines.jsonl").read_text(encoding="utf-8").splitlines())
+    learnt += [_typed(row["text"], row["type"], row["category"]) for row in typed]
+    # Statements that were written for other tests: what they are, not whether they are worth keeping.
+    learnt += [_typed(row.text, row.type, row.category, OTHER) for row in statements(language)[::2]]
+    learnt += [Example("", row.text, (0 if row.fails else 2, -1, -1, -1), OTHER) for row in lines(language)[::2]]
     return learnt, held
+
+
+def _typed(text: str, type_: str | None, category: str | None, weight: float = 1.0) -> Example:
+    return Example("", text, (-1, _place(TYPES, type_), -1, _place(CATEGORIES, category)), weight)
+
+
+def _place(names: Sequence[str], name: str | None) -> int:
+    return names.index(name) if name in names else -1
 
 
 def relation_examples(language: str, hold: str = "") -> tuple[list[Example], list[Example]]:
@@ -68,8 +86,21 @@ def relation_examples(language: str, hold: str = "") -> tuple[list[Example], lis
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
             example = Example(row["old"], row["new"], (LABELS.index(row["label"]),))
             (held if path.stem == hold else learnt).append(example)
-    learnt += [Example(pair.old, pair.new, (LABELS.index(AS_LABEL[pair.relation]),), OTHER) for pair in pairs(language)]
-    return [*learnt, *strangers(language, learnt)], held
+    for path in sorted((DATA / language).glob("families-*.txt")):
+        (held if path.stem == hold else learnt).extend(family_examples(path))
+    return [*learnt, *random.Random(0).sample(strangers(language, learnt), len(learnt) // 4)], held
+
+
+def family_examples(path: Path) -> list[Example]:
+    """Each statement of a family against the entry that stands first in it."""
+    old, examples = "", []
+    for line in filter(None, path.read_text(encoding="utf-8").splitlines()):
+        sign, text = line[0], line[1:].strip()
+        if sign == "#":
+            old = text
+        else:
+            examples.append(Example(old, text, (LABELS.index(SIGNS[sign]),)))
+    return examples
 
 
 def strangers(language: str, examples: Sequence[Example]) -> list[Example]:
@@ -120,7 +151,7 @@ def main() -> None:
         for task in [name for name in args.tasks if name in ("keep", "relation")] or ["keep", "relation"]:
             is_keep = task == "keep"
             learnt, held = (keep_examples if is_keep else relation_examples)(language, args.hold)
-            heads = {"keep": list(KEEP), "type": list(TYPES)} if is_keep else {"relation": list(LABELS)}
+            heads = {head: list(names) for head, names in KEEP_HEADS.items()} if is_keep else {"relation": list(LABELS)}
             extra = None if is_keep else pair_features(language, learnt)
             about, arrays = tune(
                 language, task, heads, learnt, extra, epochs=args.epochs or (3 if is_keep else 4), save=False

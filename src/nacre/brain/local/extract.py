@@ -19,6 +19,7 @@ from nacre.text.tokens import tokens
 
 # Worth: takes a line of its own · the owner's words take one · joins a neighbour's · only where lines are missing.
 GOOD, FAIR, SLIGHT, POOR = 0.5, 0.25, 0.13, 0.04
+FULL = 7  # lines of a long session that are filled up with the next best sentences
 _LASTS = 0.15  # chance to hold for long, from which a plain statement of the owner is told however little is made of it
 _ECHO = {"en": 0.78, "zh": 0.86}  # likeness by which an agent only repeats the owner; the models' scales differ
 _TOGETHER = {"en": 180, "zh": 80}  # characters up to which neighbours in a message are told together
@@ -49,7 +50,7 @@ class _Item:
         self.asks_for = self.act in _ASKS
         is_open = self.act not in ("request", "instruct")
         self.asks = self.act == "question" or (is_open and wording.is_question(self.text, self.language))
-        self.needs_context = self.judged.chance("c", "yes")
+        self.needs_context = self.judged.needs_context
 
     @property
     def leans(self) -> bool:
@@ -76,6 +77,9 @@ def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: 
     lines += _of_agent(session)
     best = _distinct(sorted(lines, key=lambda line: -line.score)[: 6 * most])
     lines = _filled_up(sorted(best, key=lambda line: -line.score)[:most], session, least)
+    # Who says much wants more of it told.
+    said = len({item.turn for item in session if item.of_owner and item.usable})
+    lines = _with_next_best(lines, session, min(said, FULL, most), SLIGHT)
     return [_bullet(line, session) for line in sorted(lines, key=lambda line: line.items[0].place)]
 
 
@@ -92,12 +96,13 @@ def _read(messages: Sequence[Message], judge: Judge) -> list[_Item]:
     kept = judge.with_keep(
         [judged[place] for place in own], [sentences[place - 1].text if place else "" for place in own]
     )
-    lasting = {place: labels.lasting for place, labels in zip(own, kept, strict=True) if labels.tuned}
+    by_place = dict(zip(own, kept, strict=True))
     items: list[_Item] = []
     for place, (sentence, labels, value) in enumerate(zip(sentences, judged, worth(sentences, judged), strict=True)):
         addressed = sentence.speaker is Speaker.OWNER or sentence.to_owner
         usable = addressed and place not in hidden and not wording.only_blacked_out(sentence.text)
-        items.append(_Item(place, sentence, labels, max(value, lasting.get(place, 0.0)), usable))
+        tuned = by_place.get(place, labels)
+        items.append(_Item(place, sentence, tuned, max(value, tuned.lasting if tuned.tuned else 0.0), usable))
     question = last_question = reply = None
     speaker = None
     for _, turn in groupby(items, key=lambda item: item.turn):
@@ -280,13 +285,7 @@ def _filled_up(lines: list[_Line], session: Sequence[_Item], least: int) -> list
             break
         lines = [other for other in lines if other is not line]
         lines += [replace(line, outcome=()), _Line(line.outcome, (), line.score)]
-    used = {item for line in lines for item in (*line.items, *line.outcome)}
-    for item in sorted(session, key=lambda item: -item.worth):
-        if len(lines) >= least:
-            break
-        if item.usable and item not in used and _fills(item, session) and (new := _line_of(item)):
-            added = _distinct([*lines, new])
-            lines = added if len(added) > len(lines) else lines
+    lines = _with_next_best(lines, session, least, POOR)
     while len(lines) < least:  # a message of several sentences can be told in several lines
         several = (line for line in lines if len(line.items) > 1 and not any(item.asks for item in line.items))
         longest = max(several, key=lambda line: len(line.items), default=None)
@@ -296,6 +295,18 @@ def _filled_up(lines: list[_Line], session: Sequence[_Item], least: int) -> list
         lines = [line for line in lines if line is not longest]
         lines.append(replace(longest, items=longest.items[:half]))
         lines.append(replace(longest, items=longest.items[half:], outcome=()))
+    return lines
+
+
+def _with_next_best(lines: list[_Line], session: Sequence[_Item], least: int, worth: float) -> list[_Line]:
+    """So many lines at least, where there are sentences of this worth that none of them tells."""
+    used = {item for line in lines for item in (*line.items, *line.outcome)}
+    for item in sorted(session, key=lambda item: -item.worth):
+        if len(lines) >= least or item.worth < worth:
+            break
+        if item.usable and item not in used and _fills(item, session) and (new := _line_of(item)):
+            added = _distinct([*lines, new])
+            lines = added if len(added) > len(lines) else lines
     return lines
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -89,11 +88,6 @@ class VectorCache:
         self._is_saved = True
 
 
-def _logit(odds: float) -> float:
-    odds = min(max(odds, 1e-4), 1 - 1e-4)
-    return math.log(odds / (1 - odds))
-
-
 def _key(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -115,7 +109,16 @@ class Judged:
     features: npt.NDArray[np.float32]  # structure only
     vector: Vectors | None
     lasting: float = 0.0  # the odds that it belongs into a memory that is read before every session
-    tuned: bool = False  # these odds are the tuned model's, too
+    plain: float = 0.0  # the same by the classifiers alone, where the tuned model was asked
+    leans: float | None = None  # the tuned model's odds that it says nothing without what stands before it
+
+    @property
+    def tuned(self) -> bool:
+        return self.leans is not None
+
+    @property
+    def needs_context(self) -> float:
+        return self.chance("c", "yes") if self.leans is None else self.leans
 
     @cached_property
     def statement(self) -> Statement:
@@ -160,17 +163,23 @@ class Judge:
         return judged if before is None or len(texts) > MANY else self.with_keep(judged, before)
 
     def with_keep(self, judged: Sequence[Judged], before: Sequence[str]) -> list[Judged]:
-        """The same in view of what was said before each: with the mean of the odds and those of the tuned model, where the language
-        has one; a maybe counts half. The two err differently, and together less."""
+        """The same in view of what was said before each, by the tuned model where the language has one: the odds that it lasts (a
+        maybe counts half), that it leans on what was said, and its type and category, in which both models have a say."""
+        import numpy as np
+
         judged = list(judged)
         for language in self.with_vectors:
             places = [place for place, own in enumerate(judged) if own.language == language]
             made = encoder.load(language, "keep") if places else None
             if made:
-                odds = made.read([(before[place], judged[place].text) for place in places])["keep"]
-                for place, (_, maybe, yes) in zip(places, odds.tolist(), strict=True):
-                    both = (_logit(yes + maybe / 2) + _logit(judged[place].lasting)) / 2
-                    judged[place] = replace(judged[place], lasting=1 / (1 + math.exp(-both)), tuned=True)
+                read = made.read([(before[place], judged[place].text) for place in places])
+                for row, place in enumerate(places):
+                    own = judged[place]
+                    both = {head: np.sqrt(own.odds[head] * read[head][row]) for head in ("type", "category")}
+                    odds = own.odds | {head: product / product.sum() for head, product in both.items()}
+                    lasting = float(read["keep"][row, 2] + read["keep"][row, 1] / 2)
+                    leans = float(read["leans"][row, 1])
+                    judged[place] = replace(own, odds=odds, lasting=lasting, plain=own.lasting, leans=leans)
         return judged
 
     def meant(self, texts: Sequence[str]) -> list[Statement]:
