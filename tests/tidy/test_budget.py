@@ -69,6 +69,26 @@ def test_what_is_worth_more_than_the_newcomer_stays_and_the_user_is_asked(nights
     assert not nights.tidy("2026-03-21").changed
 
 
+def test_what_the_person_asked_to_remember_does_not_leave_to_make_room(nights: Nights) -> None:
+    lines = filler(77)
+    nights.entries(*lines, confidence=0.5)
+    nights.tell(lines[5], "admitted", confidence=0.1, explicit=True)
+    nights.log("2026-03-19", SAFETY)
+    nights.tidy()
+    assert {lines[5], SAFETY} <= set(nights.kept())
+
+
+def test_what_another_entry_says_too_goes_before_anything_else(nights: Nights) -> None:
+    again = f"{RULE.rstrip('.')}, please"
+    lines = filler(75)
+    nights.entries(RULE, again, *lines, section="User Preferences", confidence=0.3)
+    nights.log("2026-03-19", SAFETY)
+    report = nights.tidy()
+    assert ("demote", lines[0]) not in actions(report)
+    assert len({RULE, again} & set(nights.kept())) == 1
+    assert {*lines, SAFETY} <= set(nights.kept())
+
+
 @pytest.mark.parametrize("whose", ["pinned", "the user's"])
 def test_lines_that_are_pinned_or_the_users_never_go(nights: Nights, whose: str) -> None:
     lines = filler(77)

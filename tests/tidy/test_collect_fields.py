@@ -28,6 +28,11 @@ USER_CHINESE = "# USER.md\r\n\r\n- **姓名：** 王芳\r\n- **称呼：**\r\n- 
         ("我的时区是 Asia/Shanghai", "USER.md", "Asia/Shanghai"),
         ("以后都用中文回复", "USER.md", "中文"),
         ("Always reply in German", "USER.md", "German"),
+        ("call me des, only the district uses the long form", "USER.md", "des"),
+        ("I go by Ruthie btw", "USER.md", "Ruthie"),
+        ("别叫我老板，叫老周", "USER.md", "老周"),
+        ("you're Juniper from now on", "IDENTITY.md", "Juniper"),
+        ("给你起个名字，叫豆包", "IDENTITY.md", "豆包"),
     ],
 )
 def test_a_statement_names_its_field(said: str, file: str, value: str) -> None:
@@ -47,6 +52,9 @@ def test_a_statement_names_its_field(said: str, file: str, value: str) -> None:
         "The agent is called when the job ends",
         "你叫外卖了吗",
         "Reply in German for this one",
+        "call me maybe",
+        "叫我妈明天过来",
+        "you're right",
     ],
 )
 def test_what_only_sounds_like_a_name_sets_no_field(said: str) -> None:
@@ -150,7 +158,7 @@ def test_a_file_that_cannot_be_read_stays_as_it_is_and_does_not_stop_the_night(n
     nights.log("2026-03-19", "You are called Pearl now", RULE)
     nights.tidy()
     assert (nights.root / "IDENTITY.md").read_bytes() == b"- **Name:** caf\xe9\n"
-    assert nights.kept() == [RULE]
+    assert RULE in nights.kept()
 
 
 def test_a_name_given_in_a_group_is_not_the_owners_word(nights: Nights) -> None:
@@ -164,3 +172,9 @@ def test_a_field_names_all_that_it_may_be_called() -> None:
     assert field_in("叫我小王") == Field(
         "USER.md", ("What to call them", "Preferred name", "Called", "称呼", "怎么称呼"), "小王"
     )
+
+
+def test_a_name_is_kept_as_a_memory_where_no_file_has_a_field_for_it(nights: Nights) -> None:
+    nights.log("2026-03-19", "call me des, only the district uses the long form")
+    nights.tidy()
+    assert any("des" in entry for entry in nights.kept())

@@ -330,7 +330,7 @@ def _paragraphs(lines: Sequence[str], quoted: Sequence[bool]) -> Iterator[tuple[
 _TEXT_NOUN = rf"(?i)\b{_TEXTS}\b|{_TEXTS_CHINESE}"
 _SAYS = (
     r"(?i)(?<![\w'’.#()/-])(?P<who>[\w'’.#()/-]{1,40})(?: (?:also|just|always|once|even|still|clearly|now|used to|has|have|had|is|was))*"
-    r" (?:says?|said|states?|stated|writes?|wrote|claims?|claimed|insists?|insisted|told (?:me|us)|tells (?:me|us)|commented|replied|answered|announced)\b(?! \w+ (?:it|them)\b)"
+    r" (?:says?|said|states?|stated|writes?|wrote|claims?|claimed|insists?|insisted|told (?:me|us)|tells (?:me|us)|commented|replied|answered|announced)\b(?! \w+ (?:it|them)\b| (?:so|no|goodbye)\b)"
 )
 _WANTS = (
     r"(?i)\b(?:the|this|that|their|its) (?:[\w-]+ ){0,2}?(?:readme|docs?|documentation|wiki|manual|handbook|guide|runbook|pages?|web ?site|article|tutorial|ticket|contributing|issue|paper)(?:\.\w+)?"
@@ -341,13 +341,16 @@ _LABELLED = (
     rf"(?i)(?:{_A_TEXT})[^.!?,:：\n]{{0,50}}[:：](?=\s|\Z|[\"“«])|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]|(?:下面|以下)是[^。！？\n]{{0,24}}[:：]"
     r"|\b(?:I|we)(?:'m| am| just)? (?:get|got|getting|see|saw|read|found|received)\b[^.!?:\n]{0,40}:(?=\s)|(?:收到|看到|读到|弹出|提示)[^。！？\n]{0,10}[:：]"
 )
+# "Whatever the label says", "not when the radio says so": the speaker's own word, against somebody's.
+_ANYHOW = r"(?i)\b(?:whatever|even (?:if|when)|unlike|not (?:when|like|as|what)|regardless of what)\b[^,.;]{0,30}\Z"
 # Before these verbs: the speaker, or no one.
 _FIRST = frozenset(
-    "i we you i've we've i'd we'd you'd who as which that is are was were be been being get gets to not and or".split()
+    "i we you i've we've i'd we'd you'd who as which that is are was were be been being get gets to not and or"
+    " don't dont doesn't can't cant cannot never won't must should one me us nobody no so must".split()
 )
 _CHINESE = (
     rf"据[^，。]{{0,10}}(?:说|称|讲)|听说|{_TEXTS_CHINESE}(?:里|上|中)?面?(?:也|还|都|明确)?(?:说|写着|写了|写道|写明|要求|建议|规定|提到|显示|称)"
-    r"|(?:网上|人家|别人|老板|同事|客户|领导|运维|[他她])们?[^，。我]{0,4}说|(?<![我们你咱是如该以理来话再先么])说\s*[:：]|(?:写道|写着|表示|回答的?|回复的?|发来的|声称)\s*[:：]"
+    r"|(?<![跟和对给同])(?:网上|人家|别人|老板|同事|客户|领导|运维|[他她])们?[^，。我]{0,4}说(?![话漏好事])|(?<![我们你咱是如该以理来话再先么])说\s*[:：]|(?:写道|写着|表示|回答的?|回复的?|发来的|声称)\s*[:：]"
 )
 _TURNS = r"(?i)[,;.–—-]?\s*\b(?:but|however|so|yet|still)\b,?\s+(?=(?:for (?:us|me),? )?(?:we|we're|we've|I|I'm|our|my|let's|us|please|here)\b)|(?:但是?|不过|然而|所以|可是)[，,]?(?=我|咱|请|这里)"
 _QUOTATION = r"\"([^\"\n]{1,2000})\"|“([^”\n]{1,2000})”|「([^」\n]{1,2000})」|«([^»\n]{1,2000})»|„([^“”\n]{1,2000})[“”]"
@@ -412,10 +415,12 @@ def _reporting(sentence: str) -> bool:
     sentence = compiled(_CODE_SPAN).sub("`", sentence)
     if _has(_ACCORDING, sentence) or _has(_WANTS, sentence) or _has(_CHINESE, sentence):
         return True
-    if any(match["who"].lower() not in _FIRST for match in compiled(_SAYS).finditer(sentence)):
+    said = (match for match in compiled(_SAYS).finditer(sentence) if not _has(_ANYHOW, sentence[: match.start()]))
+    if any(match["who"].lower() not in _FIRST for match in said):
         return True
     lead, colon, rest = sentence.replace("：", ":").partition(":")
     if colon and rest.strip() and _has(_WORK_ON, lead) and not demands(lead):
         return True  # "translate to German: I never …"
     labelled = compiled(_LABELLED).search(sentence)
-    return labelled is not None and not _has(_OWN_LIST, sentence[: labelled.end()])
+    own = r"(?i)\A\W*(?:for|into|put this in(?:to)?) the\b"  # "for the readme: …" is what the speaker wants to stand there
+    return labelled is not None and not _has(_OWN_LIST, sentence[: labelled.end()]) and not _has(own, sentence)

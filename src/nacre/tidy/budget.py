@@ -119,6 +119,12 @@ def may_change(line: Line, state: EntryState | None) -> bool:
     return state.verdict in ("admitted", "restored")
 
 
+def may_go(line: Line, state: EntryState | None) -> bool:
+    """Whether a line may leave to make room: one that may be changed, and that the person did not ask to remember."""
+    told = state is not None and any(record.more.get("explicit") for record in state.records)
+    return may_change(line, state) and not told
+
+
 def make_space(
     file: LongTermFile,
     fits: Callable[[], bool],
@@ -130,7 +136,7 @@ def make_space(
     before = file.doc
     gone: list[tuple[Line, str]] = []
     while not fits():
-        loose = [line for line in file.lines if may_change(line, state_of(line.id))]
+        loose = [line for line in file.lines if may_go(line, state_of(line.id))]
         weakest = min(loose, key=lambda line: worth(line).value, default=None)
         if weakest is None or (least := worth(weakest)).value >= value:
             file.doc = before

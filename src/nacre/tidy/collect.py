@@ -42,6 +42,8 @@ class TidyContext(Context):
 IDENTITY, USER = "IDENTITY.md", "USER.md"
 _END = r"(?=[\s,.;!?，。；！？、“”\"'「」（）()]|就行|就好|就可以|好了|吧|了|啊|哈|呀|$)"
 _NAME = r"[\"“「'‘]?(?P<value>[A-Z][\w'’.-]*(?:\s[A-Z][\w'’.-]*){0,2}|[\u4e00-\u9fff·]{1,10})"
+# Names typed in lower case, where nothing follows that would make a sentence of it: "call me des, only …", not "call me when …".
+_TYPED = r"(?P<value>[a-z][\w'’-]{1,20})(?=\s*(?:[,.;!()–-]|$)|\s+(?:please|pls|from now|btw|instead|not|everyone|everybody|ok)\b)"
 _HAN_NAME = rf"[\"“「『]?(?P<value>[\u4e00-\u9fffA-Za-z0-9·]{{1,10}}?){_END}"
 
 
@@ -71,16 +73,28 @@ _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
         r"(?:你|助手|机器人)(?:的)?(?:新)?(?:名字)?(?:以后|现在|今后|从今天起|从现在起|就|也)*(?:叫做?|改名(?:为|叫|成)?|名叫|名字(?:是|叫|改成|改为))\s*"
         + _HAN_NAME,
     ),
-    (USER, _CALLED, r"\b(?i:call me)\s+" + _NAME),
+    (
+        IDENTITY,
+        _NAMES,
+        r"(?i:\bfrom now on,? (?:you're|you are)|\byou're|\byou are)\s+(?P<value>[A-Z][\w'’-]*)(?=,? from now on|[.!]?$)(?<!\bI)",
+    ),
+    (
+        IDENTITY,
+        _NAMES,
+        r"(?:给你(?:起|取|换)个?(?:新)?名(?:字|儿)?[，,]?(?:以后)?(?:就)?叫|(?:你的)?名字就?定)\s*" + _HAN_NAME,
+    ),
+    (USER, _CALLED, r"\b(?i:call me|i go by|(?:everyone|everybody|people|friends) calls? me)\s+(?:just )?" + _NAME),
+    (USER, _CALLED, r"\b(?i:call me|i go by|(?:everyone|everybody|people|friends) calls? me)\s+(?:just )?" + _TYPED),
     (USER, _NAMES, r"\b(?i:my name is|my name's)\s+" + _NAME),
     (USER, _CALLED, r"(?<![别不再用要])叫我\s*" + _HAN_NAME),
+    (USER, _CALLED, r"(?:别|不要|不用)(?:再)?叫我?[^，,。]{1,8}[，,]\s*(?:就)?叫(?:我)?\s*" + _HAN_NAME),
     (USER, _NAMES, r"(?:我叫|我的名字(?:是|叫)|我姓名是)\s*" + _HAN_NAME),
     (USER, _ZONE, r"\b(?i:my time ?zone is(?: now)?)\s+(?P<value>[A-Z][\w/+:-]+)"),
     (USER, _ZONE, r"我(?:的|在的)?时区(?:是|改成|改为|换成)\s*(?P<value>[\w/+:\u4e00-\u9fff-]{2,24})"),
     (
         USER,
         _LANGUAGE,
-        r"\b(?:always )?(?:answer|reply|write|speak|talk)(?: to me)?(?: always)? in (?P<value>English|Chinese|German|French|Spanish|Japanese|Korean|Italian)\b(?! (?:for|this|today))",
+        r"\b(?:always )?(?:answer|reply|write|speak|talk)(?: (?:to )?me)?(?: always)? in (?P<value>(?i:English|Chinese|German|French|Spanish|Japanese|Korean|Italian))\b(?! (?:for|this|today))",
     ),
     (
         USER,
@@ -89,7 +103,8 @@ _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
 )
 _NO_NAME = re.compile(
-    r"(?:什么|啥|谁|哪|怎么|一声|一下|起床|醒|过来|外卖|明天|后天|今晚|稍后|以后).*|The|When|If|Back|Later|Tomorrow|Now"
+    r"(?:什么|啥|谁|哪|怎么|一声|一下|起床|醒|过来|外卖|明天|后天|今晚|稍后|以后|去|来|帮|把|给|[爸妈哥姐弟妹爷奶公婆老][^，]*(?:[来去过给帮]|明|今|后)).*"
+    r"|(?i:the|when|if|back|later|tomorrow|today|tonight|now|maybe|crazy|old|lazy|in|at|on|asap|anytime|right|sure|welcome|done|it|so|not)"
 )
 _NOT_SO = re.compile(
     r"\b(?:don'?t|do not|never|stop|not|says?|said|told|asked|he|she|they|colleague'?s?|his|her|their)\W+(?:\w+\W+){0,3}\Z|(?:别|不要|不许|他说|她说|人家)[^，。]{0,4}\Z",

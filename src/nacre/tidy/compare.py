@@ -35,7 +35,7 @@ def compare_with(new: Statement, entries: Sequence[EntryParts]) -> tuple[list[Co
         flat += [(place, number, part) for number, part in enumerate(entry.parts)]
     near = nearest([statement for _, _, statement in flat], new)
     by_entry: dict[int, list[Comparison]] = {}
-    for at, standing in zip(near, standings([(flat[at][2], new) for at in near]), strict=True):
+    for at, standing in zip(near, standings([(flat[at][2], new) for at in near], nearby=True), strict=True):
         place, part, _ = flat[at]
         if standing.label != "adds":
             by_entry.setdefault(place, []).append(Comparison(standing.label, place, standing.confidence, part))

@@ -21,8 +21,8 @@ from nacre.text.stamps import real_day
 from nacre.tidy import budget, compare, judge, memory_files
 from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth
-from nacre.tidy.collect import DecidedLines, LogLine, TidyContext, field_in, new_lines
-from nacre.tidy.compare import Comparison
+from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, field_in, new_lines
+from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, make_candidates
 from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
 from nacre.vault import review, tombstones
@@ -110,12 +110,34 @@ class Draft:
         return Worth(confidence, outdated, max(age, 0))
 
     def make_room(self, file: LongTermFile, text: str, kind: str, value: float) -> bool:
-        """Make room for an entry of this value, and note in the ledger what gave way; false where all that could go counts more."""
+        """Make room for an entry of this value, and note in the ledger what gave way: first what another entry says too, then the
+        least needed; false where all that could go counts more."""
+        while not file.has_room(text, kind) and (repeated := self.repeated(file)):
+            line, kept = repeated
+            file.remove(line)
+            more = {"into": kept.id, **file_field(file)}
+            self.record(Record(line.id, self.at, "merged", line.words, valid_to=self.today.isoformat(), more=more))
+            reason = say(f"says what “{kept.words}” says", f"与“{kept.words}”意思相同")
+            self.step("merge", file.shown, reason, line.words)
         gone = budget.make_space(file, lambda: file.has_room(text, kind), self.states.get, self.worth, value)
         for line, reason in gone or ():
             self.demote(file, line, file_field(file))
             self.step("demote", file.shown, reason, line.words)
         return gone is not None
+
+    def repeated(self, file: LongTermFile) -> tuple[Line, Line] | None:
+        """An entry that may go because another one says all of it, and that other."""
+        lines = [line for line in file.lines if line.whole]
+        statements = self.memory.statements([line.words for line in lines])
+        for place, line in enumerate(lines):
+            if not budget.may_go(line, self.states.get(line.id)):
+                continue
+            others = [EntryParts(other) for other in (*statements[:place], *statements[place + 1 :])]
+            compared, _ = compare.compare_with(statements[place], others)
+            if compared and compared[0].kind == "same":
+                at = compared[0].place
+                return line, lines[at if at < place else at + 1]
+        return None
 
     def record_rest(self, file: LongTermFile, old: Line, words: str) -> None:
         """What is left of an entry stands on its own, with its origin."""
@@ -359,7 +381,11 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
 
 
 def _offer(draft: Draft, candidate: Candidate) -> None:
-    if _set_field(draft, candidate) or _is_decided(draft, candidate):
+    # Only the owner gives names, in private.
+    name = None if candidate.agents or candidate.said.group else field_in(candidate.text)
+    if name:  # kept as a memory where no file has a field for it
+        candidate = replace(candidate, explicit=True, tested=replace(candidate.tested, kind="PREF", without_it=None))
+    if (name and _set_field(draft, candidate, name)) or _is_decided(draft, candidate):
         return
     home = draft.memory.home(candidate)
     if home.over:
@@ -368,6 +394,8 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     verdict = judge.four_way_test(candidate.tested, support=candidate.support, lasting=candidate.lasting)
     if candidate.explicit:
         verdict = replace(verdict, decision=KEEP, failed=())
+    elif verdict.admitted and candidate.dangling:
+        verdict = replace(verdict, decision=ASK, failed=("self_contained",))
     elif verdict.worth < UPDATES_FROM:
         _refuse(draft, candidate, verdict)
         return
@@ -379,7 +407,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     repeats = [pair for pair in found if pair[1].kind == "same" and not candidate.explicit]
     excepts = any(comparison.kind == "exception" for comparison in compared)
     # What one project says changes nothing elsewhere without a word of the person.
-    own = [pair for pair in found if pair[1].kind == "replaces" and pair[0][0] is home]
+    own = [pair for pair in found if pair[1].kind == "replaces" and _same_project(draft, candidate, home, *pair[0])]
     unclear = [place for place, comparison in found if comparison.kind in ("replaces", "ask")]
     gone = draft.unwanted if verdict.admitted and not candidate.explicit else []
     statement = candidate.tested.judged.statement
@@ -396,7 +424,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         why = say("you took this back once; accept it to take it in after all.", "您曾撤销过这一条；接受则重新收录。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
-        _supersede(draft, candidate, verdict, home, own[:1])
+        _supersede(draft, candidate, verdict, own[0][0][0], own[:1])
     elif unclear and verdict.decision != REFUSE and not candidate.explicit:
         draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
     elif verdict.decision == ASK:
@@ -406,6 +434,12 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         _admit(draft, candidate, verdict, home)
     else:
         _refuse(draft, candidate, verdict)
+
+
+def _same_project(draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line) -> bool:
+    """Whether an entry stands where the candidate belongs, or was said in the same project."""
+    project = candidate.said.project
+    return file is home or bool(project and project == draft.memory.project_of(file, draft.states.get(line.id)))
 
 
 def _is_decided(draft: Draft, candidate: Candidate) -> bool:
@@ -425,12 +459,11 @@ def _is_decided(draft: Draft, candidate: Candidate) -> bool:
 # Fields of IDENTITY.md and USER.md.
 
 
-def _set_field(draft: Draft, candidate: Candidate) -> bool:
+def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
     """Whether the candidate was such a fact and nothing more, and its file has a field for it."""
     said = candidate.said
-    new = None if candidate.agents or said.group else field_in(candidate.text)  # only the owner gives names, in private
-    own = draft.memory.set_field(new) if new else None
-    if new is None or own is None:
+    own = draft.memory.set_field(new)
+    if own is None:
         return False
     id_ = entry_id(f"{own.file} {own.name}: {new.value}")
     if own.value == new.value:
@@ -476,7 +509,7 @@ def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermF
     except SecretRefused:
         draft.record(draft.record_of(candidate, "refused", verdict, failed="secret", text=None))
         return
-    more = file_field(home)
+    more = file_field(home) | ({"explicit": True} if candidate.explicit else {})
     draft.record(draft.record_of(candidate, "admitted", verdict, section=section, confidence=value, more=more))
     reason = say("your word", "按您的意思") if candidate.explicit else say("worth keeping", "值得保留")
     if verdict.without_it:

@@ -242,6 +242,15 @@ class MemoryFiles:
             self._projects[slug] = self._open_project(self.context.workspace.project(slug), start)
         return self._projects[slug]
 
+    def project_of(self, file: LongTermFile, state: EntryState | None) -> str | None:
+        """The project that an entry belongs to: its file's, or the one in which it was said."""
+        if file is not self.general:
+            return file.path.parent.name
+        source = state.source if state else {}
+        sections = self.trail.of(source.get("day", "")).captured if source.get("day") else ()
+        place = next((said.place for said in sections if source.get("bullet") in said.bullets), "")
+        return slug_of(place.replace("\\", "/").rstrip("/").rpartition("/")[2]) if place else None
+
     def file(self, shown: str) -> LongTermFile:
         """The MEMORY.md of this name; a project's may have gone meanwhile."""
         parts = shown.split("/")
@@ -286,7 +295,7 @@ class MemoryFiles:
             return None
         rest = [piece.text for number, piece in enumerate(split) if number != part]
         text = joined(rest, split[0].language)
-        return text if self.tested(text).judged.chance("c", "yes") < 0.5 else None
+        return text if self.tested(text).judged.needs_context < 0.5 else None
 
     def find(self, id_: str) -> tuple[LongTermFile, Line] | None:
         return next(((file, line) for file in self.files if (line := file.find(id_))), None)
