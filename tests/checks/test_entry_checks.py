@@ -1,4 +1,4 @@
-"""Entries that give one thing two values, lean on something that is not there, or whose date has passed lower the grade."""
+"""Entries that lean on something that is not there, or whose date has passed lower the grade."""
 
 from __future__ import annotations
 
@@ -6,42 +6,8 @@ import pytest
 from tests.checks.conftest import NOW, Patient
 from tests.tidy.nights import CHINESE_RULE, CONTACT, ERRAND, RULE, SAFETY
 
-from nacre.checks.health import CONTRADICTION, DANGLING, FADED, QUESTION, frame_of
+from nacre.checks.health import DANGLING, FADED, QUESTION
 from nacre.vault.entries import entry_id
-
-OTHERWISE = [
-    ("Billing is owned by Alice", "Billing is owned by Bob Miller"),
-    ("The launch is on 2027-05-01", "The launch is on 2027-06-01"),
-    ("The database is PostgreSQL", "The database is MySQL"),
-    ("Standup is on Monday", "Standup is on Tuesday"),
-    ("部署固定在周五", "部署固定在周四"),
-    ("备份每晚 2 点运行", "备份每晚 3 点运行"),
-    ("数据库用的是 PostgreSQL", "数据库用的是 MySQL"),
-    ("账单负责人是张伟", "账单负责人是李娜"),
-]
-BESIDE = [
-    ("Staging listens on port 8181", "Production listens on port 9090"),
-    ("Alice works in billing", "Bob works in billing"),
-    ("Office hours on Monday are 9-17", "Office hours on Tuesday are 9-17"),
-    ("The user likes Python", "The user likes Rust"),
-    ("Standup is at 9:00 on Monday", "Standup is at 10:00 on Friday"),
-    ("用户是素食者", "用户是程序员"),
-]
-
-
-@pytest.mark.parametrize(("old", "new"), OTHERWISE)
-def test_two_values_of_one_thing_are_a_contradiction(patient: Patient, old: str, new: str) -> None:
-    patient.entries(old, SAFETY, new)
-    (found,) = patient.found(CONTRADICTION)
-    assert old in found.message
-    assert new in found.message
-    patient.run(found.remedy)
-    assert patient.found(CONTRADICTION) == []
-
-
-@pytest.mark.parametrize(("one", "other"), BESIDE)
-def test_values_of_two_things_are_none(one: str, other: str) -> None:
-    assert not frame_of(one).differs(frame_of(other))
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from nacre.context.pack import ContextPack
 from nacre.errors import BadInput
 from nacre.i18n import use_language
 from nacre.memory import Memory
-from nacre.text.tokens import tokens_estimate
 from nacre.vault import refcount, review
-from nacre.vault.entries import entry_id
 from nacre.vault.history import operation
 from nacre.vault.review import DOUBT, Question
 
@@ -338,126 +332,3 @@ def test_what_is_given_does_not_count_as_recalled(memory: Memory) -> None:
 def test_a_budget_of_nothing_is_refused(memory: Memory) -> None:
     with pytest.raises(BadInput):
         memory.context(0)
-
-
-def test_the_last_packs_are_noted_with_their_parts_and_the_very_last_with_its_words(memory: Memory, root: Path) -> None:
-    for number in range(25):
-        pack = memory.context(query=f"question {number}")
-    place = root / ".nacre" / "context.json"
-    told = json.loads(place.read_text("utf8"))
-    assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    assert len(told["packs"]) == 20
-    assert told["text"] == pack.text
-    assert told["packs"][-1]["parts"][0] == {
-        "path": "SESSION-STATE.md",
-        "lines": [2, 3],
-        "tokens": pack.parts[0].tokens,
-    }
-    assert "question" not in place.read_text("utf8")
-
-
-def test_a_note_that_is_broken_or_cannot_be_written_stops_nothing(memory: Memory, root: Path) -> None:
-    memory.context()
-    place = root / ".nacre" / "context.json"
-    place.write_text("[1, 2", "utf8")
-    assert memory.context().text
-    assert len(json.loads(place.read_text("utf8"))["packs"]) == 1
-    place.unlink()
-    place.mkdir()
-    assert memory.context().text
-
-
-def test_forgetting_for_good_takes_the_words_out_of_what_was_given(memory: Memory, root: Path) -> None:
-    assert "Typst" in memory.context().text
-    memory.forget(
-        next(line[2:] for line in (root / "MEMORY.md").read_text("utf8").split("\n") if "Typst" in line), purge=True
-    )
-    assert "Typst" not in (root / ".nacre" / "context.json").read_text("utf8")
-
-
-def test_chinese_is_spoken_to_those_who_speak_it(memory: Memory) -> None:
-    use_language("zh")
-    pack = memory.context(400)
-    assert pack.text.startswith("> 以下是 Nacre 保存的记忆")
-    assert "属于项目 blog；可用 --project blog 取得" in [one.reason for one in pack.left]
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.dictionaries(
-        st.sampled_from([*FILES, "memory_fs/hot/x.md", "memory_fs/hot/x.gist.md"]),
-        st.one_of(
-            st.text(max_size=300),
-            st.lists(
-                st.sampled_from(
-                    ["# a", "## 10:00 note", "## 11:00 x | project:shop", "```", "- 会议改到九点", "- b", "", "> c"]
-                )
-            ).map("\n".join),
-        ),
-    ),
-    st.integers(1, 300),
-    st.sampled_from([None, "shop", "blog"]),
-)
-def test_whatever_the_files_look_like_the_budget_holds(
-    root: Path, files: dict[str, str], budget: int, project: str | None
-) -> None:
-    for name, text in files.items():
-        (root / name).write_bytes(text.encode("utf-8", "replace"))
-    memory = Memory.open(root, now=NOW)
-    pack = memory.context(budget, project=project)
-    assert tokens_estimate(pack.text) <= budget
-    assert pack == memory.context(budget, project=project)
-
-
-def test_what_long_term_memory_says_is_not_said_again_by_the_logs(memory: Memory, root: Path) -> None:
-    (root / "memory" / "2026-03-20.md").write_text(
-        "# 2026-03-20\n\n## 09:00 note\n- [PREF] Use pnpm, never npm.\n\n## 10:00 note\n- Coffee is at nine\n- 报告一律用 Typst 排版\n"
-        "- Prices are in cents (src: 2026-03-20)\n",
-        "utf8",
-    )
-    (root / "memory" / "2026-03-19.md").write_text("# 2026-03-19\n\n## 09:00 note\n- Coffee is at nine\n", "utf8")
-    pack = memory.context(project="shop")
-    for line in ("Use pnpm, never npm", "报告一律用 Typst 排版", "Prices are in cents", "Coffee is at nine"):
-        assert pack.text.count(line) == 1
-    assert "## 10:00 note" in pack.text
-    assert "## 09:00 note" not in pack.text
-    left = [(one.path, one.first, one.last) for one in pack.left if one.reason == "already given"]
-    assert left == [("memory/2026-03-20.md", 4, 9), ("memory/2026-03-19.md", 4, 4)]
-
-
-def test_a_log_says_what_long_term_memory_had_no_room_for(memory: Memory, root: Path) -> None:
-    many = "".join(f"- Rule {number}: the harbour gate {number} is closed by hand\n" for number in range(60))
-    (root / "MEMORY.md").write_text(f"# Long-Term Memory\n\n## Rules\n{many}", "utf8")
-    last = "- Rule 59: the harbour gate 59 is closed by hand\n"
-    (root / "memory" / "2026-03-20.md").write_text(f"# 2026-03-20\n\n## 09:00 note\n{last}", "utf8")
-    assert memory.context(300).text.count(last) == 1
-    assert memory.context().text.count(last) == 1
-
-
-def test_a_repeated_line_with_more_below_it_is_given_whole(memory: Memory, root: Path) -> None:
-    text = "# 2026-03-20\n\n## 09:00 note\n- Use pnpm, never npm\n  - since the lock file broke twice\n"
-    (root / "memory" / "2026-03-20.md").write_text(text, "utf8")
-    assert "- Use pnpm, never npm\n  - since the lock" in memory.context().text
-
-
-def test_what_the_ledger_closed_is_not_given(memory: Memory, root: Path) -> None:
-    closed = {"id": entry_id("Yesterday it rained"), "at": "2026-03-20T10:00", "verdict": "superseded", "by": "x"}
-    line = json.dumps(closed | {"valid_to": "2026-03-20"})
-    (root / "memory" / "ledger.jsonl").write_text(f"{line}\n", "utf8")
-    for pack in (memory.context(), memory.context(query="did it rain yesterday?")):
-        assert "rained" not in pack.text
-        assert "superseded on 2026-03-20" in [one.reason for one in pack.left if one.path == "memory/2026-03-19.md"]
-    with Memory.open(root, now="2026-03-19T23:00") as before:
-        assert "Yesterday it rained" in before.context().text
-
-
-def test_a_file_is_named_once(memory: Memory, root: Path) -> None:
-    text = memory.context(all_files=True).text
-    for title in ("# Session State", "# Long-Term Memory", "Only what prevents"):
-        assert title not in text
-    assert text.count("# USER.md") == 1
-    (root / "MEMORY.md").write_text("# Preferences\n- Use pnpm\n\n# People\n- Ada keeps the light\n", "utf8")
-    (root / "USER.md").write_text("# Lin, who never sleeps\n\n- Likes tea\n", "utf8")
-    text = memory.context(all_files=True).text
-    assert "# Preferences\n- Use pnpm" in text
-    assert "# Lin, who never sleeps" in text

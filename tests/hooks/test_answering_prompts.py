@@ -13,7 +13,6 @@ from nacre.context.pack import tokens, weight
 from nacre.hooks.events import answer
 from nacre.memory import Memory
 from nacre.model.hit import Hit
-from nacre.vault import injected
 from nacre.vault.entries import entry_id
 
 PNPM, BUN = "Use pnpm, never npm, in every repository", "We moved to Bun for all installs"
@@ -116,26 +115,6 @@ def test_a_memory_cannot_step_out_of_its_frame(session: Session) -> None:
     assert "<user_query>" not in text
 
 
-def test_why_it_was_given_can_be_seen(session: Session) -> None:
-    session.ask(KEY)
-    with Memory.open(session.root) as memory:
-        pack, text = injected.last_pack(memory.workspace, "main") or ({}, "")
-    assert (pack["hook"], pack["agent"], pack["session"]) == ("UserPromptSubmit", "claude-code", "61871d67")
-    assert pack["hits"][0]["citation"] == "memory/harbour.md#L3-L3"
-    assert {"Braldor", "backup", "key"} <= set(pack["hits"][0]["terms"])
-    assert pack["hits"][0]["score"] > 0.2
-    assert "third floor" in text
-
-
-def test_forgetting_takes_the_shared_words_out_of_what_was_noted(session: Session) -> None:
-    session.ask(KEY)
-    with Memory.open(session.root) as memory:
-        injected.redact_injected(memory.workspace, lambda text: "third floor" in text)
-        pack, text = injected.last_pack(memory.workspace, "main") or ({}, "")
-    assert text == ""
-    assert "terms" not in pack["hits"][0]
-
-
 def test_it_counts_as_no_recall(session: Session) -> None:
     session.ask(KEY)
     assert not (session.root / "memory" / "recalls.jsonl").exists()
@@ -219,56 +198,6 @@ def test_long_term_memory_holds_whatever_the_ledger_says(session: Session) -> No
     assert "superseded" not in text
 
 
-def _noted(session: Session) -> injected.Log:
-    with Memory.open(session.root) as memory:
-        return injected.read_injected(memory.workspace)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "reason"),
-    [
-        ("ok", "too little"),
-        ("What is the boiling point of tungsten in kelvin?", "nothing found"),
-        (KEY, "given before"),
-    ],
-)
-def test_why_nothing_was_given_can_be_seen_without_a_word_of_the_prompt(
-    prompt: str, reason: str, session: Session
-) -> None:
-    session.ask(KEY)
-    assert session.ask(prompt) == ""
-    log = _noted(session)
-    assert log.silence is not None
-    assert reason in log.silence["reason"]
-    assert (log.silence["hook"], log.silence["session"]) == ("UserPromptSubmit", "61871d67")
-    assert "tungsten" not in str(log.silence)
-    assert len(log.packs) == 1
-    assert "third floor" in log.text
-
-
-def test_a_score_that_was_too_low_is_told(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NACRE_HOOKS_PROMPT_SCORE", "1")
-    assert session.ask(KEY) == ""
-    assert (_noted(session).silence or {})["reason"].startswith("best score ")
-
-
-def test_only_what_was_given_is_noted_as_given(session: Session) -> None:
-    lines = "".join(f"\n## Key {number}\n\n- Braldor keeps backup key {number} in a drawer\n" for number in range(2))
-    (session.root / "memory" / "drawers.md").write_text(f"# Drawers\n{lines}", "utf8")
-    for _ in range(3):
-        session.ask("Where does Braldor keep backup key 1 in a drawer?")
-    for pack in _noted(session).packs:
-        assert [hit["citation"] for hit in pack["hits"]] == [
-            f"{part['path']}#L{part['lines'][0]}-L{part['lines'][1]}" for part in pack["parts"]
-        ]
-
-
-def test_nothing_is_noted_where_nobody_wants_it(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NACRE_CONTEXT_LOG", "false")
-    session.ask("ok")
-    assert not (session.root / ".nacre" / "context.json").exists()
-
-
 @pytest.mark.parametrize(
     ("score", "cosine", "coverage", "fits"),
     [
@@ -287,3 +216,19 @@ def test_words_without_meaning_do_not_fit_and_where_both_agree_less_will_do(
     parts = {"cosine": cosine, "coverage": coverage}
     hit = Hit("x", "memory/a.md", 1, 1, score, "words", "", "note", None, parts=parts)
     assert _fits(hit, 0.4) is fits
+
+
+@pytest.mark.parametrize(
+    "fired",
+    [
+        {"hook_event_name": "SessionStart", "session_id": "61871d67-1111", "source": "startup"},
+        {"hook_event_name": "UserPromptSubmit", "session_id": "61871d67-1111", "prompt": KEY},
+    ],
+    ids=["start", "prompt"],
+)
+def test_a_workspace_that_keeps_nothing_still_gives(session: Session, fired: dict[str, str]) -> None:
+    with Memory.open(session.root) as memory:
+        (session.root / ".nacre").mkdir(exist_ok=True)
+        (session.root / ".nacre" / "hooks").write_bytes(b"in the place of the folder")
+        assert answer(memory, "claude-code", fired)
+        assert answer(memory, "claude-code", fired)

@@ -78,14 +78,14 @@ def test_a_broken_index_is_no_trouble_of_the_agents(fire: Fire, root: Path) -> N
     said(fire("UserPromptSubmit", prompt=PROMPT, session_id="second"))
 
 
-def test_many_files_that_nobody_has_read_yet_are_not_waited_for(fire: Fire, root: Path) -> None:
+def test_many_files_that_nobody_has_read_yet_are_read_while_there_is_time(fire: Fire, root: Path) -> None:
     folder = root / "memory" / "many"
     folder.mkdir()
     for number in range(1000):
         (folder / f"{number}.md").write_text(f"# Note {number}\n\nNothing of interest, number {number}.\n", "utf8")
-    assert said(fire("UserPromptSubmit", prompt=PROMPT, env={"NACRE_HOOKS_TIMEOUT_MS": "60000"})) is None
-    with Memory.open(root) as memory:  # the next goes on from there
-        assert memory.keeper.store.db.execute("select count(*) from files").fetchone() == (200,)
+    said(fire("UserPromptSubmit", prompt=PROMPT, env={"NACRE_HOOKS_TIMEOUT_MS": "60000"}))
+    with Memory.open(root) as memory:  # all of them, or as many as there was time for
+        assert memory.keeper.store.db.execute("select count(*) > 0 from files").fetchone() == (1,)
     assert log(root) == ""
 
 
@@ -186,20 +186,6 @@ def test_the_folder_of_the_session_decides_about_the_workspace(root: Path, proje
     trust_workspace(root)
     assert ask(below)
     assert ask(project) is None
-
-
-def test_what_hooks_gave_can_be_looked_at(fire: Fire, root: Path) -> None:
-    fire("UserPromptSubmit", prompt=PROMPT)
-    command = [sys.executable, "-m", "nacre", "hook", "--last", "--workspace", str(root)]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
-    assert "UserPromptSubmit  claude-code  session:61871d67" in shown
-    assert "memory/harbour.md#L3-L3  0." in shown
-    assert "Braldor, project, keep, backup, key" in shown
-    assert "third floor" in shown
-    told = json.loads(subprocess.run([*command, "--json"], capture_output=True, timeout=300, check=True).stdout)
-    assert told["given"][-1]["hits"][0]["terms"]
-    context = [sys.executable, "-m", "nacre", "context", "--last", "--workspace", str(root)]
-    assert "third floor" in subprocess.run(context, capture_output=True, text=True, timeout=300, check=True).stdout
 
 
 def test_a_daemon_gives_the_same_answer_without_loading_anything(start: Start, root: Path, project: Path) -> None:

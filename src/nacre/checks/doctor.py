@@ -1,25 +1,21 @@
-"""Every problem of files, settings, index, models, agents, jobs, daemon and machine with its remedy, and what can be repaired safely."""
+"""Every problem of files, settings, index, models, jobs and daemon with its remedy, and what can be repaired safely."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
 import os
-import re
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
-from nacre.config.settings import known_settings
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model.hit import Hit, SearchReport
 from nacre.model.report import Problem, problem
-from nacre.model.workspace import DAY_NAME, Workspace
-from nacre.sources.transcript import Source, Transcript
+from nacre.model.workspace import Workspace
 
-_SLACK = dt.timedelta(days=1)  # a log of tomorrow is another time zone, not a wrong clock
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OVERDUE = dt.timedelta(days=2)  # a laptop may sleep over a weekend's night, not run for two days without a job
 _SLOW = "openclaw"  # its program takes seconds to be asked anything
@@ -27,7 +23,7 @@ _MEND = "nacre doctor --fix"
 _STRANGE = 20  # entries of unknown form in one transcript, from which on the form may have changed
 
 
-def examine(memory: Memory, newest_of: Sequence[tuple[Source, Transcript]]) -> list[Problem]:
+def examine(memory: Memory) -> list[Problem]:
     """Every problem there is; none of them is raised."""
     from nacre.embed.choose import embedding_problems
 
@@ -35,20 +31,11 @@ def examine(memory: Memory, newest_of: Sequence[tuple[Source, Transcript]]) -> l
         *memory.all_problems(every_file=True),
         *index_problems(memory),
         *embedding_problems(memory.config),
-        *round_trip_problems(),
-        *agent_problems(memory, newest_of),
+        *transcript_problems(memory),
         *job_problems(memory),
         *daemon_problems(memory),
-        *machine_problems(memory),
+        *open_folders(memory.workspace),
     ]
-
-
-def round_trip_problems() -> list[Problem]:
-    try:
-        _, report = try_round_trip()
-    except NacreError as error:
-        return [Problem("round trip", str(error), severity="error")]
-    return [Problem("no vectors", report.fallback)] if report.stale and report.fallback else []
 
 
 def try_round_trip() -> tuple[Hit, SearchReport]:
@@ -65,41 +52,25 @@ def try_round_trip() -> tuple[Hit, SearchReport]:
     raise NacreError("What was just written was not found again.", "刚写入的内容未能查到。")
 
 
-def newest_sessions(memory: Memory) -> list[tuple[Source, Transcript]]:
-    """The readers that find something on this machine, each with the newest transcript; not those that are switched off."""
+def transcript_problems(memory: Memory) -> Iterator[Problem]:
+    """Agents whose newest session is of an unknown form, as after an update; nothing of it is kept. What cannot be read, sync tells."""
     from nacre.sources.consent import settings_of
     from nacre.sources.registry import sources
 
-    enabled = [source for source in sources() if settings_of(memory.config, source.agent).enabled]
-    found = [(source, list(source.find(memory.places))) for source in enabled]
-    return [(source, max(files, key=lambda transcript: transcript.changed)) for source, files in found if files]
-
-
-def agent_problems(memory: Memory, newest_of: Sequence[tuple[Source, Transcript]]) -> Iterator[Problem]:
-    """Whether the newest session with each agent can be read and is of a known form. Nothing of it is kept."""
-    for source, newest in newest_of:
-        agent, path = source.agent, str(newest.path)
+    for source in (source for source in sources() if settings_of(memory.config, source.agent).enabled):
+        newest = max(source.find(memory.places), key=lambda transcript: transcript.changed, default=None)
         try:
-            reading = source.read(newest, None, memory.clock.fixed)
-        except OSError as error:
-            reason = error.strerror or error
-            yield problem(
-                "transcript unreadable",
-                f"The newest session with {agent} cannot be read: {reason}.",
-                f"无法读取与 {agent} 的最新对话：{reason}。",
-                path,
-                remedy=("check the permissions of the file", "请检查该文件的权限"),
-            )
+            reading = source.read(newest, None, memory.clock.fixed) if newest else None
+        except OSError:
             continue
-        unknown, messages = reading.unknown, len(reading.session.messages) if reading.session else 0
-        if unknown >= max(_STRANGE, messages):
-            english = 'update Nacre; "nacre sync --list" shows what it can read'
+        messages = len(reading.session.messages) if reading and reading.session else 0
+        if newest and reading and reading.unknown >= max(_STRANGE, messages):
             yield problem(
                 "transcript of unknown form",
-                f"{unknown} entries of the newest session with {agent} are of a form that Nacre does not know.",
-                f"与 {agent} 的最新对话中有 {unknown} 条记录的格式 Nacre 不认识。",
-                path,
-                remedy=(english, "请更新 Nacre；可用“nacre sync --list”查看能读取的内容"),
+                f"{reading.unknown} entries of the newest session with {source.agent} are of a form that Nacre does not know.",
+                f"与 {source.agent} 的最新对话中有 {reading.unknown} 条记录的格式 Nacre 不认识。",
+                str(newest.path),
+                remedy=("update Nacre", "请更新 Nacre"),
             )
 
 
@@ -114,9 +85,6 @@ def index_problems(memory: Memory) -> Iterator[Problem]:
     if check != "ok" or store.recovered:
         english = "The index was damaged; it is built anew from your notes."
         yield problem("index damaged", english, "索引曾损坏；将根据您的笔记重建。", shown, remedy="nacre index")
-    if memory.workspace.index not in store.path.parents:
-        english = "The workspace cannot be written to; the index lies elsewhere."
-        yield problem("workspace read-only", english, "工作区不可写；索引存放在别处。", shown)
     if memory.keeper.outdated():
         english = "Settings changed; the index made with the old ones still answers."
         yield problem("index outdated", english, "设置已更改；目前仍由旧索引提供结果。", shown, remedy="nacre index")
@@ -167,17 +135,11 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
 
 
 def bad_setting(error: BadSetting) -> Problem:
-    """Settings that cannot be understood."""
-    return Problem("bad setting", str(error), severity="error", remedy=_settings_remedy(str(error)))
+    """Settings that cannot be understood; the sentence says which and where."""
+    return Problem("bad setting", str(error), severity="error", remedy=_correct_it())
 
 
-def _settings_remedy(error: str) -> str:
-    """What mends settings that cannot be understood: no command writes to a file that is no TOML, of which the sentence tells."""
-    if at := re.search(r"line (\d+)", error):
-        return say(f"open that file in an editor and mend line {at[1]}", f"请用编辑器打开该文件并修正第 {at[1]} 行")
-    named = re.search(r'["“]([a-z_]+(?:\.[a-z_]+)*)["”]', error)
-    if named and named[1] in known_settings() and "environment" not in error:
-        return f"nacre config set {'' if 'workspace' in error else '--user '}{named[1]} …"
+def _correct_it() -> str:
     return say('correct it there; "nacre config" lists what can be set', "请在该处更正；“nacre config”列出可设置的内容")
 
 
@@ -209,7 +171,7 @@ def daemon_problems(memory: Memory) -> Iterator[Problem]:
         yield problem("watch limit", english, chinese, remedy="sudo sysctl fs.inotify.max_user_watches=524288")
     if broken := status.get("settings"):
         english, chinese = f"The daemon keeps its settings from before: {broken}", f"守护进程仍沿用之前的设置：{broken}"
-        yield problem("daemon settings", english, chinese, remedy=_settings_remedy(broken))
+        yield problem("daemon settings", english, chinese, remedy=_correct_it())
     http = status.get("http") or {}
     if failed := http.get("trouble"):
         english, chinese = f"MCP is not served over HTTP: {failed}", f"未能通过 HTTP 提供 MCP：{failed}"
@@ -228,16 +190,8 @@ def _sockets(workspace: Workspace) -> list[str]:
     return [path for path in paths if _is_own(path, stat.S_ISSOCK)]
 
 
-def machine_problems(memory: Memory) -> Iterator[Problem]:
-    """A log of the future (with --now the clock is not the machine's), and folders that others may write to."""
-    workspace, now = memory.workspace, memory.clock.now()
-    names = os.listdir(workspace.memory) if workspace.memory.is_dir() and memory.clock.fixed is None else []
-    latest = max(filter(DAY_NAME.fullmatch, names), default="")
-    if latest[:10] > (now + _SLACK).date().isoformat():
-        english = f"memory/{latest} is dated after today, {now:%Y-%m-%d}: the clock or the time zone was or is wrong."
-        chinese = f"memory/{latest} 的日期晚于今天（{now:%Y-%m-%d}）：时钟或时区曾经或现在有误。"
-        remedy = "set the clock, or the setting timezone", "请校准时钟，或设置 timezone"
-        yield problem("clock", english, chinese, f"memory/{latest}", remedy=remedy)
+def open_folders(workspace: Workspace) -> Iterator[Problem]:
+    """Folders that others may write to."""
     for folder, command in ((workspace.root, f"chmod go-w {workspace.root}"), (workspace.machine, _MEND)):
         if _others_may_write(str(folder)):
             english = f"Other users may write to {folder}, and so put words into your agents' memory."

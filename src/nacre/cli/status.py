@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nacre.cli import ui
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
-from nacre.model.report import Note, Problem, Report
+from nacre.model.report import Problem, Report
 
 if TYPE_CHECKING:
     from nacre.checks.health import Health
@@ -62,12 +62,11 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         if os.path.realpath(state["workspace"]) == os.path.realpath(facts["workspace"])
     ]
     unconnected = say('none connected; "nacre connect" does it', "未连接；可运行“nacre connect”")
-    files = ", ".join(f"{count} {layer}" for layer, count in facts["files"].items()) or say("none yet", "暂无")
     where = ui.shown_path(facts["workspace"]) + (f"  ({facts['agent']})" if facts["agent"] else "")
     rows = [
         ("workspace", "工作区", where),
         ("MEMORY.md", "MEMORY.md", limits),
-        ("files", "文件", files),
+        ("files", "文件", _files(facts["files"])),
         ("capture", "采集", _capture(facts["capture"])),
         *_night(memory, facts["night"]),
         ("agents", "代理", ", ".join(connected) or unconnected),
@@ -91,6 +90,10 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
     shown = [": ".join(filter(None, (problem["path"], problem["message"]))) for problem in problems if verbose]
     lines = [(say(english, chinese), value) for english, chinese, value in rows if value]
     return Report(facts, lines=lines, notes=[*sentences, *shown])
+
+
+def _files(by_layer: dict[str, int]) -> str:
+    return ", ".join(f"{count} {layer}" for layer, count in by_layer.items()) or say("none yet", "暂无")
 
 
 def _night(memory: Memory, night: dict[str, Any] | None) -> list[tuple[str, str, str]]:
@@ -189,14 +192,14 @@ def _vectors(embedding: dict[str, Any]) -> str:
 # nacre health: how well memory is kept.
 
 REASONS = 3  # deductions that are named first
-KINDS, FADES, PROJECTS = 9, 4, 3  # lines about findings, about what fades and about projects, unless all are asked for
+PROJECTS = 3  # lines about projects, unless all are asked for
 WIDTH = 56  # columns of the text of a finding, unless all is asked for
 
 
 @ui.command("nacre health -v", join=True)
-@ui.flag("--verbose", "-v", "Show every finding and all that fades, not only the first of each kind.")
+@ui.flag("--verbose", "-v", "Show every finding, not only the first of each kind.")
 def health(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
-    """Show what memory holds, what is wrong with it, which command mends that, what fades next, and a grade from A to F.
+    """Show what memory holds, what is wrong with it, which command mends that, and a grade from A to F.
 
     Reads, and changes nothing. A bad grade is no error: the exit code is 0 whenever memory could be looked at.
     """
@@ -211,21 +214,14 @@ def health(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 def _health_lines(report: Health, where: str, *, verbose: bool) -> list[str | tuple[str, ...]]:
     from nacre.checks.health import kind_title
 
-    grade, shown, colon = report.grade, report.fading if verbose else report.fading[:FADES], say(": ", "：")
+    grade = report.grade
     chinese = f"{where}：{grade.letter}，{grade.points} 分（满分 100）"
     lines: list[str | tuple[str, ...]] = [say(f"{where}: {grade.letter}, {grade.points} of 100", chinese)]
     if grade.deductions:
         lost = [f"{kind_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS]]
         why = say("Points lost", "扣分") if grade.letter == "A" else say("Why not A", "为何不是 A")
-        lines.append(why + colon + say(", ", "，").join(lost))
+        lines.append(why + say(": ", "：") + say(", ", "，").join(lost))
     lines += ["", *_finding_rows(report, verbose=verbose)] if report.findings else []
-    lines += ["\n" + say("Fades next", "即将淡出")] if shown else []
-    for fade in shown:
-        place = f"{fade.path}:{fade.line}" if fade.line else fade.path
-        rule = fade.rule + (f"  → {fade.keep}" if fade.keep and verbose else "")
-        lines.append((fade.day, place + colon + fade.what, rule))
-    if rest := len(report.fading) - len(shown):
-        lines.append(("", say(f"and {rest} more (-v shows all)", f"另有 {rest} 项（-v 显示全部）"), ""))
     return [*lines, "\n" + say("Holds", "现有内容"), *_figures(report.figures, verbose=verbose)]
 
 
@@ -239,13 +235,10 @@ def _finding_rows(report: Health, *, verbose: bool) -> Iterator[tuple[str, str, 
         if finding.place and finding.place not in text:
             text = finding.place + say(": ", "：") + text
         by_kind.setdefault(finding.kind, []).append((f"→ {finding.remedy}", text if verbose else _cut(text)))
-    kinds = list(by_kind.items())
-    for kind, rows in kinds if verbose else kinds[:KINDS]:
+    for kind, rows in by_kind.items():
         head = kind_title(kind) + say(f": {len(rows)}", f"：{len(rows)}")
         for place, row in enumerate(rows if verbose else rows[:1]):
             yield ("" if place else head, *row)
-    if not verbose and (rest := sum(len(rows) for _, rows in kinds[KINDS:])):
-        yield (say(f"others: {rest}", f"其他：{rest}"), say("-v shows all", "-v 显示全部"), "")
 
 
 def _cut(text: str) -> str:
@@ -263,22 +256,8 @@ def _figures(figures: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, s
             size["path"],
             say(english, "{entries} 条，{lines} 行，{bytes} 字节：占上限的 {share:.0%}").format(**size),
         )
-    counts, comma = figures["counts"], say(", ", "，")
-    english = "{daily} daily, {weekly} weekly, {archived} archived, {notes} notes"
-    chinese = "每日 {daily}，每周 {weekly}，归档 {archived}，笔记 {notes}"
-    yield (say("logs", "日志"), say(english, chinese).format(**counts))
-    verdicts = {**counts["ledger"], say("pinned", "已固定"): counts["pinned"]}
-    for title, by_name in ((say("checkpoints", "检查点"), counts["checkpoints"]), (say("ledger", "账本"), verdicts)):
-        yield (title, comma.join(f"{name} {count}" for name, count in by_name.items()))
-    english = (
-        "MEMORY.md {longterm:,}, today and yesterday {recent:,}, a new session {session:,}, everything {everything:,}"
-    )
-    chinese = "MEMORY.md {longterm:,}，今天和昨天 {recent:,}，新会话 {session:,}，全部 {everything:,}"
-    yield (say("tokens, about", "token（约）"), say(english, chinese).format(**figures["tokens"]))
-    if verbose:
-        english = "recalls {recalls}, days of the trail {trail}, former entries {ledger}: harmless"
-        chinese = "召回 {recalls}，来源记录 {trail} 天，旧条目 {ledger}：无害"
-        yield (say("leads nowhere", "来源已失"), say(english, chinese).format(**figures["loose"]))
+    yield (say("files", "文件"), _files(figures["files"]))
+    yield (say("tokens, about", "token（约）"), f"{figures['tokens']:,}")
 
 
 @ui.command("nacre doctor --fix")
@@ -287,36 +266,29 @@ def _figures(figures: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, s
     "Mend what can be mended without touching your notes: the index, missing files, permissions, a stale socket.",
 )
 def doctor(options: ui.Options, *, fix: bool) -> Report:
-    """Look for trouble in files, settings, index, models, agents, jobs, daemon and clock, and say how to mend it.
+    """Look for trouble in files, settings, index, models, agents, jobs and daemon, and say how to mend it.
 
-    A note is written in a scratch workspace and found again, and for each agent on this machine its newest session is read. Exit code 0
-    when nothing keeps Nacre from its work, 1 when something does.
+    Exit code 0 when nothing keeps Nacre from its work, 1 when something does.
     """
     from nacre.agents.connection import connection_problems, state_folder
     from nacre.agents.registry import all_agents
-    from nacre.checks.doctor import bad_setting, examine, newest_sessions, repair
+    from nacre.checks.doctor import bad_setting, examine, repair
     from nacre.jobs.installer import this_machine
 
-    agents: list[str] = []
     problems: list[tuple[str | None, Problem]] = []
     try:
         for memory in ui.open_all(options):
             for line in repair(memory) if fix else ():
                 ui.note(line)
             connections = connection_problems(all_agents(), this_machine(), state_folder(), memory.workspace.root)
-            sessions = newest_sessions(memory)
-            problems += [(memory.agent, problem) for problem in (*examine(memory, sessions), *connections)]
-            agents += [source.agent for source, _ in sessions]
+            problems += [(memory.agent, problem) for problem in (*examine(memory), *connections)]
     except BadSetting as error:  # settings that stop every command are what doctor is asked about
         problems.append((None, bad_setting(error)))
     lines: list[str] = []
     for _, problem in problems:
         lines.append("  ".join(filter(None, (problem.severity, problem.place, problem.message))))
         lines += [f"    → {problem.remedy}"] if problem.remedy else []
-    names = ", ".join(dict.fromkeys(agents))
-    readable = names and not any(problem.kind.startswith("transcript") for _, problem in problems)
-    notes = ui.every((readable, f"The newest session with {names} can be read.", f"与 {names} 的最新对话可以读取。"))
     fine = ui.every((not problems, "All is well.", "一切正常。"))
     facts = [{"agent": agent, **problem.as_plain()} for agent, problem in problems]
     broken = any(problem.severity == "error" for _, problem in problems)
-    return Report(facts, lines=[*lines, *map(Note, notes), *fine], code=int(broken))
+    return Report(facts, lines=[*lines, *fine], code=int(broken))

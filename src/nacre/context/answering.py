@@ -1,18 +1,15 @@
 """What a hook gives an agent: the context of a session that starts, what memory knows about a prompt; never the same line twice.
 
-What is given is framed as data and not as orders, and given once where a hook is registered twice.
+What is given is framed as data and not as orders.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import os
 import re
 import sys
 import time
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nacre.clock import Clock
 from nacre.context.pack import PieceLine, has_content, is_wide, pack, tokens, weight, without_empty_sections
@@ -27,67 +24,6 @@ if TYPE_CHECKING:
     from nacre.memory import Memory
     from nacre.model.hit import Hit
     from nacre.vault.ledger import Closed
-
-Given = tuple[str, dict[str, Any]]  # the text, and what is to be noted of it
-
-
-def give(memory: Memory, agent: str, fired: Fired) -> str:
-    """What a session or a prompt that begins is given; nothing where somebody else answers, or there is nothing to say."""
-    claim = _claim(memory, agent, fired)
-    if claim is None:
-        return ""
-    try:
-        given = prompt_context(memory, fired) if fired.prompted else session_context(memory, fired)
-    except BaseException:
-        with contextlib.suppress(OSError):  # whoever else was fired, or asks again without the daemon, may answer
-            os.unlink(claim)
-        raise
-    if given is None:
-        return ""
-    note(memory, agent, fired, *given)
-    return given[0]
-
-
-def note(memory: Memory, agent: str, fired: Fired, text: str, about: dict[str, Any]) -> None:
-    from nacre.context.gather import note_given
-
-    row: dict[str, Any] = {"hook": fired.name, "agent": agent, "session": fired.session[:8]}
-    if text:
-        row["tokens"] = tokens(weight(text))
-    note_given(memory, text and text + "\n", row | about)
-
-
-# The right to answer one event, as a file: the same event of the same session within some seconds is the same.
-
-HELD = 5.0  # seconds
-_PREFIX = ".claim-"
-
-
-def _claim(memory: Memory, agent: str, fired: Fired) -> str | None:
-    """The file that proves our right to answer, to be removed where the answer fails; None where somebody else has it. Where nothing
-    can be written, everybody answers: giving is what counts."""
-    # A moment that was set stands still: what is asked twice in it is no accident of two processes.
-    if not fired.session or memory.clock.fixed is not None:
-        return ""
-    folder, now = str(memory.workspace.machine / "hooks"), time.time()
-    event = repr((agent, fired.session, fired.kind, fired.prompt, fired.source))
-    name = hashlib.blake2b(event.encode("utf-8", "replace"), digest_size=12).hexdigest()
-    path = os.path.join(folder, f"{_PREFIX}{name}.tmp")
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):
-                    is_claim = entry.name.startswith(_PREFIX)
-                    if is_claim and abs(now - entry.stat(follow_symlinks=False).st_mtime) >= HELD:
-                        os.unlink(entry.path)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return None if os.path.isdir(folder) else ""
-    except OSError:
-        return ""
-    return path
-
 
 # How memory is put in front of an agent: as data that may be old, so that it cannot pass for the user or the program.
 
@@ -150,8 +86,8 @@ def undelivered(lines: Sequence[PieceLine], delivered: Delivered) -> list[PieceL
 _TWICE = 60.0  # seconds in which a second start of the same session means that the hook is registered twice
 
 
-def session_context(memory: Memory, fired: Fired) -> Given | None:
-    """The context of a session, and what is to be noted of it; None where it needs none.
+def session_context(memory: Memory, fired: Fired) -> str:
+    """The context of a session; nothing where it needs none.
 
     A fork goes on with all that its session was given. So does one that is resumed: it is given what is new since, and everything
     where nobody knows any more what it was given. After a compaction the beginning is gone, so it is given anew.
@@ -159,22 +95,18 @@ def session_context(memory: Memory, fired: Fired) -> Given | None:
     now = memory.clock.now().timestamp()
     delivered = load_delivered(memory.workspace, fired.session)
     if fired.source == "fork" or (fired.source in ("startup", "clear") and abs(now - delivered.at) < _TWICE):
-        return None
+        return ""
     budget = min(memory.config.hooks.session_tokens, memory.config.context.budget)
-    packed = memory.context(budget, all_files=True, here=fired.here or None, noted=False)
-    text = packed.text
+    text = memory.context(budget, all_files=True, here=fired.here or None).text
     if fired.source != "resume":
         delivered = Delivered()
     elif delivered.lines:
         lines = undelivered([PieceLine(0, line) for line in text.split("\n")], delivered)
         text = "\n".join(line.text for line in lines)
     if not text:
-        return None
+        return ""
     save_delivered(memory.workspace, fired.session, delivered.with_lines(text, now), now)
-    about = {"budget": budget, "source": fired.source, "parts": [part.as_plain() for part in packed.parts]}
-    if packed.project:
-        about["project"] = packed.project
-    return framed(text, notice(memory.clock, for_prompt=False)), about
+    return framed(text, notice(memory.clock, for_prompt=False))
 
 
 # A prompt was sent: what memory knows about it, a few lines with their places, and nothing where it knows nothing.
@@ -184,7 +116,6 @@ _FROM_BEST = 0.6  # of the best score, below which a passage is not what the pro
 # Of a passage that was looked at by meaning too: the cosine below which it only happens to use some of the same words, unless it has
 # most of them, as a line in the midst of others may; and how much less than the usual score will do where words and meaning agree.
 _NEAR, _SOME, _MOST_WORDS, _AGREED = 0.35, 0.2, 0.6, 7 / 8
-_MOST_TERMS = 8
 _COMMAND = re.compile(r"\A\s*(?:/[\w:.-]+(?:\s|\Z)|[!$][\w.-])")
 _CODE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _WORD = re.compile(r"[^\W\d_][\w.'-]*", re.ASCII)
@@ -200,12 +131,11 @@ _FILLERS_HAN = re.compile(
 )
 
 
-def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()) -> Given:
-    """The lines that answer a prompt and that the session does not know yet, and what is to be noted of them; where there are none,
-    nothing and the reason. `without` names files that the agent is given by others."""
+def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()) -> str:
+    """The lines that answer a prompt and that the session does not know yet. `without` names files that the agent is given by others."""
     prompt = _CODE.sub(" ", fired.prompt).strip()
     if not is_telling(prompt):
-        return _nothing("it says too little to look for", "内容太少，无从查找")
+        return ""
     from nacre.context.gather import SessionProject, hits_for, pieces_of, place_of
 
     place = place_of(memory, None, fired.here or None) if memory.scope.group is None else SessionProject()
@@ -214,18 +144,12 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
     mode = "hybrid" if embedder is not None and embedder.provider == "local" else "text"
     try:
         hits = hits_for(memory, prompt, place, mode, most=MAX_PASSAGES)
-    except BadInput:
-        return _nothing("no word in it can be looked for", "其中没有可查找的词")
-    except _TooMuch:
-        return _nothing("changed files are still being read", "有改动的文件仍在读取")
+    except (BadInput, _TooMuch):  # no word in it can be looked for, or changed files are still being read
+        return ""
     if not hits:
-        return _nothing("nothing found", "没有找到相关内容")
+        return ""
     best, floor = hits[0].score, memory.config.hooks.prompt_score
     fitting = [hit for hit in hits if hit.score >= _FROM_BEST * best and _fits(hit, floor)]
-    if not fitting:
-        if best >= floor:
-            return _nothing("what was found shares words with it, and no meaning", "找到的内容只是用词相同，意思无关")
-        return _nothing(f"best score {best:.2f}, below {floor:g}", f"最高得分 {best:.2f}，低于 {floor:g}")
     hits = tuple(hit for hit in fitting if hit.path not in without)
     delivered = load_delivered(memory.workspace, fired.session)
     pieces = [
@@ -233,34 +157,13 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
         for piece in pieces_of(memory, hits, _superseded(memory, hits, delivered))
         if (new := undelivered(piece.lines, delivered))
     ]
-    if not pieces:
-        return _nothing("all of it was given before", "内容都已提供过")
     above = notice(memory.clock, for_prompt=True)
     budget = memory.config.hooks.prompt_tokens
     packed = pack(pieces, max(budget - tokens(weight(OPENING + above + CLOSING) + 4), 0), lead="")
     if not packed.text:
-        return _nothing(f"over the budget of {budget} tokens", f"超出 {budget} 个 token 的预算")
+        return ""
     remember_delivered(memory, fired.session, packed.text)
-    about: dict[str, Any] = {
-        "budget": budget,
-        "mode": mode,
-        "parts": [part.as_plain() for part in packed.parts],
-        "hits": [
-            {"citation": hit.citation, "score": round(hit.score, 3), "terms": _shared_terms(prompt, hit)}
-            for hit in hits
-            if any(
-                part.path == hit.path and (not part.first or hit.start_line <= part.first <= hit.end_line)
-                for part in packed.parts
-            )
-        ],
-    }
-    if place.project:
-        about["project"] = place.project
-    return framed(packed.text, above), about
-
-
-def _nothing(english: str, chinese: str) -> Given:
-    return "", {"reason": say(english, chinese)}
+    return framed(packed.text, above)
 
 
 def _fits(hit: Hit, floor: float) -> bool:
@@ -309,13 +212,3 @@ def hurry(memory: Memory) -> None:
             raise _TooMuch
 
     memory.keeper.each_batch = enough
-
-
-def _shared_terms(prompt: str, hit: Hit) -> Sequence[str]:
-    from nacre.text.tokens import query_tokens
-    from nacre.text.tokens import tokens as words_of
-
-    telling = frozenset(query_tokens(prompt)).intersection(words_of(f"{hit.heading} {hit.snippet}"))
-    words = (word for word in _WORD.findall(prompt) if (stems := words_of(word)) and telling.issuperset(stems))
-    pairs = (token for token in query_tokens(prompt) if len(token) > 1 and is_wide(token[0]) and token in telling)
-    return list(dict.fromkeys((*words, *pairs)))[:_MOST_TERMS]

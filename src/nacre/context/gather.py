@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import os
 import re
 from collections import Counter
@@ -63,10 +62,9 @@ def give(
     project: str | None,
     all_files: bool,
     mode: str,
-    noted: bool,
     here: str | None = None,
 ) -> ContextPack:
-    """The pack, noted for `nacre context --last` where the user wants that; an empty one where context is switched off."""
+    """The pack; an empty one where context is switched off."""
     settings = memory.config.context
     budget = settings.budget if budget is None else budget
     if budget < 1:
@@ -86,15 +84,7 @@ def give(
         gathered = gather_private(memory.opened, place, answers, all_files=all_files, closed=_closed_for(memory))
     else:
         gathered = gather_shared(memory, answers)
-    made = pack_context(gathered._replace(left=(*missed, *gathered.left)), budget, scope, place.project)
-    if noted:
-        about: dict[str, object] = {"budget": budget, "tokens": made.tokens}
-        about["parts"] = [part.as_plain() for part in made.parts]
-        about |= {"project": made.project} if made.project else {}
-        if query and query.strip():
-            about["query_hash"] = hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=8).hexdigest()
-        note_given(memory, made.text, about)
-    return made
+    return pack_context(gathered._replace(left=(*missed, *gathered.left)), budget, scope, place.project)
 
 
 def place_of(memory: Memory, project: str | None, here: str | None) -> SessionProject:
@@ -282,15 +272,3 @@ def gather_shared(memory: Memory, answers: Sequence[Piece] = ()) -> Gathered:
         at[path] = title, end
     pieces = tuple(Piece(path, name_shown(path), tuple(own_lines)) for path, own_lines in lines.items())
     return Gathered((), tuple(answers), pieces)
-
-
-def note_given(memory: Memory, text: str, about: dict[str, object]) -> None:
-    """For `nacre context --last` and `nacre hook --last`: what was given, when and why; or why nothing was."""
-    from nacre.vault import injected
-
-    if memory.config.context.log:
-        row = {"at": memory.clock.now().isoformat(timespec="seconds"), "scope": memory.scope.name, **about}
-        if "reason" in about:
-            injected.write_silence(memory.workspace, row)
-        else:
-            injected.write_pack(memory.workspace, row, text)

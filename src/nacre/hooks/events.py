@@ -83,8 +83,9 @@ def answer(memory: Memory, agent: str, event: dict[str, Any], *, in_a_hurry: boo
 
     if in_a_hurry:
         answering.hurry(memory)
-    wanted = settings.prompt if fired.prompted else settings.session_start
-    text = answering.give(memory, agent, fired) if wanted else ""
+    if not (settings.prompt if fired.prompted else settings.session_start):
+        return None
+    text = answering.prompt_context(memory, fired) if fired.prompted else answering.session_context(memory, fired)
     if not text:
         return None
     if agent == "cursor":

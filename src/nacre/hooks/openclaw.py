@@ -71,7 +71,7 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
 
     OpenClaw keeps none of it in its transcript, so nothing counts as known from an earlier turn.
     """
-    from nacre.context.answering import framed, note, notice, prompt_context, remember_delivered
+    from nacre.context.answering import framed, notice, prompt_context, remember_delivered
     from nacre.sources.openclaw import is_incognito
 
     settings = memory.config.hooks
@@ -82,12 +82,10 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
         parts.append(framed(state, notice(memory.clock, for_prompt=False)))
     if settings.prompt:
         fired = Fired(PROMPT, "before_prompt_build", {"prompt": event.get("prompt")})
-        text, about = prompt_context(memory, fired, without=INJECTED)
-        fired.session = word(event.get("sessionId"))
+        text = prompt_context(memory, fired, without=INJECTED)
         if text:  # not so that it is given less later, but so that what it repeats is not captured as new
             parts.append(text)
-            remember_delivered(memory, fired.session, text)
-        note(memory, AGENT, fired, text, about)
+            remember_delivered(memory, word(event.get("sessionId")), text)
     return {"prependContext": "\n".join(parts)} if parts else None
 
 
