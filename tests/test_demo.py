@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
 
-from nacre.demo.weeks import LANGUAGES, NOW, SECRET, UNSAID, live_through, prepare, tell_story
+from nacre.demo.weeks import LANGUAGES, NOW, Stage, live_through, prepare, tell_story
 from nacre.i18n import use_language
 from nacre.memory import Memory
-from nacre.model.verdict import TESTS
+
+SECRET = "tulip-Harbour-42"  # said in one of the sessions, to be written nowhere
+UNSAID = {"en": "present for Mara", "zh": "礼物"}  # what was not to be remembered
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)
-def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Two weeks without models, which is what every machine can do: the sections by what stands first in their titles."""
+def lived(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Stage, dict[str, list[str]]]:
+    """Two weeks without models, which is what every machine can do, and what is told of them."""
     use_language(request.param)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NACRE_MODELS_PATH", str(tmp_path_factory.mktemp("none")))
         stage = prepare(tmp_path_factory.mktemp("demo"), request.param)
         with live_through(stage) as memory:
             lines = [lines for _, lines in tell_story(stage, memory)]
-    names = ("day", "week", "entries", "reason", "changed", "refused", "nowhere", "asking", "group", "given")
-    return dict(zip(names, lines, strict=True))
+    return stage, dict(zip(("day", "entries", "asking"), lines, strict=True))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -47,46 +52,32 @@ def test_the_secret_and_the_aside_are_really_said(tmp_path: Path, language: str)
     assert UNSAID[language] in said
 
 
-def test_a_day_a_week_and_what_lasts_are_there_to_see(story: dict[str, list[str]]) -> None:
+def test_a_day_and_what_lasts_are_there_to_see(lived: tuple[Stage, dict[str, list[str]]]) -> None:
+    _, story = lived
     assert story["day"][0].startswith("## 09:46 session:")
-    assert len(story["week"]) == 4
     assert len(story["entries"]) >= 4
-    words, without_it, said = story["reason"]
-    assert without_it
-    assert said.startswith(f"“{words[:6]}")
+    assert any("Bun" in entry for entry in story["entries"])  # the fact that changed
 
 
-def test_a_fact_that_changed_is_superseded_and_no_longer_stands(story: dict[str, list[str]]) -> None:
-    (changed,) = story["changed"]
-    assert changed.index("pnpm") < changed.index("2026-03-12") < changed.rindex("Bun")
-    assert any("Bun" in entry for entry in story["entries"])
-
-
-def test_the_secret_and_what_was_not_to_be_remembered_stand_nowhere(story: dict[str, list[str]]) -> None:
-    redacted, proof = story["nowhere"]
-    assert "[redacted: password]" in redacted
-    assert "in none of them" in proof or "均不存在" in proof
+def test_the_secret_and_what_was_not_to_be_remembered_stand_nowhere(
+    lived: tuple[Stage, dict[str, list[str]]],
+) -> None:
+    stage, story = lived
     assert SECRET not in repr(story)
+    logs = ""
+    for path in filter(Path.is_file, stage.workspace.root.rglob("*")):
+        data = path.read_bytes()
+        with contextlib.suppress(zlib.error):  # what history packs
+            data = zlib.decompress(data)
+        assert SECRET.encode() not in data
+        assert UNSAID[stage.config.language].encode() not in data
+        logs += data.decode() if path.suffix == ".md" else ""
+    assert "[redacted: password]" in logs
 
 
-def test_junk_is_refused_with_the_tests_that_it_failed(story: dict[str, list[str]]) -> None:
-    assert story["refused"]
-    assert all(any(test in line for test in TESTS) for line in story["refused"])
-
-
-def test_questions_in_both_languages_find_their_line(story: dict[str, list[str]]) -> None:
-    names = " ".join(story["asking"])
+def test_questions_in_both_languages_find_their_line(lived: tuple[Stage, dict[str, list[str]]]) -> None:
+    names = " ".join(lived[1]["asking"])
     assert ("Mara Olsen" in names and "陈伟只收" in names) or ("周敏" in names and "Lucas" in names)
-
-
-def test_a_group_sees_its_own_and_nothing_private(story: dict[str, list[str]]) -> None:
-    private, shared = story["group"]
-    assert private.endswith(("→ nothing", "→ 无结果"))
-    assert not shared.endswith(("→ nothing", "→ 无结果"))
-
-
-def test_the_next_session_is_given_long_term_memory(story: dict[str, list[str]]) -> None:
-    assert "MEMORY.md" in story["given"][0]
 
 
 def test_two_weeks_lived_twice_leave_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,9 +111,7 @@ def test_the_demo_speaks_the_language_of_the_system_and_touches_nothing_of_the_u
     assert done.returncode == 0
     assert "MEMORY.md" in done.stdout
     assert "周敏" in done.stdout
-    assert "均不存在" in done.stdout
     assert SECRET not in done.stdout + done.stderr
-    assert 25 <= len(done.stdout.splitlines()) <= 45
     assert list(home.rglob("*")) == []
     assert list(temp.iterdir()) == []
 

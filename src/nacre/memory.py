@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from nacre.index.embedding import MeaningSource
     from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex
-    from nacre.layers.flush import Flush, FlushAnswer, FlushCheck, Prompts
+    from nacre.layers.flush import Flush, FlushAnswer, Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
     from nacre.model.entry import Bullet
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from nacre.vault.create import InitPlan
     from nacre.vault.files import MemoryFile
     from nacre.vault.history import History
-    from nacre.vault.injected import Log
     from nacre.vault.review import Question
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
@@ -174,12 +173,9 @@ def plan_init(root: Path) -> InitPlan:
     return vault.create.plan_init(root, language=language())
 
 
-def cache_folders() -> list[Path]:
-    """The embedding models, and the indexes of workspaces that could not be written to: both can be fetched or made again."""
-    import platformdirs
-
-    indexes = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes"
-    return list(dict.fromkeys((embed.models.models_folder(), indexes)))
+def models_folder() -> Path:
+    """Where the embedding models lie, which can be fetched again."""
+    return embed.models.models_folder()
 
 
 def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -> str:
@@ -677,25 +673,16 @@ class Memory:
         project: str | None = None,
         all_files: bool = False,
         mode: str = "text",
-        noted: bool = True,
         here: str | None = None,
     ) -> ContextPack:
         """What a new session is given, within a budget of tokens; a group only what is its own or public.
 
-        `query` adds what answers it; `here` is the folder that the session works in, if not the current one; `noted` keeps the pack
-        for `nacre context --last`. Nothing of it counts as recalled: it was given, not asked for.
+        `query` adds what answers it; `here` is the folder that the session works in, if not the current one. Nothing of it
+        counts as recalled: it was given, not asked for.
         """
         return context.gather.give(
-            self, budget, query=query, project=project, all_files=all_files, mode=mode, noted=noted, here=here
+            self, budget, query=query, project=project, all_files=all_files, mode=mode, here=here
         )
-
-    def injected(self) -> Log:
-        """What sessions were given lately, by `context` and by hooks."""
-        return vault.injected.read_injected(self.workspace)
-
-    def last_context(self) -> tuple[Mapping[str, Any], str] | None:
-        """What this listener was given last, and its text."""
-        return vault.injected.last_pack(self.workspace, self.scope.name)
 
     def state_text(self, budget: int) -> str:
         """Working memory as a session is given it, within so many tokens."""
@@ -890,7 +877,7 @@ class Memory:
 
     def classify(self, text: str) -> str:
         """The kind of memory that a statement is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP."""
-        return self.brain.read([text])[0].best("type")
+        return self.brain.read([text], [""])[0].best("type")
 
     def category(self, text: str) -> str:
         """What a statement is in a weekly digest: decision, discovery, preference or task."""
@@ -982,7 +969,7 @@ class Memory:
             missing = str(error)
         organised = self.organise(dry_run=dry_run)
         promoted = self.promote(apply=apply, dry_run=dry_run)
-        return Refreshed(checkpoint, missing, organised, promoted, self.context(budget, noted=not dry_run))
+        return Refreshed(checkpoint, missing, organised, promoted, self.context(budget))
 
     def questions(self) -> list[Question]:
         """What long-term memory could not decide alone; `answer` takes the user's word on it."""
@@ -1042,16 +1029,12 @@ class Memory:
         similar: bool = False,
         choose: Choose | None = None,
     ) -> ForgetReport:
-        """Take a fact out of memory, with every line that says it: by the id of a hit, by its words, or by `path:line` and its words.
+        """Take a fact out of memory, with every line that says it: by the id of a hit, by its words, or by `path:line`.
         `choose` is asked about everything else: a line number alone, a query, words that fit several things."""
         report = forget.apply.forget(
             self._forgetting(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run
         )
         return self._indexed(report, changed=report.purged and report.purged.rebuilt)
-
-    def holding(self, targets: Sequence[Target], query: str) -> list[Target]:
-        """Of what may be meant by a query, what holds every word of it."""
-        return forget.target.holding(targets, query)
 
     def pin(self, id: str, *, off: bool = False, dry_run: bool = False) -> PinPlan:  # noqa: A002 - the word users know
         """Keep an entry of a MEMORY.md whatever happens, or no longer."""
@@ -1090,10 +1073,6 @@ class Memory:
         clock = self.clock if day == self.clock.today() else self.clock.at(day)
         return layers.flush.flush_prompts_for(replace(self.opened, clock=clock))
 
-    def flush_answer(self, text: str, *, session: str = "default", dry_run: bool = False) -> FlushAnswer:
+    def flush_answer(self, text: str, *, dry_run: bool = False) -> FlushAnswer:
         """Take the agent's answer to the turn before compaction into today's log."""
-        return layers.flush.take_answer(self.owned, text, session=session, dry_run=dry_run)
-
-    def flush_check(self, *, session: str = "default") -> FlushCheck:
-        """Which reference files changed since a session got the prompts."""
-        return layers.flush.check_flush(self.owned, session)
+        return layers.flush.take_answer(self.owned, text, dry_run=dry_run)

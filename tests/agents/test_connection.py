@@ -41,8 +41,8 @@ class Desk:
         self.call = Call((str(self.program),))
         self.machine = Machine({"PATH": str(home.parent / "bin")}, home, "linux", "/usr/bin/python3")
 
-    def plan(self, agent: Agent, *, rules: bool = False, switch_off: bool = False) -> AgentPlan:
-        wishes = ConnectOptions(rules=rules, switch_off=switch_off)
+    def plan(self, agent: Agent, *, rules: bool = False) -> AgentPlan:
+        wishes = ConnectOptions(rules=rules)
         return connection.plan_connect(agent, self.machine, self.call, wishes, self.state)
 
     def connect(self, *names: str, **wishes: bool) -> list[AgentPlan]:
@@ -97,7 +97,7 @@ animals = pytest.mark.parametrize("animal", ZOO.values(), ids=ZOO.keys())
 def test_connecting_and_taking_back_leaves_every_byte_as_it_was(desk: Desk, animal: dict[str, str]) -> None:
     settle(desk.home, animal)
     before = everything(desk.home)
-    plans = desk.connect(rules=True, switch_off=True)
+    plans = desk.connect(rules=True)
     assert all(one.changed for one in plans)
     assert everything(desk.home) != before
     desk.remove()
@@ -460,24 +460,23 @@ def test_claude_code_with_our_plugin_gets_nothing_twice(desk: Desk) -> None:
     assert "brings the same server" in made.wanted.notes[0]
 
 
-def test_openclaw_at_hand_gets_the_plugin_and_says_who_owns_what(desk: Desk) -> None:
+def test_openclaw_at_hand_gets_the_plugin_and_says_what_stays(desk: Desk) -> None:
     settle(desk.home, ZOO["openclaw by hand"])
     (desk.program.parent / "openclaw").write_text('#!/bin/sh\necho "$@" >> "$(dirname "$0")/asked"\n')
     (desk.program.parent / "openclaw").chmod(0o755)
     desk.machine = Machine({"PATH": f"{desk.program.parent}:/bin:/usr/bin"}, desk.home, "linux", "/usr/bin/python3")
     before = everything(desk.home)
-    assert "Switch the dreaming off?" in desk.plan(agent_named("openclaw")).wanted.question
-    (made,) = desk.connect("openclaw", switch_off=True)
+    (made,) = desk.connect("openclaw")
     told = json5.loads((desk.home / ".openclaw" / "openclaw.json").read_text())
     assert told["plugins"]["slots"] == {"memory": "nacre"}
     assert told["plugins"]["allow"] == ["telegram", "nacre"]
     assert told["plugins"]["load"]["paths"][0].endswith("plugins/openclaw")
     assert told["plugins"]["entries"]["nacre"]["hooks"] == {"allowConversationAccess": True}
     assert told["plugins"]["entries"]["memory-core"] == {"enabled": False}
-    assert [one.whose for one in made.wanted.owned] == ["stays", "stays", "ours", "read", "off"]
+    assert "dreaming, which rewrites MEMORY.md at night, is switched off" in made.wanted.stays
     assert any('"openclaw memory …"' in note and '"nacre search"' in note for note in made.wanted.notes)
     assert "// mine" in (desk.home / ".openclaw" / "openclaw.json").read_text()
-    assert not desk.connect("openclaw")[0].changed  # and what was switched off stays so, unasked
+    assert not desk.connect("openclaw")[0].changed
     desk.remove("openclaw")
     assert everything(desk.home) == before
     asked = (desk.program.parent / "asked").read_text().splitlines()
@@ -493,10 +492,9 @@ def test_of_a_memory_core_with_settings_of_its_own_only_the_dreaming_is_switched
     settle(desk.home, {".openclaw/openclaw.json": entries})
     (desk.program.parent / "openclaw").write_text("#!/bin/sh\n")
     (desk.program.parent / "openclaw").chmod(0o755)
-    desk.connect("openclaw", switch_off=True)
+    desk.connect("openclaw")
     told = json.loads((desk.home / ".openclaw" / "openclaw.json").read_text())["plugins"]["entries"]["memory-core"]
     assert told == {"config": {"dreaming": {"frequency": "0 4 * * *", "enabled": False}}}
-    assert not desk.plan(agent_named("openclaw")).wanted.question
 
 
 def test_settings_that_the_agent_refuses_are_put_back(desk: Desk) -> None:

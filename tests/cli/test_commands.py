@@ -197,11 +197,6 @@ def test_a_workspace_found_by_walking_up_must_be_trusted_first(nacre: Nacre, tmp
     assert "purple rain" in inside("search", "purple rain", "--mode", "text").stdout
 
 
-def test_the_completion_script_of_each_shell_is_printed(nacre: Nacre) -> None:
-    for shell in ("bash", "zsh", "fish"):
-        assert "_NACRE_COMPLETE" in nacre("completion", shell).stdout
-
-
 def test_a_reader_that_goes_away_is_no_error(nacre: Nacre, tmp_path: Path) -> None:
     for number in range(30):
         nacre_note = tmp_path / "ws" / "memory" / f"n{number}.md"

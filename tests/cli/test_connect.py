@@ -60,14 +60,14 @@ def test_where_nobody_can_be_asked_nothing_is_written_without_yes(nacre: Nacre, 
     assert settings(home) == before
 
 
-def test_a_dry_run_shows_diffs_and_whose_is_what_and_writes_nothing(nacre: Nacre, home: Path) -> None:
+def test_a_dry_run_shows_diffs_and_what_stays_and_writes_nothing(nacre: Nacre, home: Path) -> None:
     before = settings(home)
     done = nacre("connect", "--dry-run")
     assert done.returncode == 0
     assert f"+++ {home}/.claude.json" in done.stdout
     assert '+    "nacre": {' in done.stdout
     assert "+[mcp_servers.nacre]" in done.stdout
-    assert "stays   CLAUDE.md and Claude Code's own notes" in done.stdout
+    assert "  CLAUDE.md and Claude Code's own notes stay as they are" in done.stdout
     assert "Codex would be connected." in done.stderr
     assert settings(home) == before
     assert not (home / ".local" / "state").exists()
@@ -111,9 +111,9 @@ def test_the_hook_that_was_written_runs_from_any_folder_with_a_bare_environment(
 def test_an_unreadable_file_is_told_as_that_and_not_as_a_lost_connection(nacre: Nacre, home: Path) -> None:
     nacre("connect", "claude-code", "--yes")
     (home / ".claude.json").write_text('{"mcpServers": {')
-    shown = nacre("connect", "--list").stdout
-    assert "(~/.claude.json cannot be read)" in shown
-    assert "any more" not in shown
+    doctor = nacre("doctor").stdout
+    assert "The settings of Claude Code cannot be read" in doctor
+    assert "any more" not in doctor
     assert "broken: nacre doctor" in nacre("status").stdout
 
 
@@ -148,7 +148,7 @@ def test_programs_get_json(nacre: Nacre, home: Path) -> None:
         f"{home}/.codex/config.toml",
         f"{home}/.codex/hooks.json",
     ]
-    assert {one["whose"] for one in told["agents"][0]["owned"]} == {"stays", "read", "ours"}
+    assert told["agents"][0]["stays"].startswith("AGENTS.md")
     done = json.loads(nacre("connect", "codex", "--json", "--yes").stdout)
     assert done["agents"][0]["changed"] is True
     listed = {one["agent"]: one for one in json.loads(nacre("connect", "--list", "--json").stdout)}
@@ -193,7 +193,7 @@ def test_an_unknown_agent_is_a_sentence(nacre: Nacre) -> None:
 def test_it_speaks_chinese(nacre: Nacre) -> None:
     done = nacre("connect", "claude-code", "--yes", NACRE_LANGUAGE="zh")
     assert "Claude Code 已连接。" in done.stderr
-    assert "保留" in done.stdout
+    assert "保持原样" in done.stdout
 
 
 def test_rules_go_into_the_agents_own_file_only_when_asked_for(nacre: Nacre, home: Path) -> None:
@@ -307,24 +307,8 @@ def test_taking_it_back_is_asked_as_that(nacre: Nacre, home: Path) -> None:
     assert settings(home) == before
 
 
-@pytest.mark.parametrize("off", ["y", "n"])
-def test_what_an_agent_does_too_is_asked_for_by_itself(nacre: Nacre, home: Path, off: str) -> None:
-    settle(home, {".openclaw/openclaw.json": OPENCLAW})
-    program = home / "bin" / "openclaw"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    terminal = Terminal(home, "connect", "openclaw", "--no-jobs", PATH=f"{program.parent}:/usr/bin:/bin")
-    terminal.answer("Switch the dreaming off?", f"{off}\n")
-    terminal.answer("Write this?", "y\n")
-    assert terminal.end() == 0
-    assert ("Switched off: memory-core, whose dreaming" in terminal.screen) is (off == "y")
-    assert ('"memory-core": {' in (home / ".openclaw" / "openclaw.json").read_text()) is (off == "y")
-
-
 def test_uninstalling_takes_back_everything_but_memory_and_says_where_that_is(nacre: Nacre, home: Path) -> None:
     before = settings(home)
-    (home / ".bashrc").write_text('alias x=y\neval "$(nacre completion bash)"\n')
     (home / "none").mkdir()
     (home / "none" / "model.onnx").write_text("x")
     nacre("remember", "Use pnpm, never npm")
@@ -342,9 +326,8 @@ def test_uninstalling_takes_back_everything_but_memory_and_says_where_that_is(na
     assert done.returncode == 0, done.stderr
     assert "The daemon is stopped" in done.stdout
     assert settings(home) == before
-    assert f"{home}/.bashrc:2" in done.stderr
     assert "Your memory stays in ~/.nacre/workspace" in done.stderr
-    assert "pip uninstall nacre" in done.stderr or ".venv" in done.stderr
+    assert "pip uninstall nacre" in done.stderr
     assert "pnpm" in nacre("search", "pnpm").stdout
     assert not (home / ".nacre" / "workspace" / "AGENTS.md").exists()
     assert (home / "none").exists()

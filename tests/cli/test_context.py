@@ -85,34 +85,14 @@ def test_it_can_be_switched_off(nacre: Nacre) -> None:
     assert json.loads(nacre("context", "--json", NACRE_CONTEXT_ENABLED="false").stdout)["disabled"] is True
 
 
-def test_what_was_given_last_can_be_looked_at(nacre: Nacre, root: Path) -> None:
-    assert "Nothing was given yet" in nacre("context", "--last").stderr
-    assert nacre("context", "--last", "--json").stdout == "null\n"
-    first = nacre("context", "--query", "vault")
-    last = nacre("context", "--last")
-    assert last.stdout == first.stdout
-    assert "2026-03-20T18:00:00" in last.stderr
-    told = json.loads(nacre("context", "--last", "--json").stdout)
-    assert told["text"] == first.stdout
-    assert told["query_hash"]
-    (root / ".nacre" / "context.json").unlink()
-    nacre("context", NACRE_CONTEXT_LOG="false")
-    assert not (root / ".nacre" / "context.json").exists()
-
-
 def test_a_group_is_given_its_own_and_never_what_the_owner_was_given(nacre: Nacre) -> None:
     nacre("context")
     group = ("--scope", "group:team")
-    for more in (("--last",), ("--last", "--json")):
-        assert "pnpm" not in nacre("context", *more, *group).stdout
     done = nacre("context", "--all", "--query", "pnpm coffee vault", "--project", "x", *group)
     assert done.stdout.endswith(
         "\n# memory/2026-03-20.md\n\n## 10:00 session:a1b2c3d4 | 3 messages | group:team\n- 周五下午三点开会\n"
     )
     assert "Coffee" not in done.stdout
-    assert "周五" in nacre("context", "--last", *group).stdout
-    nacre("context")
-    assert nacre("context", "--last", *group).stdout == ""
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -99,12 +99,3 @@ def test_more_lines_than_a_turn_may_write_are_told(nacre: Nacre) -> None:
     assert done.returncode == 3
     assert json.loads(done.stdout)["left"] == ["fact 30", "fact 31"]
     assert "2 lines were not written" in done.stderr
-
-
-def test_the_check_names_a_file_that_changed(nacre: Nacre, tmp_path: Path) -> None:
-    assert "no flush" in nacre("flush", "--check").stderr
-    (tmp_path / "SOUL.md").write_text("Kind.\n", "utf8")
-    nacre("flush", *NEARLY_FULL)
-    assert "No reference file has changed" in nacre("flush", "--check").stderr
-    (tmp_path / "SOUL.md").write_text("Evil.\n", "utf8")
-    assert "SOUL.md was edited since the flush began" in nacre("flush", "--check").stdout

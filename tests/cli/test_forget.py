@@ -65,21 +65,9 @@ def test_words_that_fit_several_things_are_listed_and_nothing_is_done(nacre: Nac
     assert nacre("forget", told["candidates"][0]["id"]).returncode == 0
 
 
-def test_all_takes_everything_that_fits(nacre: Nacre, root: Path) -> None:
-    assert nacre("forget", "Maria", "--all").returncode == 0
-    assert "Maria" not in (root / "MEMORY.md").read_text("utf8") + (root / "memory" / "2026-03-18.md").read_text("utf8")
-
-
-def test_all_given_twice_takes_nothing_that_does_not_hold_the_words(nacre: Nacre, root: Path) -> None:
-    (root / "MEMORY.md").write_text("# M\n\n- Maria leads the billing team\n- Paul leads the design team\n", "utf8")
-    assert nacre("forget", "who leads the billing team", "--all").returncode == 0
-    assert nacre("forget", "who leads the billing team", "--all").returncode == 2
-    assert (root / "MEMORY.md").read_text("utf8") == "# M\n\n- Paul leads the design team\n"
-
-
 def test_a_line_number_alone_takes_nothing_where_nobody_can_be_asked(nacre: Nacre, root: Path) -> None:
     before = (root / "MEMORY.md").read_bytes()
-    for more in ((), ("--all",), ("--purge",), ("--similar",)):
+    for more in ((), ("--purge",), ("--similar",)):
         done = nacre("forget", "MEMORY.md:4", *more)
         assert done.returncode == 2
         assert done.stdout.rstrip().endswith(f"MEMORY.md:4\t{FACT}")
@@ -90,16 +78,6 @@ def test_a_line_number_alone_takes_nothing_where_nobody_can_be_asked(nacre: Nacr
     after = (root / "MEMORY.md").read_bytes()
     assert nacre("forget", told["id"]).returncode == 1
     assert (root / "MEMORY.md").read_bytes() == after
-
-
-def test_a_line_number_with_the_words_of_the_line_takes_that_line_or_none(nacre: Nacre, root: Path) -> None:
-    done = nacre("forget", "MEMORY.md:5", FACT)
-    assert done.returncode == 12
-    assert "“Maria leads the billing team”" in done.stderr
-    assert "MEMORY.md:4" in done.stderr
-    assert nacre("forget", "MEMORY.md:4", FACT.upper() + ".").returncode == 0
-    assert nacre("forget", "MEMORY.md:4", FACT).returncode == 12
-    assert "Maria leads the billing team" in (root / "MEMORY.md").read_text("utf8")
 
 
 def test_on_a_terminal_a_line_number_shows_the_words_and_asks(nacre: Nacre, root: Path, tmp_path: Path) -> None:

@@ -71,13 +71,3 @@ def test_a_group_cannot_read_by_id_what_it_could_not_find(nacre: Nacre) -> None:
     done = nacre("get", f"#{id_of(nacre, 'pnpm')}", "--scope", "group:team")
     assert (done.returncode, done.stdout) == (1, "")
     assert "Nothing in memory has the id" in done.stderr
-
-
-def test_many_are_read_at_once(nacre: Nacre) -> None:
-    told = nacre("multi-get", "memory/*.md", "-l", "2")
-    assert "==> memory/2026-02-10.md:1 <==\n# 2026-02-10\n" in told.stdout
-    named = f"#{id_of(nacre, 'pnpm')},memory/ships/ferry.md"
-    read = json.loads(nacre("multi-get", named, "--json").stdout)
-    assert [one["path"] for one in read] == ["memory/2026-02-10.md", "memory/ships/ferry.md"]
-    assert read[0]["text"] == "- [PREF] Use pnpm, never npm"
-    assert nacre("multi-get", "nothing/*").returncode == 1

@@ -107,20 +107,11 @@ def test_a_text_without_letters_has_no_model(make: Make) -> None:
     assert len(make().models_for("你好")) == 1
 
 
-def test_a_busy_server_is_asked_again_after_the_time_it_names(
-    make: Make, service: Service, pauses: list[float]
-) -> None:
-    service.will(429, b"{}", {"Retry-After": "7"})
-    service.will(503, b"{}", {"Retry-After": "0.5"})
-    assert len(ask(make(), ["a"])) == 1
-    assert pauses == [7.0, 0.5]
-
-
-def test_without_a_named_time_the_pauses_grow(make: Make, service: Service, pauses: list[float]) -> None:
+def test_a_busy_server_is_asked_again_after_growing_pauses(make: Make, service: Service, pauses: list[float]) -> None:
     for status in (500, 502, 429):
         service.will(status, b"<html>upstream</html>", {"Content-Type": "text/html"})
     assert len(ask(make(), ["a"])) == 1
-    assert pauses == [1.0, 2.0, 4.0]
+    assert pauses == [1.0, 4.0, 16.0]
 
 
 def test_a_server_that_stays_down_is_given_up(make: Make, service: Service, pauses: list[float]) -> None:
@@ -128,8 +119,8 @@ def test_a_server_that_stays_down_is_given_up(make: Make, service: Service, paus
         service.will(500, b'{"error": {"message": "out of order"}}')
     with pytest.raises(ModelUnusable, match=r"HTTP 500: .*out of order"):
         ask(make(), ["a"])
-    assert len(service.asked) == 6
-    assert len(pauses) == 5
+    assert len(service.asked) == 4
+    assert len(pauses) == 3
 
 
 def test_a_query_is_given_up_sooner(make: Make, service: Service) -> None:
@@ -140,32 +131,14 @@ def test_a_query_is_given_up_sooner(make: Make, service: Service) -> None:
     assert len(service.asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("body", "headers"),
-    [(b'{"error": {"code": "insufficient_quota"}}', {}), (b"{}", {"Retry-After": "3600"})],
-    ids=["no quota", "an hour"],
-)
-def test_waiting_that_cannot_help_is_not_done(
-    make: Make, service: Service, pauses: list[float], body: bytes, headers: dict[str, str]
-) -> None:
-    service.will(429, body, headers)
-    with pytest.raises(ModelUnusable, match="HTTP 429"):
-        ask(make(), ["a"])
-    assert pauses == []
-
-
 def test_a_silent_server_is_given_up_after_the_timeout(
     make: Make, service: Service, pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.silent = True
-    monkeypatch.setattr(remote, "_TIMEOUT", 0.05)
     monkeypatch.setattr(remote, "_TIMEOUT_IN_A_HURRY", 0.05)
-    with pytest.raises(ModelUnusable, match=r"did not answer within 0\.05 s"):
+    with pytest.raises(ModelUnusable, match="cannot be reached"):
         ask(make(), ["a"], query=True)
-    assert not pauses  # somebody waits for the answer
-    with pytest.raises(ModelUnusable, match=r"did not answer within 0\.05 s"):
-        ask(make(), ["a"])
-    assert len(pauses) == 5
+    assert not pauses
 
 
 def test_a_connection_that_breaks_is_tried_again(make: Make, service: Service, pauses: list[float]) -> None:
@@ -200,10 +173,10 @@ def _data(*vectors: Any) -> bytes:
         (200, _data([0.0, 0.0], [1.0, 0.0]), "OpenAI's format"),
         (200, _data([], []), "OpenAI's format"),
         (200, _data("abc", "def"), "OpenAI's format"),
-        (401, b'{"error": {"message": "bad key"}}', "refused the key .*OPENAI_API_KEY"),
-        (403, b"", "refused the key"),
+        (401, b'{"error": {"message": "bad key"}}', "HTTP 401: .*OPENAI_API_KEY"),
+        (403, b"", "HTTP 403.*embed.key_file"),
         (404, b"not found", "embed.model .*embed.base_url"),
-        (302, b"", "HTTP 302; check .*embed.base_url"),
+        (302, b"", "HTTP 302.*check .*embed.base_url"),
         (400, b'{"detail": "input too long"}', "HTTP 400: .*input too long"),
         (418, b"<html>", "HTTP 418"),
     ],

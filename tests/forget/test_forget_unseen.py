@@ -56,16 +56,12 @@ def test_review_shows_no_secrets() -> None:
     assert SECRET not in question_line(item) + json.dumps(question_json(item))
 
 
-def test_what_was_forgotten_is_not_shown_as_given_last(memory: Memory) -> None:
-    injected.write_pack(memory.workspace, {"scope": "main"}, f"## User Preferences\n- {FACT}\n")
+def test_what_sessions_were_given_is_forgotten_too(memory: Memory) -> None:
+    injected.save_delivered(memory.workspace, "a", injected.Delivered().with_lines(f"- {FACT}\n", 1.0), 1.0)
+    memory.workspace.given.write_text(f'{{"packs": [], "text": "- {FACT}"}}', "utf8")  # as earlier versions kept it
     memory.forget("MEMORY.md:4", choose=take)
-    assert FACT not in memory.workspace.given.read_text("utf8")
-
-
-def test_what_stays_is_still_shown_as_given_last(memory: Memory) -> None:
-    injected.write_pack(memory.workspace, {"scope": "main"}, "- The billing team is led by Maria\n")
-    memory.forget("MEMORY.md:4", choose=take)
-    assert "Maria" in injected.read_injected(memory.workspace).text
+    assert injected.load_delivered(memory.workspace, "a") == injected.Delivered()
+    assert not memory.workspace.given.exists()
 
 
 def test_pin_shows_no_unseen_characters(memory: Memory, root: Path, capsys: pytest.CaptureFixture[str]) -> None:

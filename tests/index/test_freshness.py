@@ -8,7 +8,6 @@ import random
 import shutil
 import signal
 import sqlite3
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from nacre.config.settings import Config, IndexSettings
 from nacre.errors import CannotRead, IndexUnusable
 from nacre.index import freshness as updating
 from nacre.index import store
-from nacre.index.store import VERSION, Store, index_file
+from nacre.index.store import VERSION, Store
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.files import memory_files
@@ -481,49 +480,6 @@ def test_an_index_of_the_first_version_keeps_its_vectors(indexed: Any) -> None:
     assert again.texts() == ["text"]
     assert again.rows("select count(*) from vectors") == [(1,)]
     assert again.rows("select count(*) from sqlite_master where name like 'words_1%'") == [(0,)]
-
-
-def test_where_the_workspace_cannot_be_written_the_index_lies_in_the_cache(
-    in_child: InChild, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    if os.getuid():
-        pytest.skip("only root can become another user")
-    base = Path(tempfile.mkdtemp(prefix="nacre-readonly-"))
-    try:
-        base.chmod(0o755)
-        root = base / "ws"
-        (root / "memory").mkdir(parents=True)
-        (root / "memory" / "a.md").write_text("text\n", encoding="utf-8")
-        (base / "cache").mkdir()
-        (base / "cache").chmod(0o777)
-        (base / "hidden").mkdir(mode=0o700)
-        workspace = Workspace(root)
-
-        cache = base / "cache"
-
-        def as_nobody() -> None:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            os.environ["XDG_CACHE_HOME"] = str(cache)
-            os.chdir("/")
-            path = index_file(workspace.index)
-            assert cache in path.parents
-            assert root not in path.parents
-            keeper = memory_index(workspace, Config(), Store(path))
-            for _ in range(4):
-                keeper.store.safely(keeper.current)
-            assert keeper.store.db.execute("select body from words").fetchall() == [("text",)]
-            assert (
-                index_file(base / "hidden" / ".nacre" / "index")
-                != base / "hidden" / ".nacre" / "index" / "index.sqlite"
-            )
-            keeper.close()
-
-        assert in_child(as_nobody) == 0
-        assert not (root / ".nacre").exists()
-    finally:
-        shutil.rmtree(base)
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO, errno.ENOMEM])

@@ -20,7 +20,6 @@ from nacre.config.settings import Config, FlushSettings
 from nacre.errors import BadInput, NotFound
 from nacre.layers import flush
 from nacre.layers.flush import (
-    AGAIN,
     BELOW,
     DUE,
     FLUSHED,
@@ -30,11 +29,8 @@ from nacre.layers.flush import (
     READ_ONLY,
     REFERENCE,
     SILENCE,
-    TRIES,
-    WAITING,
     FlushState,
     ask_flush,
-    decide_flush,
     flush_prompts,
     flush_threshold,
     parse_answer,
@@ -82,26 +78,15 @@ def test_the_turn_is_due_before_the_reserve_and_never_before_a_fourth_of_the_win
     assert flush_threshold(window, FlushSettings()) == limit
 
 
-@given(
-    st.integers(0, 10**7),
-    st.integers(1, 10**7),
-    st.integers(0, 10**6),
-    st.integers(0, 10**6),
-    st.one_of(st.none(), st.integers(0, 9)),
-)
-def test_no_window_and_no_setting_makes_a_negative_threshold(
-    tokens: int, window: int, reserve: int, soft: int, compactions: int | None
-) -> None:
+@given(st.integers(1, 10**7), st.integers(0, 10**6), st.integers(0, 10**6))
+def test_no_window_and_no_setting_makes_a_negative_threshold(window: int, reserve: int, soft: int) -> None:
     limit = flush_threshold(window, FlushSettings(reserve_tokens=reserve, soft_threshold_tokens=soft))
     assert 0 <= limit <= window
-    assert decide_flush(tokens, limit, None, compactions, MOMENT) == (DUE if tokens >= limit else BELOW)
 
 
 def test_a_session_is_asked_once_for_each_compaction(root: Path) -> None:
     assert code(root, FULL - 1, compactions=0) == BELOW
     assert code(root, FULL, compactions=0) == DUE
-    with at(root) as memory:
-        memory.flush_answer(SILENCE, session="a")
     assert code(root, FULL + 1, 60, compactions=0) == FLUSHED
     assert code(root, HALF_EMPTY, 61, compactions=1) == BELOW
     assert code(root, FULL, 62, compactions=1) == DUE
@@ -110,26 +95,10 @@ def test_a_session_is_asked_once_for_each_compaction(root: Path) -> None:
 
 def test_where_nobody_counts_compactions_the_cycle_ends_below_half_of_the_threshold(root: Path) -> None:
     assert code(root, FULL) == DUE
-    with at(root) as memory:
-        memory.flush_answer(SILENCE, session="a")
     assert code(root, FULL // 2, 20) == BELOW
     assert code(root, FULL, 21) == FLUSHED
     assert code(root, FULL // 2 - 1, 22) == BELOW
     assert code(root, FULL, 23) == DUE
-
-
-def test_a_turn_that_nobody_heard_of_again_is_offered_once_more_and_then_no_more(root: Path) -> None:
-    wait = AGAIN.total_seconds() / 60
-    assert code(root, FULL, 0, compactions=3) == DUE
-    assert code(root, FULL, wait - 1, compactions=3) == WAITING
-    assert code(root, FULL, wait, compactions=3) == DUE
-    assert [code(root, FULL, wait * many, compactions=3) for many in range(2, 6)] == [FLUSHED] * 4
-    assert TRIES == 2
-
-
-def test_a_clock_that_was_wrong_does_not_silence_a_session_for_ever() -> None:
-    future = FlushState(MOMENT + dt.timedelta(days=400))
-    assert decide_flush(FULL, 1, future, None, MOMENT) == DUE
 
 
 def test_a_dry_run_remembers_nothing(root: Path) -> None:
@@ -158,19 +127,7 @@ def test_what_is_remembered_is_private_bounded_and_names_no_session(root: Path) 
 def test_a_damaged_memory_of_it_counts_as_none(root: Path, junk: bytes) -> None:
     (root / ".nacre" / "flush.json").write_bytes(junk)
     assert code(root, FULL) == DUE
-    assert code(root, FULL) == WAITING
-
-
-def test_killed_at_any_moment_the_chance_comes_again(memory_disk: Path) -> None:
-    for call in range(1, 40):
-        root = memory_disk / f"ws{call}"
-        Memory.init(root, now=NOW).close()
-        died = killed_at(call, lambda root=root: code(root, FULL))  # type: ignore[misc, arg-type]
-        assert code(root, FULL, 11) == DUE
-        assert code(root, FULL, 12) in (WAITING, FLUSHED)
-        if not died:
-            return
-    raise AssertionError("it never finished")
+    assert code(root, FULL) == FLUSHED
 
 
 # Where not
@@ -181,8 +138,6 @@ def test_in_a_group_when_switched_off_and_in_a_pause_nothing_is_due(root: Path) 
         assert memory.flush(FULL, WINDOW).code == GROUP
         with pytest.raises(BadInput):
             memory.flush_answer("- [PREF] x")
-        with pytest.raises(BadInput):
-            memory.flush_check()
     off = Config(flush=FlushSettings(enabled=False))
     assert not ask_flush(Context(Workspace(root), off, Clock(dt.UTC, MOMENT)), FULL, WINDOW, session="a").due
     begin_pause(Workspace(root), MOMENT, None)
@@ -333,8 +288,7 @@ def test_the_answer_stands_in_the_log_as_a_note_and_is_no_captured_session(root:
     (root / LOG).write_bytes(b"# 2026-02-14\r\n\r\n## 09:00 session:61871d67 | 12 messages\r\n- a")
     with at(root) as memory:
         taken = memory.flush_answer(
-            "# What lasts\n\n- [PREF] Use pnpm\n* 报告用 Typst\n1. Third\nprose here\n> quoted\n---\n",
-            session="61871d67",
+            "# What lasts\n\n- [PREF] Use pnpm\n* 报告用 Typst\n1. Third\nprose here\n> quoted\n---\n"
         )
     data = (root / LOG).read_bytes()
     assert data == (
@@ -452,27 +406,3 @@ def test_an_answer_killed_at_any_moment_stands_there_once_after_the_next(memory_
         if not died:
             return
     raise AssertionError("it never finished")
-
-
-# Afterwards
-
-
-def test_reference_files_that_the_turn_touched_are_named(root: Path) -> None:
-    (root / "SOUL.md").write_text("# Soul\nKind.\n", "utf8")
-    (root / "TOOLS.md").write_bytes(b"\xff odd bytes\r\n")
-    with at(root) as memory:
-        assert memory.flush_check() == flush.FlushCheck()
-        memory.flush(FULL, WINDOW)
-        assert memory.flush_check().touched == ()
-        (root / "SOUL.md").write_text("# Soul\nEvil.\n", "utf8")
-        (root / "TOOLS.md").unlink()
-        (root / "USER.md").write_text("# New\n", "utf8")
-        touched = [(file.path, file.how) for file in memory.flush_check().touched]
-        assert touched == [("SOUL.md", "edited"), ("TOOLS.md", "removed"), ("USER.md", "made")]
-
-
-def test_looking_at_it_afterwards_ends_the_turn(root: Path) -> None:
-    assert code(root, FULL) == DUE
-    with at(root) as memory:
-        memory.flush_check(session="a")
-    assert code(root, FULL, 30) == FLUSHED

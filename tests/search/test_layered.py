@@ -352,9 +352,15 @@ class TestRotation:
         memory.recall(QUESTION, dry_run=True)
         assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
 
-    def test_what_cannot_be_moved_is_answered_all_the_same(self, tmp_path: Path) -> None:
+    def test_what_cannot_be_moved_is_answered_all_the_same(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         memory = memory_with(tmp_path, {"memory_fs/warm/pay.md": RETRIES})
-        (tmp_path / ".nacre").write_text("in the way of the lock", "utf8")
+
+        def locked(*_: object) -> dict[str, str]:
+            raise BadInput("locked", "已锁定")
+
+        monkeypatch.setattr("nacre.layers.organise.rotate_recalled", locked)
         report = memory.recall(QUESTION)
         assert report.found[0].path == "memory_fs/warm/pay.md"
         assert report.problems

@@ -9,7 +9,6 @@ import httpx2
 import pytest
 from tests.embed.conftest import Service, service
 
-from nacre.checks.doctor import round_trip_problems
 from nacre.embed import remote
 from nacre.memory import Memory
 from nacre.model.hit import SearchReport
@@ -102,14 +101,6 @@ def test_a_search_by_meaning_alone_falls_back_to_words_too(root: Path, service: 
         report = memory.ask("key in the archive", mode="vector")
     assert [hit.path for hit in report.hits] == ["memory/harbour.md"]
     assert report.fallback
-
-
-def test_doctor_names_the_service_that_fails(root: Path, service: Service) -> None:
-    assert not round_trip_problems()
-    refuse(service)
-    (problem,) = round_trip_problems()
-    assert "refused the key" in problem.message
-    assert problem.severity == "warning"  # search works, by words
 
 
 def test_what_could_not_be_embedded_is_when_the_service_is_back(root: Path, service: Service) -> None:

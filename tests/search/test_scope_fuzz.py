@@ -245,7 +245,6 @@ def must_be_clean(answer: str, *asked: str) -> str:
 
 def ask_everything(laid: Laid) -> None:
     with Memory.open(laid.root, now=NOW) as owner:
-        owner.context()  # what the owner was given is noted, and no business of a group
         ids = [hit.id for hit in owner.search("deploy 预算 budget", mode="text", min_score=0)]
     with Memory.open(laid.root, now=NOW, scope="group:ops") as group:
         for query in queries(laid):

@@ -147,10 +147,8 @@ def plan_connect(agent: Agent, machine: Machine, call: Call, options: ConnectOpt
     """What has to be written so that the agent uses this memory; nothing where all of it stands already."""
     connection = load_connections(folder).get(agent.name)
     written = {file.path: file for file in connection.files} if connection else {}
-    done = [edit for file in written.values() for edit in file.done]
-    had_rules = any(edit.kind == "rules" for edit in done)
-    paths = frozenset(edit.path for edit in done)
-    wanted = agent.wanted(machine, call, replace(options, rules=options.rules or had_rules, connected=paths))
+    had_rules = any(edit.kind == "rules" for file in written.values() for edit in file.done)
+    wanted = agent.wanted(machine, call, replace(options, rules=options.rules or had_rules))
     command = wanted.register if not (connection and connection.registered) else ()
     targets = [(target, written.get(str(target.path))) for target in wanted.targets]
     return _plan(AgentPlan(agent.name, agent.title, wanted=wanted, command=command), targets, folder)

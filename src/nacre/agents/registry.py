@@ -22,7 +22,6 @@ from nacre.vault import disk
 if TYPE_CHECKING:
     from nacre.memory import Memory
 
-STAYS, OFF, READ, OURS = "stays", "off", "read", "ours"
 _ALIASES = {"claude": "claude-code", "claude_code": "claude-code", "claudecode": "claude-code", "gemini-cli": "gemini"}
 _PROGRAM_NAMES = ("nacre", "nacre.exe")
 # Run by sh with the program as $0: nothing is said where it was deleted, and one that cannot start (its Python is gone) fails nothing.
@@ -66,9 +65,7 @@ def own_program(argv: tuple[str, ...] = tuple(sys.argv)) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class ConnectOptions:
     rules: bool = False  # our rules in the agent's own file of rules
-    switch_off: bool = False  # what the agent does that Nacre does too
     language: str = "en"
-    connected: frozenset[tuple[str, ...]] = frozenset()  # the paths at which an earlier connection wrote
 
 
 @dataclass(frozen=True)
@@ -79,20 +76,11 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Ownership:
-    """One part of remembering, and whose it is from now on: it stays with the agent, is switched off, is read, or is ours."""
-
-    whose: str
-    sentence: str
-
-
-@dataclass(frozen=True)
 class Requirements:
-    """Everything that connecting one agent takes. What can be switched off is asked for by itself."""
+    """Everything that connecting one agent takes."""
 
     targets: tuple[Target, ...]
-    owned: tuple[Ownership, ...] = ()
-    question: str = ""  # about what could be switched off; none where there is nothing
+    stays: str = ""  # which of the agent's own ways of remembering stay
     notes: tuple[str, ...] = ()
     register: tuple[str, ...] = ()  # a command of the agent's that must know of us too
     unregister: tuple[str, ...] = ()
@@ -159,21 +147,6 @@ _CLAUDE_EVENTS = {
 _CODEX_EVENTS = {**_CLAUDE_EVENTS, "SessionEnd": ("", 3)}  # a longer limit is clamped, with a warning at every start
 _CURSOR_EVENTS = {"sessionStart": 10, "beforeSubmitPrompt": 5, "preCompact": 10, "stop": 5, "sessionEnd": 5}
 
-# What of remembering is ours, by what the agent lets us do.
-_BY_HOOKS = (
-    "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
-    "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
-)
-_BY_TOOLS = (
-    "Search, and what is written down, by the tools of the server: Nacre. Nothing is put into a session unasked.",
-    "搜索和写入通过服务的工具进行：由 Nacre 负责。不会主动向会话中加入内容。",
-)
-
-
-def _owned(stays: tuple[str, str], read: tuple[str, str], ours: tuple[str, str]) -> tuple[Ownership, ...]:
-    rows = ((STAYS, stays), (READ, read), (OURS, ours))
-    return tuple(Ownership(whose, say(*sentence)) for whose, sentence in rows)
-
 
 def _claude_places(machine: Machine) -> tuple[Path, Path]:
     home = settings_folder(machine, "CLAUDE_CONFIG_DIR", ".claude")
@@ -184,16 +157,9 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
     home, servers = _claude_places(machine)
     settings = home / "settings.json"
     values = settings_values(settings)
-    ownership = _owned(
-        (
-            "CLAUDE.md and Claude Code's own notes: they stay as they are and Claude Code goes on reading them.",
-            "CLAUDE.md 和 Claude Code 自己的笔记：保持原样，仍由 Claude Code 读取。",
-        ),
-        (
-            'Both can be taken in once: "nacre import claude-code". What you said is captured from its transcripts.',
-            "两者都可以一次性导入：“nacre import claude-code”。您说过的话从其会话记录中采集。",
-        ),
-        _BY_HOOKS,
+    stays = say(
+        'CLAUDE.md and Claude Code\'s own notes stay as they are; "nacre import claude-code" takes them in once.',
+        "CLAUDE.md 和 Claude Code 自己的笔记保持原样；“nacre import claude-code”可一次性导入。",
     )
     plugins = values.get("enabledPlugins")
     names = [name for name, on in plugins.items() if on is True] if isinstance(plugins, dict) else []
@@ -202,7 +168,7 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
             f"Claude Code has the plugin {plugin} switched on, which brings the same server and hooks; nothing is written beside it.",
             f"Claude Code 已启用插件 {plugin}，它带来同样的服务和钩子；不再另外写入。",
         )
-        return Requirements((), ownership, notes=(note,))
+        return Requirements((), stays, notes=(note,))
     notes = [say("Sessions that run already see it after a restart.", "已在运行的会话需重新启动后才能使用。")]
     if values.get("disableAllHooks") is True:
         english = f"{settings} says disableAllHooks, so Claude Code runs no hook until that is taken out."
@@ -212,7 +178,7 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
         Target(settings, JSON, hook_edits(call, "claude-code", _CLAUDE_EVENTS)),
         *rules_targets(home / "CLAUDE.md", options),
     )
-    return Requirements(targets, ownership, notes=tuple(notes))
+    return Requirements(targets, stays, notes=tuple(notes))
 
 
 def _codex_home(machine: Machine) -> Path:
@@ -228,23 +194,16 @@ def _codex(machine: Machine, call: Call, options: ConnectOptions) -> Requirement
     if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
         english = f"{config} switches hooks off (features.hooks), so Codex runs none until that is changed."
         notes.append(say(english, f"{config} 关闭了钩子（features.hooks），更改之前 Codex 不会运行任何钩子。"))
-    ownership = _owned(
-        (
-            "AGENTS.md files and Codex's own memories, where you use them: they stay as they are.",
-            "AGENTS.md 文件以及 Codex 自己的记忆（如有使用）：保持原样。",
-        ),
-        (
-            '~/.codex/AGENTS.md can be taken in once: "nacre import codex". What you said is captured from its transcripts.',
-            "~/.codex/AGENTS.md 可以一次性导入：“nacre import codex”。您说过的话从其会话记录中采集。",
-        ),
-        _BY_HOOKS,
+    stays = say(
+        'AGENTS.md and Codex\'s own memories stay as they are; "nacre import codex" takes in ~/.codex/AGENTS.md once.',
+        "AGENTS.md 和 Codex 自己的记忆保持原样；“nacre import codex”可一次性导入 ~/.codex/AGENTS.md。",
     )
     targets = (
         Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
         Target(home / "hooks.json", JSON, hook_edits(call, "codex", _CODEX_EVENTS)),
         *rules_targets(home / "AGENTS.md", options),
     )
-    return Requirements(targets, ownership, notes=tuple(notes))
+    return Requirements(targets, stays, notes=tuple(notes))
 
 
 def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
@@ -259,36 +218,22 @@ def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
         english = "Cursor keeps the rules for all projects in its own settings, not in a file; paste them there: nacre connect cursor --print."
         chinese = "Cursor 将适用于所有项目的规则保存在自身设置而非文件中；请粘贴到那里：nacre connect cursor --print。"
         notes.append(say(english, chinese))
-    ownership = _owned(
-        ("Cursor's rules and its own memories: they stay as they are.", "Cursor 的规则和它自己的记忆：保持原样。"),
-        ("What you said is captured from its transcripts.", "您说过的话从其会话记录中采集。"),
-        (
-            "Memory at the start of a session, search, and what is written down: Nacre.",
-            "会话开始时附带的记忆、搜索以及写入：由 Nacre 负责。",
-        ),
-    )
+    stays = say("Cursor's rules and its own memories stay as they are.", "Cursor 的规则和它自己的记忆保持原样。")
     targets = (
         Target(home / "mcp.json", JSON, (Put(("mcpServers", "nacre"), call.server()),)),
         Target(home / "hooks.json", JSON, (Put(("version",), 1, default=True), *hooks)),
     )
-    return Requirements(targets, ownership, notes=tuple(notes))
+    return Requirements(targets, stays, notes=tuple(notes))
 
 
 def _gemini(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
     home = machine.home / ".gemini"
-    ownership = _owned(
-        (
-            "GEMINI.md, and what Gemini's own save_memory writes into it: they stay as they are.",
-            "GEMINI.md 以及 Gemini 自己的 save_memory 写入的内容：保持原样。",
-        ),
-        (
-            'GEMINI.md can be taken in once: "nacre import gemini". What you said is captured from its transcripts.',
-            "GEMINI.md 可以一次性导入：“nacre import gemini”。您说过的话从其会话记录中采集。",
-        ),
-        _BY_TOOLS,
+    stays = say(
+        'GEMINI.md, and what Gemini saves in it, stays as it is; "nacre import gemini" takes it in once.',
+        "GEMINI.md 以及 Gemini 存入其中的内容保持原样；“nacre import gemini”可一次性导入。",
     )
     server = Target(home / "settings.json", JSON, (Put(("mcpServers", "nacre"), call.server()),))
-    return Requirements((server, *rules_targets(home / "GEMINI.md", options)), ownership)
+    return Requirements((server, *rules_targets(home / "GEMINI.md", options)), stays)
 
 
 def _opencode_home(machine: Machine) -> Path:
@@ -304,33 +249,18 @@ def _opencode(machine: Machine, call: Call, options: ConnectOptions) -> Requirem
     nested = isinstance(servers, dict) and not servers.keys() & {"command", "url", "enabled"}
     path = ("mcp", "servers", "nacre") if nested else ("mcp", "nacre")
     server = {"type": "local", "command": [*call.program, "mcp", *call.more], "enabled": True}
-    ownership = _owned(
-        ("AGENTS.md files: they stay as they are.", "AGENTS.md 文件：保持原样。"),
-        (
-            'The AGENTS.md of the user can be taken in once: "nacre import opencode". What you said is captured from its transcripts.',
-            "用户的 AGENTS.md 可以一次性导入：“nacre import opencode”。您说过的话从其会话记录中采集。",
-        ),
-        _BY_TOOLS,
+    stays = say(
+        'AGENTS.md files stay as they are; "nacre import opencode" takes in the user\'s own once.',
+        "AGENTS.md 文件保持原样；“nacre import opencode”可一次性导入用户自己的那份。",
     )
     targets = (Target(settings, JSON, (Put(path, server),)), *rules_targets(home / "AGENTS.md", options))
-    return Requirements(targets, ownership)
+    return Requirements(targets, stays)
 
 
 # OpenClaw: our plugin in its memory slot, in openclaw.json; where OpenClaw itself is not at hand, an MCP server.
 
 PLUGIN = Path(__file__).resolve().parents[1] / "plugins" / "openclaw"
-_CORE: tuple[str, ...] = ("plugins", "entries", "memory-core", "enabled")
-_DREAMING: tuple[str, ...] = ("plugins", "entries", "memory-core", "config", "dreaming", "enabled")
-_SESSION_NOTES: tuple[str, ...] = ("hooks", "internal", "entries", "session-memory", "enabled")
-# What OpenClaw does beside us, and can be switched off.
-_DOUBLED = {
-    _CORE: (
-        "memory-core, whose dreaming rewrites MEMORY.md at night",
-        "memory-core，其 dreaming 会在夜间改写 MEMORY.md",
-    ),
-    _DREAMING: ("dreaming, which rewrites MEMORY.md at night", "夜间改写 MEMORY.md 的 dreaming"),
-    _SESSION_NOTES: ("the session-memory hook, which writes a note at /new", "在 /new 时写笔记的 session-memory 钩子"),
-}
+_CORE = ("plugins", "entries", "memory-core")
 
 
 def _openclaw_places(machine: Machine) -> tuple[Path, Path]:
@@ -338,7 +268,7 @@ def _openclaw_places(machine: Machine) -> tuple[Path, Path]:
     return state, settings_folder(machine, "OPENCLAW_CONFIG_PATH", str(state / "openclaw.json"))
 
 
-def _openclaw(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
+def _openclaw(machine: Machine, call: Call, _options: ConnectOptions) -> Requirements:
     settings = _openclaw_places(machine)[1]
     if not machine.where("openclaw") or not (PLUGIN / "openclaw.plugin.json").is_file():
         return _as_server(settings, call)
@@ -362,14 +292,19 @@ def _openclaw(machine: Machine, call: Call, options: ConnectOptions) -> Requirem
     if value_at(values, ("plugins", "enabled")) is False:
         english = f"{settings} says plugins.enabled: false, so OpenClaw loads no plugin until that is changed."
         notes.append(say(english, f"{settings} 设置了 plugins.enabled: false，更改之前 OpenClaw 不会加载任何插件。"))
-    off = [path for path in (_DREAMING, _CORE, _SESSION_NOTES) if path in options.connected]
-    doubled = [path for path in _doubled(values) if path not in off]
-    off += doubled if options.switch_off else []
-    edits += [Put(path, value=False) for path in off]
+    # Out of the memory slot memory-core only dreams, which rewrites MEMORY.md at night. It is switched off whole, because settings for a
+    # plugin that is not in use make "openclaw plugins doctor" complain; where the user has settings for it, only the dreaming is.
+    has_settings = value_at(values, (*_CORE, "config"))
+    off = (*_CORE, "config", "dreaming", "enabled") if has_settings else (*_CORE, "enabled")
+    edits.append(Put(off, value=False))
+    stays = say(
+        "OpenClaw goes on giving a session MEMORY.md and its other files, and calling the turn before compaction; its dreaming, which "
+        "rewrites MEMORY.md at night, is switched off.",
+        "会话开始时的 MEMORY.md 等文件和压缩前的落盘轮次仍由 OpenClaw 负责；它在夜间改写 MEMORY.md 的 dreaming 将被关闭。",
+    )
     return Requirements(
         (Target(settings, JSON, tuple(edits)),),
-        _openclaw_ownership(values, off),
-        _question(doubled),
+        stays,
         tuple(notes),
         ("openclaw", "plugins", "install", "--link", str(PLUGIN), "--force", "--accept-capabilities"),
         ("openclaw", "plugins", "uninstall", "nacre", "--force"),
@@ -394,77 +329,9 @@ def _as_server(settings: Path, call: Call) -> Requirements:
         "此处无法运行 OpenClaw 自己的命令，因此只为它登记 MCP 服务。在能运行“openclaw”的地方执行“nacre connect openclaw”，"
         "即可改用占据其记忆槽位的插件，它还能注入、落盘和采集。",
     )
-    stays = "OpenClaw's own memory search, flush and notes: all of it stays as it is."
-    ours = "The tools nacre__memory_search and so on: Nacre."
-    ownership = (
-        Ownership(STAYS, say(stays, "OpenClaw 自己的记忆搜索、落盘与笔记：全部保持原样。")),
-        Ownership(OURS, say(ours, "nacre__memory_search 等工具：由 Nacre 负责。")),
-    )
+    stays = say("OpenClaw's own memory stays as it is.", "OpenClaw 自己的记忆保持原样。")
     server = Target(settings, JSON, (Put(("mcp", "servers", "nacre"), call.server()),))
-    return Requirements((server,), ownership, notes=(note,))
-
-
-def _doubled(values: Any) -> list[tuple[str, ...]]:
-    """What OpenClaw would go on doing beside us: its dreaming unless that is off already, and its notes of sessions where they are on.
-
-    Out of the memory slot memory-core does nothing but dream. It is switched off whole, because settings for a plugin that is not in use
-    make "openclaw plugins doctor" complain; where the user has settings for it, only the dreaming is.
-    """
-    doubled: list[tuple[str, ...]] = []
-    if value_at(values, _DREAMING) is not False and value_at(values, _CORE) is not False:
-        doubled.append(_DREAMING if value_at(values, (*_CORE[:3], "config")) else _CORE)
-    if value_at(values, _SESSION_NOTES) is True:
-        doubled.append(_SESSION_NOTES)
-    return doubled
-
-
-def _question(doubled: list[tuple[str, ...]]) -> str:
-    if _SESSION_NOTES in doubled:
-        return say(
-            "OpenClaw's dreaming rewrites MEMORY.md at night and its session-memory hook writes a note at /new; Nacre does both. Switch them off?",
-            "OpenClaw 的 dreaming 会在夜间改写 MEMORY.md，它的 session-memory 钩子会在 /new 时写笔记；这两件事 Nacre 都会做。是否关闭它们？",
-        )
-    if not doubled:
-        return ""
-    return say(
-        "OpenClaw's dreaming rewrites MEMORY.md at night; Nacre's tidying does that work. Switch the dreaming off?",
-        "OpenClaw 的 dreaming 会在夜间改写 MEMORY.md；这项工作由 Nacre 的整理来做。是否关闭 dreaming？",
-    )
-
-
-def _openclaw_ownership(values: Any, off: list[tuple[str, ...]]) -> tuple[Ownership, ...]:
-    before = value_at(values, ("plugins", "slots", "memory"))
-    slot = before if isinstance(before, str) and before != "nacre" else "memory-core"
-    rows = [
-        (
-            STAYS,
-            "MEMORY.md and the agent's other files at the start of a session: OpenClaw goes on giving them, and Nacre does not give them again.",
-            "会话开始时的 MEMORY.md 及代理的其他文件：仍由 OpenClaw 提供，Nacre 不会重复提供。",
-        ),
-        (
-            STAYS,
-            "The turn before compaction: OpenClaw goes on calling it, with Nacre's words and its check of what was written.",
-            "压缩前的落盘轮次：仍由 OpenClaw 发起，使用 Nacre 的提示词并由 Nacre 检查写入的内容。",
-        ),
-        (
-            OURS,
-            f"memory_search and memory_get, the rules in the prompt, capture after a turn: Nacre, in the memory slot in place of {slot}.",
-            f"memory_search 和 memory_get、提示词中的规则、每轮之后的采集：由 Nacre 负责，取代 {slot} 占据记忆槽位。",
-        ),
-        (
-            READ,
-            "OpenClaw's settings for search and for the turn before compaction: those that have an equal are taken over; keys and servers stay with OpenClaw.",
-            "OpenClaw 的搜索与压缩前落盘设置：有对应项的将被沿用；密钥和服务器留在 OpenClaw。",
-        ),
-    ]
-    doubled = _doubled(values)
-    for path, (english, chinese) in _DOUBLED.items():
-        if path in off:
-            rows.append((OFF, f"Switched off: {english}.", f"关闭：{chinese}。"))
-        elif path in doubled:
-            twice = f"Left on beside Nacre: {english}. The same may then be written twice."
-            rows.append((STAYS, twice, f"与 Nacre 并存：{chinese}。同样的内容可能因此写入两次。"))
-    return tuple(Ownership(whose, say(english, chinese)) for whose, english, chinese in rows)
+    return Requirements((server,), stays, (note,))
 
 
 ALL_AGENTS = (

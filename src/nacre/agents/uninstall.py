@@ -1,25 +1,17 @@
-"""Everything that Nacre wrote outside of memory: workspaces with their jobs and daemons, caches, lines in shell files."""
+"""Everything that Nacre wrote outside of memory: workspaces with their jobs, daemons and rules."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.agents.connection import FileChange, plan_rules
-from nacre.errors import NacreError, cannot_write
+from nacre.errors import NacreError
 from nacre.jobs.installer import Machine, Setup
 from nacre.jobs.schedulers import ServicePlan, plan_remove
-from nacre.memory import Memory, cache_folders, is_workspace, trusted_workspaces
-
-_SHELL_FILES = (".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".config/fish/config.fish")
-_COMPLETIONS = (
-    ".config/fish/completions/nacre.fish",
-    ".local/share/bash-completion/completions/nacre",
-    ".zfunc/_nacre",
-)
+from nacre.memory import Memory, is_workspace, trusted_workspaces
 
 
 @dataclass(frozen=True)
@@ -49,25 +41,3 @@ def installed_workspaces(memory: Memory | None, machine: Machine) -> list[Instal
             daemon = daemon_process(opened.workspace) if hasattr(os, "getuid") else None
             workspaces.append(InstalledWorkspace(opened, jobs, daemon, plan_rules(opened.workspace, "en", out=True)))
     return workspaces
-
-
-def caches() -> dict[Path, int]:
-    """The folders that can be made again, with their sizes."""
-    folders = filter(Path.is_dir, cache_folders())
-    return {place: sum(path.lstat().st_size for path in place.rglob("*") if not path.is_dir()) for place in folders}
-
-
-def remove_cache(folder: Path) -> None:
-    try:
-        shutil.rmtree(folder)
-    except OSError as error:
-        raise cannot_write(folder, error) from error
-
-
-def completions(home: Path) -> list[str]:
-    """Where the user made a shell know our completion: files, or lines of files. They are the user's, so they are only named."""
-    places = [str(home / name) for name in _COMPLETIONS if (home / name).is_file()]
-    for path in (home / name for name in _SHELL_FILES if (home / name).is_file()):
-        lines = path.read_text("utf-8", errors="replace").splitlines()
-        places += [f"{path}:{at}" for at, line in enumerate(lines, 1) if "nacre completion" in line]
-    return places

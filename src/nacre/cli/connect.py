@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import sys
+import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -21,7 +19,7 @@ from nacre.cli import ui
 from nacre.cli.jobs import service_lines, setup_of
 from nacre.config.settings import user_config_folder
 from nacre.daemon.process import stop_daemon
-from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
+from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone, cannot_write
 from nacre.forget import destroy as destroying
 from nacre.forget.destroy import DestroyPlan
 from nacre.i18n import language, say
@@ -29,8 +27,8 @@ from nacre.jobs import schedulers
 from nacre.jobs.installer import Machine, this_machine
 from nacre.jobs.schedulers import ServicePlan
 from nacre.mcp.http import forget_tokens
-from nacre.memory import Memory
-from nacre.model.report import Note, Report, fields
+from nacre.memory import Memory, models_folder
+from nacre.model.report import Note, Report
 
 
 @ui.command("nacre connect claude-code codex --dry-run", dry_run=True)
@@ -39,7 +37,6 @@ from nacre.model.report import Note, Report, fields
 @ui.flag("--print", "by_hand", "Print what to write where, for doing it by hand.")
 @ui.flag("--list", "listing", "List the agents on this machine, and which are connected.")
 @ui.flag("--rules", "Also write our rules into the agent's own file (CLAUDE.md, AGENTS.md, GEMINI.md).")
-@ui.flag("--keep-own", "Switch nothing of the agent's own memory off, and do not ask.")
 @click.option(
     "--jobs/--no-jobs", default=None, help="Let capture and tidying run by themselves, or not; else it is asked."
 )
@@ -52,15 +49,14 @@ def connect(
     by_hand: bool,
     listing: bool,
     rules: bool,
-    keep_own: bool,
     jobs: bool | None,
     yes: bool,
 ) -> Report | Iterator[Report]:
     """Let agents use this memory by themselves: MCP server, hooks or plugin, written into their settings. Without a name: all that are here.
 
     Shows a diff of every file first, writes after your yes, keeps a copy, touches no other byte, and changes nothing when run again. A file
-    that is read-only or cannot be understood is left alone. It says which of the agent's own ways of remembering stay, are read, or are
-    switched off, so that nothing is remembered twice. --remove takes back exactly what was written.
+    that is read-only or cannot be understood is left alone. It says which of the agent's own ways of remembering stay, so that nothing is
+    remembered twice. --remove takes back exactly what was written.
     """
     if sum((remove, by_hand, listing)) > 1:
         raise BadInput("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
@@ -84,15 +80,7 @@ def connect(
     how, call = ConnectOptions(rules=rules, language=spoken), registry.call_for_workspace(memory, machine.home)
     if by_hand:
         return _snippets(chosen, machine, call, how)
-    plans: list[AgentPlan] = []
-    for agent in chosen:
-        plan = connection.plan_connect(agent, machine, call, how, state_folder())
-        # What the agent does that Nacre does too is asked for by itself, before the diff is shown.
-        if (question := plan.wanted.question) and not keep_own and plan.error is None:
-            asks = not options.as_json and ui.is_interactive()
-            if yes or options.dry_run or (asks and click.confirm(question, default=True, err=True)):
-                plan = connection.plan_connect(agent, machine, call, replace(how, switch_off=True), state_folder())
-        plans.append(plan)
+    plans = [connection.plan_connect(agent, machine, call, how, state_folder()) for agent in chosen]
     return _connect(options, memory, plans, call, spoken, jobs=jobs, yes=yes)
 
 
@@ -182,18 +170,12 @@ def _raise_errors(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) 
 
 
 def plan_lines(plan: AgentPlan, *, removing: bool = False) -> list[str]:
-    """One agent: whose is what from now on, then every file and command."""
+    """One agent: what stays of its own memory, then every file and command."""
     if plan.error is not None or not plan.changed:
         return []
-    marks = {
-        "stays": ("stays ", "保留"),
-        "off": ("off   ", "关闭"),
-        "read": ("read  ", "读取"),
-        "ours": ("Nacre ", "Nacre"),
-    }
-    owned = [] if removing else [f"  {say(*marks[owned.whose])}  {owned.sentence}" for owned in plan.wanted.owned]
+    stays = [] if removing else [f"  {plan.wanted.stays}"]
     diffs = [change.diff for change in plan.changes if change.changes]
-    return [f"# {plan.title}", *owned, *diffs, *([f"$ {shlex.join(plan.command)}"] if plan.command else [])]
+    return [f"# {plan.title}", *stays, *diffs, *([f"$ {shlex.join(plan.command)}"] if plan.command else [])]
 
 
 def outcome_notes(
@@ -234,7 +216,7 @@ def agents_json(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) ->
                 "changed": plan.changed and result is not None and result.error is None,
                 "files": [{"path": str(file.path), "diff": file.diff} for file in plan.changes if file.changes],
                 "command": list(plan.command),
-                "owned": [{"whose": owned.whose, "what": owned.sentence} for owned in plan.wanted.owned],
+                "stays": plan.wanted.stays,
                 "left": [{"path": str(path), "entry": name} for path, name in plan.left],
                 "notes": [*plan.wanted.notes, *(result.notes if result else ())],
                 "trouble": str(error) if error else None,
@@ -264,17 +246,10 @@ def _list_agents(machine: Machine) -> Report:
     rows = []
     for state in states:
         connection = state.connection
-        missing, unread = (", ".join(map(ui.shown_path, paths)) for paths in (state.missing, state.unreadable))
-        how = say("found", "已找到") if state.here else say("not here", "未找到")
-        how = say("connected", "已连接") if connection else how
-        program = connection.program[0] if connection and not state.starts else ""
-        where = ui.every(
-            (missing, f"  (not in {missing} any more)", f"（已不在 {missing} 中）"),
-            (unread, f"  ({unread} cannot be read)", f"（无法读取 {unread}）"),
-            (program, f"  ({program} is gone)", f"（{program} 已不存在）"),
+        how = ui.first(
+            (connection, "connected", "已连接"), (state.here, "found", "已找到"), (True, "not here", "未找到")
         )
-        place = ui.shown_path(connection.workspace) if connection else ""
-        rows.append((state.agent.name, how, "".join([place, *where])))
+        rows.append((state.agent.name, how, ui.shown_path(connection.workspace) if connection else ""))
     return Report([state.as_plain() for state in states], lines=rows)
 
 
@@ -295,7 +270,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     except NoWorkspace:
         memory = None
     places = removal.installed_workspaces(memory, machine)
-    caches, completions = removal.caches(), removal.completions(machine.home)
+    caches = [folder for folder in [models_folder()] if folder.is_dir()]
     lines = [line for plan in agents for line in plan_lines(plan, removing=True)]
     yield Report(lines=[*lines, *(line for place in places if place.changed for line in _place_lines(place))])
     errors: list[NacreError] = []
@@ -309,23 +284,26 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
         for place in places:
             errors += _take_back(place)
         for cache in caches if models else ():
-            removal.remove_cache(cache)
-    package = _how_to_remove_package()
+            try:
+                shutil.rmtree(cache)
+            except OSError as error:
+                errors.append(cannot_write(cache, error))
     facts: dict[str, Any] = {"connections": agents_json(agents, ()), "workspaces": list(map(_place_json, places))}
-    facts["caches"] = [{"path": str(folder), "bytes": size} for folder, size in caches.items() if models]
-    facts |= {"completions": completions, "package": package, "dryRun": options.dry_run}
-    total, settings = ui.size_of(sum(caches.values())), ui.shown_path(user_config_folder())
-    stays = f"Models and caches stay ({total}); --models deletes them."
+    facts |= {"caches": [str(folder) for folder in caches if models], "dryRun": options.dry_run}
+    settings = ui.shown_path(user_config_folder())
     roots = [ui.shown_path(place.memory.workspace.root) for place in places]
     lasts = 'Your memory stays in {0}; "nacre destroy --workspace {0}" removes it for good.'
     lasts_chinese = "您的记忆保留在 {0}；“nacre destroy --workspace {0}”可永久删除。"
     notes = outcome_notes(agents, results, dry_run=False, removing=True) if works else []
     notes += ui.every(
-        *((True, f"Your completion stays: {line}", f"您设置的补全予以保留：{line}") for line in completions),
-        (caches and not models, stays, f"模型和缓存保留（{total}）；--models 可删除。"),
+        (caches and not models, "Models and caches stay; --models deletes them.", "模型和缓存保留；--models 可删除。"),
         *((True, lasts.format(root), lasts_chinese.format(root)) for root in roots),
         (user_config_folder().is_dir(), f"Your settings stay in {settings}.", f"您的设置保留在 {settings}。"),
-        (True, f'The package itself: "{package}".', f"软件包本身：“{package}”。"),
+        (
+            True,
+            'The package itself goes the way it came, such as "pip uninstall nacre".',
+            "软件包本身请按安装方式卸载，例如“pip uninstall nacre”。",
+        ),
     )
     yield Report(facts, notes=notes)
     if errors:
@@ -362,19 +340,9 @@ def _take_back(place: InstalledWorkspace) -> list[NacreError]:
     return errors
 
 
-def _how_to_remove_package() -> str:
-    parts = Path(sys.prefix).parts
-    if "pipx" in parts:
-        return "pipx uninstall nacre"
-    if "uv" in parts and "tools" in parts:
-        return "uv tool uninstall nacre"
-    return f"{shlex.quote(sys.executable)} -m pip uninstall nacre"
-
-
 @ui.command("nacre destroy --dry-run", dry_run=True)
 @ui.flag("--yes", "Do not ask for the workspace's name.")
-@ui.flag("--tiers", "Also the checkpoint layers, where they lie outside the workspace.")
-def destroy(options: ui.Options, *, yes: bool, tiers: bool) -> Iterator[Report]:
+def destroy(options: ui.Options, *, yes: bool) -> Iterator[Report]:
     """Remove a workspace's memory for good: MEMORY.md files, memory/, checkpoints, working memory, .nacre/, our rules in AGENTS.md,
     and what "nacre jobs install" told this machine.
 
@@ -382,11 +350,11 @@ def destroy(options: ui.Options, *, yes: bool, tiers: bool) -> Iterator[Report]:
     """
     with ui.open_memory(options) as memory:
         workspace, config = memory.workspace, memory.config
-    plan, jobs = destroying.plan_destroy(workspace, config, tiers=tiers), schedulers.plan_remove(setup_of(memory))
+    plan, jobs = destroying.plan_destroy(workspace, config), schedulers.plan_remove(setup_of(memory))
     yield _destroy_report(plan, jobs)
     facts = {
         "workspace": str(workspace.root),
-        "removed": [fields(part, "path files bytes reason", path=part.shown) for part in plan.doomed],
+        "removed": plan.shown,
         "rulesRemoved": plan.agents is not None,
         "jobsRemoved": [step.as_json() for step in jobs.shown],
         "keptTiers": str(plan.kept_tiers) if plan.kept_tiers else None,
@@ -416,16 +384,14 @@ def destroy(options: ui.Options, *, yes: bool, tiers: bool) -> Iterator[Report]:
 
 
 def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
-    rows = [(part.shown, str(part.files), ui.size_of(part.bytes), part.reason) for part in plan.doomed]
+    lines = plan.shown
     if plan.agents is not None:
-        rows.append(("AGENTS.md", "", "", say("only our rules between their marks", "仅删除标记之间的规则")))
-    ours = say("only what runs its jobs", "仅撤回运行其任务的内容")
-    rows += [(f"$ {shlex.join(step.command)}" if step.command else step.path, "", "", ours) for step in jobs.shown]
-    root, total, tiers = plan.workspace.root, ui.size_of(plan.bytes), plan.kept_tiers and ui.shown_path(plan.kept_tiers)
-    count = f"{plan.files} files, {total}, of {root}. This cannot be undone."
+        lines.append(say("AGENTS.md: only our rules between their marks", "AGENTS.md：仅删除标记之间的规则"))
+    installed = [f"$ {shlex.join(step.command)}" if step.command else step.path for step in jobs.shown]
+    lines += [say(f"{step}: only what runs its jobs", f"{step}：仅撤回运行其任务的内容") for step in installed]
+    root, tiers = plan.workspace.root, plan.kept_tiers and ui.shown_path(plan.kept_tiers)
     notes = ui.every(
-        (tiers, f"{tiers} stays; --tiers takes it too.", f"{tiers} 予以保留；--tiers 可一并删除。"),
-        (True, count, f"{root}：共 {plan.files} 个文件，{total}。此操作无法撤销。"),
+        (tiers, f"{tiers} lies elsewhere and stays.", f"{tiers} 位于别处，予以保留。"),
+        (True, f"All this of {root} goes. This cannot be undone.", f"以上为 {root} 中将删除的内容。此操作无法撤销。"),
     )
-    columns = (say("path", "路径"), say("files", "文件"), say("size", "大小"), "")
-    return Report(lines=rows, columns=columns, notes=[*jobs.notes, *map(str, jobs.errors), *notes])
+    return Report(lines=lines, notes=[*jobs.notes, *map(str, jobs.errors), *notes])

@@ -116,16 +116,15 @@ NOT_ALL = 3  # exit code: something is left
 
 
 @ui.command("nacre forget 190d40841b --dry-run", dry_run=True)
-@click.argument("what", metavar="ID|WORDS|FILE:LINE [WORDS]", nargs=-1, required=True)
-@ui.flag("--all", "every", "Everything found that holds all of these words.")
+@click.argument("what", metavar="ID|WORDS|FILE:LINE", nargs=-1, required=True)
 @ui.flag("--similar", "Also lines that look like it, which are otherwise only listed.")
 @ui.flag("--purge", "Also out of history and backups, then search all that Nacre writes for it. No undo.")
-def forget(options: ui.Options, what: tuple[str, ...], *, every: bool, similar: bool, purge: bool) -> Report:
+def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: bool) -> Report:
     """Take a fact out of memory: every line that says it, in MEMORY.md, logs, digests, notes and checkpoints.
 
     Named by the id that search shows, or by its whole words, it is forgotten at once. FILE:LINE shows what stands there, and words
     that are not the whole of one line list what they may mean: you choose. Where nobody can be asked, nothing is done (exit code 2):
-    a script gives the id, or FILE:LINE with the words of that line, and is told by exit code 12 when another line stands there.
+    a script gives the id.
 
     It is not learned again from old transcripts; "nacre remember" of the same thing lifts that. "nacre undo" brings it back, unless
     --purge was given; exit code 3 says that something is left.
@@ -135,8 +134,6 @@ def forget(options: ui.Options, what: tuple[str, ...], *, every: bool, similar: 
     def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
         if len(targets) == 1 and (certain or options.dry_run):
             return targets
-        if every and (meant := targets if certain else memory.holding(targets, words)):
-            return meant
         if ui.is_interactive() and not options.as_json:
             return _ask_which(targets)
         rows = [(target.id, *_row(target)) for target in targets]
@@ -147,8 +144,8 @@ def forget(options: ui.Options, what: tuple[str, ...], *, every: bool, similar: 
         ]
         ui.print_reports([Report({"candidates": candidates}, lines=rows)], as_json=options.as_json)
         things = ui.plural(len(rows), "thing")
-        english = f"{things} may be meant and nothing was forgotten. Name one by its id, or by FILE:LINE and its words."
-        ui.note(english, f"可能指 {len(rows)} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。")
+        english = f"{things} may be meant and nothing was forgotten. Name one by its id."
+        ui.note(english, f"可能指 {len(rows)} 项内容，未忘记任何内容。请用 id 指定一项。")
         raise click.exceptions.Exit(2)
 
     made = memory.forget(words, purge=purge, dry_run=options.dry_run, similar=similar, choose=choose)

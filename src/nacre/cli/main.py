@@ -46,14 +46,13 @@ COMMANDS = {
     "resume": ("workspace", "Capture again."),
     "serve": ("serve", "Stay in memory, answer at once, watch the files, run the jobs."),
     "mcp": ("serve", "Serve memory to an MCP client over stdin and stdout."),
-    "hook": ("session", "Answer a hook of an agent, or show what hooks gave."),
+    "hook": ("session", "Answer a hook of an agent."),
     "status": ("status", "Show the workspace, its sizes, the index and the models."),
     "index": ("search", "Bring text and vectors up to date, and wait."),
     "update": ("search", "Bring the text of the index up to date."),
     "embed": ("search", "Make the vectors that are missing."),
     "query": ("search", "Find memories by words and meaning (as search; qmd's verb)."),
     "vsearch": ("search", "Find memories by meaning alone (qmd's verb)."),
-    "multi-get": ("search", "Read several memory files at once (qmd's verb)."),
     "history": ("entries", "List what Nacre changed."),
     "diff": ("entries", "Show one change of the history."),
     "undo": ("entries", "Take an operation back."),
@@ -64,7 +63,6 @@ COMMANDS = {
     "uninstall": ("connect", "Take back everything that was written outside of memory."),
     "destroy": ("connect", "Remove a workspace's memory for good."),
     "trust": ("workspace", "Trust a workspace that was found by walking up."),
-    "completion": ("workspace", "Print the shell's completion script."),
 }
 
 

@@ -1,8 +1,7 @@
-"""nacre search, get, query, vsearch, multi-get, index, update, embed: find and read memories, and the index that this rests on."""
+"""nacre search, get, query, vsearch, index, update, embed: find and read memories, and the index that this rests on."""
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +9,6 @@ import click
 
 from nacre.cli import ui
 from nacre.daemon import requests
-from nacre.errors import NacreError, NotFound
 from nacre.i18n import as_sentence, say
 from nacre.memory import IndexReport, Memory
 from nacre.model.hit import LAYERS
@@ -96,32 +94,6 @@ def query(options: ui.Options, **request: Any) -> None:
 def vsearch(options: ui.Options, **request: Any) -> None:
     """Find memories by meaning alone (the verb that prompts written for qmd use)."""
     run_search(options, "vector", request)
-
-
-@ui.command('nacre multi-get "memory/2026-02-*.md" -l 40', "multi-get")
-@click.argument("pattern")
-@click.option(
-    "-l", "--lines", type=click.IntRange(1, 10_000), default=200, show_default=True, help="Most lines of each."
-)
-def multi_get(options: ui.Options, pattern: str, lines: int) -> Report:
-    """Read several memory files at once: those that fit a pattern, or names and #ids between commas (qmd's verb)."""
-    memory = ui.open_memory(options)
-    names = [name.strip() for name in pattern.split(",") if name.strip()]
-    if set(pattern) & set("*?["):
-        names = sorted(file.path for file in memory.files() if fnmatch.fnmatchcase(file.path, pattern))
-    if not names:
-        raise NotFound(f"No memory file fits {pattern}.", f"没有符合 {pattern} 的记忆文件。")
-    facts: list[dict[str, Any]] = []
-    shown: list[str] = []
-    for name in names:
-        try:
-            excerpt = memory.get(name, lines=lines)
-        except NacreError as error:
-            shown.append(Note(error))
-            continue
-        facts.append(fields(excerpt, "path start_line text more"))
-        shown.append(f"==> {excerpt.path}:{excerpt.start_line} <==\n{excerpt.text}\n")
-    return Report(facts, lines=shown)
 
 
 _full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")

@@ -29,7 +29,6 @@ from nacre.errors import ModelUnusable
 from nacre.i18n import language, say, use_language
 from nacre.jobs.installer import installed_kinds, this_machine
 from nacre.memory import Memory, change_setting, default_place, embedding_models, opened_at
-from nacre.text.keywords import key_words
 
 _WIDTH = 11  # columns of a label
 _LABELS = {"Workspace": "工作区", "Models": "模型", "Agents": "代理", "Captured": "采集", "Index": "索引"}
@@ -261,12 +260,6 @@ def _run(*arguments: str, memory: Memory) -> None:
     run([*arguments, "--workspace", str(memory.workspace.root)])
 
 
-# What to try next: with words from the user's own memory, tried out before they are recommended.
-
-_DAYS = 7  # logs that are looked through
-_TRIED = 12  # lines for which a search is tried
-
-
 def program() -> str:
     """How to call us from here: by name where the shell finds it, else by path."""
     if shutil.which("nacre"):
@@ -275,23 +268,11 @@ def program() -> str:
     return shlex.quote(min(os.path.relpath(beside), str(beside), key=len))
 
 
-def _searchable(memory: Memory) -> str | None:
-    """Words of a search that finds a line of this memory; none while there is nothing to find."""
-    logs = sorted(memory.workspace.memory.glob("????-??-??.md"), reverse=True)[:_DAYS]
-    lines = [line for log in logs for line in log.read_text("utf-8", errors="replace").splitlines()]
-    bullets = [line.removeprefix("- ").rpartition("] ")[2] for line in lines if line.startswith("- ")]
-    for line in [*memory.entries(), *bullets][:_TRIED]:
-        query = " ".join(word for word in key_words(line, 3) if not set(word) & set('"`$'))
-        if query and any(line in hit.snippet for hit in memory.search(query, 3, mode="text")):
-            return query
-    return None
-
-
 def _show_hints(memory: Memory, *, agents: bool) -> None:
-    nacre, root, query = program(), ui.shown_path(memory.workspace.root), _searchable(memory)
+    nacre, root = program(), ui.shown_path(memory.workspace.root)
     note = say("Reports are written in Typst, never in LaTeX", "所有报告都用 Typst 写，不用 LaTeX")
-    commands = [f'search "{query}"'] if query else [f'remember "{note}" --type PREF', 'search "Typst"']
-    commands += ["context", "status", *([] if agents else ["up --demo"])]
+    commands = [f'remember "{note}" --type PREF', 'search "Typst"', "context", "status"]
+    commands += [] if agents else ["up --demo"]
     english = f"\nYour memory is plain Markdown in {root}; edit it with anything, the next search sees it."
     chinese = f"\n您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。"
     lines = [f"  {nacre} {command}" for command in commands]

@@ -1,4 +1,4 @@
-"""nacre init, trust, pause, resume, config, models, completion: a workspace, what is captured, settings, embedding models."""
+"""nacre init, trust, pause, resume, config, models: a workspace, what is captured, settings, embedding models."""
 
 from __future__ import annotations
 
@@ -247,15 +247,3 @@ def _models_report(models: tuple[ModelStatus, ...]) -> Report:
         lines=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
         columns=[*ui.localised(columns).values()],
     )
-
-
-@click.command(cls=ui.Group.command_class, epilog='Example:  eval "$(nacre completion bash)"')
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell; put it where that shell looks, or eval it."""
-    from click.shell_completion import get_completion_class
-
-    kind = get_completion_class(shell)
-    assert kind is not None
-    click.echo(kind(ctx.find_root().command, {}, "nacre", "_NACRE_COMPLETE").source())

@@ -98,7 +98,6 @@ class CacheSettings:
 class ContextSettings:
     enabled: bool = setting(True, "give new sessions what they should know")
     budget: int = shared(6000, "most tokens that a new session is given", least=50, most=200_000)
-    log: bool = setting(True, "keep what was given last, for nacre context --last")
 
 
 @settings

@@ -30,7 +30,7 @@ NAMES = frozenset(
     "HOME LANG LANGUAGE TZ CLAUDE_CONFIG_DIR CODEX_HOME CURSOR_VERSION OPENCLAW_WORKSPACE OPENCLAW_STATE_DIR OPENCLAW_CONFIG_PATH OPENCLAW_PROFILE"
     " OPENAI_API_KEY GEMINI_API_KEY GOOGLE_API_KEY VOYAGE_API_KEY MISTRAL_API_KEY".split()
 )  # variables that change an answer
-_FOR_PEOPLE = frozenset(("--help", "-h", "--last", "--json", "--version"))
+_FOR_PEOPLE = frozenset(("--help", "-h", "--json", "--version"))
 _LONGEST_SOCKET_PATH = 100  # bytes; the system takes 108, some only 104
 _LARGEST_EVENT = 8_000_000
 _EVENT_WITHIN = 5.0  # seconds until an agent has told its event

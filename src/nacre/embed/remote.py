@@ -81,8 +81,7 @@ def is_address(base_url: str) -> bool:
 
 _LONGEST_TEXT = 6_000  # characters; in Chinese about the 8,000 tokens that the services take
 _LONGEST_REQUEST = 100_000  # characters of all texts of one request
-_TRY_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
-_LONGEST_PAUSE = 60.0
+_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _TIMEOUT, _TIMEOUT_IN_A_HURRY = 60.0, 4.0  # new lines and the question: together less than a client waits for a daemon
 
 
@@ -170,31 +169,23 @@ class RemoteEmbedder:
         return np.asarray(rows / lengths, np.float32)
 
     def _post(self, body: dict[str, Any], *, hurry: bool) -> httpx2.Response:
-        """The service's last answer, after as many attempts as make sense."""
+        """The service's answer; a busy service and a connection that breaks get a second chance, three where nobody waits."""
         import httpx2
 
-        attempts, timeout = (2, _TIMEOUT_IN_A_HURRY) if hurry else (6, _TIMEOUT)
-        for attempt in range(1, attempts + 1):
-            pause, is_last = 0.5 * 2**attempt, attempt == attempts
+        pauses, timeout = ([1.0], _TIMEOUT_IN_A_HURRY) if hurry else ([1.0, 4.0, 16.0], _TIMEOUT)
+        while True:
             try:
                 answer = self._open().post(f"{self.base_url}/embeddings", json=body, timeout=timeout)
+                if not pauses or answer.status_code not in _TRY_AGAIN:
+                    return answer
             # No cause is chained: the exceptions of the client hold the request, and the request holds the key.
-            except httpx2.TimeoutException:
-                if hurry or is_last:
-                    within = f"{timeout:g}"
-                    raise self._unusable(f"did not answer within {within} s", f"在 {within} 秒内没有应答") from None
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                if is_last or not isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError):
+                if not pauses or not isinstance(
+                    error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError
+                ):
                     what = self._clean(str(error) or type(error).__name__)
                     raise self._unusable(f"cannot be reached ({what})", f"无法连接（{what}）") from None
-            else:
-                named = answer.headers.get("retry-after", "").strip()
-                pause = float(named) if named.replace(".", "", 1).isdigit() else pause
-                is_final = is_last or pause > _LONGEST_PAUSE or "insufficient_quota" in answer.text
-                if answer.status_code not in _TRY_AGAIN or is_final:
-                    return answer
-            self._sleep(pause)
-        raise AssertionError
+            self._sleep(pauses.pop(0))
 
     def _open(self) -> httpx2.Client:
         import httpx2
@@ -211,19 +202,9 @@ class RemoteEmbedder:
 
     def _refused(self, answer: httpx2.Response) -> ModelUnusable:
         """What the service said, and which settings to look at."""
-        status, check = answer.status_code, ""
-        reason = "" if answer.text.lstrip().startswith("<") else self._clean(answer.text)  # such as a proxy's page
-        english, chinese = (
-            f"answered HTTP {status}{reason and ': ' + reason}",
-            f"返回 HTTP {status}{reason and ':' + reason}",
-        )
-        if status in (401, 403):
-            check = " / ".join([*self._service.key_variables, "embed.key_file"])
-            english, chinese = f"refused the key (HTTP {status})", f"拒绝了密钥（HTTP {status}）"
-        elif 300 <= status < 400 or status == 404:
-            check = "embed.model / embed.base_url"
-        more = (f"; check {check}", f"；请检查 {check}") if check else ("", "")
-        return self._unusable(english + more[0], chinese + more[1])
+        said = f"HTTP {answer.status_code}: {self._clean(answer.text)}"
+        check = " / ".join([*self._service.key_variables, "embed.key_file", "embed.model", "embed.base_url"])
+        return self._unusable(f"answered {said}; check {check}", f"返回 {said}；请检查 {check}")
 
     def _clean(self, text: str) -> str:
         if key := self._key():

@@ -11,7 +11,7 @@ from pathlib import Path
 from nacre.capture.dedupe import vectors_of
 from nacre.errors import NotFound
 from nacre.forget import purge
-from nacre.forget.purge import PurgePlan, PurgeReport, Words, redact_ledger
+from nacre.forget.purge import PurgePlan, PurgeReport, redact_ledger
 from nacre.forget.related import Fact, distinct_targets, fact_of, lines_about, superseded_by_it
 from nacre.forget.target import (
     ForgetContext,
@@ -118,8 +118,8 @@ def forget(
                 f"{text} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
             )
         if not dry_run:
-            # What sessions were given last is kept to be shown. First: killed in between, it is done again.
-            injected.redact_injected(context.workspace, Words(plan.words).hold)
+            # First: killed in between, it is done again.
+            injected.forget_delivered(context.workspace)
             apply_forget(context, plan)
     if not dry_run:
         index = context.keeper()

@@ -194,7 +194,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
         # Every earlier content that holds the words goes, those of this very operation too.
         for name in {name for name, data in _history_contents(workspace) if words.found(data)}:
             disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
-        injected.redact_injected(workspace, Words(plan.words).hold)
+        injected.forget_delivered(workspace)
         for root in (workspace.root, workspace.tiers(config.tiers.path)):
             for place, _, _ in os.walk(root):
                 disk.clean_stale(Path(place))

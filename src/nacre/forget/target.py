@@ -12,9 +12,8 @@ from pathlib import Path
 
 from nacre.clock import monday
 from nacre.config.settings import Config
-from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound
+from nacre.errors import BadInput, NacreError, NotFound
 from nacre.guard.secrets import excerpt
-from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
 from nacre.model.context import Context
 from nacre.model.hit import Hit
@@ -22,7 +21,7 @@ from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.search.read import no_such_id, parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
-from nacre.text.tokens import query_tokens, tokens
+from nacre.text.tokens import tokens
 from nacre.vault import disk, ledger, longterm, provenance
 from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, words_of
 from nacre.vault.files import memory_files
@@ -39,7 +38,7 @@ _MARKS = re.compile(r"\]\([^()\n]{0,1000}\)|[*_`~\[\]]")
 ENOUGH_WORDS, ENOUGH_HAN = 3, 6  # from which on words stand for one thing wherever they are met
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ID = re.compile(r"[0-9a-f]{8}(?:[0-9a-f]{2})?")  # of an entry or a hit; the shorter one of a bullet
-_PLACE = re.compile(r"(.+?\.md(?:\.gz)?(?::\d{1,9}(?::\d{1,9})?|#L\d{1,9}(?:-L?\d{1,9})?))(?:\s+(\S.*))?", re.DOTALL)
+_PLACE = re.compile(r"(.+?\.md(?:\.gz)?(?::\d{1,9}(?::\d{1,9})?|#L\d{1,9}(?:-L?\d{1,9})?))")
 MOST = 10  # candidates of a query
 QUOTED = 100  # characters of what may be meant
 
@@ -277,8 +276,8 @@ def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple
         raise BadInput("Say what you mean: an id, FILE:LINE, or some words.", "请说明所指：id、文件:行号，或几个词。")
     if _ID.fullmatch(text):
         return _by_id(context, text, lines), True
-    if (place := _PLACE.fullmatch(text)) and (by_place := _by_place(context, place[1], place[2], lines)):
-        return by_place, place[2] is not None
+    if _PLACE.fullmatch(text):
+        return _by_place(context, text, lines), False
     same_words = [line for line in lines.about([text]) if line.words and line.normal == normal_words(text)]
     if same_words:
         return _distinct(same_words), True
@@ -297,7 +296,7 @@ def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple
 
 
 def _by_id(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[Target, ...]:
-    """By the id of a search hit, of a ledger entry, or of a bullet in the provenance."""
+    """By the id of a search hit, of a ledger entry, or of a line."""
     index = context.keeper()
     query = "select f.path, c.first, c.last from chunks c join files f on f.id = c.file where c.key = ?"
     index.store.safely(index.current)
@@ -321,30 +320,15 @@ def _by_id(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[Targe
     raise no_such_id(text)
 
 
-def _by_place(context: ForgetContext, place: str, words: str | None, lines: MemoryLines) -> tuple[Target, ...]:
-    """What stands at FILE:LINE, which must be the words behind it, if there are any; nothing where words only mention a file."""
+def _by_place(context: ForgetContext, place: str, lines: MemoryLines) -> tuple[Target, ...]:
     path, first, count = parse_place(place)
     absolute = Path(path).expanduser()
     shown = context.workspace.relative(absolute) if absolute.is_absolute() else path
-    if words and shown not in lines.files:
-        return ()
     _check_is_memory(lines, shown)
-    first = first or 0
-    inside = lines_at(lines.of(shown), first, first + (count or 1) - 1)
-    if words is None:
-        if not inside:
-            raise _no_line(place)
-        return _distinct(inside)
-    normal = normal_words(words)
-    if same := [line for line in inside if normal in (line.normal, line.own)]:
-        return _distinct(same)
-    now = f"“{excerpt(inside[0].whole, QUOTED)}”" if inside else say("nothing", "空")
-    elsewhere = next((line.place for line in lines.about([words]) if normal in (line.normal, line.own)), None)
-    chinese = f"该文字位于 {elsewhere}。" if elsewhere else "记忆中没有任何一行是该文字。"
-    raise ChangedOutside(
-        f"{place} does not say these words but {now}, so nothing was changed. They stand in {elsewhere or 'no line of memory'}.",
-        f"{place} 处并非所引文字，而是{now}，因此未作任何改动。{chinese}",
-    )
+    inside = lines_at(lines.of(shown), first or 0, (first or 0) + (count or 1) - 1)
+    if not inside:
+        raise _no_line(place)
+    return _distinct(inside)
 
 
 def _no_line(place: str) -> NotFound:
@@ -361,12 +345,6 @@ def lines_at(lines: Iterable[MemoryLine], first: int, last: int) -> list[MemoryL
     around = [line for line in here if line.start <= first and last <= line.end]
     titles = [line for line in every if line.title is not None and first <= line.start <= last]
     return sorted(around, key=lambda line: line.end - line.start)[:1] or titles[:1]
-
-
-def holding(targets: Iterable[Target], query: str) -> list[Target]:
-    """The targets that hold every word of a query. Taking these twice takes nothing else the second time."""
-    words = set(query_tokens(query))
-    return [target for target in targets if words and words <= set(tokens(target.words))]
 
 
 def _distinct(lines: Iterable[MemoryLine]) -> tuple[Target, ...]:

@@ -74,20 +74,8 @@ def wanted_settings(config: Config, **more: object) -> str:
     return json.dumps(made_with | more, sort_keys=True)
 
 
-def index_file(folder: Path, name: str = _NAME) -> Path:
-    """Where the index of a workspace lies: in it, or in the user's cache when it cannot be written to."""
-    file, place = folder / name, str(folder)
-    while not os.path.exists(place) and place != os.path.dirname(place):
-        place = os.path.dirname(place)
-    is_writable = os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)
-    if is_writable and (not file.exists() or os.access(file, os.R_OK | os.W_OK)):  # not made by another user
-        return file
-    import hashlib
-
-    import platformdirs
-
-    digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    return Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / digest / name
+def index_file(folder: Path) -> Path:
+    return folder / _NAME
 
 
 def file_identity(path: Path) -> Identity | None:

@@ -1,4 +1,4 @@
-"""The silent turn before compaction: when it is due, what is done with the answer, and whether reference files were touched."""
+"""The silent turn before compaction: when it is due, and what is done with the answer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import re
 import textwrap
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
 from nacre.config.settings import FlushSettings
-from nacre.errors import BadInput, CannotWrite, Locked, NacreError
+from nacre.errors import BadInput, CannotWrite, NacreError
 from nacre.i18n import language, say
 from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
@@ -25,7 +24,7 @@ from nacre.vault import daily, disk
 from nacre.vault.lock import hold
 from nacre.vault.writing import REDACT, guarded
 
-VERSION = 1
+VERSION = 2
 STATE_NAME = "flush.json"
 MOST_SESSIONS = 200  # sessions that are remembered, the newest
 KEPT = dt.timedelta(days=7)  # and how long
@@ -36,16 +35,11 @@ REFERENCE = ("MEMORY.md", "SOUL.md", "TOOLS.md", "AGENTS.md", "IDENTITY.md", "US
 _DATE = "YYYY-MM-DD"
 
 
-@dataclass(frozen=True)
-class FlushState:
-    """A session that got the prompts, for one cycle of its compaction."""
+class FlushState(NamedTuple):
+    """A session that got the prompts, and how many compactions it had had then: unknown where nobody counts them."""
 
     at: dt.datetime
-    tries: int = 1
-    compactions: int | None = None  # how many there had been; unknown where nobody counts them
-    over: bool = False  # the turn took place: it was answered, or looked at afterwards
-    ended: bool = False  # the context has been compacted since: the next one is another cycle
-    files: Mapping[str, str | None] = field(default_factory=dict)  # the hash of each reference file then
+    compactions: int | None = None
 
 
 def session_key(session: str) -> str:
@@ -60,7 +54,7 @@ def load_states(workspace: Workspace) -> dict[str, FlushState]:
         if stored["version"] != VERSION:
             return {}
         return {
-            str(key): FlushState(**{**value, "at": dt.datetime.fromisoformat(value["at"])})
+            str(key): FlushState(dt.datetime.fromisoformat(value["at"]), value["compactions"])
             for key, value in stored["sessions"].items()
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, NacreError):
@@ -70,7 +64,7 @@ def load_states(workspace: Workspace) -> dict[str, FlushState]:
 def save_states(workspace: Workspace, sessions: Mapping[str, FlushState], now: dt.datetime) -> None:
     fresh = [(key, state) for key, state in sessions.items() if abs(now - state.at) <= KEPT]
     newest = sorted(fresh, key=lambda pair: pair[1].at)[-MOST_SESSIONS:]
-    stored = {key: {**asdict(state), "at": state.at.isoformat()} for key, state in newest}
+    stored = {key: {"at": state.at.isoformat(), "compactions": state.compactions} for key, state in newest}
     data = json.dumps({"version": VERSION, "sessions": stored}, separators=(",", ":")).encode()
     disk.write(workspace.machine / STATE_NAME, data, root=workspace.root)
 
@@ -80,68 +74,10 @@ def flush_lock(workspace: Workspace) -> AbstractContextManager[None]:
     return hold(workspace.machine / "flush.lock", timeout=5.0)
 
 
-def mark_done(context: Context, session: str) -> FlushState | None:
-    """Note that a session's turn took place, where that can be written; what is remembered of it."""
-    key, workspace = session_key(session), context.workspace
-    with contextlib.suppress(CannotWrite, Locked), flush_lock(workspace):
-        states = load_states(workspace)
-        if key in states and not states[key].over:
-            save_states(workspace, {**states, key: replace(states[key], over=True)}, context.clock.now())
-    return load_states(workspace).get(key)
-
-
-# After the turn: whether the agent kept its hands off the reference files.
-
-EDITED, REMOVED, MADE = "edited", "removed", "made"
-
-
-class ChangedFile(NamedTuple):
-    """A reference file that is no longer as it was when the prompts were handed out."""
-
-    path: str
-    how: str
-
-    @property
-    def sentence(self) -> str:
-        how = {EDITED: "被修改", REMOVED: "被删除", MADE: "被新建"}[self.how]
-        return say(f"{self.path} was {self.how} since the flush began.", f"{self.path} 在压缩前记录开始后{how}。")
-
-
-class FlushCheck(NamedTuple):
-    """Which files changed; `since` is none when the session was never asked."""
-
-    since: dt.datetime | None = None
-    touched: tuple[ChangedFile, ...] = ()
-
-
-def reference_hashes(workspace: Workspace) -> dict[str, str | None]:
-    """The reference files as they are; one that cannot be read is not watched."""
-    hashes: dict[str, str | None] = {}
-    for name in REFERENCE:
-        with contextlib.suppress(NacreError, OSError):
-            hashes[name] = disk.hash_of(disk.read_bytes(workspace.root / name))
-    return hashes
-
-
-def check_flush(context: Context, session: str) -> FlushCheck:
-    """Compare the reference files with what they were, and note that the turn took place."""
-    before = mark_done(context, session)
-    if before is None:
-        return FlushCheck()
-    hashes = reference_hashes(context.workspace)
-    changed = [(path, was, hashes[path]) for path, was in before.files.items() if hashes.get(path, was) != was]
-    touched = (
-        ChangedFile(path, MADE if was is None else REMOVED if now is None else EDITED) for path, was, now in changed
-    )
-    return FlushCheck(before.at, tuple(touched))
-
-
 # Whether the turn is due, and what the agent is told.
 
-TRIES = 2  # times that the prompts are handed out in one cycle
-AGAIN = dt.timedelta(minutes=10)  # after which a turn that nobody reported on counts as lost
 LEAST = 4  # the flush never begins before a fourth of the window is full
-DUE, BELOW, FLUSHED, WAITING = "due", "below", "done", "waiting"
+DUE, BELOW, FLUSHED = "due", "below", "done"
 DISABLED, READ_ONLY, GROUP, PAUSED = "disabled", "read-only", "group", "paused"
 
 
@@ -158,7 +94,6 @@ class Flush(NamedTuple):
     threshold: int = 0
     path: str = ""
     prompts: Prompts | None = None
-    tries: int = 0
 
     @property
     def due(self) -> bool:
@@ -170,22 +105,11 @@ def flush_threshold(window: int, settings: FlushSettings) -> int:
     return max(window - settings.reserve_tokens - settings.soft_threshold_tokens, window // LEAST)
 
 
-def decide_flush(tokens: int, limit: int, before: FlushState | None, compactions: int | None, now: dt.datetime) -> str:
-    """Whether a session is to be asked; a turn that nobody reported on within ten minutes is offered once more."""
-    if tokens < limit:
-        return BELOW
-    if before is None or _is_over(before, compactions):
-        return DUE
-    if before.over or before.tries >= TRIES:
-        return FLUSHED
-    return DUE if abs(now - before.at) >= AGAIN else WAITING
-
-
-def _is_over(before: FlushState, compactions: int | None) -> bool:
-    """Whether the cycle is another one: by the count of compactions, where both times had one."""
+def _is_flushed(before: FlushState, tokens: int, limit: int, compactions: int | None) -> bool:
+    """Whether this cycle has had its flush. Where nobody counts compactions, a context of less than half the threshold had one."""
     if compactions is not None and before.compactions is not None:
-        return compactions != before.compactions
-    return before.ended
+        return compactions == before.compactions
+    return 2 * tokens >= limit
 
 
 def ask_flush(
@@ -202,31 +126,23 @@ def ask_flush(
     limit, key = flush_threshold(window, context.config.flush), session_key(session)
     try:
         with flush_lock(workspace):
-            states = load_states(workspace)
-            before = after = states.get(key)
-            code = decide_flush(tokens, limit, before, compactions, now)
+            states = before = load_states(workspace)
+            if key in states and not _is_flushed(states[key], tokens, limit, compactions):
+                states = {other: state for other, state in states.items() if other != key}
+            code = BELOW if tokens < limit else FLUSHED if key in states else DUE
             if code == DUE:
-                tries = before.tries + 1 if before and not _is_over(before, compactions) else 1
-                after = FlushState(now, tries, compactions, files=reference_hashes(workspace))
-            elif before:
-                counted = before.compactions if before.compactions is not None else compactions
-                # Where nobody counts compactions, a context of less than half the threshold has been compacted.
-                after = replace(before, compactions=counted, ended=before.ended or 2 * tokens < limit)
-            if after and after != before and not dry_run:
-                save_states(workspace, {**states, key: after}, now)
+                states = {**states, key: FlushState(now, compactions)}
+            if states != before and not dry_run:
+                save_states(workspace, states, now)
     except CannotWrite as error:
         return Flush(READ_ONLY, str(error), limit)
-    if code == DUE and after:
+    if code == DUE:
         path, prompts = flush_prompts_for(context)
-        reason = say(f"{tokens} tokens of {window}", f"{tokens} / {window} 个 token")
-        return Flush(DUE, reason, limit, path, prompts, after.tries)
-    below = f"{tokens} tokens; the flush begins at {limit}.", f"{tokens} 个 token；达到 {limit} 时才进行压缩前记录。"
-    reasons = {
-        BELOW: below,
-        FLUSHED: ("This compaction cycle has had its flush.", "本压缩周期已经记录过。"),
-        WAITING: ("The prompts have been handed out; the turn is under way.", "提示词已发出；本轮正在进行。"),
-    }
-    return Flush(code, say(*reasons[code]), limit)
+        return Flush(DUE, say(f"{tokens} tokens of {window}", f"{tokens} / {window} 个 token"), limit, path, prompts)
+    if code == FLUSHED:
+        return Flush(code, say("This compaction cycle has had its flush.", "本压缩周期已经记录过。"), limit)
+    english = f"{tokens} tokens; the flush begins at {limit}."
+    return Flush(code, say(english, f"{tokens} 个 token；达到 {limit} 时才进行压缩前记录。"), limit)
 
 
 def flush_prompts_for(context: Context) -> tuple[str, Prompts]:
@@ -314,7 +230,7 @@ def _folded(words: str) -> list[str]:
     return [first, *(f"…{part}" for part in rest)]
 
 
-def take_answer(context: Context, text: str, *, session: str, dry_run: bool = False) -> FlushAnswer:
+def take_answer(context: Context, text: str, *, dry_run: bool = False) -> FlushAnswer:
     """Append the answer to today's log under `## HH:MM note`, as one operation. What stands there is not written again."""
     from nacre.vault.tombstones import load_tombstones
 
@@ -335,7 +251,6 @@ def take_answer(context: Context, text: str, *, session: str, dry_run: bool = Fa
     if dry_run:
         return FlushAnswer(path, tuple(Entry(words, path, 0) for words in lines), 0, gone, over, silent)
     written = daily.append_notes(context, "flush", lines, by_agent=True) if lines else ()
-    mark_done(context, session)
     return FlushAnswer(path, written, len(lines) - len(written), gone, over, silent)
 
 

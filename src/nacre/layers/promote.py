@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nacre.brain.local.wording import pieces
 from nacre.capture.checkpoint import parse_checkpoint
 from nacre.errors import NacreError
 from nacre.guard.secrets import redact
@@ -202,32 +201,16 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
             "没有候选：没有检查点被足够频繁地调用或标记。",
         )
         lines += ["", nobody]
-    by_words = {step.detail: step for step in made.distilled.steps if step.detail}
     goes = say("went to", "已写入") if applied else say("goes to", "写入")
     for checkpoint in made.promoted:
-        nominee = checkpoint.nominee
-        marked = say("yes", "是") if nominee.marked else say("no", "否")
-        recalls = say(
-            f"recalls: {nominee.total} in all, {nominee.week} in 7 days, {nominee.fortnight} in 14 days; user_marked: {marked}",
-            f"调用：共 {nominee.total} 次，7 天内 {nominee.week} 次，14 天内 {nominee.fortnight} 次；user_marked：{marked}",
-        )
-        title, rule = f"{say('title', '标题')}: {checkpoint.title}", f"{say('rule', '规则')}: {nominee.rule}"
-        lines += ["", f"## {checkpoint.path}", "", f"- {title}", f"- {recalls}", f"- {rule}"]
+        title, rule = f"{say('title', '标题')}: {checkpoint.title}", f"{say('rule', '规则')}: {checkpoint.nominee.rule}"
+        lines += ["", f"## {checkpoint.path}", "", f"- {title}", f"- {rule}"]
         for lesson in checkpoint.lessons:
-            there = say(" (stands there already)", "（已存在）") if lesson.known else ""
             place = context.workspace.relative(longterm.retrospect_path(context.workspace, lesson.skill))
-            lines.append(f"- {goes} {place}: {lesson.text}{there}")
-        # The steps of the tests that speak of its lines: whole, or a statement of one.
-        said = [piece.text.casefold() for line in checkpoint.lines for piece in pieces(line.words)]
-        judged = [(words.casefold(), step) for words, step in by_words.items()]
-        steps = [step for words, step in judged if any(text in words or words in text for text in said)]
-        lines += [f"- {action_word(step.action)} {step.path}: {step.detail} ({step.reason})" for step in steps]
-        if not checkpoint.lessons and not steps:
-            nothing = say(
-                "nothing in it passes into long-term memory that was not decided before",
-                "其中没有尚未决定的内容可进入长期记忆",
-            )
-            lines.append(f"- {nothing}")
+            lines.append(f"- {goes} {place}: {lesson.text}")
+    steps = [step for step in made.distilled.steps if step.detail]
+    lines += ["", f"## {say('Long-term memory', '长期记忆')}", ""] if steps else []
+    lines += [f"- {action_word(step.action)} {step.path}: {step.detail} ({step.reason})" for step in steps]
     return guarded("\n".join(lines) + "\n", REDACT)
 
 

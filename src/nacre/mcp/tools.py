@@ -194,13 +194,7 @@ def tools(*, group: bool = False) -> tuple[Tool, ...]:
                 "Takes a fact out of memory, with every line that says it, and keeps it from being learned again. Only when the user asks for it. `nacre undo` takes it back.",
                 "将一件事连同所有提到它的行从记忆中移除，并且不再重新学到。仅在用户要求时使用。“nacre undo”可撤销。",
             ),
-            {
-                "id!": _text(
-                    "id of a search result, or path:line and the words of that line",
-                    "搜索结果的 id，或“路径:行号”加该行原文",
-                    LONGEST_NAME,
-                )
-            },
+            {"id!": _text("id of a search result", "搜索结果的 id", LONGEST_NAME)},
             {
                 "forgotten!": _number("how many lines went"),
                 "places!": _texts("path:line"),

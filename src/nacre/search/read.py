@@ -115,7 +115,7 @@ def read_session(
     sessions: SessionIndex, path: str, start: int, lines: int, until: dt.datetime | None
 ) -> Excerpt | None:
     """The same of a session, from its transcript; None when the path is no session's."""
-    every = sessions.lines(path, start, start + lines - 1, until)
+    every = sessions.lines(path, until)
     return None if every is None else _excerpt(path, every, start, lines, None)
 
 
