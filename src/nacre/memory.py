@@ -901,7 +901,7 @@ class Memory:
     def compare(self, old: str, new: str) -> Relation:
         """How a new statement stands to one that is remembered: same, replaces, adds, exception or ask. Writes nothing."""
         first, second = self.brain.meant([old, new])
-        return brain.local.relation.standings([(first, second)])[0]
+        return brain.local.relation.compare_pairs([(first, second)])[0]
 
     def entries(self) -> list[str]:
         """The words of every entry of the general MEMORY.md."""

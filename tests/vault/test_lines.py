@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -245,7 +244,6 @@ def test_the_same_is_found_as_by_reading(tmp_path: Path, parts: list[list[tuple[
 
 def test_an_index_stays_as_it_was_opened(path: Path) -> None:
     index = opened(path)
-    time.sleep(0.01)
     other = path.with_name("other")
     other.write_bytes(line(5, "new") * 600)
     other.replace(path)

@@ -121,8 +121,8 @@ def may_change(line: Line, state: EntryState | None) -> bool:
 
 def may_go(line: Line, state: EntryState | None) -> bool:
     """Whether a line may leave to make room: one that may be changed, and that the person did not ask to remember."""
-    told = state is not None and any(record.more.get("explicit") for record in state.records)
-    return may_change(line, state) and not told
+    explicit = state is not None and any(record.more.get("explicit") for record in state.records)
+    return may_change(line, state) and not explicit
 
 
 def make_space(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import nearest, standings
+from nacre.brain.local.relation import compare_pairs, nearest
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ def compare_with(new: Statement, entries: Sequence[EntryParts]) -> tuple[list[Co
         flat += [(place, number, part) for number, part in enumerate(entry.parts)]
     near = nearest([statement for _, _, statement in flat], new)
     by_entry: dict[int, list[Comparison]] = {}
-    for at, standing in zip(near, standings([(flat[at][2], new) for at in near], nearby=True), strict=True):
+    for at, relation in zip(near, compare_pairs([(flat[at][2], new) for at in near], nearby=True), strict=True):
         place, part, _ = flat[at]
-        if standing.label != "adds":
-            by_entry.setdefault(place, []).append(Comparison(standing.label, place, standing.confidence, part))
+        if relation.label != "adds":
+            by_entry.setdefault(place, []).append(Comparison(relation.label, place, relation.confidence, part))
     surest: list[Comparison] = []
     for comparisons in by_entry.values():
         best = max(comparisons, key=lambda comparison: comparison.odds)

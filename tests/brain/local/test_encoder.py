@@ -11,7 +11,7 @@ from nacre.brain.local import encoder
 from nacre.brain.local.classifier import read_weights
 from nacre.brain.local.encoder import _more_outputs
 from nacre.brain.local.judge import Judge
-from nacre.brain.local.relation import LABELS, standings
+from nacre.brain.local.relation import LABELS, compare_pairs
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "training"))
 
@@ -42,6 +42,6 @@ def test_without_models_there_is_no_tuned_model(tmp_path: Path, monkeypatch: pyt
 def test_without_models_words_alone_tell_how_statements_relate() -> None:
     judge = Judge(None)
     old, same, other = judge.meant(["Use pnpm, never npm, in every repository"] * 2 + ["Ines plays the cello"])
-    labels = [standing.label for standing in standings([(old, same), (old, other)])]
+    labels = [relation.label for relation in compare_pairs([(old, same), (old, other)])]
     assert labels == ["same", "adds"]
     assert set(labels) <= set(LABELS)

@@ -114,7 +114,7 @@ def _costs(language: str) -> Array:
     )
 
 
-def standings(pairs: Sequence[tuple[Statement, Statement]], *, nearby: bool = False) -> list[Relation]:
+def compare_pairs(pairs: Sequence[tuple[Statement, Statement]], *, nearby: bool = False) -> list[Relation]:
     """How each new statement stands to the remembered one: (remembered, new). `nearby`: the remembered ones are only the nearest that
     there are, so that most are of other matters."""
     result: list[Relation | None] = [None] * len(pairs)
