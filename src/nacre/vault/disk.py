@@ -120,7 +120,8 @@ def walk(
 ) -> Iterator[Stored]:
     """What lies below a folder, named with `shown` before it; about four microseconds a file.
 
-    Hidden things are left out, linked folders not entered, and nothing is there where the folder leads out of its root.
+    Hidden things are left out, linked folders not entered, and nothing is there where the folder leads out of its root. A folder
+    at the greatest depth is told as what it is: no file.
     """
     waiting = [(folder, shown, depth)]
     if folder != root and (os.path.islink(folder) or os.path.islink(os.path.dirname(folder))):
@@ -140,9 +141,8 @@ def walk(
         watched.add(place)
         for entry in entries:
             name = prefix + entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if depth > 1:
-                    waiting.append((entry.path, f"{name}/", depth - 1))
+            if depth > 1 and entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, f"{name}/", depth - 1))
             elif name.endswith(endings) and (stored := stored_at(root, entry.path, name, watched)):
                 yield stored
 

@@ -30,6 +30,12 @@ def read(workspace: Workspace, path: Path) -> bytes | None:
     return storage_of(workspace).read(workspace.relative(path))
 
 
+def read_log(workspace: Workspace, path: Path) -> bytes | None:
+    """The same; those of a compressed log unpacked, `NacreError` where it is damaged."""
+    data = read(workspace, path)
+    return disk.decompress(data, workspace.relative(path)) if data and path.suffix == disk.COMPRESSED else data
+
+
 def names(workspace: Workspace, folder: Path, ending: str = "") -> list[str]:
     """The names of the files below a folder of memory, in order."""
     walk = storage_of(workspace).walk(workspace.relative(folder), (ending,))
