@@ -91,16 +91,18 @@ def is_alive(pid: int) -> bool:
 # Reading.
 
 
-def read_bytes(path: Path) -> bytes | None:
-    """The file's bytes; None when it does not exist."""
+def read_bytes(path: Path, most: int = -1) -> bytes | None:
+    """The file's bytes, or the first so many; None when it does not exist. `CannotRead` where the file system failed."""
     try:
         # A pipe or a device in the place of a file would keep us waiting for ever.
         if not stat.S_ISREG(path.stat().st_mode):
             raise NacreError(f"{path} is not an ordinary file; move it away.", f"{path} 不是普通文件；请将其移走。")
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read(most)
     except FileNotFoundError:
         return None
     except OSError as error:
+        raise_unless_absent(path, error)
         reason = error.strerror or str(error)
         raise NacreError(
             f"{path} cannot be read: {reason}. Check its permissions.", f"{path} 无法读取：{reason}。请检查其权限。"
