@@ -113,6 +113,8 @@ def test_tidying_presses_distils_archives_and_is_undone(memory: Memory) -> None:
 
 def test_what_is_remembered_is_forgotten_everywhere_and_comes_back(memory: Memory) -> None:
     entry = memory.remember("The spare key hangs behind the boiler")
+    (typed,) = memory.untyped(apply=True)
+    assert f"- [{typed.type}] The spare key".encode() in file_bytes(memory.workspace.root / entry.path)
     put_file(memory.workspace.root / "memory/keys.md", "- The spare key hangs behind the boiler\n")
     memory.forget("The spare key hangs behind the boiler")
     assert not paths(memory, "spare key boiler") & {entry.path, "memory/keys.md"}
