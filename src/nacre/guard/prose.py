@@ -53,8 +53,6 @@ def english(line: str, lower: str) -> Findings:
         yield from apply_rules("encrypted", line, _is_mixed, lower, ends=ENDS)
     if digits or " password " in lower or pattern("[/:|]").search(line):
         yield from _logins(line, lower)
-    if "phrase" in lower or pattern("seed|recovery|mnemonic|wallet|助").search(lower):
-        yield from apply_rules("seed phrase", lower)
 
 
 def _logins(line: str, lower: str) -> Findings:

@@ -45,6 +45,8 @@ def told(text: str, lower: str) -> Findings:
     yield from apply_rules("said", text, _is_no_rule, lower)
     yield from apply_rules("said word", lower, _is_no_description)
     yield from apply_rules("passphrase", lower, _is_phrase)
+    yield from apply_rules("seed phrase", lower) if pattern("phrase|seed|wallet|words|mnemonic|ledger|bip|助|短语|钱包|个词").search(lower) else ()
+    yield from apply_rules("groups", text, _is_grouped)
     yield from apply_rules("mixed with marks", text, _is_mixed)
     yield from apply_rules("paired", text, _is_paired, ends=".,;")
     sort, place, start, age, ordinary, waiting = "", 0, 0, 0, 0, (0, 0)
@@ -125,7 +127,7 @@ def _tells(sort: str, value: str, there: Place) -> bool:
             return False
         year = pattern(r"(?:19|20)\d\d").fullmatch(value) and not pattern(r"\s?to \d{3}").match(there.after)
         # "Locker 4471" is its number, and what stands in brackets is about something else.
-        own = sort == "opens" and (before == " " or before.endswith("(")) and not set("#*- ") & set(value)
+        own = sort == "opens" and (before == " " or before.endswith(("(", "number "))) and not set("#*- ") & set(value[1:])
         return not own and (sure or ((sort != "code" or before.endswith(", ")) and not year))
     if sort in {"code", "pin", "opens"}:
         return not there.blocked and bool((sure or near or not named) and _is("short").fullmatch(value))
@@ -153,7 +155,7 @@ def _is_no_rule(value: str) -> bool:
 
 def _is_no_description(value: str) -> bool:
     other = pattern(values.DESCRIBING).match(value) or pattern(r".*(?:er|en|where|thing|one|body)$").match(value)
-    return value not in values.NOT_A_SECRET and not other
+    return values.is_real(value) and not other
 
 
 def _is_mixed(value: str) -> bool:
@@ -161,9 +163,16 @@ def _is_mixed(value: str) -> bool:
     return values.classes(value) >= 3 and values.is_real(value) and not _is("no password").search(value)
 
 
+def _is_grouped(value: str) -> bool:
+    """Groups of letters and digits as keys, vouchers and recovery codes have them, not words and not numbers."""
+    groups = pattern(r"[ -]").split(value)
+    mixed = sum(not group.isdigit() and pattern(r"\d").search(group) is not None for group in groups)
+    return mixed >= 2 and (len(groups) > 2 or "-" in value) and not values.is_placeholder(value)
+
+
 def _is_paired(value: str) -> bool:
     other = _is("ordinary").search(value) or value.isdigit()
-    return values.can_be_password(value, quoted=False) and not other
+    return values.can_be_password(value, quoted=False) and not other and not ("-" in value and values.is_slug(value))
 
 
 def _is_phrase(value: str) -> bool:
