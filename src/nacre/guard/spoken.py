@@ -45,7 +45,7 @@ def told(text: str, lower: str) -> Findings:
     yield from apply_rules("said", text, _is_no_rule, lower)
     yield from apply_rules("said word", lower, _is_no_description)
     yield from apply_rules("passphrase", lower, _is_phrase)
-    yield from apply_rules("seed phrase", lower) if pattern("phrase|seed|wallet|words|mnemonic|ledger|bip|助|短语|钱包|个词").search(lower) else ()
+    yield from apply_rules("seed phrase", lower)
     yield from apply_rules("groups", text, _is_grouped)
     yield from apply_rules("mixed with marks", text, _is_mixed)
     yield from apply_rules("paired", text, _is_paired, ends=".,;")
