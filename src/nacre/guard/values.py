@@ -85,8 +85,9 @@ FUNCTION_WORDS = frozenset(
 # Words of a sentence about a secret, which a phrase that is one has not.
 TELLING = frozenset(
     """
-    is are was were be has have had can must should will would need needs your my our their his her its it that this what which
-    who how when where why if then else not as at least characters words long same password passphrase
+    is are was were be has have had can must should will would need needs your our their his her its it that this what which
+    who how when where why if then else not as least characters words long same password passphrase one name usual first last you
+    me we they i vault manager keychain file
     """.split()
 )
 # Values that stand where a secret would stand, in documents, forms and type annotations.
@@ -142,7 +143,7 @@ def is_reference(value: str) -> bool:
             | ^\$+[A-Za-z_]\w*$ | ^%\w+%$ | ^\{\w*\}$ | ^%[sdvrq]$   # a variable
             | ^(?:process\.env|os\.environ|ENV\[|env\.|var\.|secrets?\.|vault:|op://|ssm:|arn:|ref\+|keyring:|file:)
             | ^[A-Za-z_][\w.]*[\[(]                                   # a call or an index
-            | ^[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$           # an attribute
+            | ^[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+(?<!\d\d)$    # an attribute
             | ^&[A-Za-z_]\w*$ | ^!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env|reference)\b | ^@[A-Za-z_]+$
             """,
         value,
@@ -356,7 +357,7 @@ def numbers(text: str) -> Findings:
     yield from apply_rules("card", text, _luhn)
     yield from apply_rules("bank account", text, _is_account)
     yield from apply_rules("identity number", text)
-    yield from apply_rules("told number", text, lambda number: len(number) < 15 or not is_example(number))
+    yield from apply_rules("named number", text, lambda number: len(number) < 15 or not is_example(number))
     if _matches(_CARD_WORDS, text):  # then in whatever groups
         yield from apply_rules("any card", text, _luhn)
     # What is called by its name just before is one even with a wrong digit.
