@@ -134,7 +134,8 @@ def _tells(sort: str, value: str, there: Place) -> bool:
         short = len(value) < 6 and not set("#*- ") & set(value[1:])
         own = sort == "opens" and short and (before == " " or before.endswith(("(", "number ")))
         own = own or (value[0] == "#" and before.endswith("("))
-        return not own and (sure or ((sort != "code" or before.endswith(", ")) and not year))
+        loose = sort != "code" or before.endswith(", ") or (near and len(value) >= 6)
+        return not own and (sure or (loose and not year))
     if sort in {"code", "pin", "opens"}:
         return not there.blocked and bool((sure or near or not named) and _is("short").fullmatch(value))
     if sort == "login" and (value == value.upper() or values.is_hex(value) or values.is_uuid(value)):
@@ -185,8 +186,11 @@ def _is_paired(value: str) -> bool:
     return values.can_be_password(value, quoted=False) and not other and len(value) > 4
 
 
+_STARTS = {"the", "a", "an", "my", "our", "two", "three", "every", "some", "both"}  # of phrases, and of no description
+
+
 def _is_phrase(value: str) -> bool:
     words = pattern(r"[ -]").split(value)
-    first = words[0] in values.NOT_A_SECRET and (len(words) < 4 or words[0] not in {"the", "a", "an", "my", "our"})
+    first = words[0] in values.NOT_A_SECRET and (len(words) < 4 or words[0] not in _STARTS)
     about = first or words[0] in {"ask", "see", "use", "check", "get"} or values.TELLING.intersection(words)
     return not about and not pattern(values.DESCRIBING).fullmatch(words[0])
