@@ -106,7 +106,8 @@ def _late(text: str, lower: str, waiting: tuple[int, int], name: int, sort: str)
     begin, end = waiting
     value = text[begin:end].rstrip(".,;:?)/ ")
     end = begin + len(value)
-    if not _is("late").search(lower, max(0, begin - 16), begin) or not _is("until name").fullmatch(lower, end, name):
+    first = _is("late").search(lower, max(0, begin - 16), begin) and "\n" not in lower[end:name]
+    if not first or not _is("until name").fullmatch(lower, end, name):
         return None
     there = Place(": ", lower[end : end + 12], " " in value, alone=False, taken=False, blocked=False)
     return (begin, end) if _tells(sort, value, there) and not _is("product").match(value) else None
@@ -150,8 +151,8 @@ def _tells(sort: str, value: str, there: Place) -> bool:
     if (sure and (sort == "password" or quoted)) or there.alone:
         word = values.is_identifier(value) and values.classes(value) < (2 if there.alone else 3)
         return values.can_be_password(value, quoted=False) and not word
-    user = _is("user").search(before) or (sort == "login" and _is("account name").search(before))
-    user = user and "/" not in value
+    after_user = _is("user").search(before) or (sort == "login" and _is("account name").search(before))
+    user = after_user and "/" not in value
     named = named or (values.is_named_so(value) and not sure)
     return bool(user or not named) and values.is_password(value, quoted=False)
 
