@@ -192,6 +192,7 @@ _STARTS = {"the", "a", "an", "my", "our", "two", "three", "every", "some", "both
 
 def _is_phrase(value: str) -> bool:
     words = pattern(r"[ -]").split(value)
-    first = words[0] in values.NOT_A_SECRET and (len(words) < 4 or words[0] not in _STARTS)
+    plain = words[0] in _STARTS or not values.FUNCTION_WORDS.intersection(words)
+    first = words[0] in values.NOT_A_SECRET and (len(words) < 4 or not plain)
     about = first or words[0] in {"ask", "see", "use", "check", "get"} or values.TELLING.intersection(words)
     return not about and not pattern(values.DESCRIBING).fullmatch(words[0])
