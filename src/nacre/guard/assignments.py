@@ -508,6 +508,15 @@ def tables(lines: list[str], at: int, offsets: list[int]) -> Findings:
         first = not at or lines[at - 1].count(mark) != line.count(mark)
         if first and len(cells) > 1 and all(pattern(r"^\w[\w .-]{0,30}$").match(cell) for cell, _ in cells):
             yield from _below(lines, at, offsets, cells, mark)
+    elif len(names := pattern(r"[^\s/]+(?: [^\s/]+)*").findall(line)) > 2 and len(line) < 80:
+        columns = [(number, label) for number, name in enumerate(names) if (label := _column(name))]
+        for place in range(at + 1, min(at + ROWS, len(lines))) if columns else ():
+            ways = (list(pattern(cell).finditer(lines[place][:600])) for cell in (r"\S+(?: \S+)*", r"\S+"))
+            row = next((cells for cells in ways if len(cells) == len(names)), None)
+            if not row:
+                return
+            for number, label in columns:
+                yield from _in_cell(label, (row[number][0], row[number].start()), offsets[place], column=True)
 
 
 def _cells(line: str, mark: str) -> list[Cell]:

@@ -16,7 +16,7 @@ LOGIN = (
     r"\b(?:log(?:ged)?[ -]?(?:in|on)|sign(?:ed)?[ -]?in|ssh(?:ed)?(?: in)?(?!-)|connect|credentials?|creds|account|admin access|default login|authenticate|zugangsdaten|identifiants|credenciales|"
     r"user(?:name)?\s?/\s?pass(?:word)?|id\s?/\s?(?:pw|pass(?:word)?))\b"
     r"\s{0,2}(?:is|are|:|=|-)?\s{0,2}(?:with|as|using|via|by)?\s{0,2}(?:the\s)?(?:credentials?\s|creds\s|user\s|account\s)?[\"'`*(]{0,2}"
-    r"(?P<user>[\w.@+-]{2,60})[\"'`*]{0,2}(?P<between>\s?[/|]\s?|\s?:\s?|\s(?:and|with)\s(?:the\s)?(?:password|pass|pw|pwd)\s|\s(?:and|with|using)\s|\s)[\"'`*]{0,2}(?P<value>[^\s\"'`*,;]{3,100})"
+    r"(?P<user>[\w.@+-]{2,60})[\"'`*]{0,2}(?P<between>\s?[/|]\s?|\s?:\s?|\s(?:and|with)\s(?:the\s)?(?:password|pass|pw|pwd)\s|\s(?:and|with|using)\s|\s)[\"'`*]{0,2}(?P<value>[^\s\"'`*,;\u2e80-\uffff]{3,100})"
 )
 # The other way round: "admin / x to log in".
 PAIR = r"(?:\b(?:root|admin|administrator|user|test|guest|sa|pi|operator|support)|@[\w-]{1,40}\.\w{2,6})(?P<between>\s?[/:]\s?)(?P<value>[^\s\"'`*,;/]{5,60})(?=[\s.,;)]|$)"
@@ -49,12 +49,12 @@ def english(line: str, lower: str) -> Findings:
                 yield Finding(kind, *match.span(match.lastindex or 1))
     if digits:
         yield from apply_rules("latin code", lower)
-        yield from apply_rules("told", line, lambda value: values.is_password(value, quoted=False), lower, ends=ENDS)
+        yield from apply_rules(
+            "changed or named after", line, lambda value: values.is_password(value, quoted=False), lower, ends=ENDS
+        )
         yield from apply_rules("encrypted", line, _is_mixed, lower, ends=ENDS)
     if digits or " password " in lower or pattern("[/:|]").search(line):
         yield from _logins(line, lower)
-    if "phrase" in lower or pattern("seed|recovery|mnemonic|wallet|助").search(lower):
-        yield from apply_rules("seed phrase", lower)
 
 
 def _logins(line: str, lower: str) -> Findings:

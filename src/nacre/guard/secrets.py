@@ -14,7 +14,7 @@ from nacre.errors import SecretRefused
 from nacre.guard.assignments import HINTS, assignments, commands, elements, following, pairs, tables
 from nacre.guard.prose import SCRIPT_HINTS, USED, answers, awaits, english, other_scripts
 from nacre.guard.sanitise import clean, fold, one_line
-from nacre.guard.spoken import told
+from nacre.guard.spoken import announced_values
 from nacre.guard.tokens import blocks, headers, logins, tokens
 from nacre.guard.values import LONG_RUN, Finding, Findings, Redaction, any_of, numbers, pattern
 
@@ -52,7 +52,7 @@ def scan(text: str) -> Findings:
     lower = text.lower()
     if len(lower) != len(text):  # every character stays in its place
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    yield from told(text, lower)
+    yield from announced_values(text, lower)
     named, spoken = set(_lines_with(HINTS, lower)), set(_lines_with(SPOKEN_HINTS, lower))
     foreign = set() if text.isascii() else set(_lines_with(SCRIPT_HINTS, text))
     lines = text.split("\n") if named or spoken or foreign else []

@@ -40,11 +40,13 @@ class Place(NamedTuple):
     blocked: bool
 
 
-def told(text: str, lower: str) -> Findings:
+def announced_values(text: str, lower: str) -> Findings:
     """The values that a word announces: in its sentence, at the start of the next, in a list under it, corrected, or before it."""
     yield from apply_rules("said", text, _is_no_rule, lower)
     yield from apply_rules("said word", lower, _is_no_description)
     yield from apply_rules("passphrase", lower, _is_phrase)
+    yield from apply_rules("seed phrase", lower)
+    yield from apply_rules("groups", text, _is_grouped)
     yield from apply_rules("mixed with marks", text, _is_mixed)
     yield from apply_rules("paired", text, _is_paired, ends=".,;")
     sort, place, start, age, ordinary, waiting = "", 0, 0, 0, 0, (0, 0)
@@ -66,12 +68,11 @@ def told(text: str, lower: str) -> Findings:
             if age or taken or sort not in PLAINER or what not in {"login", "opens", "key"}:
                 sort, taken = what, False
             place, age, plural = match.end(), 0, match[0].endswith("s")
-            if what in {"password", "login", "token"} and (late := _late(text, lower, waiting, begin)):
+            if what != "nothing" and ordinary < waiting[1] and (late := _late(text, lower, waiting, begin, what)):
                 yield Finding(KINDS[what], *late)
-        elif not sort:
-            waiting = match.span()
+            continue
         elif (
-            sort != "nothing"
+            sort not in {"", "nothing"}
             and begin - place < REACH
             and not pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin)
         ):
@@ -88,6 +89,9 @@ def told(text: str, lower: str) -> Findings:
             ):
                 yield Finding(KINDS[sort], begin, end)
                 taken, place, age = True, end, 0
+                continue
+        if what in {"value", "spaced"}:
+            waiting = match.span()
 
 
 def _follows(head: str, *, taken: bool, more: bool) -> bool:
@@ -97,14 +101,16 @@ def _follows(head: str, *, taken: bool, more: bool) -> bool:
     return bool(_is("mistaken").search(head) or (taken and _is("changed").search(head)))
 
 
-def _late(text: str, lower: str, waiting: tuple[int, int], name: int) -> tuple[int, int] | None:
-    """What was told before the word that says what it is: "try x for the password"."""
+def _late(text: str, lower: str, waiting: tuple[int, int], name: int, sort: str) -> tuple[int, int] | None:
+    """What was told before the word that says what it is: "try x for the password", "x – that's the alarm"."""
     begin, end = waiting
     value = text[begin:end].rstrip(".,;:?)/ ")
     end = begin + len(value)
-    asked = _is("late").search(lower, max(0, begin - 16), begin) and _is("until name").fullmatch(lower, end, name)
-    named = _is("product").match(value) or _is("ordinary").search(value) or values.is_named_so(value)
-    return (begin, end) if asked and not named and values.is_password(value) else None
+    first = _is("late").search(lower, max(0, begin - 16), begin) and "\n" not in lower[end:name]
+    if not first or not _is("until name").fullmatch(lower, end, name):
+        return None
+    there = Place(": ", lower[end : end + 12], " " in value, alone=False, taken=False, blocked=False)
+    return (begin, end) if _tells(sort, value, there) and not _is("product").match(value) else None
 
 
 def _tells(sort: str, value: str, there: Place) -> bool:
@@ -112,7 +118,8 @@ def _tells(sort: str, value: str, there: Place) -> bool:
     before, random = there.before, values.is_random(value)
     known = _is("ordinary").search(value) or values.is_placeholder(value) or pattern(values.TERMS).match(value)
     near = not before.strip(" :：#\"'`“「")
-    linked = near or there.alone or bool(_is("link").search(before))
+    digits = there.spaced and sort in {"code", "pin", "opens"}  # 0-6-8 by itself is no number of anything else
+    linked = near or there.alone or digits or bool(_is("link").search(before))
     # What a name further off announces is no value of another name in data: "session":"7c1f2a90", db:5432.
     labelled = not near and (_is("structure").search(before) or _is("label").search(before))
     if (known and not random and not there.spaced) or labelled or not (linked or random):
@@ -125,10 +132,15 @@ def _tells(sort: str, value: str, there: Place) -> bool:
             return False
         year = pattern(r"(?:19|20)\d\d").fullmatch(value) and not pattern(r"\s?to \d{3}").match(there.after)
         # "Locker 4471" is its number, and what stands in brackets is about something else.
-        own = sort == "opens" and (before == " " or before.endswith("(")) and not set("#*- ") & set(value)
-        return not own and (sure or ((sort != "code" or before.endswith(", ")) and not year))
+        short = len(value) < 6 and not set("#*- ") & set(value[1:])
+        own = sort == "opens" and short and (before == " " or before.endswith(("(", "number ")))
+        own = own or (value[0] == "#" and before.endswith("("))
+        loose = sort != "code" or before.endswith(", ") or (near and len(value) >= 6)
+        return not own and (sure or (loose and not year))
     if sort in {"code", "pin", "opens"}:
         return not there.blocked and bool((sure or near or not named) and _is("short").fullmatch(value))
+    if sort == "login" and (value == value.upper() or values.is_hex(value) or values.is_uuid(value)):
+        return False
     if (random and sort != "password") or (pattern(GROUPS).match(value) and random_groups(value)):
         return not there.blocked
     if sort in {"token", "key"}:
@@ -139,7 +151,8 @@ def _tells(sort: str, value: str, there: Place) -> bool:
     if (sure and (sort == "password" or quoted)) or there.alone:
         word = values.is_identifier(value) and values.classes(value) < (2 if there.alone else 3)
         return values.can_be_password(value, quoted=False) and not word
-    user = _is("user").search(before) and "/" not in value
+    after_user = _is("user").search(before) or (sort == "login" and _is("account name").search(before))
+    user = after_user and "/" not in value
     named = named or (values.is_named_so(value) and not sure)
     return bool(user or not named) and values.is_password(value, quoted=False)
 
@@ -152,8 +165,9 @@ def _is_no_rule(value: str) -> bool:
 
 
 def _is_no_description(value: str) -> bool:
+    joined = pattern(r"[-_.&]").sub("", value)
     other = pattern(values.DESCRIBING).match(value) or pattern(r".*(?:er|en|where|thing|one|body)$").match(value)
-    return value not in values.NOT_A_SECRET and not other
+    return values.is_real(joined) and (joined != value or not other) and not pattern(values.NAME_PARTS).search(value)
 
 
 def _is_mixed(value: str) -> bool:
@@ -161,13 +175,24 @@ def _is_mixed(value: str) -> bool:
     return values.classes(value) >= 3 and values.is_real(value) and not _is("no password").search(value)
 
 
+def _is_grouped(value: str) -> bool:
+    """Groups of letters and digits as keys, vouchers and recovery codes have them, not words and not numbers."""
+    groups = pattern(r"[ -]").split(value)
+    mixed = sum(not group.isdigit() and pattern(r"\d").search(group) is not None for group in groups)
+    return mixed >= 2 and (len(groups) > 2 or "-" in value) and not values.is_placeholder(value)
+
+
 def _is_paired(value: str) -> bool:
     other = _is("ordinary").search(value) or value.isdigit()
-    return values.can_be_password(value, quoted=False) and not other
+    return values.can_be_password(value, quoted=False) and not other and len(value) > 4
+
+
+_STARTS = {"the", "a", "an", "my", "our", "two", "three", "every", "some", "both"}  # of phrases, and of no description
 
 
 def _is_phrase(value: str) -> bool:
     words = pattern(r"[ -]").split(value)
-    first = words[0] in values.NOT_A_SECRET and (len(words) < 4 or values.FUNCTION_WORDS.intersection(words))
+    plain = words[0] in _STARTS or not values.FUNCTION_WORDS.intersection(words)
+    first = words[0] in values.NOT_A_SECRET and (len(words) < 4 or not plain)
     about = first or words[0] in {"ask", "see", "use", "check", "get"} or values.TELLING.intersection(words)
     return not about and not pattern(values.DESCRIBING).fullmatch(words[0])
