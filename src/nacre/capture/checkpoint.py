@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre.brain.local.wording import tidy
 from nacre.capture.cursors import SHORT, load_cursors, storable
 from nacre.capture.read import SyncSetup, list_transcripts, read_session
 from nacre.clock import Clock
@@ -19,20 +22,31 @@ from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact, redact_messages
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import slug_of
+from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript
 from nacre.text.blocks import FRONT, blocks
+from nacre.text.keywords import tags
 from nacre.text.quoting import own_words
+from nacre.text.sentences import sentences
 from nacre.text.tokens import language_of
 from nacre.vault import disk
+from nacre.vault.checkpoints import FORGOTTEN, HOT, WARM
+from nacre.vault.discover import project_of
 
 _WHO = {
     "en": {Speaker.OWNER: "User", Speaker.AGENT: "Agent", Speaker.OTHER: "Other"},
     "zh": {Speaker.OWNER: "用户", Speaker.AGENT: "助手", Speaker.OTHER: "他人"},
 }
 _TITLE = 60  # characters
+_TELLING = 12  # words that tell what a session is about
+_SHORTEST = {"en": 20, "zh": 8}  # characters of a sentence that says something
+_BEGINNING = 5  # messages of the owner among whose sentences the title is looked for
+# Bytes that sync keeps of what was said in one session: about 6,000 tokens, as many as a new session is given in all (context.budget).
+LIMIT = 24_000
 NAME_LENGTH = 40  # characters of the name of a file that are made of its title
 _SPEAKS = re.compile(r"(?m)^[^\S\n]*\*\*(?:User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\*")
 _MARKS = re.compile(r"\A[#>*\s-]+")
+_GAP = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
 class Checkpoint(NamedTuple):
@@ -116,17 +130,125 @@ def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkp
         for message in redact_messages(privacy.drop_private(with_owner))
         if not any("\n".join(_block(message, clock, language)) in origin for language in _WHO)
     ] or [replace(session.messages[0], text="…")]
+    return _checkpoint(setup, session, messages)
+
+
+def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message], title: str = "") -> Checkpoint:
+    clock, root = setup.context.clock, setup.context.workspace
     spoken = [message for message in messages if message.speaker is Speaker.OWNER] or messages
     language = language_of(" ".join(message.text for message in spoken))
-    title = _first_line(next(filter(str.strip, (own_words(message.text) for message in spoken)), ""))
     first, last = (f"{clock.local(message.at):%Y-%m-%d %H:%M}" for message in (messages[0], messages[-1]))
-    # From this line the layers know how old the session is: one that went on is as young as its last message.
-    about = f"session:{storable(session.id)} | {session.agent} | {first}" + (f" – {last}" if last > first else "")
-    lines = [f"# {title}", "", about + (f" | {session.cwd}" if session.cwd else ""), ""]
+    # From this line the layers know how old the session is: one that went on is as young as its last message; and search whose it is.
+    about = [f"session:{storable(session.id)}", session.agent, first + (f" – {last}" if last > first else "")]
+    if project := project_name(session, lambda cwd: project_of(root, Path(cwd)), str(root.root)):
+        about.append(f"project:{slug_of(redact(project).text)}")
+    about += [session.cwd] if session.cwd else []
+    lines = [f"# {title or _subject(messages, spoken, language)}", "", " | ".join(about), ""]
     for message in messages:
         lines += _block(message, clock, language)
     name = f"{clock.local(messages[0].at):%Y-%m-%d-%H%M}-{_short(session.id)}.md"
     return Checkpoint(name, "\n".join(lines))
+
+
+def _subject(messages: Sequence[Message], spoken: Sequence[Message], language: str) -> str:
+    """What a session is about: the first sentence of the owner that says something and holds one of its telling words, without fillers."""
+    telling = tags("\n".join(message.text for message in messages), _TELLING)
+    first = [sentence for message in spoken[:_BEGINNING] for sentence in sentences(own_words(message.text))]
+    whole = [sentence for sentence in first if len(sentence) >= _SHORTEST[language]] or first or [""]
+    best = next((sentence for sentence in whole if any(tag in sentence.lower() for tag in telling)), whole[0])
+    subject = _MARKS.sub("", tidy(best, language)) or _first_line("\n".join(message.text for message in spoken))
+    if len(subject) <= _TITLE:
+        return subject
+    cut = subject[: _TITLE - 1]
+    return (cut.rpartition(" ")[0] or cut) + "…"
+
+
+# What sync puts away by itself.
+
+AreForgotten = Callable[[Sequence[str]], list[bool]]
+
+
+def checkpoint_of_captured(
+    setup: SyncSetup, session: Session, after: dt.datetime | None, forgotten: AreForgotten
+) -> Checkpoint | None:
+    """The session's own words that came after a moment, behind what its file holds already; None where there is nothing new. What
+    was taken out of the file, or with all of it, stays out: it is not read from the transcript again."""
+    clock, path = setup.context.clock, _path_of(setup, session.id)
+    held: Sequence[Message] = ()
+    title = ""
+    if path:
+        parsed = parse_checkpoint((disk.read_bytes(path) or b"").decode("utf-8", "replace"), clock)
+        if not parsed.session:  # somebody made something else of it
+            return None
+        held, title = parsed.messages, parsed.title
+        end = held[-1].at  # a checkpoint that somebody asked for meanwhile may hold more: all of its last minute
+        after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
+    # All of it is looked at together: a later message may ask not to keep an earlier one, or hold what that announces.
+    hidden = setup.off_record(session.messages)
+    said = privacy.drop_private(redact_messages(session.messages))
+    fresh = [message for message in said if message.id not in hidden and (after is None or message.at > after)]
+    worded = ((message, _own_words(message, forgotten)) for message in fresh)
+    new = [replace(message, text=words) for message, words in worded if words]
+    if not any(message.speaker is Speaker.OWNER for message in new):
+        return None
+    made = _checkpoint(setup, session, _fitted([*held, *new]), title)
+    return made._replace(name=path.name) if path else made
+
+
+def _path_of(setup: SyncSetup, session: str) -> Path | None:
+    """The session's checkpoint, in whichever layer; its summary is not meant."""
+    layers = setup.context.workspace.tiers(setup.context.config.tiers.path)
+    return next(
+        (path for layer in (HOT, WARM, FORGOTTEN) for path in layers.glob(f"{layer}/*-{_short(session)}.md")), None
+    )
+
+
+def _own_words(message: Message, forgotten: AreForgotten) -> str:
+    """What the speaker says in a message, without what is quoted or pasted, and without what was forgotten."""
+    words = own_words(message.text, typed=message.speaker is Speaker.OWNER)
+    said = sentences(words)
+    for sentence, is_forgotten in zip(said, forgotten(said), strict=True):
+        if is_forgotten and sentence not in words:
+            return ""
+        words = words.replace(sentence, "") if is_forgotten else words
+    return _GAP.sub("\n\n", words).strip()
+
+
+def _fitted(messages: Sequence[Message]) -> list[Message]:
+    """The messages within the limit. Of what an agent says in a row the last is its answer; the longest are cut at a sentence end."""
+    if sum(_size(message.text) for message in messages) <= LIMIT:
+        return list(messages)
+    following = [*messages[1:], None]
+    told = [
+        message
+        for message, after in zip(messages, following, strict=True)
+        if message.speaker is Speaker.OWNER or after is None or after.speaker is Speaker.OWNER
+    ]
+    room = share = LIMIT
+    sizes = sorted(_size(message.text) for message in told)
+    for left, size in zip(range(len(sizes), 0, -1), sizes, strict=True):
+        share = room // left
+        if size > share:
+            break
+        room -= size
+    cut = ((message, _cut(message.text, share)) for message in told)
+    return [replace(message, text=text) for message, text in cut if text]
+
+
+def _cut(text: str, most: int) -> str:
+    if _size(text) <= most:
+        return text
+    end = 0
+    for sentence in sentences(text):
+        at = text.find(sentence, end)
+        if at < 0 or _size(text[: at + len(sentence)]) > most:
+            break
+        end = at + len(sentence)
+    return f"{text[:end]} …" if end else ""
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _text_of_origin(setup: SyncSetup, transcript: Transcript) -> str:
@@ -162,7 +284,7 @@ def _first_line(text: str) -> str:
 # A checkpoint read back: the messages of the session that Nacre wrote down, or a text as its owner's.
 
 _ABOUT = re.compile(
-    r"session:(?P<session>\S+) \| (?P<agent>[^|]+) \| \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^|\n]*(?:\| (?P<cwd>.+))?"
+    r"session:(?P<session>\S+) \| (?P<agent>[^|]+) \| \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^|\n]*(?:\| project:\S+ ?)?(?:\| (?P<cwd>.+))?"
 )
 _SPOKEN = re.compile(
     r"\*\*(?P<who>User|Agent|Other|用户|助手|他人)(?: \((?P<name>[^)\n]*)\))?\*\* (?P<at>\d{4}-\d{2}-\d{2} \d{2}:\d{2})\s*"

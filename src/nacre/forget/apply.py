@@ -29,6 +29,7 @@ from nacre.forget.target import (
     write_memory,
 )
 from nacre.i18n import say
+from nacre.text.sentences import sentences
 from nacre.text.tokens import tokens
 from nacre.vault import disk, injected, ledger, tombstones
 from nacre.vault.entries import normal_words
@@ -174,7 +175,12 @@ def plan_forget(
     for removal in _alike(context, facts, near, lines, among_others):
         # Not what goes anyway, nor a line within which the line that says the fact goes.
         inner = removal.reason == among_others and any(removal.line.covers(item.line) for item in going.values())
-        if not inner and removal.line.span not in going:
+        if inner or removal.line.span in going:
+            continue
+        # Sync puts away the message from which an entry was made: it loses the sentence.
+        if removal.reason == among_others and removal.line.layer in TIERS:
+            going[removal.line.span] = replace(removal, instead=removal.instead or _without_fact(facts, removal.line))
+        else:
             alike.append(removal)
     if similar:
         going |= {removal.line.span: removal for removal in alike}
@@ -191,6 +197,16 @@ def plan_forget(
 
 def _removal(line: MemoryLine, reason: str) -> Removal:
     return Removal(line, reason, None if line.title is None else f"{line.title}…")
+
+
+def _without_fact(facts: Iterable[Fact], line: MemoryLine) -> str | None:
+    """The other sentences of a line; none where the fact is not one of its own."""
+    forms = {normal_words(unmarked(form)) for fact in facts for form in fact.normal} - {""}
+    said = sentences(line.text)
+    others = [one for one in said if not any(form in normal_words(unmarked(one)) for form in forms)]
+    if not others or len(others) == len(said):
+        return None
+    return ("- " if line.text.startswith("- ") else "") + " ".join(others)
 
 
 def _as_title(fact: Fact, line: MemoryLine) -> str | None:
@@ -287,7 +303,7 @@ def _wordings(
         line = removal.line
         owners = ((fact.id, why) for fact in facts if (why := fact.reason(line)))
         owner, why = next(owners, (facts[0].id, ""))
-        words = line.whole if line.title is None else ""
+        words = line.whole if removal.instead is None else ""
         wordings.append(Wording(line.id, words, owner, apart=why in ("", superseded_by_it())))
     buried = {stone.id for stone in stones.stones}
     first: dict[str, Wording] = {}

@@ -16,9 +16,10 @@ from nacre.index.embedding import Meaning, MeaningSource, words_only
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import in_groups
 from nacre.model.context import Context, Scope
-from nacre.model.hit import Hit, SearchReport
+from nacre.model.hit import LAYERS, Hit, SearchReport
 from nacre.search.query import Filters, Question, condition
 from nacre.search.rank import (
+    CONTENDER,
     FLOOR,
     SURE_OF_DAYS,
     Candidate,
@@ -33,12 +34,14 @@ from nacre.search.rank import (
 )
 from nacre.text.stamps import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
+from nacre.vault.files import TIERS
 
 if TYPE_CHECKING:
     from nacre.embed.models import Embedder
     from nacre.index.vectors import Floats, Scanner
 
     Vectors = dict[int, Floats]  # the question's vector, by model
+    Asked = dict[str, Floats]  # the same by the model's hash, made once for all parts of a search
 
 CORPORA = ("memory", "sessions", "all")
 _BY_WORDS = 70
@@ -68,10 +71,39 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
             vectors = meaning.now() if request.mode != "text" else None
             with index.store.reading() as db:  # one moment, whatever others write meanwhile
                 if index.store.epoch == epoch:
-                    return _search(db, request, vectors, to_the_second=index.to_the_second)
+                    asked: Asked = {}
+                    parts = _parts(db, request)
+                    reports = [_search(db, part, vectors, asked, to_the_second=index.to_the_second) for part in parts]
+                    for place, report in enumerate(reports[1:], 1):
+                        reports[place] = _below_entries(reports[0], report, _least(request))
+                    return merge_reports(reports, request.limit)
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
+
+
+def _parts(db: sqlite3.Connection, request: SearchRequest) -> list[SearchRequest]:
+    """A search of entries and one of checkpoints, where both are asked for: whole sessions have some of every word, and entries are
+    to rank as if there were none."""
+    wanted = request.filters.layers or LAYERS
+    entries, checkpoints = (tuple(layer for layer in wanted if (layer in TIERS) is among) for among in (False, True))
+    query = f"select 1 from chunks where layer in ({','.join('?' * len(checkpoints))}) limit 1"
+    if not entries or db.execute(query, checkpoints).fetchone() is None:
+        return [request]
+    return [request._replace(filters=request.filters._replace(layers=part)) for part in (entries, checkpoints)]
+
+
+def _below_entries(entries: SearchReport, checkpoints: SearchReport, least: float) -> SearchReport:
+    """The best passage of each checkpoint, below the entries that answer: they say it in one line."""
+    most = entries.hits[0].score if entries.hits else 1.0
+    best = {hit.path: hit for hit in reversed(checkpoints.hits)}
+    lowered = (dataclasses.replace(hit, score=round(min(hit.score, most) * CONTENDER, 4)) for hit in best.values())
+    return dataclasses.replace(checkpoints, hits=tuple(hit for hit in lowered if hit.score >= least))
+
+
+def _least(request: SearchRequest) -> float:
+    given = (request.min_score, request.context.config.search.min_score, FLOOR)
+    return next(score for score in given if score is not None)
 
 
 def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
@@ -93,6 +125,7 @@ def _search(
     db: sqlite3.Connection,
     request: SearchRequest,
     meaning: Meaning | None,
+    asked: Asked,
     *,
     to_the_second: bool,
 ) -> SearchReport:
@@ -112,7 +145,7 @@ def _search(
     if meaning and meaning.models:
         embedder, scanner = meaning.models
         try:
-            vectors, near, model = _by_meaning(chunks, question, embedder, scanner)
+            vectors, near, model = _by_meaning(chunks, question, embedder, scanner, asked)
             provider = embedder.provider
         except ModelUnusable as error:
             fallback = words_only(error)
@@ -142,7 +175,7 @@ def _search(
     if question.only_days and on_days:
         sure = max(sure, SURE_OF_DAYS)
     hits = _hits(db, ranked, frozenset(terms.weights), request, sure)
-    least = next(score for score in (request.min_score, settings.min_score, FLOOR) if score is not None)
+    least = _least(request)
     kept = [hit for hit, alone in hits if hit.score >= least and alone >= least]
     return SearchReport(
         hits=tuple(kept[: request.limit]),
@@ -157,7 +190,7 @@ def _search(
 
 
 def _by_meaning(
-    chunks: Chunks, question: Question, embedder: Embedder, scanner: Scanner
+    chunks: Chunks, question: Question, embedder: Embedder, scanner: Scanner, asked: Asked
 ) -> tuple[Vectors, dict[int, dict[int, float]], str | None]:
     """The question's vector by model, the nearest chunks with their cosines, and the names of the models used."""
     from nacre.index.vectors import must_fit
@@ -169,7 +202,9 @@ def _by_meaning(
         row = chunks.db.execute("select id, dims from models where hash = ?", (model.hash,)).fetchone()
         if row is None:
             continue
-        vector = embedder.embed(model, [question.text], query=True)[0]
+        if model.hash not in asked:
+            asked[model.hash] = embedder.embed(model, [question.text], query=True)[0]
+        vector = asked[model.hash]
         must_fit(model, len(vector), row[1])
         vectors[row[0]] = vector
         names.append(model.name)

@@ -21,6 +21,7 @@ from nacre.guard.sanitise import clean, one_line
 from nacre.model.session import Speaker
 from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
+from nacre.text.stamps import project_in_head
 from nacre.text.tokens import language_of, tokens
 
 if TYPE_CHECKING:
@@ -73,13 +74,16 @@ class Gist(NamedTuple):
     tags: tuple[str, ...]
     lines: tuple[str, ...]
     language: str
+    project: str = ""
 
 
 def summary(text: str, judge: Judge | None) -> Gist:
     """The gist of a checkpoint or of any Markdown. Without classifiers the structure of the sentences decides."""
     from nacre.text.keywords import tags as tags_of
 
-    bare = _ABOUT.sub("", _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1), count=1)
+    bare = _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1)
+    project = project_in_head(bare.split("\n", 6)) or ""
+    bare = _ABOUT.sub("", bare, count=1)
     title, body = _split_title(bare)
     body = _shortened(body)
     said = _utterances(body)
@@ -91,7 +95,8 @@ def summary(text: str, judge: Judge | None) -> Gist:
         lines = [_line(remark.text) for remark in chosen]
     else:
         lines = _any_lines(plain)
-    return Gist(title or "checkpoint", tuple(tags[:6]), tuple(_cut(line, language) for line in lines), language)
+    cut = tuple(_cut(line, language) for line in lines)
+    return Gist(title or "checkpoint", tuple(tags[:6]), cut, language, project)
 
 
 def _of_substance(said: Sequence[Utterance]) -> list[Utterance]:
@@ -106,6 +111,7 @@ def rendered(gist: Gist) -> str:
     """The summary as the file of its layer."""
     label = "标签" if gist.language == "zh" else "Tags"
     parts = [f"# {gist.title}", ""]
+    parts += [f"project:{gist.project}", ""] if gist.project else []
     if gist.tags:
         parts += [f"{label}: {', '.join(gist.tags)}", ""]
     return "\n".join([*parts, *(f"- {line}" for line in gist.lines)]).rstrip("\n") + "\n"
