@@ -14,12 +14,11 @@ from nacre.config.settings import SearchSettings
 from nacre.errors import ModelUnusable
 from nacre.index.embedding import Meaning, MeaningSource, words_only
 from nacre.index.freshness import MemoryIndex
-from nacre.index.store import in_groups
+from nacre.index.store import CHECKPOINT_WORDS, in_groups
 from nacre.model.context import Context, Scope
-from nacre.model.hit import LAYERS, Hit, SearchReport
+from nacre.model.hit import Hit, SearchReport
 from nacre.search.query import Filters, Question, condition
 from nacre.search.rank import (
-    CONTENDER,
     FLOOR,
     SURE_OF_DAYS,
     Candidate,
@@ -34,6 +33,7 @@ from nacre.search.rank import (
 )
 from nacre.text.stamps import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
+from nacre.vault.checkpoints import stem_of
 from nacre.vault.files import TIERS
 
 if TYPE_CHECKING:
@@ -72,38 +72,39 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
             with index.store.reading() as db:  # one moment, whatever others write meanwhile
                 if index.store.epoch == epoch:
                     asked: Asked = {}
-                    parts = _parts(db, request)
-                    reports = [_search(db, part, vectors, asked, to_the_second=index.to_the_second) for part in parts]
-                    for place, report in enumerate(reports[1:], 1):
-                        reports[place] = _below_entries(reports[0], report, _least(request))
-                    return merge_reports(reports, request.limit)
+                    reports = [
+                        _search(db, request, vectors, asked, checkpoints=of, to_the_second=index.to_the_second)
+                        for of in _kinds(db, request)
+                    ]
+                    return _joined(*reports, limit=request.limit) if len(reports) == 2 else reports[0]
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
 
 
-def _parts(db: sqlite3.Connection, request: SearchRequest) -> list[SearchRequest]:
-    """A search of entries and one of checkpoints, where both are asked for: whole sessions have some of every word, and entries are
-    to rank as if there were none."""
-    wanted = request.filters.layers or LAYERS
-    entries, checkpoints = (tuple(layer for layer in wanted if (layer in TIERS) is among) for among in (False, True))
-    query = f"select 1 from chunks where layer in ({','.join('?' * len(checkpoints))}) limit 1"
-    if not entries or db.execute(query, checkpoints).fetchone() is None:
-        return [request]
-    return [request._replace(filters=request.filters._replace(layers=part)) for part in (entries, checkpoints)]
+def _kinds(db: sqlite3.Connection, request: SearchRequest) -> list[bool]:
+    """What is searched apart: entries (False) and checkpoints (True)."""
+    wanted = set(request.filters.layers)
+    is_empty = db.execute(f"select 1 from {CHECKPOINT_WORDS}_docsize limit 1").fetchone() is None
+    if is_empty or request.context.scope.group is not None or (wanted and not wanted & {*TIERS}):
+        return [False]
+    return [True] if wanted and wanted <= {*TIERS} else [False, True]
 
 
-def _below_entries(entries: SearchReport, checkpoints: SearchReport, least: float) -> SearchReport:
-    """The best passage of each checkpoint, below the entries that answer: they say it in one line."""
-    most = entries.hits[0].score if entries.hits else 1.0
-    best = {hit.path: hit for hit in reversed(checkpoints.hits)}
-    lowered = (dataclasses.replace(hit, score=round(min(hit.score, most) * CONTENDER, 4)) for hit in best.values())
-    return dataclasses.replace(checkpoints, hits=tuple(hit for hit in lowered if hit.score >= least))
-
-
-def _least(request: SearchRequest) -> float:
-    given = (request.min_score, request.context.config.search.min_score, FLOOR)
-    return next(score for score in given if score is not None)
+def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> SearchReport:
+    """Entries as they rank alone, and below them the best passage of each checkpoint. A passage that answers better than the last
+    entries may take their places, a fifth of all at most."""
+    best: dict[str, Hit] = {}
+    for hit in checkpoints.hits:
+        best.setdefault(stem_of(hit.path.rpartition("/")[2]), hit)
+    safe = limit - limit // 5
+    rest = sorted([*entries.hits[safe:], *best.values()], key=lambda hit: -hit.score)[: limit - len(entries.hits[:safe])]
+    kept = [*entries.hits[:safe], *(hit for hit in rest if hit.layer not in TIERS)]
+    most = kept[-1].score if kept else 1.0  # reports are sorted by their scores
+    passages = (dataclasses.replace(hit, score=min(hit.score, most)) for hit in rest if hit.layer in TIERS)
+    hits = (*kept, *passages)
+    took = entries.took_ms + checkpoints.took_ms
+    return dataclasses.replace(entries, hits=hits, abstained=entries.abstained and not hits, took_ms=took)
 
 
 def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
@@ -127,6 +128,7 @@ def _search(
     meaning: Meaning | None,
     asked: Asked,
     *,
+    checkpoints: bool,
     to_the_second: bool,
 ) -> SearchReport:
     """The best hits, inside one moment of the index; without `meaning` by words alone."""
@@ -136,7 +138,7 @@ def _search(
     today = clock.today().isoformat() if clock.fixed else None
     moment = clock.now().isoformat() if clock.fixed and to_the_second else None
     where = condition(request.context.scope, request.filters, today, moment)
-    chunks = Chunks(db, where, scope)
+    chunks = Chunks(db, where, scope, checkpoints=checkpoints)
     terms = chunks.weigh_terms(question.tokens, question.of_dates)
     fallback = meaning.reason if meaning else None
     model = provider = scanner = None
@@ -175,7 +177,7 @@ def _search(
     if question.only_days and on_days:
         sure = max(sure, SURE_OF_DAYS)
     hits = _hits(db, ranked, frozenset(terms.weights), request, sure)
-    least = _least(request)
+    least = next(score for score in (request.min_score, settings.min_score, FLOOR) if score is not None)
     kept = [hit for hit, alone in hits if hit.score >= least and alone >= least]
     return SearchReport(
         hits=tuple(kept[: request.limit]),
@@ -214,9 +216,11 @@ def _by_meaning(
             passages = [passage for passage in passages if passage[1] in cosines]
             passages = sorted(passages, key=lambda passage: -cosines[passage[1]])[:_BY_MEANING]
         else:
-            # A narrow filter may drop most of the nearest: then look further.
-            cosines = dict(scanner.nearest(row[0], vector, _BY_MEANING * (8 if chunks.is_filtered else 1)))
+            # A narrow filter, or checkpoints, may drop most of the nearest: then look further.
+            cosines = dict(scanner.nearest(row[0], vector, _BY_MEANING * 8))
             passages = chunks.passages(list(cosines))
+            nearest = set(sorted({key for _, key in passages}, key=lambda key: -cosines[key])[:_BY_MEANING])
+            passages = [passage for passage in passages if passage[1] in nearest]
         for chunk, key in passages:
             by_model = near.setdefault(chunk, {})
             by_model[row[0]] = max(by_model.get(row[0], -1.0), cosines[key])
