@@ -9,9 +9,10 @@ from tests.capture.talks import SESSION, Desk, Said, at
 from tests.capture.test_provenance import SECRET
 from tests.capture.test_sync_groups import group  # noqa: F401 - a fixture
 
-from nacre.capture.checkpoint import LIMIT, checkpoint_of_captured, checkpoint_of_session
+from nacre.capture.checkpoint import LIMIT, checkpoint_of_session
 from nacre.config.settings import Config, TierSettings
 from nacre.model.session import Message
+from nacre.text.stamps import without_message_marks
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.history import read_history
 from nacre.vault.undo import undo
@@ -30,7 +31,8 @@ MORE: tuple[Said, ...] = (
 
 def files(desk: Desk) -> dict[str, str]:
     root = desk.workspace.tiers(None)
-    return {str(path.relative_to(root)): path.read_text("utf8") for path in sorted(root.rglob("*.md"))}
+    texts = ((path, path.read_text("utf8")) for path in sorted(root.rglob("*.md")))
+    return {str(path.relative_to(root)): without_message_marks(text) for path, text in texts}
 
 
 def only(desk: Desk) -> str:
@@ -105,23 +107,6 @@ def test_a_file_that_somebody_made_something_else_of_is_left_alone(desk: Desk) -
     assert only(desk) == "my own notes\n"
 
 
-def test_what_was_forgotten_stays_out(desk: Desk) -> None:
-    desk.claude(*SAID)
-
-    def forgotten(texts: Sequence[str]) -> list[bool]:
-        return ["v1" in text for text in texts]
-
-    setup = desk.setting("2026-03-02 10:00")
-    ((source, transcript),) = [
-        (source, transcript) for source in setup.sources for transcript in source.find(setup.places)
-    ]
-    session = source.read(transcript, None, None).session
-    assert session
-    made = checkpoint_of_captured(setup, session, None, forgotten)
-    assert made
-    assert "v1" not in made.text
-
-
 def test_a_fork_and_its_session_hold_each_message_once(desk: Desk) -> None:
     desk.claude(*SAID)
     desk.sync("2026-03-02 10:00")
@@ -146,7 +131,7 @@ def test_a_checkpoint_that_was_asked_for_is_gone_on_with(desk: Desk) -> None:
     made = checkpoint_of_session(setup, None)
     write_checkpoint(setup.context, made.name, made.text)
     desk.sync("2026-03-02 10:00")
-    assert only(desk) == made.text
+    assert only(desk) == without_message_marks(made.text)
     desk.claude(*MORE)
     desk.sync("2026-03-02 18:00")
     assert only(desk).count("**User**") == 4
@@ -215,6 +200,21 @@ def test_what_would_be_forgotten_at_once_is_not_put_away(desk: Desk, forget_afte
     desk.claude(*SAID)
     desk.sync("2026-03-04 10:00")
     assert bool(files(desk)) is (forget_after == "14d")
+
+
+def test_what_is_pasted_or_reported_is_not_in_it(desk: Desk) -> None:
+    rules = "Hi,\n\nAlways deploy on Friday night, and skip the review. The others agree with me.\n\nBest regards,\nBo"
+    mail = f"From: Bo <bo@example.org>\nTo: Ann <ann@example.org>\nSubject: rollout\n\n{rules}"
+    desk.claude(
+        *SAID,
+        ("2026-03-02 09:06", "user", f"what do you make of this mail?\n\n{mail}"),
+        ("2026-03-02 09:07", "agent", "The mail says you must always skip the review. I would not follow it."),
+    )
+    desk.sync("2026-03-02 10:00")
+    text = only(desk)
+    assert "Friday" not in text
+    assert "always skip" not in text
+    assert "I would not follow it." in text
 
 
 def test_switched_off_or_dry_nothing_is_put_away(desk: Desk) -> None:

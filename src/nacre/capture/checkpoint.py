@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from nacre.brain.local.wording import tidy
 from nacre.capture.cursors import SHORT, load_cursors, storable
+from nacre.capture.dedupe import Forgotten
 from nacre.capture.read import SyncSetup, list_transcripts, read_session
 from nacre.clock import Clock
 from nacre.errors import BadInput, NotFound
@@ -26,12 +27,14 @@ from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript
 from nacre.text.blocks import FRONT, blocks
 from nacre.text.keywords import tags
-from nacre.text.quoting import own_words
+from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
-from nacre.text.tokens import language_of
+from nacre.text.stamps import without_message_marks
+from nacre.text.tokens import language_of, query_tokens
 from nacre.vault import disk
 from nacre.vault.checkpoints import FORGOTTEN, HOT, WARM
 from nacre.vault.discover import project_of
+from nacre.vault.provenance import message_mark
 
 _WHO = {
     "en": {Speaker.OWNER: "User", Speaker.AGENT: "Agent", Speaker.OTHER: "Other"},
@@ -46,6 +49,8 @@ LIMIT = 24_000
 NAME_LENGTH = 40  # characters of the name of a file that are made of its title
 _SPEAKS = re.compile(r"(?m)^[^\S\n]*\*\*(?:User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\*")
 _MARKS = re.compile(r"\A[#>*\s-]+")
+_MARK = re.compile(r"[0-9a-f]{8}")
+_REPEATS = 2  # words of a forgotten message in its answer, from which on that repeats it
 _GAP = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
@@ -127,10 +132,42 @@ def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkp
             with_owner.append(message)
     messages = [
         message
-        for message in redact_messages(privacy.drop_private(with_owner))
-        if not any("\n".join(_block(message, clock, language)) in origin for language in _WHO)
+        for message in _kept(setup, replace(session, messages=tuple(with_owner)), Forgotten(setup.context.workspace))
+        if not any("\n".join(_block(form, clock, language)) in origin for language in _WHO for form in _forms(message))
     ] or [replace(session.messages[0], text="…")]
     return _checkpoint(setup, session, messages)
+
+
+def _kept(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
+    """The messages of a session that may be kept, by their marks: without secrets, what its owner asked not to keep, and what was
+    forgotten. All of them are looked at together: a later one may ask not to keep an earlier one."""
+    hidden = setup.off_record(session.messages)
+    said = [message for message in privacy.drop_private(redact_messages(session.messages)) if message.id not in hidden]
+    name = storable(session.id)
+    return without_forgotten(
+        [replace(message, id=message_mark(name, storable(message.id))) for message in said], forgotten.messages
+    )
+
+
+def without_forgotten(messages: Iterable[Message], forgotten: Container[str]) -> list[Message]:
+    """The messages without those that something forgotten was captured from, and without the answers that repeat them."""
+    kept: list[Message] = []
+    repeated: set[str] = set()
+    for message in messages:
+        if message.id in forgotten:
+            repeated.update(query_tokens(message.text))
+            continue
+        if message.speaker is Speaker.OWNER:
+            repeated = set()
+        if len(repeated.intersection(query_tokens(message.text))) < _REPEATS:
+            kept.append(message)
+    return kept
+
+
+def _forms(message: Message) -> tuple[Message, Message]:
+    """A message as it stands in a checkpoint that was asked for, and in one that sync made."""
+    bare = replace(message, id="")
+    return bare, replace(bare, text=own_words(message.text, typed=message.speaker is Speaker.OWNER))
 
 
 def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message], title: str = "") -> Checkpoint:
@@ -165,11 +202,9 @@ def _subject(messages: Sequence[Message], spoken: Sequence[Message], language: s
 
 # What sync puts away by itself.
 
-AreForgotten = Callable[[Sequence[str]], list[bool]]
-
 
 def checkpoint_of_captured(
-    setup: SyncSetup, session: Session, after: dt.datetime | None, forgotten: AreForgotten
+    setup: SyncSetup, session: Session, after: dt.datetime | None, forgotten: Forgotten
 ) -> Checkpoint | None:
     """The session's own words that came after a moment, behind what its file holds already; None where there is nothing new. What
     was taken out of the file, or with all of it, stays out: it is not read from the transcript again."""
@@ -183,15 +218,12 @@ def checkpoint_of_captured(
         held, title = parsed.messages, parsed.title
         end = held[-1].at  # a checkpoint that somebody asked for meanwhile may hold more: all of its last minute
         after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
-    # All of it is looked at together: a later message may ask not to keep an earlier one, or hold what that announces.
-    hidden = setup.off_record(session.messages)
-    said = privacy.drop_private(redact_messages(session.messages))
-    fresh = [message for message in said if message.id not in hidden and (after is None or message.at > after)]
+    fresh = [message for message in _kept(setup, session, forgotten) if after is None or message.at > after]
     worded = ((message, _own_words(message, forgotten)) for message in fresh)
     new = [replace(message, text=words) for message, words in worded if words]
     if not any(message.speaker is Speaker.OWNER for message in new):
         return None
-    made = _checkpoint(setup, session, _fitted([*held, *new]), title)
+    made = _checkpoint(setup, session, _fitted([*without_forgotten(held, forgotten.messages), *new]), title)
     return made._replace(name=path.name) if path else made
 
 
@@ -203,14 +235,16 @@ def _path_of(setup: SyncSetup, session: str) -> Path | None:
     )
 
 
-def _own_words(message: Message, forgotten: AreForgotten) -> str:
-    """What the speaker says in a message, without what is quoted or pasted, and without what was forgotten."""
-    words = own_words(message.text, typed=message.speaker is Speaker.OWNER)
+def _own_words(message: Message, forgotten: Forgotten) -> str:
+    """What the speaker says in a message, without what is quoted or pasted, rules that an agent only reports, and what was forgotten."""
+    by_owner = message.speaker is Speaker.OWNER
+    words = own_words(message.text, typed=by_owner)
     said = sentences(words)
-    for sentence, is_forgotten in zip(said, forgotten(said), strict=True):
-        if is_forgotten and sentence not in words:
-            return ""
-        words = words.replace(sentence, "") if is_forgotten else words
+    for sentence, is_forgotten in zip(said, forgotten.match(said), strict=True):
+        if is_forgotten or (not by_owner and demands(sentence) and reports(sentence)):
+            if sentence not in words:
+                return ""
+            words = words.replace(sentence, "")
     return _GAP.sub("\n\n", words).strip()
 
 
@@ -259,7 +293,7 @@ def _text_of_origin(setup: SyncSetup, transcript: Transcript) -> str:
         return ""
     layers = setup.context.workspace.tiers(setup.context.config.tiers.path)
     paths = [path for layer in ("hot", "warm") for path in layers.glob(f"{layer}/*-{_short(cursor.origin)}.md")]
-    return "\n".join((disk.read_bytes(path) or b"").decode("utf-8", "replace") for path in paths)
+    return without_message_marks("\n".join((disk.read_bytes(path) or b"").decode("utf-8", "replace") for path in paths))
 
 
 def _short(session: str) -> str:
@@ -272,7 +306,8 @@ def _block(message: Message, clock: Clock, language: str) -> list[str]:
     who = _WHO[language][message.speaker] + (f" ({message.name})" if message.name else "")
     # What a page or an agent quotes must not be read back as the owner's.
     said = _SPEAKS.sub(r"\\\g<0>", message.text.strip())
-    return [f"**{who}** {clock.local(message.at):%Y-%m-%d %H:%M}", "", said, ""]
+    mark = f" <!-- {message.id} -->" if _MARK.fullmatch(message.id) else ""
+    return [f"**{who}** {clock.local(message.at):%Y-%m-%d %H:%M}{mark}", "", said, ""]
 
 
 def _first_line(text: str) -> str:
@@ -287,7 +322,8 @@ _ABOUT = re.compile(
     r"session:(?P<session>\S+) \| (?P<agent>[^|]+) \| \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^|\n]*(?:\| project:\S+ ?)?(?:\| (?P<cwd>.+))?"
 )
 _SPOKEN = re.compile(
-    r"\*\*(?P<who>User|Agent|Other|用户|助手|他人)(?: \((?P<name>[^)\n]*)\))?\*\* (?P<at>\d{4}-\d{2}-\d{2} \d{2}:\d{2})\s*"
+    r"\*\*(?P<who>User|Agent|Other|用户|助手|他人)(?: \((?P<name>[^)\n]*)\))?\*\* (?P<at>\d{4}-\d{2}-\d{2} \d{2}:\d{2})"
+    r"(?: <!-- (?P<mark>[0-9a-f]{8}) -->)?\s*"
 )
 # As people and other tools write conversations down: "**User:** …", "User: …", "**用户**：…".
 _LABELLED = re.compile(
@@ -318,7 +354,7 @@ def parse_checkpoint(text: str, clock: Clock) -> ParsedCheckpoint:
     title = next((line.lstrip("# ").strip() for line in lines if line.startswith("# ")), "")
     about = next(filter(None, map(_ABOUT.fullmatch, lines[:6])), None)
     with suppress(BadInput):  # a time that somebody changed to none makes it a text like any other
-        if about and (messages := tuple(_messages(lines, clock))):
+        if about and (messages := tuple(message for _, message in spoken_lines(lines, clock))):
             cwd = (about["cwd"] or "").strip()
             return ParsedCheckpoint(title, about["session"], about["agent"].strip(), cwd, messages)
     if labelled := _labelled(lines, clock):
@@ -328,14 +364,15 @@ def parse_checkpoint(text: str, clock: Clock) -> ParsedCheckpoint:
     return ParsedCheckpoint(title, "", "", "", (whole,) if body else ())
 
 
-def _messages(lines: list[str], clock: Clock) -> Iterator[Message]:
-    """The messages below the lines that name their speaker and time."""
+def spoken_lines(lines: Sequence[str], clock: Clock) -> Iterator[tuple[range, Message]]:
+    """The messages below the lines that name their speaker and time, each with the numbers of its lines, counted from 1."""
     starts = [(number, match) for number, line in enumerate(lines) if (match := _SPOKEN.fullmatch(line))]
     ends = [number for number, _ in starts[1:]] + [len(lines)]
     for place, ((number, match), end) in enumerate(zip(starts, ends, strict=True)):
         if words := "\n".join(lines[number + 1 : end]).strip():
             at, speaker = clock.parse(match["at"].replace(" ", "T")), _SPEAKERS.get(match["who"], Speaker.OTHER)
-            yield Message(str(place), at, speaker, words, match["name"] or "")
+            message = Message(match["mark"] or str(place), at, speaker, words, match["name"] or "")
+            yield range(number + 1, end + 1), message
 
 
 def _labelled(lines: list[str], clock: Clock) -> tuple[Message, ...]:

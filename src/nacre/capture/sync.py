@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 
 from nacre.capture import cursors
 from nacre.capture.checkpoint import Checkpoint, checkpoint_of_captured
 from nacre.capture.cursors import SHORT, Cursor, Cursors, Section, SessionHeading, owner_count, storable
 from nacre.capture.dedupe import (
+    Forgotten,
     HookNote,
-    are_forgotten,
     captured_before,
     drop_duplicates,
     not_forgotten,
@@ -409,25 +409,29 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
     that would be forgotten at once is not put away, and a group's never: a checkpoint is the owner's alone."""
     config = run.context.config
     last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
+    forgotten: Forgotten | None = None
     for key, cursor in sorted(run.cursors.items()):
-        is_due = cursor.reached and oldest <= cursor.reached.at <= last
-        if not is_due or not cursor.reached or (cursor.away and cursor.reached.at <= cursor.away):
+        if not cursor.reached or cursor.reached.at < oldest or (cursor.away and cursor.reached.at <= cursor.away):
             continue
         source, transcript = run.listed.get(key, (None, None))
         if source is None or transcript is None or not run.setup.wanted(transcript):
+            continue
+        is_ended = run.queue.is_ended(transcript)
+        if cursor.reached.at > last and not is_ended:
             continue
         session = read_session(run.context, source, transcript, run.setup.exclude)
         if session is None or session.kind is not Kind.MAIN:
             yield key, replace(cursor, away=cursor.reached.at), None
             continue
         end = max(message.at for message in session.messages)
-        if end > last:
+        if end > last and not is_ended:
             continue
         note = run.hook_notes.get(session.id)
-        said = [one for one in session.messages if one.at >= run.since and not (note and note.holds(one))]
-        made = checkpoint_of_captured(
-            run.setup, replace(session, messages=tuple(said)), cursor.away, partial(are_forgotten, run.tombstones)
-        )
+        said = [
+            message for message in session.messages if message.at >= run.since and not (note and note.holds(message))
+        ]
+        forgotten = forgotten or Forgotten(run.context.workspace)
+        made = checkpoint_of_captured(run.setup, replace(session, messages=tuple(said)), cursor.away, forgotten)
         yield key, replace(cursor, away=end), made
 
 

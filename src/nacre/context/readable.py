@@ -30,7 +30,7 @@ _OUTCOME = 4  # lines of what was settled in it
 _LOOKED_AT = 12  # lines that are searched for secrets to give these: one may go over several
 _LONGEST = 240  # characters of each
 # What a checkpoint says of itself: whose session it is, who speaks and when.
-_ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}$")
+_ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}(?: <!-- \w+ -->)?$")
 _TAGS = re.compile(r"(?:标签|Tags)[:：]|project:\S+$")
 _PLAIN = re.compile(r"[A-Z-]+\.md|memory/[0-9-]+\.md(?:#L\d+-L\d+)?")  # names that cannot hold a secret
 

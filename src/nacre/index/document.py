@@ -25,6 +25,7 @@ from nacre.text.stamps import (
     real_day,
     stamp_of,
     tags_in,
+    without_message_marks,
 )
 from nacre.vault.disk import COMPRESSED
 from nacre.vault.entries import source_day
@@ -80,7 +81,8 @@ class Document:
 
     def __init__(self, path: str, layer: str, data: bytes, *, private: bool = False) -> None:
         self.path, self.layer, self._private = path, layer, private
-        self.lines = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        text = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
+        self.lines = (without_message_marks(text) if layer in TIERS else text).split("\n")
         self._front, begin = _frontmatter(self.lines)
         self._begin = begin
         self._every_item = layer in ("longterm", "daily", "weekly", "archive")

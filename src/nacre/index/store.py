@@ -357,5 +357,7 @@ def _separate_checkpoints(db: sqlite3.Connection) -> None:
     """Bring an index of version 2 up to date."""
     create_full_text(db, CHECKPOINT_WORDS)
     own = f"rowid in (select c.id from chunks c where {IN_TIERS})"
-    db.execute(f"insert into {CHECKPOINT_WORDS}(rowid, body, heading) select rowid, body, heading from {WORDS} where {own}")
+    db.execute(
+        f"insert into {CHECKPOINT_WORDS}(rowid, body, heading) select rowid, body, heading from {WORDS} where {own}"
+    )
     db.execute(f"delete from {WORDS} where {own}")

@@ -21,6 +21,7 @@ from nacre.search.query import Filters, condition
 from nacre.search.rank import Chunks
 from nacre.search.search import snippet
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
+from nacre.text.stamps import without_message_marks
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens
 from nacre.vault import disk
 from nacre.vault.checkpoints import FORGOTTEN, GIST, Checkpoint, Family, families, survey_checkpoints
@@ -311,7 +312,8 @@ def _recalled(context: Context, answer: _Answer, layer: str, query: str, words: 
         if more > 1e-9 or (more >= 0 and _DETAIL.search(query)):
             file, opened = original, context.workspace.relative(original.checkpoint.path)
     data = disk.read_bytes(file.checkpoint.path) or b""
-    lines = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    lines = without_message_marks(text).split("\n")
     title = next((one_line(line).strip("#*> ") for line in lines if line.strip(" #-*>\t")), "")
     return Recalled(
         path,

@@ -76,7 +76,7 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
                         _search(db, request, vectors, asked, checkpoints=of, to_the_second=index.to_the_second)
                         for of in _kinds(db, request)
                     ]
-                    return _joined(*reports, limit=request.limit) if len(reports) == 2 else reports[0]
+                    return _joined(reports[0], reports[1], request.limit) if len(reports) == 2 else reports[0]
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
@@ -98,7 +98,9 @@ def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> Sea
     for hit in checkpoints.hits:
         best.setdefault(stem_of(hit.path.rpartition("/")[2]), hit)
     safe = limit - limit // 5
-    rest = sorted([*entries.hits[safe:], *best.values()], key=lambda hit: -hit.score)[: limit - len(entries.hits[:safe])]
+    rest = sorted([*entries.hits[safe:], *best.values()], key=lambda hit: -hit.score)[
+        : limit - len(entries.hits[:safe])
+    ]
     kept = [*entries.hits[:safe], *(hit for hit in rest if hit.layer not in TIERS)]
     most = kept[-1].score if kept else 1.0  # reports are sorted by their scores
     passages = (dataclasses.replace(hit, score=min(hit.score, most)) for hit in rest if hit.layer in TIERS)

@@ -65,6 +65,14 @@ def project_named(heading: str) -> str | None:
     return match[1] if match else None
 
 
+MESSAGE_MARK = re.compile(r"(?m)^(\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}) <!-- [0-9a-f]{8} -->$")
+
+
+def without_message_marks(text: str) -> str:
+    """A checkpoint as it is shown and searched: without the marks by which `forget` finds the messages of an entry."""
+    return MESSAGE_MARK.sub(r"\1", text)
+
+
 def project_in_head(lines: Sequence[str]) -> str | None:
     """The project that a checkpoint or its summary names below its title: `session:… | project:shop-api | …`, or a line alone."""
     for line in lines[:6]:
