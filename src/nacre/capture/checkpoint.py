@@ -40,7 +40,7 @@ _WHO = {
     "en": {Speaker.OWNER: "User", Speaker.AGENT: "Agent", Speaker.OTHER: "Other"},
     "zh": {Speaker.OWNER: "用户", Speaker.AGENT: "助手", Speaker.OTHER: "他人"},
 }
-_TITLE = 60  # characters
+_TITLE = {"en": 60, "zh": 30}  # characters
 _TELLING = 12  # words that tell what a session is about
 _SHORTEST = {"en": 20, "zh": 8}  # characters of a sentence that says something
 _BEGINNING = 5  # messages of the owner among whose sentences the title is looked for
@@ -49,7 +49,9 @@ LIMIT = 24_000
 NAME_LENGTH = 40  # characters of the name of a file that are made of its title
 _SPEAKS = re.compile(r"(?m)^[^\S\n]*\*\*(?:User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\*")
 _MARKS = re.compile(r"\A[#>*\s-]+")
-_MARK = re.compile(r"[0-9a-f]{8}")
+_CLAUSES = re.compile(r"(?<=[,;:，；：、。])(?=\s|[^\x00-\x7f])|(?<=[^\x00-\x7f],)|(?= [-–—] )")
+_ASKS = re.compile(r"[?？]|\b(?:can|could|would) you\b|\bplease\b|\bI need\b|帮|麻烦|请", re.IGNORECASE)
+_MARK = re.compile(r"[a-p]{8}")
 _REPEATS = 2  # words of a forgotten message in its answer, from which on that repeats it
 _GAP = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
@@ -188,16 +190,30 @@ def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message],
 
 
 def _subject(messages: Sequence[Message], spoken: Sequence[Message], language: str) -> str:
-    """What a session is about: the first sentence of the owner that says something and holds one of its telling words, without fillers."""
+    """What a session is about: the first words of its owner, rather than later ones, that hold its telling words and ask for something."""
     telling = tags("\n".join(message.text for message in messages), _TELLING)
     first = [sentence for message in spoken[:_BEGINNING] for sentence in sentences(own_words(message.text))]
-    whole = [sentence for sentence in first if len(sentence) >= _SHORTEST[language]] or first or [""]
-    best = next((sentence for sentence in whole if any(tag in sentence.lower() for tag in telling)), whole[0])
-    subject = _MARKS.sub("", tidy(best, language)) or _first_line("\n".join(message.text for message in spoken))
-    if len(subject) <= _TITLE:
-        return subject
-    cut = subject[: _TITLE - 1]
-    return (cut.rpartition(" ")[0] or cut) + "…"
+    best, most = "", -10.0
+    for place, sentence in enumerate(first):
+        for number, clause in enumerate(_clauses(tidy(sentence, language), _TITLE[language])):
+            named = sum(1 - 0.05 * rank for rank, tag in enumerate(telling) if tag in clause.lower())
+            worth = min(named, 1.2) - 0.4 * place - 0.2 * number + (0.4 if _ASKS.search(clause) else 0.0)
+            worth -= 1.0 if len(clause) < _SHORTEST[language] else 0.0
+            if worth > most:
+                best, most = clause, worth
+    subject = _MARKS.sub("", best).rstrip(",;:，；：、")
+    return subject[:1].upper() + subject[1:] or _first_line("\n".join(message.text for message in spoken))
+
+
+def _clauses(sentence: str, longest: int) -> Iterator[str]:
+    """A sentence that fits into a title; of a longer one the runs of whole clauses that do."""
+    run = ""
+    for clause in (*_CLAUSES.split(sentence), ""):
+        if run and (not clause or len(run) + len(clause) > longest):
+            run = run.strip()
+            yield run if len(run) <= longest else (run[: longest - 1].rpartition(" ")[0] or run[: longest - 1]) + "…"
+            run = ""
+        run += clause
 
 
 # What sync puts away by itself.
@@ -313,7 +329,7 @@ def _block(message: Message, clock: Clock, language: str) -> list[str]:
 def _first_line(text: str) -> str:
     bare = (_MARKS.sub("", line).strip() for line in text.splitlines())
     line = next(filter(None, bare), "checkpoint")
-    return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
+    return line if len(line) <= _TITLE["en"] else line[: _TITLE["en"] - 1] + "…"
 
 
 # A checkpoint read back: the messages of the session that Nacre wrote down, or a text as its owner's.
@@ -323,7 +339,7 @@ _ABOUT = re.compile(
 )
 _SPOKEN = re.compile(
     r"\*\*(?P<who>User|Agent|Other|用户|助手|他人)(?: \((?P<name>[^)\n]*)\))?\*\* (?P<at>\d{4}-\d{2}-\d{2} \d{2}:\d{2})"
-    r"(?: <!-- (?P<mark>[0-9a-f]{8}) -->)?\s*"
+    r"(?: <!-- (?P<mark>[a-p]{8}) -->)?\s*"
 )
 # As people and other tools write conversations down: "**User:** …", "User: …", "**用户**：…".
 _LABELLED = re.compile(
@@ -368,7 +384,7 @@ def spoken_lines(lines: Sequence[str], clock: Clock) -> Iterator[tuple[range, Me
     """The messages below the lines that name their speaker and time, each with the numbers of its lines, counted from 1."""
     starts = [(number, match) for number, line in enumerate(lines) if (match := _SPOKEN.fullmatch(line))]
     ends = [number for number, _ in starts[1:]] + [len(lines)]
-    for place, ((number, match), end) in enumerate(zip(starts, ends, strict=True)):
+    for place, ((number, match), end) in enumerate(zip(starts, ends, strict=False)):  # there may be none
         if words := "\n".join(lines[number + 1 : end]).strip():
             at, speaker = clock.parse(match["at"].replace(" ", "T")), _SPEAKERS.get(match["who"], Speaker.OTHER)
             message = Message(match["mark"] or str(place), at, speaker, words, match["name"] or "")

@@ -65,7 +65,7 @@ def project_named(heading: str) -> str | None:
     return match[1] if match else None
 
 
-MESSAGE_MARK = re.compile(r"(?m)^(\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}) <!-- [0-9a-f]{8} -->$")
+MESSAGE_MARK = re.compile(r"(?m)^(\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}) <!-- [a-p]{8} -->$")
 
 
 def without_message_marks(text: str) -> str:

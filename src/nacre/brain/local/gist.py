@@ -91,7 +91,7 @@ def summary(text: str, judge: Judge | None) -> Gist:
     plain = without_speakers(body)
     tags = [tag for tag in tags_of(f"# {title}\n\n{plain}", 6 + len(_NO_TAGS)) if tag not in _NO_TAGS]
     if said:
-        chosen = _of_substance(said) if len(said) <= FEW else _chosen(said, _weights(said, judge))
+        chosen = _of_substance(said) if len(said) <= FEW else _chosen(said, _weights(said, judge), title)
         lines = [_line(remark.text) for remark in chosen]
     else:
         lines = _any_lines(plain)
@@ -232,13 +232,15 @@ def _weights(said: Sequence[Utterance], judge: Judge | None) -> list[float]:
     return final
 
 
-def _chosen(said: Sequence[Utterance], weights: Sequence[float]) -> list[Utterance]:
-    """The beginning, the best of what was settled, found and left open, then the best of the rest; in the text's order."""
+def _chosen(said: Sequence[Utterance], weights: Sequence[float], title: str) -> list[Utterance]:
+    """What the title is taken from, or else the beginning, the best of what was settled, found and left open, then the best of the rest; in the text's order."""
     settled = decisions(said)
     most = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1, 1 + len(settled) + len(_CUES)))
     ranked = sorted(_of_substance(said), key=lambda remark: (-weights[remark.place], remark.place))
-    owners = (remark for remark in said if remark.speaker is Speaker.OWNER and weights[remark.place] > _NEVER)
-    leading = [next(owners, said[0]), *settled]
+    owners = [remark for remark in said if remark.speaker is Speaker.OWNER and weights[remark.place] > _NEVER]
+    subject = set(tokens(title.rstrip("…")))
+    named = (remark for remark in owners if subject and subject <= set(tokens(remark.text)))
+    leading = [next(named, owners[0] if owners else said[0]), *settled]
     for cue in _CUES:
         with_cue = [remark for remark in ranked if cue.search(remark.text) and weights[remark.place] >= 0]
         # Of what is left open the last word counts: the rest may have been done since.
