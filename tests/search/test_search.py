@@ -305,3 +305,38 @@ def test_an_entry_stands_above_a_checkpoint_that_says_the_same(root: Path) -> No
     hits = Memory.open(root).search("what is the deadline of shop-api", mode="text")
     assert hits[0].path == "memory/2026-02-10.md"
     assert sum(hit.layer == "hot" for hit in hits) == 1
+
+
+def test_entries_rank_as_if_there_were_no_checkpoints(root: Path) -> None:
+    questions = ("what is the deadline of shop-api", "walnut desk", "who owns billing")
+
+    def entries() -> list[list[tuple[str, float]]]:
+        hits = [Memory.open(root).search(question, 5, mode="text") for question in questions]
+        return [[(hit.id, hit.score) for hit in found if hit.layer != "warm"] for found in hits]
+
+    before = entries()
+    for number in range(30):
+        path = root / "memory_fs" / "warm" / f"2026-02-10-14{number:02}-61871d67-{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f"# Deadline {number}\n\n**User** 2026-02-10 14:00\n\nthe deadline of shop-api, billing, {number}\n", "utf8"
+        )
+    assert [found[:4] for found in entries()] == [found[:4] for found in before]
+    layers = [hit.layer for hit in Memory.open(root).search(questions[0], mode="text")]
+    assert layers == sorted(layers, key=lambda layer: layer == "warm")
+
+
+def test_an_index_of_the_version_before_gets_a_full_text_of_its_checkpoints(root: Path) -> None:
+    path = root / "memory_fs" / "warm" / "2026-02-10-1400-61871d67-1.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(_TALK, "utf8")
+    memory = Memory.open(root)
+    assert memory.search("walnut desk", mode="text", layers=["warm"])
+    db = memory.keeper.store.db
+    for statement in (
+        "insert into words(rowid, body, heading) select rowid, body, heading from checkpoint_words",
+        "drop table checkpoint_words_terms", "drop table checkpoint_words", "pragma user_version = 2",
+    ):  # fmt: skip
+        db.execute(statement)
+    memory.close()
+    assert Memory.open(root).search("walnut desk", mode="text", layers=["warm"])
