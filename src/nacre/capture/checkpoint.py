@@ -42,7 +42,7 @@ _WHO = {
 }
 _TITLE = {"en": 60, "zh": 30}  # characters
 _TELLING = 12  # words that tell what a session is about
-_SHORTEST = {"en": 20, "zh": 8}  # characters of a sentence that says something
+_SHORTEST = {"en": 15, "zh": 6}  # characters of a sentence that says something
 _BEGINNING = 5  # messages of the owner among whose sentences the title is looked for
 # Bytes that sync keeps of what was said in one session: about 6,000 tokens, as many as a new session is given in all (context.budget).
 LIMIT = 24_000
