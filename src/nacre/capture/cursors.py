@@ -31,17 +31,7 @@ from nacre.vault.provenance import Captured
 VERSION = 1
 SHORT = 8
 _COUNT = re.compile(r"\|\s*(\d{1,7}) messages?\b")
-_KEPT = (
-    "session",
-    "name",
-    "origin",
-    "users",
-    "open",
-    "partly",
-    "begins",
-    "begun",
-    "away",
-)  # of a cursor, by its own name
+_KEPT = tuple("session name origin users open partly begins begun away".split())  # of a cursor, by its own name
 
 
 @dataclass(frozen=True)

@@ -82,9 +82,13 @@ class Chunks:
                 for token in set(tokens) & {*body, *heading}:
                     counts[token] = counts.get(token, 0) + 1
         else:
-            total = self.db.execute(f"select count(*) from {self._words}_docsize").fetchone()[0]
-            query = f"select term, doc from {self._words}_terms where term in (%s)"
-            counts = dict(in_groups(self.db, query, tokens))
+            total = 0
+            # Of a few checkpoints nothing tells how rare a word is: for them entries count too.
+            for table in {WORDS, self._words}:
+                total += self.db.execute(f"select count(*) from {table}_docsize").fetchone()[0]
+                query = f"select term, doc from {table}_terms where term in (%s)"
+                for token, count in in_groups(self.db, query, tokens):
+                    counts[token] = counts.get(token, 0) + count
         weights = {
             token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
         }
