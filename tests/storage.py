@@ -43,8 +43,9 @@ class Dictionary:
     def real(self, name: str) -> str:
         return name
 
-    def read(self, name: str) -> bytes | None:
-        return self.strings.get(name)
+    def read(self, name: str, most: int = -1) -> bytes | None:
+        data = self.strings.get(name)
+        return data if data is None or most < 0 else data[:most]
 
     def end(self, name: str, size: int) -> bytes:
         return self.strings.get(name, b"")[-size:]

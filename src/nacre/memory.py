@@ -554,8 +554,7 @@ class Memory:
 
     def longterm_size(self) -> Size:
         """The lines and bytes of the general MEMORY.md."""
-        path = self.workspace.longterm
-        return vault.writing.size_of(path.read_bytes() if path.is_file() else None)
+        return vault.writing.size_of(vault.storage.read_memory(self.workspace, self.workspace.longterm))
 
     def all_problems(self, *, every_file: bool = False) -> list[Problem]:
         """What was wrong when it was opened, and what is wrong with its files."""
@@ -691,7 +690,7 @@ class Memory:
 
     def has_rules(self, *, within: int) -> bool:
         """Whether our rules stand in so many first bytes of AGENTS.md."""
-        data = vault.disk.read_bytes(self.workspace.root / "AGENTS.md") or b""
+        data = vault.storage.read(self.workspace, self.workspace.root / "AGENTS.md") or b""
         return vault.rules.has_block(data[:within].decode("utf-8", "replace"))
 
     def is_found_from(self, home: Path) -> bool:
@@ -837,7 +836,7 @@ class Memory:
         """The lines of notes that have no type, with the one each would get, or now has when asked for."""
         own = self.owned
         if apply:
-            with vault.lock.lock(own.workspace):  # whoever takes it completes the edit of a log that was killed
+            with vault.storage.storage_of(own.workspace).hold():  # completes the edit of a log that was killed
                 pass
         entries = capture.extract.untyped(own.workspace, self.brain)
         return capture.extract.give_types(own, entries) if apply and entries else entries

@@ -38,10 +38,11 @@ class Indexed:
     def __init__(self, workspace: Workspace, config: Config | None = None, path: Path | None = None) -> None:
         self.workspace = workspace
         self.config = config or Config()
+        self.context = Context(workspace, self.config, Clock())
         self.store = Store(path or index_file(workspace.index))
 
     def update(self, **more: Any) -> TextReport:
-        return update(self.store, self.config, memory_files(self.workspace, self.config), **more)
+        return update(self.store, self.context, memory_files(self.workspace, self.config), **more)
 
     def write(self, path: str, text: str) -> Path:
         full = self.workspace.root / path

@@ -137,7 +137,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_indexed(indexed:
     index.write("memory/a.md", "text\n")
     found = list(memory_files(index.workspace, index.config))
     gone = found[0]._replace(path="memory/gone.md", full="/nonexistent/gone.md")
-    report = updating.update(index.store, index.config, [*found, gone])
+    report = updating.update(index.store, index.context, [*found, gone])
     assert report.unreadable == ["memory/gone.md"]
     assert index.texts() == ["text"]
 
@@ -202,7 +202,7 @@ def test_an_older_read_never_replaces_what_another_process_read_later(indexed: A
     path.write_text("new and longer\n", encoding="utf-8")
     index.update()
     with index.store.writing() as db:
-        updating._store_file(db, index.config, *stale, updating.TextReport())
+        updating._store_file(db, index.context, *stale, updating.TextReport())
     assert index.texts() == ["new and longer"]
 
 
@@ -215,7 +215,7 @@ def test_a_file_that_came_back_while_we_looked_is_not_removed(indexed: Any) -> N
         index.update(every_file=True)
         yield from ()
 
-    updating.update(index.store, index.config, nothing_found_while_another_reads())
+    updating.update(index.store, index.context, nothing_found_while_another_reads())
     assert index.texts() == ["text"]
 
 

@@ -187,7 +187,7 @@ def test_a_file_that_goes_while_it_is_read_is_told_as_changed(layers: Layers, mo
     (one,) = list_checkpoints(layers.workspace, layers.config)
     data = path.read_bytes()
 
-    def read_and_gone(place: Path) -> bytes:
+    def read_and_gone(*_: object) -> bytes:
         path.unlink()
         return data
 

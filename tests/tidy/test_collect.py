@@ -141,15 +141,15 @@ def test_ticking_a_box_or_giving_a_type_leaves_the_mark() -> None:
 def test_a_log_that_is_not_utf_8_is_read_as_far_as_it_goes(room: TidyContext, lay: Lay) -> None:
     path = lay("2026-02-10", b"- caf\xe9 at noon\r\n- \xff\r\n- fine\r\n")
     (day,), _ = list_days(room.workspace, TODAY)
-    log = read_log(day)
+    log = read_log(room.workspace, day)
     assert [one.words for one in log.lines] == ["caf\ufffd at noon", "fine"]
     assert log.size == path.stat().st_size
     path.write_bytes("- a\n".encode("utf-16"))
     with pytest.raises(NacreError, match="UTF-16"):
-        read_log(day)
+        read_log(room.workspace, day)
     path.unlink()
     with pytest.raises(NacreError, match="gone"):
-        read_log(day)
+        read_log(room.workspace, day)
 
 
 @given(st.binary(max_size=200) | st.text(st.sampled_from("-*#> [x]`|~\n\t:1a.决<!"), max_size=80).map(str.encode))

@@ -37,6 +37,7 @@ ON_EVERY_STORAGE = {
             "ledger",
             "longterm",
             "overtaken",
+            "problems",
             "provenance",
             "refcount",
             "review",

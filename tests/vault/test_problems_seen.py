@@ -10,6 +10,7 @@ import pytest
 
 from nacre.config.settings import Config, MemorySettings
 from nacre.model.workspace import Workspace
+from nacre.vault import disk
 from nacre.vault.problems import file_problems
 
 SECRET = "key AKIA" + "Z7QXNT3MPLR5VWKD\n"
@@ -30,13 +31,13 @@ def notes(workspace: Workspace) -> list[Path]:
 def read(monkeypatch: pytest.MonkeyPatch) -> Read:
     """Which files were read since the last question."""
     names: set[str] = set()
-    true = Path.read_bytes
+    true = disk.read_bytes
 
-    def reading(path: Path) -> bytes:
+    def reading(path: Path, most: int = -1) -> bytes | None:
         names.add(path.name)
-        return true(path)
+        return true(path, most)
 
-    monkeypatch.setattr(Path, "read_bytes", reading)
+    monkeypatch.setattr(disk, "read_bytes", reading)
 
     def since() -> set[str]:
         told = {name for name in names if name.startswith("note-")}

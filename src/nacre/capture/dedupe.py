@@ -26,6 +26,7 @@ from nacre.vault.entries import BULLET, bare_words, normal_words, words_of
 from nacre.vault.ledger import LedgerStates
 from nacre.vault.markdown import document
 from nacre.vault.provenance import Trail, messages_behind
+from nacre.vault.storage import storage_of
 from nacre.vault.tombstones import Tombstones, load_tombstones
 
 if TYPE_CHECKING:
@@ -57,15 +58,16 @@ class HookNote:
 def read_hook_notes(workspace: Workspace) -> Mapping[str, HookNote]:
     """For each session that has such notes: what they hold of it."""
     notes: dict[str, HookNote] = {}
-    for path in sorted(workspace.memory.glob("????-??-??-*.md")):
-        if not DAY_NAME.fullmatch(path.name) or not path.is_file():
+    storage = storage_of(workspace)
+    for stored in sorted(storage.walk("memory", (".md",), depth=1)):
+        dated = DAY_NAME.fullmatch(stored.name.removeprefix("memory/"))
+        if not dated or not dated[2] or not stored.is_plain:
             continue
-        with path.open("rb") as file:
-            text = file.read(_NOTE_BYTES).decode("utf-8", errors="replace")
+        text = (storage.read(stored.name, _NOTE_BYTES) or b"").decode("utf-8", errors="replace")
         title, session = _NOTE_TITLE.match(text), _NOTE_SESSION.search(text, 0, _NOTE_HEAD)
         if not title or not session:
             continue
-        until = _title_time(title[1].strip()) or dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
+        until = _title_time(title[1].strip()) or dt.datetime.fromtimestamp(stored.modified / 1e9, dt.UTC)
         messages = frozenset(_message_key(_unquoted(line)) for line in _NOTE_MESSAGE.findall(text))
         if other := notes.get(session[1]):
             until, messages = max(until, other.until), messages | other.messages

@@ -16,9 +16,10 @@ from nacre.model.entry import Bullet, Entry
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.text.stamps import label_of, stamp_of
-from nacre.vault import disk
+from nacre.vault.disk import digest
 from nacre.vault.history import operation
 from nacre.vault.markdown import Item, document
+from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import rewrite
 
 _MARKER = re.compile(rb"\A(\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?)")
@@ -48,7 +49,7 @@ def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
     with operation(context, "classify") as op:
         for shown, by_line in by_path.items():
             path = workspace.inside(shown)
-            data = disk.read_bytes(path) or b""
+            data = read(workspace, path) or b""
             lines = data.split(b"\n")
             for item in document(path, data).items:
                 entry_here = by_line.get(item.start)
@@ -58,7 +59,7 @@ def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
                 if not redact(line.decode("utf-8", errors="replace")).findings:
                     lines[item.start - 1] = _MARKER.sub(rb"\g<1>[" + entry_here.type.encode() + b"] ", line, count=1)
                     typed.append(entry_here)
-            rewrite(op, path, b"\n".join(lines), read=disk.digest(data), log=True)
+            rewrite(op, path, b"\n".join(lines), read=digest(data), log=True)
     return typed
 
 
@@ -78,12 +79,12 @@ def lacks_type(item: Item) -> bool:
 
 def _log_items(workspace: Workspace) -> Iterator[tuple[str, Item]]:
     """Every item of every daily log with its path; a log that is no UTF-8 is left to doctor."""
-    for path in sorted(workspace.memory.glob("????-??-??.md")):
-        data = disk.read_bytes(path) or b""
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            continue
-        if DAY_NAME.fullmatch(path.name):
-            shown = workspace.relative(path)
-            yield from ((shown, item) for item in document(path, data).items)
+    for stored in sorted(storage_of(workspace).walk("memory", (".md",), depth=1)):
+        path, dated = workspace.root / stored.name, DAY_NAME.fullmatch(stored.name.removeprefix("memory/"))
+        if dated and not dated[2]:
+            data = read(workspace, path) or b""
+            try:
+                data.decode("utf-8")
+            except UnicodeDecodeError:
+                continue
+            yield from ((stored.name, item) for item in document(path, data).items)

@@ -25,9 +25,9 @@ from nacre.text import json5
 from nacre.vault import disk
 from nacre.vault.discover import agent_workspaces, expand, openclaw_state
 from nacre.vault.history import operation
-from nacre.vault.lock import lock
 from nacre.vault.refcount import REFCOUNT_NAME
 from nacre.vault.settings import set_key
+from nacre.vault.storage import storage_of
 from nacre.vault.writing import rewrite
 
 AGENTS = (*files.AGENTS_WITH_NOTES, "openclaw")
@@ -53,7 +53,7 @@ def import_(
     if since:
         raise BadInput("--since is for chat exports only.", "--since 仅用于聊天导出。")
     # Locked from looking to writing, so that two imports at a time do not write the same twice.
-    with contextlib.nullcontext() if dry_run else lock(context.workspace):
+    with contextlib.nullcontext() if dry_run else storage_of(context.workspace).hold():
         plan = _plan(name, kind, path, context)
         if not dry_run:
             _apply(plan)

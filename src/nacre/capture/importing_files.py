@@ -26,9 +26,11 @@ from nacre.sources.consent import is_left_out, opted_out, settings_of
 from nacre.sources.transcript import list_files, parse_time
 from nacre.text.stamps import real_day
 from nacre.vault import disk
+from nacre.vault.checkpoints import list_checkpoints
 from nacre.vault.discover import expand
 from nacre.vault.files import LARGEST, TIERS
 from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, REFCOUNT_NAME, dump_counts, parse_counts
+from nacre.vault.storage import names, read, read_memory, storage_of
 from nacre.vault.writing import guard_added
 
 CREATE, CHANGE, CAPTURE, SET, SKIP = "create", "change", "capture", "set", "skip"
@@ -66,9 +68,11 @@ class ImportPlan:
 
     def bytes_at(self, path: Path) -> bytes | None:
         """What stands in a place or is going to; something that is no file counts as a file of its own."""
-        if path in self.writes or not os.path.lexists(path):
+        workspace = self.context.workspace
+        stored = storage_of(workspace).about(workspace.relative(path))
+        if path in self.writes or not stored:
             return self.writes[path].data if path in self.writes else None
-        return (disk.read_bytes(path) or b"") if path.is_file() else b""
+        return (read(workspace, path) or b"") if stored.is_plain else b""
 
     def read(self, path: Path, root: Path | None) -> tuple[bytes, int] | None:
         """The bytes and the time of an ordinary file below the root; None, with a step that says why, where it is passed over."""
@@ -235,8 +239,8 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
     """Add what is not here yet. A text that was imported once is known by its mark, also after it was edited here."""
     workspace = plan.context.workspace
     marks: dict[str, Path] = {}
-    for path in sorted(workspace.memory.glob("imported-*.md")):
-        if path.is_file() and (mark_line := _MARK.match((disk.read_bytes(path) or b"")[:4096])):
+    for path in (workspace.root / name for name in names(workspace, workspace.memory, ".md")):
+        if path.name.startswith("imported-") and (mark_line := _MARK.match(read_memory(workspace, path))):
             marks[mark_line[1].decode()] = path
     renamed = say("another content goes by its name here, which stays", "此处同名文件内容不同，原文件保留")
     for note in notes:
@@ -300,7 +304,7 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
     workspace, tiers = plan.context.workspace, plan.context.config.tiers.path
     target = workspace.tiers(tiers)
     # The same content is known in whichever layer it lies: checkpoints wander between them.
-    here = {path.read_bytes(): path for layer in TIERS for path in (target / layer).rglob("*.md") if path.is_file()}
+    here = {read(workspace, each.path): each.path for each in list_checkpoints(workspace, plan.context.config)}
     renamed: dict[str, str] = {}
     families: dict[str, list[tuple[str, str, Write, str]]] = {}  # `x.md` in warm and gist, `x.gist.md` in hot
     for layer in TIERS:
@@ -352,7 +356,7 @@ def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> N
             f'{path} 不是 refcount.json：应按检查点记录次数，例如 {{"warm/x.md": {{"total": 5, "timestamps": []}}}}。',
         )
     target = plan.context.workspace.refcount(plan.context.config.tiers.path)
-    before = disk.read_bytes(target)
+    before = read(plan.context.workspace, target)
     ours = {} if before is None else parse_counts(target, before)
     after = merge_counts(ours, {renamed.get(key, key): value for key, value in theirs.items()})
     shown = shown_path(path, plan.home)
@@ -361,8 +365,7 @@ def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> N
         return plan.skip(target, reason, shown)
     changed = sum(ours.get(key) != value for key, value in after.items())
     reason = say(f"recalls of {changed} checkpoints", f"{changed} 个检查点的召回次数")
-    read = None if before is None else disk.digest(before)
-    return plan.write(target, Write(dump_counts(after), read), reason, shown)
+    return plan.write(target, Write(dump_counts(after), disk.hash_of(before)), reason, shown)
 
 
 def is_refcount(value: Any) -> bool:

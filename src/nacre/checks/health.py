@@ -25,11 +25,13 @@ from nacre.tidy.collect import Day, TidyContext
 from nacre.tidy.compare import EntryParts
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
-from nacre.vault import disk, review
-from nacre.vault.disk import real_target
+from nacre.vault import review
+from nacre.vault.disk import COMPRESSED
 from nacre.vault.entries import normal_words
+from nacre.vault.jsonl import check_place
 from nacre.vault.ledger import EntryState
 from nacre.vault.markdown import document
+from nacre.vault.storage import read_memory, storage_of
 
 LONGEST = 120  # characters of a line that are quoted
 TYPED_DAYS = 30  # in which a note without a type is worth a word
@@ -66,14 +68,6 @@ KINDS = {
 
 def kind_title(kind: str) -> str:
     return say(KINDS[kind].english, KINDS[kind].chinese)
-
-
-def _read(path: Path) -> str:
-    """A file's text; none where it cannot be read, which doctor says."""
-    try:
-        return (disk.read_bytes(path) or b"").decode("utf-8", "replace")
-    except NacreError:
-        return ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +112,7 @@ def take_snapshot(memory: Memory) -> Snapshot:
     days, problems = collect.list_days(workspace, today)
     draft: Draft | None = None
     try:
-        real_target(workspace.longterm, workspace.root)
+        check_place(storage_of(workspace), workspace.longterm.name)
         draft = Draft(context)
         _ = draft.memory.general.lines  # decoded now, not in the middle of the examination
         problems += [*draft.problems, *draft.memory.problems]
@@ -283,7 +277,8 @@ def dangling_entries(snapshot: Snapshot) -> Iterator[Problem]:
 def untyped_notes(snapshot: Snapshot) -> Iterator[Problem]:
     """Notes of the last days that carry no type, as `nacre classify` sees them."""
     for day in snapshot.days:
-        text = _read(day.path) if not day.archived and (snapshot.today - day.date).days <= TYPED_DAYS else ""
+        is_recent = not day.archived and (snapshot.today - day.date).days <= TYPED_DAYS
+        text = read_memory(snapshot.workspace, day.path).decode("utf-8", "replace") if is_recent else ""
         for item in document(day.path, text.encode()).items if "\ufffd" not in text else ():
             if lacks_type(item) and not redact(item.text).findings:
                 shown = snapshot.workspace.relative(day.path)
@@ -367,11 +362,12 @@ def check_health(memory: Memory) -> Health:
         )
     snapshot, files = take_snapshot(memory), memory.files()
     problems = find_problems(snapshot)
-    plain = (file for file in files if file.layer != "extra" and not file.path.endswith(disk.COMPRESSED))
+    plain = (Path(file.full) for file in files if file.layer != "extra" and not file.path.endswith(COMPRESSED))
+    contents = (read_memory(memory.workspace, path).decode("utf-8", "replace") for path in plain)
     figures = {
         "longterm": _sizes(snapshot),
         "files": dict(Counter(file.layer for file in files)),
-        "tokens": sum(tokens_estimate(_read(Path(file.full))) for file in plain),
+        "tokens": sum(map(tokens_estimate, contents)),
         "meaning": list(memory.brain.with_vectors),
     }
     return Health(graded(problems), problems, figures)

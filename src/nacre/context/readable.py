@@ -5,20 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 from nacre.context.pack import Part, Piece, PieceLine, has_content, left_out, without_empty_sections
+from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact, safe_lines
 from nacre.i18n import say
-from nacre.model.workspace import DAY_NAME, Workspace, slug_of
+from nacre.model.workspace import DAY_NAME, Stored, Workspace, slug_of
 from nacre.text.blocks import HEADING, blocks
 from nacre.text.stamps import is_structural, project_in_head, stamp_of
 from nacre.vault.discover import project_at
 from nacre.vault.entries import bare_words
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries
+from nacre.vault.storage import read_memory, storage_of
 from nacre.vault.working import BLOCKERS, CONTEXT, DAY_MARK, DECISIONS, PENDING, TASK, name_of
 
 LARGEST = 1_000_000  # bytes; a larger file is no memory that a session could be given
@@ -43,6 +45,7 @@ class Reader:
         self.project = project
         self.closed = closed
         self.left: list[Part] = []
+        self._project_at = cache(partial(project_at, workspace))  # many sessions work in one folder
 
     def own(self, path: Path) -> Piece | None:
         """A file about somebody, without a heading that only repeats its name."""
@@ -84,12 +87,10 @@ class Reader:
         return piece and piece._replace(once=True)
 
     def checkpoints(self, folder: Path, root: Path) -> list[Piece]:
-        try:
-            names = {name for name in os.listdir(folder) if name.endswith(".md") and name[0] != "."}
-        except OSError:
-            return []
-        plain = [name for name in names if not name.endswith(".gist.md") or f"{name[:-8]}.md" not in names]
-        newest = sorted(plain, key=lambda name: (_made(folder / name), name), reverse=True)
+        hot = storage_of(self.workspace).walk(self.workspace.relative(folder), (".md",), depth=1)
+        made = {stored.name.rpartition("/")[2]: _made(stored) for stored in hot}
+        plain = [name for name in made if not name.endswith(".gist.md") or f"{name[:-8]}.md" not in made]
+        newest = sorted(plain, key=lambda name: (made[name], name), reverse=True)
         given: list[Piece] = []
         for at, name in enumerate(newest):
             if len(given) == CHECKPOINTS:
@@ -103,18 +104,34 @@ class Reader:
             texts = self._texts(path, root, _HEAD_BYTES)
             if not texts:
                 continue
-            if (project := _project_of(texts, self.workspace)) not in (None, self.project):
+            if (project := _project_of(texts, self._project_at)) not in (None, self.project):
                 self._leave(path, [PieceLine(at, text) for at, text in enumerate(texts, 1)], _of_another(str(project)))
                 continue
-            summary = self._texts(gist, root, _HEAD_BYTES) if gist.name in names else []
+            summary = self._texts(gist, root, _HEAD_BYTES) if gist.name in made else []
             if summary:  # its title and last lines, without tags: what was settled stands behind what was asked
                 telling = [(at, text) for at, text in enumerate(summary, 1) if text.strip() and not _TAGS.match(text)]
                 lines = _shortened([*telling[:1], *telling[1:][-_OUTCOME:]])
             else:
-                lines = _outcome_of(path, texts)
-            if head := self._holding(path, lines, _made(path)[:10]):
+                lines = self._outcome(path, texts)
+            if head := self._holding(path, lines, made[name][:10]):
                 given.append(Piece(self._shown(path), self._shown(path), tuple(head)))
         return given
+
+    def _outcome(self, path: Path, head: Sequence[str]) -> list[PieceLine]:
+        """The title of a session and what was settled in it; where nothing was, its first lines."""
+        from nacre.brain.local.settled import outcome
+
+        texts = list(head)
+        if len("\n".join(head).encode("utf-8", "replace")) >= _HEAD_BYTES - 4:  # of a long one its last lines
+            end = storage_of(self.workspace).end(self.workspace.relative(path), _END_BYTES)
+            texts = end.decode("utf-8", "replace").split("\n")
+        settled = outcome("\n".join(text for text in texts if not text.startswith("session:")), _OUTCOME)
+        if not settled:
+            return _shortened(_telling(_without_quoted(head))[:_LOOKED_AT])[: _HEAD + 1]
+        # Of a long session only its end was read, whose lines have no numbers.
+        numbers = [next((at for at, text in enumerate(head, 1) if line in text), 0) for line in settled]
+        title = next(iter(_telling(head)), (0, ""))
+        return _shortened([title, *zip(numbers, map(one_line, settled), strict=True)])
 
     def _piece(self, path: Path, lines: Sequence[PieceLine]) -> Piece | None:
         shown = self._shown(path)
@@ -147,11 +164,24 @@ class Reader:
 
     def _texts(self, path: Path, root: Path, head: int | None = None) -> list[str]:
         """The lines of a file, or of its head, as they stand there; none where it cannot be given, which is told."""
-        data = _bytes_or_reason(path, root, head)
-        if isinstance(data, str):
-            self._leave(path, [], data)
+        storage, name, why_not = storage_of(self.workspace), self.workspace.relative(path), ""
+        try:
+            data = storage.read(name, head or LARGEST + 1) or b""
+            real = storage.real(name) if data else ""
+            if os.path.isabs(real) and not real.startswith(f"{storage.real(self.workspace.relative(root))}/"):
+                why_not = say("a link that leads out of the workspace", "指向工作区之外的链接")
+            elif len(data) > LARGEST:
+                why_not = say("larger than 1 MB", "超过 1 MB")
+            elif b"\0" in data:
+                why_not = say("not a text file; save it as UTF-8", "不是文本文件；请另存为 UTF-8")
+        except NacreError as error:
+            why_not = say("not an ordinary file", "不是普通文件")
+            if isinstance(cause := error.__cause__, OSError):
+                why_not = say(f"cannot be read: {cause.strerror}", f"无法读取：{cause.strerror}")
+        if why_not:
+            self._leave(path, [], why_not)
             return []
-        texts = (data or b"").decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
+        texts = data.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
         return texts[:-1] if texts[-1] == "" else texts
 
     def _leave(self, path: Path, lines: Sequence[PieceLine], reason: str, *, needless: bool = False) -> None:
@@ -189,27 +219,6 @@ def _by_importance(lines: Sequence[PieceLine]) -> list[PieceLine]:
     return made[:-1] if sections else made
 
 
-def _bytes_or_reason(path: Path, root: Path, head: int | None) -> bytes | str | None:
-    """What a file holds, or its head, or why it cannot be given; None when it does not exist."""
-    try:
-        about = os.stat(path)
-        top, real = os.path.realpath(root), os.path.realpath(path)
-        if os.path.commonpath([top, real]) != top:
-            return say("a link that leads out of the workspace", "指向工作区之外的链接")
-        if not stat.S_ISREG(about.st_mode):  # a pipe would keep us waiting for ever
-            return say("not an ordinary file", "不是普通文件")
-        if about.st_size > LARGEST and not head:
-            return say("larger than 1 MB", "超过 1 MB")
-        with open(path, "rb") as file:
-            data = file.read(head or LARGEST)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        return say(f"cannot be read: {reason}", f"无法读取：{reason}")
-    return say("not a text file; save it as UTF-8", "不是文本文件；请另存为 UTF-8") if b"\0" in data else data
-
-
 def name_shown(path: str) -> str:
     """A name on one line: that of a file may hold line breaks, or a secret."""
     name = one_line(path)
@@ -244,48 +253,28 @@ def _trimmed(lines: Sequence[PieceLine]) -> list[PieceLine]:
     return kept
 
 
-def _made(path: Path) -> str:
+def _made(stored: Stored) -> str:
     """When a checkpoint was made, by its name; by the file where that says nothing."""
-    if DAY_NAME.fullmatch(path.name):
-        return path.name[:15]
-    try:
-        return dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC).strftime("%Y-%m-%d-%H%M")
-    except OSError:
-        return ""
+    name = stored.name.rpartition("/")[2]
+    if DAY_NAME.fullmatch(name):
+        return name[:15]
+    return dt.datetime.fromtimestamp(stored.modified / 1e9, dt.UTC).strftime("%Y-%m-%d-%H%M")
 
 
 def project_of_checkpoint(path: Path, workspace: Workspace) -> str | None:
-    data = _bytes_or_reason(path, path.parent, _HEAD_BYTES)
-    return _project_of(data.decode("utf-8", "replace").split("\n"), workspace) if isinstance(data, bytes) else None
+    head = read_memory(workspace, path)[:_HEAD_BYTES].decode("utf-8", "replace")
+    return _project_of(head.split("\n"), partial(project_at, workspace))
 
 
-def _project_of(texts: Sequence[str], workspace: Workspace) -> str | None:
+def _project_of(texts: Sequence[str], name_at: Callable[[str], str]) -> str | None:
     """The project that a checkpoint tells of: its head names it, or the folder of the session."""
     if project := project_in_head(texts):
         return project
     for text in texts[:6]:
         session, *fields = (part.strip() for part in text.split("|"))
         if session.startswith("session:") and len(fields) > 2 and fields[0] != "openclaw" and os.path.isabs(fields[-1]):
-            return slug_of(name) if (name := project_at(workspace, fields[-1])) else None
+            return slug_of(name) if (name := name_at(fields[-1])) else None
     return None
-
-
-def _outcome_of(path: Path, head: Sequence[str]) -> list[PieceLine]:
-    """The title of a session and what was settled in it; where nothing was, its first lines."""
-    from nacre.brain.local.settled import outcome
-
-    texts = list(head)
-    if len("\n".join(head).encode("utf-8", "replace")) >= _HEAD_BYTES - 4:  # of a long one its last lines
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
-            texts = file.read(_END_BYTES).decode("utf-8", "replace").split("\n")
-    settled = outcome("\n".join(text for text in texts if not text.startswith("session:")), _OUTCOME)
-    if not settled:
-        return _shortened(_telling(_without_quoted(head))[:_LOOKED_AT])[: _HEAD + 1]
-    # Of a long session only its end was read, whose lines have no numbers.
-    numbers = [next((at for at, text in enumerate(head, 1) if line in text), 0) for line in settled]
-    title = next(iter(_telling(head)), (0, ""))
-    return _shortened([title, *zip(numbers, map(one_line, settled), strict=True)])
 
 
 def _without_quoted(texts: Sequence[str]) -> list[str]:

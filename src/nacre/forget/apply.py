@@ -6,7 +6,6 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from nacre.capture.checkpoint import spoken_lines, without_forgotten
 from nacre.capture.dedupe import vectors_of
@@ -23,7 +22,6 @@ from nacre.forget.target import (
     is_telling,
     lines_at,
     lines_of,
-    read_memory,
     several_targets,
     unmarked,
     without_lines,
@@ -32,14 +30,14 @@ from nacre.forget.target import (
 from nacre.i18n import say
 from nacre.text.sentences import sentences
 from nacre.text.tokens import tokens
-from nacre.vault import disk, injected, ledger, tombstones
+from nacre.vault import injected, ledger, tombstones
 from nacre.vault.checkpoints import GIST, SUMMARY, stem_of
 from nacre.vault.entries import normal_words
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import LedgerStates, Record
-from nacre.vault.lock import lock
 from nacre.vault.provenance import Trail, messages_behind
+from nacre.vault.storage import read_memory, storage_of
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import changed_outside
 
@@ -116,7 +114,7 @@ def forget(
 ) -> ForgetReport:
     """Forget what is meant; with `purging` from history, backups and the index's bytes as well."""
     lines, targets = _meant(context, text, choose, named_only=not dry_run)
-    with contextlib.nullcontext() if dry_run else lock(context.workspace):  # from looking to writing
+    with contextlib.nullcontext() if dry_run else storage_of(context.workspace).hold():  # from looking to writing
         plan = plan_forget(context, targets, lines, similar=similar)
         if not plan and not purging:
             raise NotFound(
@@ -215,7 +213,7 @@ def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLin
     paths = [path for path, (_, layer) in lines.files.items() if layer in TIERS] if forgotten else []
     gone: dict[str, set[str]] = {}  # by the name of a checkpoint: the words that go
     for path in paths:
-        text = read_memory(lines.files[path][0]).decode("utf-8", "replace").replace("\r\n", "\n")
+        text = read_memory(context.workspace, lines.files[path][0]).decode("utf-8", "replace").replace("\r\n", "\n")
         if not any(mark in text for mark in forgotten):
             continue
         spoken = list(spoken_lines(text.split("\n"), context.clock))
@@ -358,23 +356,24 @@ def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
     if not plan:
         return
     with operation(context, "forget") as op:
-        files: dict[Path, list[Removal]] = {}
+        workspace, files = context.workspace, dict[str, list[Removal]]()
         for removal in plan.going:
-            files.setdefault(disk.real(removal.line.full), []).append(removal)  # one file may go by two names
+            real = storage_of(workspace).real(workspace.relative(removal.line.full))  # one file may go by two names
+            files.setdefault(real, []).append(removal)
         contents: list[bytes] = []
         for removals in files.values():
             first = removals[0].line
-            data = read_memory(first.full)
+            data = read_memory(workspace, first.full)
             now = {(line.start, line.end, line.text) for line in lines_of(first.path, first.full, first.layer, data)}
             if any((item.line.start, item.line.end, item.line.text) not in now for item in removals):
-                raise changed_outside(context.workspace.relative(first.full))
+                raise changed_outside(workspace.relative(first.full))
             contents.append(data)
         _bury(op, plan)
         for removals, data in zip(files.values(), contents, strict=True):
             instead = {item.line.start: item.instead for item in removals if item.instead is not None}
             after = without_lines(data, [item.line for item in removals], instead)
             write_memory(op, removals[0].line.full, data, after)
-    LedgerStates(context.workspace)  # its lines are looked up anew now, so that no agent has to wait for it
+    LedgerStates(workspace)  # its lines are looked up anew now, so that no agent has to wait for it
 
 
 def _bury(op: Operation, plan: ForgetPlan) -> None:

@@ -17,17 +17,16 @@ from typing import Any
 from nacre.capture.checkpoint import NAME_LENGTH
 from nacre.errors import NacreError
 from nacre.forget.related import Fact
-from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of, read_memory, unmarked, without_lines
+from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of, unmarked, without_lines
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
 from nacre.model.workspace import Workspace, slug_of
 from nacre.vault import disk, injected, jsonl, ledger, provenance, tombstones
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
-from nacre.vault.files import memory_files
+from nacre.vault.files import list_backups, memory_files
 from nacre.vault.history import Operation, operation, read_history
-from nacre.vault.lock import lock
-from nacre.vault.storage import operations_file, storage_of
+from nacre.vault.storage import operations_file, read, read_memory, storage_of
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import rewrite
 
@@ -74,11 +73,7 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
     workspace = context.workspace
     stones = tombstones.load_tombstones(workspace).only(ids)
     history = list(_history_contents(workspace))
-    backups = {
-        path: read_memory(path)
-        for path in sorted(workspace.archive.glob("*.bak-*"))
-        if path.is_file() and not path.is_symlink()
-    }
+    backups = {path: read_memory(workspace, path) for path in list_backups(workspace)}
     said = set(words).union(
         *(_recognised(data, stones, ids) for data in (*(data for _, data in history), *backups.values()))
     )
@@ -154,7 +149,7 @@ def _with_names(words: Iterable[str]) -> list[str]:
 def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bool] | None = None) -> None:
     """Take the words out of the lines of these ids, and whatever holds them out of all others."""
     path = op.workspace.ledger
-    data = disk.read_bytes(path) or b""
+    data = read(op.workspace, path) or b""
     lines = data.split(b"\n")
     named = [entry.encode() for entry in ids]
     for at, line in enumerate(lines):
@@ -183,10 +178,10 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
     """Clean all of it, then search every file for the words. What is done here is not undone."""
     workspace, config = context.workspace, context.config
     words = Words(_with_names(plan.words))
-    with lock(workspace):
+    with storage_of(workspace).hold():
         with operation(context, "forget") as op:
             for path, lines in plan.backups:
-                data = read_memory(path)
+                data = read_memory(workspace, path)
                 now = {(line.start, line.end, line.text) for line in lines_of("", path, "longterm", data)}
                 if left := [line for line in lines if (line.start, line.end, line.text) in now]:
                     rewrite(op, path, without_lines(data, left), read=disk.digest(data))

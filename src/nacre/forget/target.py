@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nacre.clock import monday
 from nacre.config.settings import Config
-from nacre.errors import BadInput, NacreError, NotFound
+from nacre.errors import BadInput, NotFound
 from nacre.guard.secrets import excerpt
 from nacre.index.freshness import MemoryIndex
 from nacre.model.context import Context
@@ -27,6 +27,7 @@ from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, w
 from nacre.vault.files import TIERS, memory_files
 from nacre.vault.history import Operation
 from nacre.vault.markdown import Document, Item, document
+from nacre.vault.storage import read, read_memory, storage_of
 from nacre.vault.writing import changed_outside, rewrite, write_recorded
 
 _QUOTE = re.compile(r"\A\s*(?:>\s*)+")
@@ -125,15 +126,17 @@ class MemoryLines:
         self.files = {file.path: (Path(file.full), file.layer) for file in found if file.layer != "extra"}
         lessons = (longterm.retrospect_path(workspace, name) for name in longterm.list_skills(workspace))
         for path in (workspace.review, workspace.state, workspace.root / "promote_report.md", *lessons):
-            if path.is_file():
+            if (stored := storage_of(workspace).about(workspace.relative(path))) and stored.is_plain:
                 self.files.setdefault(workspace.relative(path), (path, "working"))
+        self._workspace = workspace
         self._parsed: dict[str, list[MemoryLine]] = {}
         self._texts: dict[str, str] = {}  # each file that was read, folded
 
     def of(self, path: str) -> list[MemoryLine]:
         if path not in self._parsed:
             full, layer = self.files.get(path, (None, ""))
-            self._parsed[path] = list(lines_of(path, full, layer, read_memory(full))) if full else []
+            data = read_memory(self._workspace, full) if full else b""
+            self._parsed[path] = list(lines_of(path, full or Path(), layer, data))
         return self._parsed[path]
 
     def every(self) -> list[MemoryLine]:
@@ -155,7 +158,7 @@ class MemoryLines:
 
     def _text(self, path: str) -> str:
         if path not in self._texts:
-            self._texts[path] = _folded(read_memory(self.files[path][0]).decode("utf-8", "replace"))
+            self._texts[path] = _folded(read_memory(self._workspace, self.files[path][0]).decode("utf-8", "replace"))
         return self._texts[path]
 
 
@@ -174,22 +177,14 @@ def unmarked(text: str) -> str:
     return _MARKS.sub("", text)
 
 
-def read_memory(path: Path) -> bytes:
-    """A file's bytes, those of a compressed log unpacked; nothing where it is gone or cannot be read, which doctor says."""
-    try:
-        return disk.read_log(path, path.name)
-    except (OSError, NacreError):
-        return b""
-
-
 def write_memory(op: Operation, path: Path, before: bytes, after: bytes) -> None:
     """Put other content into a file that still holds what was read; a compressed log stays one."""
     if path.suffix != disk.COMPRESSED:
         rewrite(op, path, after, read=disk.digest(before), log=True)
         return
     op.place(path)
-    stored = disk.read_bytes(path) or b""
-    if read_memory(path) != before:
+    stored = read(op.workspace, path) or b""
+    if read_memory(op.workspace, path) != before:
         raise changed_outside(op.workspace.relative(path))
     write_recorded(op, path, stored, disk.compress(after))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -55,15 +54,6 @@ class Part(NamedTuple):
     found_by: str  # words beside its text by which it is found
     tags: tuple[str, ...] = ()
     context: str = ""  # the words of the headings, which belong to the meaning
-
-
-def lies_where_named(path: str, full: str) -> bool:
-    """Whether a file lies where its path says. Through a link in a folder of logs or notes a private file would look like one
-    of these, and what it says of itself would be believed."""
-    real = os.path.realpath(full)
-    if os.path.isabs(path):  # of the user's library, wherever that lies
-        return os.path.basename(real) == os.path.basename(full)
-    return full.endswith(path) and real == os.path.join(os.path.realpath(full[: -len(path)]), path)
 
 
 class Piece(NamedTuple):

@@ -17,15 +17,15 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nacre.config.settings import Config
-from nacre.errors import NacreError, raise_unless_absent
+from nacre.errors import CannotRead, NacreError
 from nacre.index.store import CHECKPOINT_WORDS, WORDS, Store, wanted_settings, words_table
 from nacre.model.context import Context
-from nacre.model.workspace import LINKED
-from nacre.vault import disk
+from nacre.model.workspace import LINKED, Workspace
 from nacre.vault.files import MemoryFile, memory_files
+from nacre.vault.storage import read_log, storage_of
 
 if TYPE_CHECKING:
     from nacre.index.document import Document, Part
@@ -102,7 +102,7 @@ class MemoryIndex:
         self._feed.quiet()  # what was queued until now, the scan below sees
         folders: set[str] = set()
         files = memory_files(self.context.workspace, self.context.config, folders)
-        report = update(self.store, self.context.config, files, progress, every_file=every_file, outdated=outdated)
+        report = update(self.store, self.context, files, progress, every_file=every_file, outdated=outdated)
         self._linked = LINKED in folders
         folders.discard(LINKED)
         if watching and (folders != self.folders or self._linked):
@@ -125,7 +125,7 @@ _Row = tuple[str, int, str, int, int, int, int, int, str]
 
 def update(
     store: Store,
-    config: Config,
+    context: Context,
     files: Iterable[MemoryFile],
     progress: Progress | None = None,
     *,
@@ -136,7 +136,7 @@ def update(
     `every_file` reads also those that look unchanged, `outdated` those that were read with other settings."""
     report = TextReport()
     rows = _rows(store.db)
-    wanted = wanted_settings(config)
+    wanted = wanted_settings(context.config)
     changed: list[MemoryFile] = []
     for file in files:
         report.files += 1
@@ -158,7 +158,7 @@ def update(
         with store.writing() as db:
             until = time.monotonic() + _BATCH_SECONDS
             for file in changed[done : done + _BATCH_FILES]:
-                _store_file(db, config, file, time.time_ns(), _read(file), report, outdated=outdated)
+                _store_file(db, context, file, time.time_ns(), _read(context, file), report, outdated=outdated)
                 done += 1
                 if time.monotonic() > until:
                     break
@@ -182,14 +182,22 @@ def _rows(db: sqlite3.Connection) -> dict[str, _Row]:
     return {row[0]: row for row in db.execute(query)}
 
 
-def _read(file: MemoryFile) -> bytes | None:
+def _read(context: Context, file: MemoryFile) -> bytes | None:
     try:
-        return disk.read_log(file.full, file.path)
-    except OSError as error:
-        raise_unless_absent(file.path, error)
-    except NacreError:  # packed, and damaged or too large: doctor says so
-        pass
-    return None
+        return read_log(context.workspace, Path(file.full))
+    except CannotRead:
+        raise
+    except NacreError:  # not for us to read, or packed and damaged or too large: doctor says so
+        return None
+
+
+def _lies_where_named(workspace: Workspace, file: MemoryFile) -> bool:
+    """Whether a file lies where its path says. Through a link in a folder of logs or notes a private file would look like one
+    of these, and what it says of itself would be believed."""
+    real = storage_of(workspace).real(workspace.relative(Path(file.full)))
+    if os.path.isabs(file.path):  # of the user's library, wherever that lies
+        return os.path.basename(real) == os.path.basename(file.full)
+    return real == file.path
 
 
 def content_digest(data: bytes, *, private: bool = False) -> bytes:
@@ -199,7 +207,7 @@ def content_digest(data: bytes, *, private: bool = False) -> bytes:
 
 def _store_file(
     db: sqlite3.Connection,
-    config: Config,
+    context: Context,
     file: MemoryFile,
     read_at: int,
     data: bytes | None,
@@ -219,11 +227,11 @@ def _store_file(
             remove_file(db, row[0])
         return
     # Only a changed file pays for the machinery of chunks.
-    from nacre.index.document import Document, lies_where_named
+    from nacre.index.document import Document
 
     report.read += 1
-    made_with = wanted_settings(config)
-    private = not lies_where_named(file.path, file.full)
+    made_with = wanted_settings(context.config)
+    private = not _lies_where_named(context.workspace, file)
     digest = content_digest(data, private=private)
     is_same = bool(row) and row[1:3] == (digest, file.layer)
     is_old = bool(row) and row[4] != made_with and (outdated or not is_same)
@@ -239,7 +247,8 @@ def _store_file(
     number = db.execute(store, values).fetchone()[0]
     if not is_same:
         report.changed += 1
-        size = config.index.chunk_tokens, config.index.chunk_overlap
+        settings = context.config.index
+        size = settings.chunk_tokens, settings.chunk_overlap
         document = Document(file.path, file.layer, data, private=private)
         _store_document(db, number, document, size, row[5] if row else None)
 

@@ -24,6 +24,7 @@ from nacre.model.session import SessionFile
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.lock import hold
+from nacre.vault.storage import read_memory
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -81,8 +82,7 @@ def _changes_outcome(changes: int, left: int, *reports: object) -> Outcome:
 def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
     """Expire caches of ended sessions, report checkpoints newly nominated for promotion, say which jobs fail and what stops organising."""
     expired = memory.expire_caches(dry_run=dry_run)
-    report = memory.workspace.root / "promote_report.md"
-    reported = report.read_text("utf-8", errors="replace") if report.is_file() else ""
+    reported = read_memory(memory.workspace, memory.workspace.root / "promote_report.md").decode("utf-8", "replace")
     nominated = sum(f"\n## {path}\n" not in reported for path in memory.nominees())
     if nominated and not dry_run:
         memory.promote()

@@ -88,8 +88,9 @@ def get_prompt(memory: Memory, name: str) -> str:
     fullness = say(english, f"{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节")
     if name == "distil":
         today = memory.clock.today()
-        days = [memory.workspace.day(today - dt.timedelta(days=back)) for back in range(_RECENT)]
-        logs = "\n".join(f"- {memory.workspace.relative(path)}" for path in days if path.is_file())
+        recent = (f"memory/{today - dt.timedelta(days=back)}.md" for back in range(_RECENT))
+        there = {file.path for file in memory.files()}
+        logs = "\n".join(f"- {name}" for name in recent if name in there)
         return _DISTIL[language()].format(days=_RECENT, logs=logs or say("- none yet", "- 暂无"), size=fullness)
     waiting, state = [question.text for question in memory.questions()], memory.state.get()
     more = len(waiting) - _MOST_QUESTIONS

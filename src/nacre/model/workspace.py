@@ -47,8 +47,8 @@ class Storage(Protocol):
     def real(self, name: str) -> str:
         """The name that it really goes by, where a link leads elsewhere."""
 
-    def read(self, name: str) -> bytes | None:
-        """The bytes; None when there are none."""
+    def read(self, name: str, most: int = -1) -> bytes | None:
+        """The bytes, or the first so many; None when there are none."""
 
     def end(self, name: str, size: int) -> bytes:
         """The last bytes, at most so many; none where nothing can be read."""

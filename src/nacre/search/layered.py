@@ -23,9 +23,9 @@ from nacre.search.search import snippet
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
 from nacre.text.stamps import without_message_marks
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens
-from nacre.vault import disk
 from nacre.vault.checkpoints import FORGOTTEN, GIST, Checkpoint, Family, families, survey_checkpoints
 from nacre.vault.files import TIERS
+from nacre.vault.storage import read
 
 MAX_FILES = 3  # more that answer are narrowed down
 LONGEST_PASSAGES = 1500  # characters of one file that are shown
@@ -311,7 +311,7 @@ def _recalled(context: Context, answer: _Answer, layer: str, query: str, words: 
         more = _weigh(original.shares, words) - _weigh(file.shares, words)
         if more > 1e-9 or (more >= 0 and _DETAIL.search(query)):
             file, opened = original, context.workspace.relative(original.checkpoint.path)
-    data = disk.read_bytes(file.checkpoint.path) or b""
+    data = read(context.workspace, file.checkpoint.path) or b""
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     lines = without_message_marks(text).split("\n")
     title = next((one_line(line).strip("#*> ") for line in lines if line.strip(" #-*>\t")), "")

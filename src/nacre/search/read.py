@@ -22,6 +22,7 @@ from nacre.search.query import Filters, condition
 from nacre.vault import disk, refcount
 from nacre.vault.checkpoints import HOT
 from nacre.vault.files import largest, layer_of, memory_files
+from nacre.vault.storage import storage_of
 
 if TYPE_CHECKING:
     from nacre.index.sessions import SessionIndex
@@ -124,18 +125,19 @@ def _missing(path: str) -> NotFound:
 
 
 def _read(context: Context, path: str) -> bytes:
-    full = _file(context, path)
+    full, most = _file(context, path), largest(layer_of(path) if path.startswith("memory/") else "note")
     try:
-        if not full.is_file():
-            raise _missing(path)
-        if full.stat().st_size > (most := largest(layer_of(path) if path.startswith("memory/") else "note")):
-            size = most // 1_000_000
-            raise BadInput(
-                f"{path} is too large to be a note (over {size} MB).", f"{path} 太大（超过 {size} MB）,不像是笔记。"
-            )
-        return disk.read_log(full, path)
-    except OSError as error:
+        data = storage_of(context.workspace).read(context.workspace.relative(full), most + 1)
+    except NacreError as error:
         raise _missing(path) from error
+    if data is None:
+        raise _missing(path)
+    if len(data) > most:
+        size = most // 1_000_000
+        raise BadInput(
+            f"{path} is too large to be a note (over {size} MB).", f"{path} 太大（超过 {size} MB）,不像是笔记。"
+        )
+    return disk.decompress(data, path) if full.suffix == disk.COMPRESSED else data
 
 
 def _file(context: Context, path: str) -> Path:

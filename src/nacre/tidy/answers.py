@@ -17,13 +17,15 @@ from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile, file_field
-from nacre.vault import disk, review, tombstones
+from nacre.vault import review, tombstones
+from nacre.vault.disk import hash_of
 from nacre.vault.entries import entry_id
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import Record
 from nacre.vault.longterm import Edit
 from nacre.vault.provenance import undone_mark
 from nacre.vault.review import Question
+from nacre.vault.storage import read
 from nacre.vault.writing import REDACT, expect, guarded, rewrite
 
 ACCEPT, REFUSE, PIN = "accept", "refuse", "pin"
@@ -296,7 +298,7 @@ def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
 
 def _write_note(op: Operation, adoption: AdoptPlan) -> None:
     """Add the moved lines under their headings, but for those that a killed run had put there already."""
-    before = disk.read_bytes(adoption.note)
+    before = read(op.workspace, adoption.note)
     text = (before or b"").decode("utf-8", "surrogateescape")
     moving = [moved for moved in adoption.moving if f"\n{moved.text.rstrip()}\n" not in text.replace("\r\n", "\n")]
     shown = adoption.shown
@@ -305,5 +307,4 @@ def _write_note(op: Operation, adoption: AdoptPlan) -> None:
         text += f"\n## {section or shown}\n\n"
         parts = (guarded(moved.text, REDACT).rstrip("\n") for moved in moving if moved.section == section)
         text += "".join(f"{part}\n" for part in parts)
-    read = disk.digest(before) if before is not None else None
-    rewrite(op, adoption.note, text.encode("utf-8", "surrogateescape"), read=read, log=True)
+    rewrite(op, adoption.note, text.encode("utf-8", "surrogateescape"), read=hash_of(before), log=True)

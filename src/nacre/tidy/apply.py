@@ -24,6 +24,7 @@ from nacre.vault.longterm import Edit
 from nacre.vault.markdown import document, open_document
 from nacre.vault.provenance import Offered
 from nacre.vault.review import Question
+from nacre.vault.storage import read
 from nacre.vault.writing import REDACT, expect, guarded, rewrite
 
 
@@ -109,7 +110,7 @@ def too_much_lost(context: TidyContext, planned: DistilPlan) -> Problem | None:
     for edit in planned.edits:
         if not writing.is_longterm(context.workspace, edit.path):
             continue
-        data = disk.read_bytes(edit.path)
+        data = read(context.workspace, edit.path)
         before = len(document(edit.path, data).entries) if data else 0
         lost = before - len(document(edit.path, edit.data).entries)
         if lost >= _FEW and lost > before * MAX_LOST:
@@ -178,7 +179,7 @@ def recover(context: TidyContext, op: Operation) -> int:
     planned = _read_journal(context, data)
     if too_much_lost(context, planned):
         planned = DistilPlan()  # no plan of ours
-    states = {edit.path: _state(edit) for edit in planned.edits}
+    states = {edit.path: _state(context, edit) for edit in planned.edits}
     if planned.edits and _WRITTEN not in states.values():
         _journal(context).unlink(missing_ok=True)
         return 0
@@ -224,10 +225,10 @@ def _longterm_path(context: TidyContext, shown: str) -> Path:
     raise BadInput(f"{shown} is no file of long-term memory.", f"{shown} 不是长期记忆文件。")
 
 
-def _state(edit: Edit) -> str:
+def _state(context: TidyContext, edit: Edit) -> str:
     """Whether a file is as it was read, or was written. One that somebody edited since was, if all that we put in stands there."""
-    data = disk.read_bytes(edit.path)
-    if (None if data is None else disk.digest(data)) == edit.read:
+    data = read(context.workspace, edit.path)
+    if disk.hash_of(data) == edit.read:
         return _UNTOUCHED
     if data == edit.data:
         return _WRITTEN

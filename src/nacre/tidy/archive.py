@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -17,8 +16,10 @@ from nacre.tidy.collect import FIELD_NOTE, Log, TidyContext, log_lines
 from nacre.tidy.compress import CompressPlan
 from nacre.vault import disk, provenance
 from nacre.vault.disk import COMPRESSED, compress, decompress
+from nacre.vault.files import list_backups
 from nacre.vault.history import Operation
 from nacre.vault.provenance import Digested
+from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import BYTE_ORDER_MARK, changed_outside, expect, move_file, remove_file, write_recorded
 
 
@@ -74,9 +75,10 @@ def plan_move(
         step = Step("append", shown(log.day.path), reason, shown(to))
         return Move(log, to, step, week, onto.hash, data, size)
     to = to.with_name(to.name + COMPRESSED)
-    if os.path.islink(to):
+    stored = storage_of(context.workspace).about(shown(to))
+    if stored and stored.is_link:
         raise changed_outside(shown(to))
-    there = disk.read_bytes(to)
+    there = read(context.workspace, to)
     old = b"" if there is None else decompress(there, shown(to))
     whole = new if there is None else None if old == new else joined(context, to, date, old, new)
     step = Step("compress", shown(log.day.path), reason, shown(to))
@@ -159,9 +161,8 @@ class Backup(NamedTuple):
 def plan_backups(context: TidyContext) -> list[tuple[Step, Path]]:
     """Which backups are no longer wanted; files of any other name are not looked at."""
     by_file: dict[str, list[Backup]] = {}
-    for path in context.workspace.archive.glob("*.bak-*"):
-        match = _BACKUP.fullmatch(path.name)
-        if match and path.is_file() and not path.is_symlink():
+    for path in list_backups(context.workspace):
+        if match := _BACKUP.fullmatch(path.name):
             try:
                 moment = dt.datetime.strptime(f"{match['day']} {match['time'] or '000000'}", "%Y-%m-%d %H%M%S")  # noqa: DTZ007
             except ValueError:
@@ -195,7 +196,7 @@ def apply_backups(op: Operation, removals: Sequence[tuple[Step, Path]]) -> list[
     left: list[Problem] = []
     for step, path in removals:
         try:
-            remove_file(op, path, read=disk.digest(disk.read_bytes(path) or b""))
+            remove_file(op, path, read=disk.digest(read(op.workspace, path) or b""))
         except NacreError as error:
             left.append(Problem("left for the next run", str(error), step.path))
     return left

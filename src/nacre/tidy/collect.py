@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from nacre.brain.local.judge import Judge
-from nacre.errors import NacreError, raise_unless_absent
+from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
 from nacre.model.context import Context
@@ -21,13 +19,14 @@ from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
-from nacre.vault import disk
+from nacre.vault.disk import digest
 from nacre.vault.entries import bare_words, bullet_id, words_of
 from nacre.vault.files import LARGEST
 from nacre.vault.ledger import LedgerStates
 from nacre.vault.markdown import Document, document
 from nacre.vault.provenance import Trail
 from nacre.vault.review import Question
+from nacre.vault.storage import read, storage_of
 
 
 @dataclass(frozen=True)
@@ -138,8 +137,7 @@ def value_of(doc: Document, name: str) -> str | None:
 CATEGORIES = ("决策", "发现", "偏好", "任务", "Decision", "Discovery", "Preference", "Task")
 LONGEST_PROSE = 400  # characters of a paragraph that go into the digest
 LONGEST_JUDGED = 2_000  # characters of a statement that are classified
-_LOG_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
-_ARCHIVE_FOLDER = re.compile(r"\d{4}(?:-\d{2})?")
+_LOG_NAME = re.compile(r"memory/(?:archive/\d{4}(?:-\d{2})?/)?(\d{4}-\d{2}-\d{2})\.md")
 _BOX = re.compile(r"\A\[[ xX]\]\s+")
 _QUOTE = re.compile(r"\A[ \t]*>[ \t]?")
 _TABLE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
@@ -186,35 +184,30 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
     days: list[Day] = []
     problems: list[Problem] = []
     future: list[str] = []
-    folders = (entry for entry in _scan(workspace.archive) if entry.is_dir(follow_symlinks=False))
-    archives = [Path(folder.path) for folder in folders if _ARCHIVE_FOLDER.fullmatch(folder.name)]
-    for entry in (entry for folder in (workspace.memory, *archives) for entry in _scan(folder)):
-        match = _LOG_NAME.fullmatch(entry.name)
+    storage = storage_of(workspace)
+    files = (*storage.walk("memory", (".md",), depth=1), *storage.walk("memory/archive", (".md",), depth=2))
+    for stored in sorted(files, key=lambda stored: stored.name.split("/")):
+        shown, path = stored.name, workspace.root / stored.name
+        match = _LOG_NAME.fullmatch(shown)
         if match is None:
             continue
-        path = Path(entry.path)
         try:
-            about = entry.stat(follow_symlinks=False)
             date = dt.date.fromisoformat(match[1])
-        except OSError:
-            continue  # gone meanwhile
         except ValueError:
-            shown = workspace.relative(path)
             english = f"{shown} is named for a day that does not exist and stays as it is."
             chinese = f"{shown} 的文件名不是真实日期，保持原样。"
             remedy = ("rename it to the day it is about", "请改名为对应的日期")
             problems.append(problem("no real date", english, chinese, shown, remedy=remedy))
             continue
         if (date - today).days > 1:
-            future.append(workspace.relative(path))
-        elif about.st_size > LARGEST or not stat.S_ISREG(about.st_mode):
-            shown = workspace.relative(path)
+            future.append(shown)
+        elif stored.size > LARGEST or not stored.is_plain or stored.is_link:
             english = f"{shown} is too large for a daily log, or no ordinary file; it stays as it is."
             chinese = f"{shown} 作为每日日志过大，或不是普通文件，保持原样。"
             remedy = ("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走")
             problems.append(problem("no ordinary file", english, chinese, shown, remedy=remedy))
         else:
-            days.append(Day(date, path, path.parent != workspace.memory, about.st_size))
+            days.append(Day(date, path, path.parent != workspace.memory, stored.size))
     if future:
         first, count = min(future), len(future)
         english = f"Logs dated after today are left as they are: {count}, the first is {first}."
@@ -224,18 +217,9 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
     return sorted(days, key=lambda day: (day.date, day.archived, day.path)), problems
 
 
-def _scan(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError as error:
-        raise_unless_absent(folder, error)
-        return []
-
-
-def read_log(day: Day) -> Log:
+def read_log(workspace: Workspace, day: Day) -> Log:
     """The log with what it says. Raises `NacreError` when it is gone or cannot be read."""
-    data = disk.read_bytes(day.path)
+    data = read(workspace, day.path)
     if data is None:
         raise NacreError(f"{day.path} is gone; run the command again.", f"{day.path} 已不存在；请重新运行命令。")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -243,7 +227,7 @@ def read_log(day: Day) -> Log:
             f"{day.path} is stored as UTF-16 and stays as it is; save it as UTF-8.",
             f"{day.path} 以 UTF-16 保存，保持原样；请另存为 UTF-8。",
         )
-    return Log(day, disk.digest(data), len(data), log_lines(day.date.isoformat(), data))
+    return Log(day, digest(data), len(data), log_lines(day.date.isoformat(), data))
 
 
 def log_lines(day: str, data: bytes) -> tuple[LogLine, ...]:
@@ -341,7 +325,8 @@ def new_lines(context: TidyContext, decided: DecidedLines) -> tuple[list[LogLine
             continue
         try:
             # A log that somebody wrote by hand may hold a secret; no file that is made of it may. A line without end is cut.
-            lines = [replace(line, words=judged_part(redact(line.words).text)) for line in read_log(day).lines]
+            log = read_log(context.workspace, day).lines
+            lines = [replace(line, words=judged_part(redact(line.words).text)) for line in log]
         except NacreError:
             continue  # `doctor` reports files that cannot be read
         if day.date >= recent:

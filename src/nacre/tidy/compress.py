@@ -137,7 +137,7 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[Week], 
         if all(day.archived for day in files) and sizes.get(date.isoformat()) == sum(day.size for day in files):
             continue
         try:
-            logs = [read_log(day) for day in files]
+            logs = [read_log(workspace, day) for day in files]
         except NacreError as error:
             problems.append(Problem("unreadable", str(error), workspace.relative(files[0].path)))
             continue

@@ -22,12 +22,14 @@ from nacre.tidy.collect import Field, LogLine, TidyContext, value_of
 from nacre.tidy.compare import EntryParts
 from nacre.tidy.judge import Candidate, Tested, about_the_user
 from nacre.vault import longterm, writing
-from nacre.vault.disk import real_target
 from nacre.vault.entries import comments_in, entry_id
+from nacre.vault.files import list_longterm
+from nacre.vault.jsonl import check_place
 from nacre.vault.ledger import EntryState
 from nacre.vault.longterm import Edit
 from nacre.vault.markdown import Document, document, open_document, replace_lines, set_field
 from nacre.vault.provenance import Captured, Trail
+from nacre.vault.storage import storage_of
 from nacre.vault.writing import guarded
 
 
@@ -205,7 +207,7 @@ class MemoryFiles:
         self.general = LongTermFile(workspace, workspace.longterm, settings, longterm.template(settings))
         self.problems: list[Problem] = []  # files of projects that cannot be read are neither changed nor added to
         self._projects: dict[str, LongTermFile] = {}
-        for path in sorted(workspace.projects.glob("*/MEMORY.md")):
+        for path in list_longterm(workspace)[1:]:
             self._projects[path.parent.name] = self._open_project(path)
         self._tested: dict[str, Tested] = {}
         self._parts: dict[str, EntryParts] = {}
@@ -220,7 +222,7 @@ class MemoryFiles:
         """The file of a project; one that cannot be read, or lies elsewhere, is closed, and the others go on without it."""
         workspace, settings = self.context.workspace, self.context.config.memory
         try:
-            real_target(path, workspace.root)
+            check_place(storage_of(workspace), workspace.relative(path))
             file = LongTermFile(workspace, path, settings, start)
             _ = file.lines  # decoded now, not half-way through the plan
         except NacreError as error:

@@ -11,7 +11,7 @@ from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.vault import history, jsonl, ledger
 from nacre.vault.ledger import Record
-from nacre.vault.storage import Disk
+from nacre.vault.storage import storage_of
 
 _LATEST = 500  # operations among which the last night is looked for
 
@@ -44,7 +44,7 @@ def count_night(records: Iterable[Record]) -> Night:
 
 def last_night(workspace: Workspace) -> tuple[str, Night] | None:
     """When tidying last changed long-term memory or asked something, and what it did; none where history knows no such run."""
-    storage, shown = Disk(workspace), workspace.relative(workspace.ledger)
+    storage, shown = storage_of(workspace), workspace.relative(workspace.ledger)
     for operation in islice(history.latest(storage), _LATEST):
         written = [change.bytes for change in operation.carried_changes if change.path == shown and change.bytes]
         if operation.command not in ("tidy", "decay") or operation.state == history.UNDONE or not written:

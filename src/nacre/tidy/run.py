@@ -18,10 +18,12 @@ from nacre.tidy.collect import Day, DecidedLines, Log, LogLine, TidyContext
 from nacre.tidy.compress import CompressPlan
 from nacre.tidy.distil import Only
 from nacre.tidy.night import Night, count_night
-from nacre.vault import disk, review, writing
+from nacre.vault import review, writing
+from nacre.vault.files import list_longterm
 from nacre.vault.history import operation
 from nacre.vault.ledger import LedgerStates
 from nacre.vault.provenance import Offered, Trail
+from nacre.vault.storage import read
 
 _ACTIONS_ZH = {
     "add": "新增",
@@ -174,7 +176,7 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
             logs: list[tuple[Log, str]] = []
             for day, reason in outdated:
                 try:
-                    logs.append((collect.read_log(day), reason))
+                    logs.append((collect.read_log(context.workspace, day), reason))
                 except NacreError as error:
                     problems.append(Problem("unreadable", str(error), context.workspace.relative(day.path)))
             decided = _decided(context)
@@ -267,9 +269,9 @@ def _too_long(context: TidyContext) -> dict[str, str]:
     """Each MEMORY.md with more lines than decay lets pass, and the sentence that says so."""
     most, workspace = context.config.decay.max_lines, context.workspace
     sentences: dict[str, str] = {}
-    for path in (workspace.longterm, *sorted(workspace.projects.glob("*/MEMORY.md"))):
+    for path in list_longterm(workspace):
         try:
-            lines = writing.size_of(disk.read_bytes(path)).lines
+            lines = writing.size_of(read(workspace, path)).lines
         except NacreError:
             continue  # `doctor` reports files that cannot be read
         if lines > most:
@@ -289,7 +291,8 @@ def _archived(
     days, _ = collect.list_days(context.workspace, context.clock.today())
     for log, reason in logs:
         try:
-            before = [collect.read_log(day) for day in days if day.archived and day.date == log.day.date]
+            of_day = (day for day in days if day.archived and day.date == log.day.date)
+            before = [collect.read_log(context.workspace, day) for day in of_day]
             pack = context.config.archive.compress and not before and archive.is_decided(log, decided)
             moves.append(archive.plan_move(context, log, reason, before, pack=pack))
         except NacreError as error:

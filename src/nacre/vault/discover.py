@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from nacre.config.settings import Config
-from nacre.errors import NoWorkspace, PathEscape, raise_unless_absent
+from nacre.errors import NacreError, NoWorkspace, PathEscape
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
+from nacre.vault.files import list_longterm
+from nacre.vault.storage import read
 
 
 def check_own_files(workspace: Workspace) -> None:
@@ -233,19 +235,11 @@ _PLACE = r"(?m)^>?\s*(?:Project|项目)[:：]\s*(.+?)\s*$"
 
 def project_places(workspace: Workspace) -> dict[str, str]:
     places: dict[str, str] = {}
-    try:
-        slugs = sorted(os.listdir(workspace.projects))
-    except OSError as error:
-        raise_unless_absent(workspace.projects, error)
-        return {}
-    for slug in slugs:
-        try:
-            with (workspace.projects / slug / "MEMORY.md").open("rb") as file:
-                head = file.read(1000).decode("utf-8", errors="replace")
-        except OSError:
-            continue
-        if match := re.search(_PLACE, head):
-            places[slug] = os.path.expanduser(match[1])
+    for path in list_longterm(workspace)[1:]:
+        with contextlib.suppress(NacreError):  # doctor says that it cannot be read
+            head = (read(workspace, path) or b"")[:1000].decode("utf-8", errors="replace")
+            if match := re.search(_PLACE, head):
+                places[path.parent.name] = os.path.expanduser(match[1])
     return places
 
 

@@ -91,16 +91,18 @@ def is_alive(pid: int) -> bool:
 # Reading.
 
 
-def read_bytes(path: Path) -> bytes | None:
-    """The file's bytes; None when it does not exist."""
+def read_bytes(path: Path, most: int = -1) -> bytes | None:
+    """The file's bytes, or the first so many; None when it does not exist. `CannotRead` where the file system failed."""
     try:
         # A pipe or a device in the place of a file would keep us waiting for ever.
         if not stat.S_ISREG(path.stat().st_mode):
             raise NacreError(f"{path} is not an ordinary file; move it away.", f"{path} 不是普通文件；请将其移走。")
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read(most)
     except FileNotFoundError:
         return None
     except OSError as error:
+        raise_unless_absent(path, error)
         reason = error.strerror or str(error)
         raise NacreError(
             f"{path} cannot be read: {reason}. Check its permissions.", f"{path} 无法读取：{reason}。请检查其权限。"
@@ -120,7 +122,8 @@ def walk(
 ) -> Iterator[Stored]:
     """What lies below a folder, named with `shown` before it; about four microseconds a file.
 
-    Hidden things are left out, linked folders not entered, and nothing is there where the folder leads out of its root.
+    Hidden things are left out, linked folders not entered, and nothing is there where the folder leads out of its root. A folder
+    at the greatest depth is told as what it is: no file.
     """
     waiting = [(folder, shown, depth)]
     if folder != root and (os.path.islink(folder) or os.path.islink(os.path.dirname(folder))):
@@ -140,9 +143,8 @@ def walk(
         watched.add(place)
         for entry in entries:
             name = prefix + entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if depth > 1:
-                    waiting.append((entry.path, f"{name}/", depth - 1))
+            if depth > 1 and entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, f"{name}/", depth - 1))
             elif name.endswith(endings) and (stored := stored_at(root, entry.path, name, watched)):
                 yield stored
 

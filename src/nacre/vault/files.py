@@ -71,10 +71,7 @@ def _stored_files(workspace: Workspace, config: Config, folders: set[str]) -> It
     for stored in storage.walk("", ("MEMORY.md", "USER.md"), folders, depth=1):
         if stored.name in ("MEMORY.md", "USER.md"):
             yield stored, "longterm"
-    projects = storage.walk("projects", ("/MEMORY.md",), folders, depth=2)
-    for stored in sorted(projects):
-        if stored.name.count("/") == 2:
-            yield stored, "longterm"
+    yield from ((stored, "longterm") for stored in _project_files(workspace, folders))
     for stored in storage.walk("memory", (".md", ".md.gz"), folders):
         if stored.name.endswith(".md") or (stored.name.startswith("memory/archive/") and not stored.is_link):
             yield stored, layer_of(stored.name)
@@ -85,6 +82,25 @@ def _stored_files(workspace: Workspace, config: Config, folders: set[str]) -> It
         if extra.get("path"):
             pattern = extra.get("pattern", "*.md").removeprefix("**/")
             yield from ((stored, "extra") for stored in _extra_files(workspace, extra["path"], pattern, folders))
+
+
+def _project_files(workspace: Workspace, folders: set[str] | None = None) -> list[Stored]:
+    files = storage_of(workspace).walk("projects", ("/MEMORY.md",), folders, depth=2)
+    return sorted(
+        (stored for stored in files if stored.name.count("/") == 2), key=lambda stored: stored.name.split("/")
+    )
+
+
+def list_longterm(workspace: Workspace) -> list[Path]:
+    """Every MEMORY.md: the general one, whether it is there or not, and those of projects, whatever stands there."""
+    return [workspace.longterm, *(workspace.root / stored.name for stored in _project_files(workspace))]
+
+
+def list_backups(workspace: Workspace) -> list[Path]:
+    """The backups of each MEMORY.md and of working memory, by their names."""
+    files = storage_of(workspace).walk(workspace.relative(workspace.archive), depth=1)
+    plain = (workspace.root / stored.name for stored in files if stored.is_plain and not stored.is_link)
+    return sorted(path for path in plain if ".bak-" in path.name)
 
 
 def _extra_files(workspace: Workspace, path: str, pattern: str, folders: set[str]) -> Iterator[Stored]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nacre.errors import NotFound, raise_unless_absent
+from nacre.errors import NacreError, NotFound, raise_unless_absent
 from nacre.model.workspace import DAY_NAME, Storage, Stored, Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.lock import TIMEOUT, lock
@@ -28,6 +28,20 @@ def storage_of(workspace: Workspace) -> Storage:
 def read(workspace: Workspace, path: Path) -> bytes | None:
     """The bytes of a file of memory; None when there is none."""
     return storage_of(workspace).read(workspace.relative(path))
+
+
+def read_log(workspace: Workspace, path: Path) -> bytes | None:
+    """The same; those of a compressed log unpacked, `NacreError` where it is damaged."""
+    data = read(workspace, path)
+    return disk.decompress(data, workspace.relative(path)) if data and path.suffix == disk.COMPRESSED else data
+
+
+def read_memory(workspace: Workspace, path: Path) -> bytes:
+    """The same; nothing where it is gone or cannot be read, which doctor says."""
+    try:
+        return read_log(workspace, path) or b""
+    except NacreError:
+        return b""
 
 
 def names(workspace: Workspace, folder: Path, ending: str = "") -> list[str]:
@@ -63,8 +77,8 @@ class Disk:
         path, root = disk.real(self._path(name)), disk.real(self.workspace.root)
         return path.relative_to(root).as_posix() if root in path.parents else path.as_posix()
 
-    def read(self, name: str) -> bytes | None:
-        return disk.read_bytes(self._path(name))
+    def read(self, name: str, most: int = -1) -> bytes | None:
+        return disk.read_bytes(self._path(name), most)
 
     def end(self, name: str, size: int) -> bytes:
         try:

@@ -15,9 +15,10 @@ from nacre.model.context import Context
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, working
+from nacre.vault.files import list_backups
 from nacre.vault.history import operation
 from nacre.vault.markdown import Document, document, replace_lines
-from nacre.vault.storage import read, storage_of
+from nacre.vault.storage import read
 from nacre.vault.working import BLOCKERS, CONTEXT, DECISIONS, PENDING, TASK, StateEntry, as_text, same, section_entries
 from nacre.vault.writing import guarded, remove_file, rewrite, write_recorded
 
@@ -273,9 +274,7 @@ class SnapshotPlan(NamedTuple):
 
 def list_snapshots(workspace: Workspace) -> tuple[Snapshot, ...]:
     """The snapshots, newest first."""
-    files = storage_of(workspace).walk(workspace.relative(workspace.archive), depth=1)
-    names = [stored.name.rpartition("/")[2] for stored in files if stored.is_plain and not stored.is_link]
-    matches = [match for name in names if (match := pattern(_FILE).fullmatch(name))]
+    matches = [match for path in list_backups(workspace) if (match := pattern(_FILE).fullmatch(path.name))]
     snapshots = [Snapshot(workspace.archive / match[0], match["moment"], match["name"] or "") for match in matches]
     return tuple(sorted(snapshots, key=lambda snapshot: (snapshot.moment, snapshot.name), reverse=True))
 
