@@ -768,7 +768,7 @@ class Memory:
         begin = capture.sync.parse_since(since, self.clock) if since is not None else None
         setup = capture.read.sync_setup(self.owned, lambda: self.brain, exclude=exclude)
         report = capture.sync.sync(setup, since=begin, progress=progress, dry_run=dry_run)
-        return self._indexed(report, changed=report.sections and not dry_run)
+        return self._indexed(report, changed=(report.sections or report.checkpoints) and not dry_run)
 
     def survey(
         self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None

@@ -12,6 +12,7 @@ from nacre.capture.checkpoint import checkpoint_of_session, checkpoint_of_text, 
 from nacre.config.settings import Config, SourceSettings, SourcesSettings
 from nacre.errors import BadInput, NotFound
 from nacre.sources.consent import begin_pause, end_pause
+from nacre.text.stamps import without_message_marks
 
 SAID: tuple[Said, ...] = (
     ("2026-03-02 09:00", "user", "move the shop to v2"),
@@ -23,8 +24,8 @@ def test_a_conversation_is_told_with_who_said_what_when(desk: Desk) -> None:
     desk.claude(*SAID, cwd="/work/shop")
     made = checkpoint_of_session(desk.setting("2026-03-03"), "61871d67")
     assert made.name == "2026-03-02-0900-61871d67-6666.md"
-    assert made.text == (
-        f"# move the shop to v2\n\nsession:{SESSION} | claude-code | 2026-03-02 09:00 – 2026-03-02 09:05 | /work/shop\n\n"
+    assert without_message_marks(made.text) == (
+        f"# Move the shop to v2\n\nsession:{SESSION} | claude-code | 2026-03-02 09:00 – 2026-03-02 09:05 | project:shop | /work/shop\n\n"
         "**User** 2026-03-02 09:00\n\nmove the shop to v2\n\n**Agent** 2026-03-02 09:05\n\ndone, 41 tests pass\n"
     )
 
@@ -32,16 +33,15 @@ def test_a_conversation_is_told_with_who_said_what_when(desk: Desk) -> None:
 def test_a_chinese_talk_is_told_in_chinese(desk: Desk) -> None:
     desk.zone = "Asia/Shanghai"
     desk.claude(("2026-03-02 09:00", "user", "把商店迁移到新版本"), ("2026-03-02 09:05", "agent", "已完成"))
-    assert (
-        "**用户** 2026-03-02 17:00\n\n把商店迁移到新版本\n\n**助手**"
-        in checkpoint_of_session(desk.setting(), None).text
+    assert "**用户** 2026-03-02 17:00\n\n把商店迁移到新版本\n\n**助手**" in without_message_marks(
+        checkpoint_of_session(desk.setting(), None).text
     )
 
 
 def test_without_an_id_it_is_the_talk_that_went_on_last_and_never_a_scheduled_one(desk: Desk) -> None:
     desk.claude(*SAID)
     desk.openclaw(("2026-03-02 10:00", "user", "[cron:7 nightly] go"), session="cron-1", key="agent:main:cron:7")
-    assert checkpoint_of_session(desk.setting(), None).text.startswith("# move the shop")
+    assert checkpoint_of_session(desk.setting(), None).text.startswith("# Move the shop")
 
 
 def test_as_of_a_moment_it_holds_what_was_said_by_then(desk: Desk) -> None:
@@ -82,7 +82,7 @@ def test_a_hook_names_the_transcript_or_the_session(desk: Desk, disk: Path) -> N
     link = disk / "link.jsonl"
     link.symlink_to(path)
     for told in ({"transcript_path": str(path)}, {"transcript_path": str(link)}, {"session_id": SESSION}):
-        assert checkpoint_of_text(desk.setting(), json.dumps(told), None).text.startswith("# move the shop")
+        assert checkpoint_of_text(desk.setting(), json.dumps(told), None).text.startswith("# Move the shop")
 
 
 @pytest.mark.parametrize("told", [{"session_id": ""}, {"session_id": 7}, {"transcript_path": None}])
@@ -100,7 +100,7 @@ def test_a_transcript_that_no_agent_wrote_is_not_read(desk: Desk) -> None:
 def test_an_unreadable_transcript_hinders_no_other(desk: Desk) -> None:
     desk.claude(*SAID)
     (desk.home / ".claude" / "projects" / "p" / "61871d67-broken.jsonl").mkdir()
-    assert checkpoint_of_session(desk.setting(), "61871d67").text.startswith("# move the shop")
+    assert checkpoint_of_session(desk.setting(), "61871d67").text.startswith("# Move the shop")
 
 
 @pytest.mark.parametrize(

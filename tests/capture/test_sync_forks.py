@@ -12,6 +12,7 @@ from tests.capture.talks import SESSION, Desk, Said, at
 from tests.sources.test_opencode import TABLES
 
 from nacre.capture.checkpoint import checkpoint_of_session
+from nacre.config.settings import Config, TierSettings
 from nacre.model.context import Context
 from nacre.vault import checkpoints
 
@@ -117,6 +118,7 @@ def test_the_same_words_at_another_time_are_no_copy(desk: Desk) -> None:
 
 
 def test_the_checkpoint_of_a_fork_repeats_nothing_that_stands_in_its_sessions(desk: Desk) -> None:
+    desk.config = Config(tiers=TierSettings(auto=False))
     desk.claude(*SAID)
     desk.sync("2026-03-02 09:30")
     desk.fork(*OWN, session=FORK)

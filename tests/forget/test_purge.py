@@ -180,18 +180,20 @@ def test_titles_and_tags_made_of_the_words_go_with_them(memory: Memory, root: Pa
     }
 
 
-def test_titles_that_only_look_like_it_are_named(memory: Memory, root: Path) -> None:
+def test_a_checkpoint_loses_what_says_it_among_other_things(memory: Memory, root: Path) -> None:
     laid(root, f"Please note: {CODE}", f"Please note: {CODE}")
     report = memory.forget(CODE, purge=True)
     assert report.purged
-    gist, warm = (f"memory_fs/{layer}/2026-02-10-1405-61871d67.md" for layer in ("gist", "warm"))
-    assert {(one.path, one.line) for one in report.purged.left} == {(gist, 1), (warm, 1)}
-    assert {(one.line.path, one.line.start) for one in report.plan.alike} >= {
-        (gist, 1),
-        (gist, 5),
-        (warm, 1),
-        (warm, 7),
-    }
+    assert report.purged.left == ()
+    assert b"1234" not in bytes_below(root)
+
+
+def test_a_message_of_a_checkpoint_keeps_its_other_sentences(memory: Memory, root: Path) -> None:
+    laid(root, "The shed", f"The shed is blue. Please note: {CODE}")
+    memory.forget(CODE)
+    warm = (root / "memory_fs" / "warm" / "2026-02-10-1405-61871d67.md").read_text("utf8")
+    assert "1234" not in warm
+    assert "The shed is blue." in warm
 
 
 def test_titles_that_only_look_like_it_are_taken_with_similar(memory: Memory, root: Path) -> None:

@@ -271,3 +271,72 @@ def test_a_secret_written_by_hand_is_neither_indexed_nor_handed_out(tmp_path: Pa
     assert secret in (tmp_path / "memory" / "hosts.md").read_text("utf8")
     memory.close()
     assert all(secret.encode() not in path.read_bytes() for path in (tmp_path / ".nacre" / "index").iterdir())
+
+
+_TALK = (
+    "# The deadline of the shop\n\nsession:61871d67-1 | claude-code | 2026-02-10 14:00 – 2026-02-10 14:05 | project:shop-api | /srv/shop-api\n\n"
+    "**User** 2026-02-10 14:00\n\nWhat is the deadline of shop-api?\n\n**Agent** 2026-02-10 14:05\n\nThe walnut desk costs 90 euros.\n"
+)
+_GIST = "# The deadline of the shop\n\nproject:shop-api\n\nTags: deadline, shop\n\n- The walnut desk costs 90 euros\n"
+
+
+@pytest.mark.parametrize(("layer", "text"), [("warm", _TALK), ("gist", _GIST)])
+def test_a_checkpoint_is_found_from_its_own_project_and_not_from_another(root: Path, layer: str, text: str) -> None:
+    path = root / "memory_fs" / layer / "2026-02-10-1400-61871d67-1.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf8")
+    memory = Memory.open(root)
+
+    def found(**narrowing: str) -> bool:
+        return any(hit.layer == layer for hit in memory.search("walnut desk", mode="text", **narrowing))  # type: ignore[arg-type]
+
+    assert found()
+    assert found(project="shop-api")
+    assert not found(project="blog")
+
+
+def test_an_entry_stands_above_a_checkpoint_that_says_the_same(root: Path) -> None:
+    path = root / "memory_fs" / "hot" / "2026-02-10-1400-61871d67-1.md"
+    path.parent.mkdir(parents=True)
+    talk = "\n\n".join(
+        f"**User** 2026-02-10 14:{at:02}\n\nThe deadline of shop-api is the end of March." for at in range(40)
+    )
+    path.write_text(f"# Deadline of shop-api\n\n{talk}\n", encoding="utf8")
+    hits = Memory.open(root).search("what is the deadline of shop-api", mode="text")
+    assert hits[0].path == "memory/2026-02-10.md"
+    assert sum(hit.layer == "hot" for hit in hits) == 1
+
+
+def test_entries_rank_as_if_there_were_no_checkpoints(root: Path) -> None:
+    questions = ("what is the deadline of shop-api", "walnut desk", "who owns billing")
+
+    def entries() -> list[list[tuple[str, float]]]:
+        hits = [Memory.open(root).search(question, 5, mode="text") for question in questions]
+        return [[(hit.id, hit.score) for hit in found if hit.layer != "warm"] for found in hits]
+
+    before = entries()
+    for number in range(30):
+        path = root / "memory_fs" / "warm" / f"2026-02-10-14{number:02}-61871d67-{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f"# Deadline {number}\n\n**User** 2026-02-10 14:00\n\nthe deadline of shop-api, billing, {number}\n", "utf8"
+        )
+    assert [found[:4] for found in entries()] == [found[:4] for found in before]
+    layers = [hit.layer for hit in Memory.open(root).search(questions[0], mode="text")]
+    assert layers == sorted(layers, key=lambda layer: layer == "warm")
+
+
+def test_an_index_of_the_version_before_gets_a_full_text_of_its_checkpoints(root: Path) -> None:
+    path = root / "memory_fs" / "warm" / "2026-02-10-1400-61871d67-1.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(_TALK, "utf8")
+    memory = Memory.open(root)
+    assert memory.search("walnut desk", mode="text", layers=["warm"])
+    db = memory.keeper.store.db
+    for statement in (
+        "insert into words(rowid, body, heading) select rowid, body, heading from checkpoint_words",
+        "drop table checkpoint_words_terms", "drop table checkpoint_words", "pragma user_version = 2",
+    ):  # fmt: skip
+        db.execute(statement)
+    memory.close()
+    assert Memory.open(root).search("walnut desk", mode="text", layers=["warm"])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre.brain.local.wording import tidy
 from nacre.capture.cursors import SHORT, load_cursors, storable
+from nacre.capture.dedupe import Forgotten
 from nacre.capture.read import SyncSetup, list_transcripts, read_session
 from nacre.clock import Clock
 from nacre.errors import BadInput, NotFound
@@ -19,20 +23,37 @@ from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact, redact_messages
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import slug_of
+from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript
 from nacre.text.blocks import FRONT, blocks
-from nacre.text.quoting import own_words
-from nacre.text.tokens import language_of
+from nacre.text.keywords import tags
+from nacre.text.quoting import demands, own_words, reports
+from nacre.text.sentences import sentences
+from nacre.text.stamps import without_message_marks
+from nacre.text.tokens import language_of, query_tokens
 from nacre.vault import disk
+from nacre.vault.checkpoints import FORGOTTEN, HOT, WARM
+from nacre.vault.discover import project_of
+from nacre.vault.provenance import message_mark
 
 _WHO = {
     "en": {Speaker.OWNER: "User", Speaker.AGENT: "Agent", Speaker.OTHER: "Other"},
     "zh": {Speaker.OWNER: "用户", Speaker.AGENT: "助手", Speaker.OTHER: "他人"},
 }
-_TITLE = 60  # characters
+_TITLE = {"en": 60, "zh": 30}  # characters
+_TELLING = 12  # words that tell what a session is about
+_SHORTEST = {"en": 15, "zh": 6}  # characters of a sentence that says something
+_BEGINNING = 5  # messages of the owner among whose sentences the title is looked for
+# Bytes that sync keeps of what was said in one session: about 6,000 tokens, as many as a new session is given in all (context.budget).
+LIMIT = 24_000
 NAME_LENGTH = 40  # characters of the name of a file that are made of its title
 _SPEAKS = re.compile(r"(?m)^[^\S\n]*\*\*(?:User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\*")
 _MARKS = re.compile(r"\A[#>*\s-]+")
+_CLAUSES = re.compile(r"(?<=[,;:，；：、。])(?=\s|[^\x00-\x7f])|(?<=[^\x00-\x7f],)|(?= [-–—] )")
+_ASKS = re.compile(r"[?？]|\b(?:can|could|would) you\b|\bplease\b|\bI need\b|帮|麻烦|请", re.IGNORECASE)
+_MARK = re.compile(r"[a-p]{8}")
+_REPEATS = 2  # words of a forgotten message in its answer, from which on that repeats it
+_GAP = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
 class Checkpoint(NamedTuple):
@@ -113,20 +134,171 @@ def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkp
             with_owner.append(message)
     messages = [
         message
-        for message in redact_messages(privacy.drop_private(with_owner))
-        if not any("\n".join(_block(message, clock, language)) in origin for language in _WHO)
+        for message in _kept(setup, replace(session, messages=tuple(with_owner)), Forgotten(setup.context.workspace))
+        if not any("\n".join(_block(form, clock, language)) in origin for language in _WHO for form in _forms(message))
     ] or [replace(session.messages[0], text="…")]
+    return _checkpoint(setup, session, messages)
+
+
+def _kept(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
+    """The messages of a session that may be kept, by their marks: without secrets, what its owner asked not to keep, and what was
+    forgotten. All of them are looked at together: a later one may ask not to keep an earlier one."""
+    hidden = setup.off_record(session.messages)
+    said = [message for message in privacy.drop_private(redact_messages(session.messages)) if message.id not in hidden]
+    name = storable(session.id)
+    return without_forgotten(
+        [replace(message, id=message_mark(name, storable(message.id))) for message in said], forgotten.messages
+    )
+
+
+def without_forgotten(messages: Iterable[Message], forgotten: Container[str]) -> list[Message]:
+    """The messages without those that something forgotten was captured from, and without the answers that repeat them."""
+    kept: list[Message] = []
+    repeated: set[str] = set()
+    for message in messages:
+        if message.id in forgotten:
+            repeated.update(query_tokens(message.text))
+            continue
+        if message.speaker is Speaker.OWNER:
+            repeated = set()
+        if len(repeated.intersection(query_tokens(message.text))) < _REPEATS:
+            kept.append(message)
+    return kept
+
+
+def _forms(message: Message) -> tuple[Message, Message]:
+    """A message as it stands in a checkpoint that was asked for, and in one that sync made."""
+    bare = replace(message, id="")
+    return bare, replace(bare, text=own_words(message.text, typed=message.speaker is Speaker.OWNER))
+
+
+def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message], title: str = "") -> Checkpoint:
+    clock, root = setup.context.clock, setup.context.workspace
     spoken = [message for message in messages if message.speaker is Speaker.OWNER] or messages
     language = language_of(" ".join(message.text for message in spoken))
-    title = _first_line(next(filter(str.strip, (own_words(message.text) for message in spoken)), ""))
     first, last = (f"{clock.local(message.at):%Y-%m-%d %H:%M}" for message in (messages[0], messages[-1]))
-    # From this line the layers know how old the session is: one that went on is as young as its last message.
-    about = f"session:{storable(session.id)} | {session.agent} | {first}" + (f" – {last}" if last > first else "")
-    lines = [f"# {title}", "", about + (f" | {session.cwd}" if session.cwd else ""), ""]
+    # From this line the layers know how old the session is: one that went on is as young as its last message; and search whose it is.
+    about = [f"session:{storable(session.id)}", session.agent, first + (f" – {last}" if last > first else "")]
+    if project := project_name(session, lambda cwd: project_of(root, Path(cwd)), str(root.root)):
+        about.append(f"project:{slug_of(redact(project).text)}")
+    about += [session.cwd] if session.cwd else []
+    lines = [f"# {title or _subject(messages, spoken, language)}", "", " | ".join(about), ""]
     for message in messages:
         lines += _block(message, clock, language)
     name = f"{clock.local(messages[0].at):%Y-%m-%d-%H%M}-{_short(session.id)}.md"
     return Checkpoint(name, "\n".join(lines))
+
+
+def _subject(messages: Sequence[Message], spoken: Sequence[Message], language: str) -> str:
+    """What a session is about: the first words of its owner, rather than later ones, that hold its telling words and ask for something."""
+    telling = tags("\n".join(message.text for message in messages), _TELLING)
+    first = [sentence for message in spoken[:_BEGINNING] for sentence in sentences(own_words(message.text))]
+    best, most = "", -10.0
+    for place, sentence in enumerate(first):
+        for number, clause in enumerate(_clauses(tidy(sentence, language), _TITLE[language])):
+            named = sum(1 - 0.05 * rank for rank, tag in enumerate(telling) if tag in clause.lower())
+            worth = min(named, 1.2) - 0.4 * place - 0.2 * number + (0.4 if _ASKS.search(clause) else 0.0)
+            worth -= 1.0 if len(clause) < _SHORTEST[language] else 0.0
+            if worth > most:
+                best, most = clause, worth
+    subject = _MARKS.sub("", best).rstrip(",;:，；：、")
+    return subject[:1].upper() + subject[1:] or _first_line("\n".join(message.text for message in spoken))
+
+
+def _clauses(sentence: str, longest: int) -> Iterator[str]:
+    """A sentence that fits into a title; of a longer one the runs of whole clauses that do."""
+    run = ""
+    for clause in (*_CLAUSES.split(sentence), ""):
+        if run and (not clause or len(run) + len(clause) > longest):
+            run = run.strip()
+            yield run if len(run) <= longest else (run[: longest - 1].rpartition(" ")[0] or run[: longest - 1]) + "…"
+            run = ""
+        run += clause
+
+
+# What sync puts away by itself.
+
+
+def checkpoint_of_captured(
+    setup: SyncSetup, session: Session, after: dt.datetime | None, forgotten: Forgotten
+) -> Checkpoint | None:
+    """The session's own words that came after a moment, behind what its file holds already; None where there is nothing new. What
+    was taken out of the file, or with all of it, stays out: it is not read from the transcript again."""
+    clock, path = setup.context.clock, _path_of(setup, session.id)
+    held: Sequence[Message] = ()
+    title = ""
+    if path:
+        parsed = parse_checkpoint((disk.read_bytes(path) or b"").decode("utf-8", "replace"), clock)
+        if not parsed.session:  # somebody made something else of it
+            return None
+        held, title = parsed.messages, parsed.title
+        end = held[-1].at  # a checkpoint that somebody asked for meanwhile may hold more: all of its last minute
+        after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
+    fresh = [message for message in _kept(setup, session, forgotten) if after is None or message.at > after]
+    worded = ((message, _own_words(message, forgotten)) for message in fresh)
+    new = [replace(message, text=words) for message, words in worded if words]
+    if not any(message.speaker is Speaker.OWNER for message in new):
+        return None
+    made = _checkpoint(setup, session, _fitted([*without_forgotten(held, forgotten.messages), *new]), title)
+    return made._replace(name=path.name) if path else made
+
+
+def _path_of(setup: SyncSetup, session: str) -> Path | None:
+    """The session's checkpoint, in whichever layer; its summary is not meant."""
+    layers = setup.context.workspace.tiers(setup.context.config.tiers.path)
+    return next(
+        (path for layer in (HOT, WARM, FORGOTTEN) for path in layers.glob(f"{layer}/*-{_short(session)}.md")), None
+    )
+
+
+def _own_words(message: Message, forgotten: Forgotten) -> str:
+    """What the speaker says in a message, without what is quoted or pasted, rules that an agent only reports, and what was forgotten."""
+    by_owner = message.speaker is Speaker.OWNER
+    words = own_words(message.text, typed=by_owner)
+    said = sentences(words)
+    for sentence, is_forgotten in zip(said, forgotten.match(said), strict=True):
+        if is_forgotten or (not by_owner and demands(sentence) and reports(sentence)):
+            if sentence not in words:
+                return ""
+            words = words.replace(sentence, "")
+    return _GAP.sub("\n\n", words).strip()
+
+
+def _fitted(messages: Sequence[Message]) -> list[Message]:
+    """The messages within the limit. Of what an agent says in a row the last is its answer; the longest are cut at a sentence end."""
+    if sum(_size(message.text) for message in messages) <= LIMIT:
+        return list(messages)
+    following = [*messages[1:], None]
+    told = [
+        message
+        for message, after in zip(messages, following, strict=True)
+        if message.speaker is Speaker.OWNER or after is None or after.speaker is Speaker.OWNER
+    ]
+    room = share = LIMIT
+    sizes = sorted(_size(message.text) for message in told)
+    for left, size in zip(range(len(sizes), 0, -1), sizes, strict=True):
+        share = room // left
+        if size > share:
+            break
+        room -= size
+    cut = ((message, _cut(message.text, share)) for message in told)
+    return [replace(message, text=text) for message, text in cut if text]
+
+
+def _cut(text: str, most: int) -> str:
+    if _size(text) <= most:
+        return text
+    end = 0
+    for sentence in sentences(text):
+        at = text.find(sentence, end)
+        if at < 0 or _size(text[: at + len(sentence)]) > most:
+            break
+        end = at + len(sentence)
+    return f"{text[:end]} …" if end else ""
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _text_of_origin(setup: SyncSetup, transcript: Transcript) -> str:
@@ -137,7 +309,7 @@ def _text_of_origin(setup: SyncSetup, transcript: Transcript) -> str:
         return ""
     layers = setup.context.workspace.tiers(setup.context.config.tiers.path)
     paths = [path for layer in ("hot", "warm") for path in layers.glob(f"{layer}/*-{_short(cursor.origin)}.md")]
-    return "\n".join((disk.read_bytes(path) or b"").decode("utf-8", "replace") for path in paths)
+    return without_message_marks("\n".join((disk.read_bytes(path) or b"").decode("utf-8", "replace") for path in paths))
 
 
 def _short(session: str) -> str:
@@ -150,22 +322,24 @@ def _block(message: Message, clock: Clock, language: str) -> list[str]:
     who = _WHO[language][message.speaker] + (f" ({message.name})" if message.name else "")
     # What a page or an agent quotes must not be read back as the owner's.
     said = _SPEAKS.sub(r"\\\g<0>", message.text.strip())
-    return [f"**{who}** {clock.local(message.at):%Y-%m-%d %H:%M}", "", said, ""]
+    mark = f" <!-- {message.id} -->" if _MARK.fullmatch(message.id) else ""
+    return [f"**{who}** {clock.local(message.at):%Y-%m-%d %H:%M}{mark}", "", said, ""]
 
 
 def _first_line(text: str) -> str:
     bare = (_MARKS.sub("", line).strip() for line in text.splitlines())
     line = next(filter(None, bare), "checkpoint")
-    return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
+    return line if len(line) <= _TITLE["en"] else line[: _TITLE["en"] - 1] + "…"
 
 
 # A checkpoint read back: the messages of the session that Nacre wrote down, or a text as its owner's.
 
 _ABOUT = re.compile(
-    r"session:(?P<session>\S+) \| (?P<agent>[^|]+) \| \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^|\n]*(?:\| (?P<cwd>.+))?"
+    r"session:(?P<session>\S+) \| (?P<agent>[^|]+) \| \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^|\n]*(?:\| project:\S+ ?)?(?:\| (?P<cwd>.+))?"
 )
 _SPOKEN = re.compile(
-    r"\*\*(?P<who>User|Agent|Other|用户|助手|他人)(?: \((?P<name>[^)\n]*)\))?\*\* (?P<at>\d{4}-\d{2}-\d{2} \d{2}:\d{2})\s*"
+    r"\*\*(?P<who>User|Agent|Other|用户|助手|他人)(?: \((?P<name>[^)\n]*)\))?\*\* (?P<at>\d{4}-\d{2}-\d{2} \d{2}:\d{2})"
+    r"(?: <!-- (?P<mark>[a-p]{8}) -->)?\s*"
 )
 # As people and other tools write conversations down: "**User:** …", "User: …", "**用户**：…".
 _LABELLED = re.compile(
@@ -196,7 +370,7 @@ def parse_checkpoint(text: str, clock: Clock) -> ParsedCheckpoint:
     title = next((line.lstrip("# ").strip() for line in lines if line.startswith("# ")), "")
     about = next(filter(None, map(_ABOUT.fullmatch, lines[:6])), None)
     with suppress(BadInput):  # a time that somebody changed to none makes it a text like any other
-        if about and (messages := tuple(_messages(lines, clock))):
+        if about and (messages := tuple(message for _, message in spoken_lines(lines, clock))):
             cwd = (about["cwd"] or "").strip()
             return ParsedCheckpoint(title, about["session"], about["agent"].strip(), cwd, messages)
     if labelled := _labelled(lines, clock):
@@ -206,14 +380,15 @@ def parse_checkpoint(text: str, clock: Clock) -> ParsedCheckpoint:
     return ParsedCheckpoint(title, "", "", "", (whole,) if body else ())
 
 
-def _messages(lines: list[str], clock: Clock) -> Iterator[Message]:
-    """The messages below the lines that name their speaker and time."""
+def spoken_lines(lines: Sequence[str], clock: Clock) -> Iterator[tuple[range, Message]]:
+    """The messages below the lines that name their speaker and time, each with the numbers of its lines, counted from 1."""
     starts = [(number, match) for number, line in enumerate(lines) if (match := _SPOKEN.fullmatch(line))]
     ends = [number for number, _ in starts[1:]] + [len(lines)]
-    for place, ((number, match), end) in enumerate(zip(starts, ends, strict=True)):
+    for place, ((number, match), end) in enumerate(zip(starts, ends, strict=False)):  # there may be none
         if words := "\n".join(lines[number + 1 : end]).strip():
             at, speaker = clock.parse(match["at"].replace(" ", "T")), _SPEAKERS.get(match["who"], Speaker.OTHER)
-            yield Message(str(place), at, speaker, words, match["name"] or "")
+            message = Message(match["mark"] or str(place), at, speaker, words, match["name"] or "")
+            yield range(number + 1, end + 1), message
 
 
 def _labelled(lines: list[str], clock: Clock) -> tuple[Message, ...]:

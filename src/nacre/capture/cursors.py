@@ -31,7 +31,7 @@ from nacre.vault.provenance import Captured
 VERSION = 1
 SHORT = 8
 _COUNT = re.compile(r"\|\s*(\d{1,7}) messages?\b")
-_KEPT = ("session", "name", "origin", "users", "open", "partly", "begins", "begun")  # of a cursor, by its own name
+_KEPT = tuple("session name origin users open partly begins begun away".split())  # of a cursor, by its own name
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Cursor:
     partly: bool = False  # the log goes further than the mark: what was reached tells how far
     begins: dt.datetime | None = None  # what was said before this was left out as too old
     begun: dt.datetime | None = None  # its first message that was read
+    away: dt.datetime | None = None  # up to when it was put away: as a checkpoint, of a fork in that of its origin
     origin: str = ""  # of a fork: the session, as kept, from which what it repeats was captured
 
 
@@ -147,7 +148,7 @@ def _cursor_values(cursor: Cursor) -> dict[str, Any]:
 def _parse_cursor(values: Mapping[str, Any]) -> Cursor:
     mark = Mark(max(0, values["offset"]), values.get("fingerprint", ""), values.get("facts", {}))
     kept = {name: values[name] for name in _KEPT if name in values}
-    kept |= {name: _parse_time(kept[name]) for name in ("begins", "begun") if name in kept}
+    kept |= {name: _parse_time(kept[name]) for name in ("begins", "begun", "away") if name in kept}
     reached = _parse_reached(values) if "at" in values else None
     return Cursor(tuple(map(int, values["stamp"])), mark, reached=reached, **kept)
 

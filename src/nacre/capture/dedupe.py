@@ -22,14 +22,17 @@ from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.sources.transcript import parse_time
 from nacre.text.stamps import stamp_of
-from nacre.vault.entries import bare_words, normal_words, words_of
+from nacre.vault.entries import BULLET, bare_words, normal_words, words_of
+from nacre.vault.ledger import LedgerStates
 from nacre.vault.markdown import document
+from nacre.vault.provenance import Trail, messages_behind
 from nacre.vault.storage import storage_of
+from nacre.vault.tombstones import Tombstones, load_tombstones
 
 if TYPE_CHECKING:
     from nacre.brain.local.likeness import Statement
     from nacre.embed.local import LocalEmbedder
-    from nacre.vault.tombstones import Tombstones, Vectors
+    from nacre.vault.tombstones import Vectors
 
 
 # The notes that OpenClaw's own hook writes about a session.
@@ -202,6 +205,23 @@ def not_forgotten(stones: Tombstones, bullets: Sequence[Bullet]) -> list[Bullet]
 def are_forgotten(stones: Tombstones, texts: Sequence[str]) -> list[bool]:
     """Whether each text matches a tombstone; by its meaning too, where the local models are installed."""
     return stones.matches(texts, vectors_of(texts, stones.models)) if stones else [False] * len(texts)
+
+
+class Forgotten:
+    """What was forgotten: its words, and the messages that it was captured from, by their marks."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._stones = load_tombstones(workspace)
+        self.messages: frozenset[str] = frozenset()
+        if self._stones:
+            states = LedgerStates(workspace)
+            known = [state for stone in self._stones.stones if (state := states.get(stone.id))]
+            bullets = {stone.id[:BULLET] for stone in self._stones.stones}
+            bullets |= {str(state.source["bullet"]) for state in known if state.source.get("bullet")}
+            self.messages = messages_behind(Trail(workspace).captured(bullets), bullets)
+
+    def match(self, texts: Sequence[str]) -> list[bool]:
+        return are_forgotten(self._stones, texts)
 
 
 def vectors_of(texts: Sequence[str], models: Container[str] | None = None) -> list[Vectors]:

@@ -10,6 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from nacre.brain.local.dialogue import off_record_messages
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.capture.cursors import any_opted_out, owner_count
@@ -49,6 +50,9 @@ class SyncSetup:
     exclude: Sequence[str] = ()
     wanted: Callable[[Transcript], bool] = lambda _: True  # whether a transcript belongs to this workspace
     alike: Alike = lambda texts, _: [False] * len(texts)
+    off_record: Callable[[Sequence[Message]], set[str]] = lambda _: (
+        set()
+    )  # the ids of messages that must be kept nowhere
 
 
 def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequence[str] = ()) -> SyncSetup:
@@ -60,7 +64,10 @@ def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequenc
 
     wanted = belongs_to(context.workspace, context.config)
     places = places_of(context.config)
-    return SyncSetup(context, places, sources(), bullets, exclude, wanted, partial(alike_in_meaning, judge))
+    alike = partial(alike_in_meaning, judge)
+    return SyncSetup(
+        context, places, sources(), bullets, exclude, wanted, alike, lambda said: off_record_messages(said, judge())
+    )
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
 from nacre.capture import cursors
+from nacre.capture.checkpoint import Checkpoint, checkpoint_of_captured
 from nacre.capture.cursors import SHORT, Cursor, Cursors, Section, SessionHeading, owner_count, storable
-from nacre.capture.dedupe import HookNote, captured_before, drop_duplicates, not_forgotten, read_hook_notes
-from nacre.capture.read import LONGEST, Progress, Queue, SyncSetup, clear_queue, list_transcripts, read_queue
+from nacre.capture.dedupe import (
+    Forgotten,
+    HookNote,
+    captured_before,
+    drop_duplicates,
+    not_forgotten,
+    read_hook_notes,
+)
+from nacre.capture.read import (
+    LONGEST,
+    Progress,
+    Queue,
+    SyncSetup,
+    clear_queue,
+    list_transcripts,
+    read_queue,
+    read_session,
+)
 from nacre.clock import Clock, duration
-from nacre.errors import BadInput, NacreError
+from nacre.errors import BadInput, Locked, NacreError
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact, redact_messages
@@ -26,6 +43,7 @@ from nacre.sources.consent import Pause, left_out, opted_out, outside_pauses, pa
 from nacre.sources.registry import listed_as, project_name
 from nacre.sources.transcript import Mark, Source, Transcript
 from nacre.vault import daily, disk, provenance
+from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.discover import project_of
 from nacre.vault.files import memory_files
 from nacre.vault.history import operation
@@ -45,6 +63,7 @@ class SyncReport:
     """What a run did."""
 
     sections: tuple[Section, ...] = ()
+    checkpoints: tuple[str, ...] = ()  # the names of those that were put away
     looked_at: int = 0
     passed_over: Mapping[str, int] = field(default_factory=dict)  # how many sessions, by why
     unknown: int = 0  # entries whose form is not known
@@ -133,6 +152,14 @@ def sync(
         left = sum(run.key_of(transcript) in run.interrupted for _, transcript in run.changed)
         written: list[Section] = []
         batch: list[Section] = []
+
+        def write(put_away: Sequence[PutAway] = ()) -> None:
+            batch.sort(key=lambda section: (section.day, section.reached.at, section.name))
+            if (batch or put_away) and not dry_run:
+                _write(run, batch, put_away)
+            written.extend(batch)
+            batch.clear()
+
         for number, (source, transcript) in enumerate(run.changed, 1):
             key = run.key_of(transcript)
             cursor, sections, why_not = _new_sections(run, key, source, transcript)
@@ -141,20 +168,19 @@ def sync(
                 run.remember(key, (sections and sections[-1].then) or cursor)
             batch += sections
             is_full = number > left and len(batch) >= max(BATCH, len(run.cursors) // SHARE)
-            if batch and (number == left or is_full or number == len(run.changed)):
-                batch.sort(key=lambda section: (section.day, section.reached.at, section.name))
-                if not dry_run:
-                    _write(run, batch)
-                written += batch
-                batch = []
+            if batch and (number == left or is_full) and number < len(run.changed):
+                write()
             if progress:
                 progress(number, len(run.changed))
+        put_away = list(_put_away(run)) if context.config.tiers.auto else []
+        write(put_away)
         if not dry_run:
-            if run.changed or is_first or run.since != run.saved.since:
+            if run.changed or put_away or is_first or run.since != run.saved.since:
                 _save(run, synced=run.now)
             clear_queue(context, run.queue, {key for key, cursor in run.cursors.items() if cursor.open})
         passed = {why_not: count for why_not, count in run.passed.items() if why_not}
-        return SyncReport(tuple(written), len(run.changed), passed, run.unknown, tuple(run.unreadable))
+        names = tuple(made.name for _, _, made in put_away if made)
+        return SyncReport(tuple(written), names, len(run.changed), passed, run.unknown, tuple(run.unreadable))
 
 
 def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
@@ -206,7 +232,7 @@ def _new_sections(
 ) -> tuple[Cursor | None, list[Section], str]:
     """Where the cursor then stands, the sections that what is new in a transcript makes, and why there are none."""
     workspace, clock, settings = run.context.workspace, run.context.clock, run.context.config.sync
-    before = run.cursors.get(key)
+    known = before = run.cursors.get(key)
     is_reread = before is not None and before.begins is not None and run.since < before.begins
     if is_reread:  # something was too old for an earlier run: the headings of the logs tell what of it is there
         before = None
@@ -216,7 +242,7 @@ def _new_sections(
         run.unreadable.append(redact(clean(str(transcript.path))).text)
         return None, [], ""
     run.unknown += reading.unknown
-    begin = before or Cursor((), Mark())
+    begin = before or Cursor((), Mark(), away=known.away if known else None)
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
     stamp = transcript.stamp if reading.whole or clock.fixed is None else ()
     is_safe = cursors.is_storable(reading.mark)
@@ -242,9 +268,12 @@ def _new_sections(
         begin, done = (replace(cursor, begins=run.since) for cursor in (begin, done))
     if recent:
         first = min(message.at for message in recent)
-        origin = begin.origin or (origin if begin.reached is None else "")
+        is_fork = bool(copied) and begin.reached is None
+        origin = begin.origin or (origin if is_fork else "")
+        away = max(message.at for message in copied) if is_fork else begin.away
         begin, done = (
-            replace(cursor, begun=min(first, cursor.begun or first), origin=origin) for cursor in (begin, done)
+            replace(cursor, begun=min(first, cursor.begun or first), origin=origin, away=away)
+            for cursor in (begin, done)
         )
     reached = before.reached if before and (reading.rewritten or before.partly) else None
     note, copies = run.hook_notes.get(session.id), {message.id for message in copied}
@@ -265,8 +294,8 @@ def _new_sections(
         in_logs, name = captured_before(session.id, messages, headings, clock)
         if in_logs:
             point, users = cursors.reached_by(in_logs), owner_count(in_logs)
-            begin = replace(begin, name=name, reached=point, users=users, partly=True)
-            done = replace(done, name=name, reached=point, users=users)
+            begin = replace(begin, name=name, reached=point, away=point.at, users=users, partly=True)
+            done = replace(done, name=name, reached=point, away=point.at, users=users)
             captured_ids = set(map(id, in_logs))
             messages = tuple(message for message in messages if id(message) not in captured_ids)
     if not messages:
@@ -372,8 +401,43 @@ def _copied(
     return [messages[place] for place in sorted(origins)], origins[min(origins)] if origins else ""
 
 
-def _write(run: _Run, sections: Sequence[Section]) -> None:
-    """Append sections to their logs. The cursors name them before, so that an interrupted run is understood afterwards."""
+PutAway = tuple[str, Cursor, Checkpoint | None]  # a transcript by its key, its cursor afterwards, its checkpoint
+
+
+def _put_away(run: _Run) -> Iterator[PutAway]:
+    """The sessions that were captured since they were last put away, and are over: silent for as long as jobs take for that. One
+    that would be forgotten at once is not put away, and a group's never: a checkpoint is the owner's alone."""
+    config = run.context.config
+    last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
+    forgotten: Forgotten | None = None
+    for key, cursor in sorted(run.cursors.items()):
+        if not cursor.reached or cursor.reached.at < oldest or (cursor.away and cursor.reached.at <= cursor.away):
+            continue
+        source, transcript = run.listed.get(key, (None, None))
+        if source is None or transcript is None or not run.setup.wanted(transcript):
+            continue
+        is_ended = run.queue.is_ended(transcript)
+        if cursor.reached.at > last and not is_ended:
+            continue
+        session = read_session(run.context, source, transcript, run.setup.exclude)
+        if session is None or session.kind is not Kind.MAIN:
+            yield key, replace(cursor, away=cursor.reached.at), None
+            continue
+        end = max(message.at for message in session.messages)
+        if end > last and not is_ended:
+            continue
+        note = run.hook_notes.get(session.id)
+        said = [
+            message for message in session.messages if message.at >= run.since and not (note and note.holds(message))
+        ]
+        forgotten = forgotten or Forgotten(run.context.workspace)
+        made = checkpoint_of_captured(run.setup, replace(session, messages=tuple(said)), cursor.away, forgotten)
+        yield key, replace(cursor, away=end), made
+
+
+def _write(run: _Run, sections: Sequence[Section], put_away: Sequence[PutAway]) -> None:
+    """Append sections to their logs and write checkpoints: one operation. The cursors name the sections before, so that an interrupted
+    run is understood afterwards."""
     context, workspace = run.context, run.context.workspace
     with operation(context, "sync") as op:
         touched = {section.key for section in sections}
@@ -389,6 +453,15 @@ def _write(run: _Run, sections: Sequence[Section]) -> None:
         for section in sections:
             daily.append_section(context, section.heading, section.bullets, day=section.day)
         provenance.write_provenance(op, _provenance(run, pending))
+        for key, cursor, made in put_away:
+            try:
+                if made:
+                    write_checkpoint(context, made.name, made.text)
+            except Locked:
+                raise
+            except NacreError:  # layers that cannot be written are named by doctor; the next run tries again
+                continue
+            run.remember(key, cursor)
         _save(run, synced=run.saved.synced)
 
 

@@ -114,7 +114,8 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
         | {"heading": section.heading, "bullets": list(section.bullets)}
         for section in made.sections
     ]
-    facts = {"sessions": rows, "lookedAt": made.looked_at, "passedOver": dict(made.passed_over)}
+    facts = {"sessions": rows, "checkpoints": list(made.checkpoints), "lookedAt": made.looked_at}
+    facts |= {"passedOver": dict(made.passed_over)}
     facts |= {"unknownEntries": made.unknown, "unreadable": list(unread), "paused": made.paused, "dryRun": dry_run}
     return Report(facts, heading=heading, lines=lines, notes=[outcome])
 

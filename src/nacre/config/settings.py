@@ -65,6 +65,7 @@ class MemorySettings:
 
 @settings
 class TierSettings:
+    auto: bool = setting(True, "put a captured session away as a checkpoint once it is over")
     path: str | None = setting(None, "where the checkpoint layers lie; default memory_fs in the workspace")
     hot: str = shared("3h", "how long a checkpoint stays in hot after it was made or last recalled")
     warm: str = shared("7d", "at what age a checkpoint gets a summary in gist; until then it is warm")

@@ -16,7 +16,7 @@ from nacre.guard.secrets import redact, safe_lines
 from nacre.i18n import say
 from nacre.model.workspace import DAY_NAME, Stored, Workspace, slug_of
 from nacre.text.blocks import HEADING, blocks
-from nacre.text.stamps import is_structural, stamp_of
+from nacre.text.stamps import is_structural, project_in_head, stamp_of
 from nacre.vault.discover import project_at
 from nacre.vault.entries import bare_words
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries
@@ -32,8 +32,8 @@ _OUTCOME = 4  # lines of what was settled in it
 _LOOKED_AT = 12  # lines that are searched for secrets to give these: one may go over several
 _LONGEST = 240  # characters of each
 # What a checkpoint says of itself: whose session it is, who speaks and when.
-_ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}$")
-_TAGS = re.compile(r"(?:标签|Tags)[:：]")
+_ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}(?: <!-- \w+ -->)?$")
+_TAGS = re.compile(r"(?:标签|Tags)[:：]|project:\S+$")
 _PLAIN = re.compile(r"[A-Z-]+\.md|memory/[0-9-]+\.md(?:#L\d+-L\d+)?")  # names that cannot hold a secret
 
 
@@ -267,7 +267,9 @@ def project_of_checkpoint(path: Path, workspace: Workspace) -> str | None:
 
 
 def _project_of(texts: Sequence[str], name_at: Callable[[str], str]) -> str | None:
-    """The project that a checkpoint tells of: its head names the folder of the session."""
+    """The project that a checkpoint tells of: its head names it, or the folder of the session."""
+    if project := project_in_head(texts):
+        return project
     for text in texts[:6]:
         session, *fields = (part.strip() for part in text.split("|"))
         if session.startswith("session:") and len(fields) > 2 and fields[0] != "openclaw" and os.path.isabs(fields[-1]):

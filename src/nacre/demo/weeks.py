@@ -97,8 +97,7 @@ def live_through(stage: Stage, progress: Progress | None = None) -> Memory:
     for number in range(DAYS):
         day = FIRST_DAY + dt.timedelta(days=number)
         memory.opened = stage.at(f"{day}T22:00")
-        if memory.sync().sections:
-            memory.checkpoint()
+        memory.sync()
         memory.opened = stage.at(f"{day + dt.timedelta(days=1)}T03:00")
         memory.tidy()
         memory.organise()

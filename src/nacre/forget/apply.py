@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from nacre.capture.checkpoint import spoken_lines, without_forgotten
 from nacre.capture.dedupe import vectors_of
 from nacre.errors import NotFound
 from nacre.forget import purge
@@ -27,12 +28,15 @@ from nacre.forget.target import (
     write_memory,
 )
 from nacre.i18n import say
+from nacre.text.sentences import sentences
 from nacre.text.tokens import tokens
 from nacre.vault import injected, ledger, tombstones
+from nacre.vault.checkpoints import GIST, SUMMARY, stem_of
 from nacre.vault.entries import normal_words
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import LedgerStates, Record
+from nacre.vault.provenance import Trail, messages_behind
 from nacre.vault.storage import read_memory, storage_of
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import changed_outside
@@ -53,6 +57,7 @@ class Removal:
     line: MemoryLine
     reason: str
     instead: str | None = None
+    of_message: bool = False  # goes with a message that holds more than the fact: its words are not what is forgotten
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,8 @@ class ForgetPlan:
 
     @property
     def words(self) -> set[str]:
-        said = {wording.words for wording in self.wordings} | {removal.line.whole for removal in self.going}
+        said = {wording.words for wording in self.wordings}
+        said |= {item.line.whole for item in self.going if not item.of_message or item.line.is_telling}
         return {words for words in said | {fact.words for fact in self.facts} if words}
 
 
@@ -167,12 +173,19 @@ def plan_forget(
         reason = next((reason for fact in facts if (reason := fact.reason(line) or _as_title(fact, line))), None)
         if reason and line.words:
             going[line.span] = _removal(line, reason)
+    for removal in _of_messages(context, facts, lines):
+        going.setdefault(removal.line.span, removal)
     among_others = say("says it among other things", "其中提到了它")
     alike: list[Removal] = []
     for removal in _alike(context, facts, near, lines, among_others):
         # Not what goes anyway, nor a line within which the line that says the fact goes.
         inner = removal.reason == among_others and any(removal.line.covers(item.line) for item in going.values())
-        if not inner and removal.line.span not in going:
+        if inner or removal.line.span in going:
+            continue
+        # Sync puts away the message from which an entry was made: it loses the sentence.
+        if removal.reason == among_others and removal.line.layer in TIERS:
+            going[removal.line.span] = replace(removal, instead=removal.instead or _without_fact(facts, removal.line))
+        else:
             alike.append(removal)
     if similar:
         going |= {removal.line.span: removal for removal in alike}
@@ -189,6 +202,50 @@ def plan_forget(
 
 def _removal(line: MemoryLine, reason: str) -> Removal:
     return Removal(line, reason, None if line.title is None else f"{line.title}…")
+
+
+def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines) -> Iterable[Removal]:
+    """What checkpoints hold of the messages that the facts were captured from, in whatever words, and of the answers that repeat
+    them; with the title, and the lines of the summary, that are made of their words."""
+    bullets = {mark for fact in facts for mark in fact.marks}
+    forgotten = messages_behind(Trail(context.workspace).captured(bullets), bullets)
+    reason = say("in the message it was captured from", "在它所来自的消息中")
+    paths = [path for path, (_, layer) in lines.files.items() if layer in TIERS] if forgotten else []
+    gone: dict[str, set[str]] = {}  # by the name of a checkpoint: the words that go
+    for path in paths:
+        text = read_memory(context.workspace, lines.files[path][0]).decode("utf-8", "replace").replace("\r\n", "\n")
+        if not any(mark in text for mark in forgotten):
+            continue
+        spoken = list(spoken_lines(text.split("\n"), context.clock))
+        kept = {id(message) for message in without_forgotten((message for _, message in spoken), forgotten)}
+        for numbers, message in spoken:
+            if id(message) not in kept:
+                gone.setdefault(_name(path), set()).update(tokens(message.text))
+                inside = (line for line in lines.of(path) if numbers[0] < line.start and line.end <= numbers[-1])
+                yield from (Removal(line, reason, of_message=True) for line in inside)
+    for path in [path for path in paths if _name(path) in gone]:
+        for line in lines.of(path):
+            made_of = set(tokens(line.words))
+            if (
+                made_of
+                and made_of <= gone[_name(path)]
+                and (line.title is not None or lines.files[path][1] == GIST or path.endswith(SUMMARY))
+            ):
+                yield replace(_removal(line, reason), of_message=True)
+
+
+def _name(path: str) -> str:
+    return stem_of(path.rpartition("/")[2])
+
+
+def _without_fact(facts: Iterable[Fact], line: MemoryLine) -> str | None:
+    """The other sentences of a line; none where the fact is not one of its own."""
+    forms = {normal_words(unmarked(form)) for fact in facts for form in fact.normal} - {""}
+    said = sentences(line.text)
+    others = [one for one in said if not any(form in normal_words(unmarked(one)) for form in forms)]
+    if not others or len(others) == len(said):
+        return None
+    return ("- " if line.text.startswith("- ") else "") + " ".join(others)
 
 
 def _as_title(fact: Fact, line: MemoryLine) -> str | None:
@@ -250,15 +307,11 @@ def _outermost(removals: Iterable[Removal]) -> list[Removal]:
 
 def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: MemoryLines) -> list[Removal]:
     """The tags that were made of what goes: in the checkpoints that lose a line, and in their summaries and originals."""
-
-    def name(path: str) -> str:
-        return path.rpartition("/")[2].removesuffix(".md").removesuffix(".gist")
-
-    names = {name(removal.line.path) for removal in going if removal.line.layer in TIERS}
+    names = {_name(removal.line.path) for removal in going if removal.line.layer in TIERS}
     texts = (*(fact.words for fact in facts), *(removal.line.whole for removal in going))
     said = {token for text in texts for token in tokens(text)}
     removals = []
-    paths = [path for path, (_, layer) in lines.files.items() if layer in TIERS and name(path) in names]
+    paths = [path for path, (_, layer) in lines.files.items() if layer in TIERS and _name(path) in names]
     for line in [line for path in paths for line in lines.of(path)]:
         if not (listed := _TAGS.fullmatch(line.text)):
             continue
@@ -285,7 +338,7 @@ def _wordings(
         line = removal.line
         owners = ((fact.id, why) for fact in facts if (why := fact.reason(line)))
         owner, why = next(owners, (facts[0].id, ""))
-        words = line.whole if line.title is None else ""
+        words = line.whole if removal.instead is None and not removal.of_message else ""
         wordings.append(Wording(line.id, words, owner, apart=why in ("", superseded_by_it())))
     buried = {stone.id for stone in stones.stones}
     first: dict[str, Wording] = {}

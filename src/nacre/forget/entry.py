@@ -19,6 +19,7 @@ from nacre.sources.transcript import Transcript
 from nacre.text.stamps import stamp_of
 from nacre.vault import ledger, provenance
 from nacre.vault.entries import source_day
+from nacre.vault.files import TIERS
 from nacre.vault.history import operation
 from nacre.vault.ledger import IN_MEMORY, EntryState, LedgerStates, Record
 from nacre.vault.provenance import Captured
@@ -111,6 +112,7 @@ def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
     fact = fact_of(target, states, older=False)
     near = lines_about([fact], lines, states)
     own = [line for line in near if line.words and line.title is None and fact.reason(line)]
+    own = [line for line in own if line.layer not in TIERS] or own  # a session put away is the session, told below
     if target.line and target.line not in own:
         own.append(target.line)
     entries = [state for entry in fact.ids if (state := states.get(entry))]

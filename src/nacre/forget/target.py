@@ -24,7 +24,7 @@ from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import tokens
 from nacre.vault import disk, ledger, longterm, provenance
 from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, words_of
-from nacre.vault.files import memory_files
+from nacre.vault.files import TIERS, memory_files
 from nacre.vault.history import Operation
 from nacre.vault.markdown import Document, Item, document
 from nacre.vault.storage import read, read_memory, storage_of
@@ -278,10 +278,11 @@ def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple
         return _distinct(same_words), True
     matches: list[MemoryLine] = []
     query = set(tokens(text))
-    for hit in context.search(text, MOST):
-        if hit.layer not in ("session", "extra"):
-            here = lines_at(lines.of(hit.path), hit.start_line, hit.end_line)
-            matches += [line for line in here if query & set(tokens(line.whole))] or here
+    hits = [hit for hit in context.search(text, MOST) if hit.layer not in ("session", "extra")]
+    # A session only tells how an entry came about.
+    for hit in [hit for hit in hits if hit.layer not in TIERS] or hits:
+        here = lines_at(lines.of(hit.path), hit.start_line, hit.end_line)
+        matches += [line for line in here if query & set(tokens(line.whole))] or here
     if not matches:
         raise NotFound(
             f'Nothing in memory seems to be about "{text}". Name a line by its id, as "nacre search" shows it.',

@@ -14,9 +14,21 @@ from nacre.guard.secrets import redact
 from nacre.model.workspace import DAY_NAME
 from nacre.text.blocks import FRONT, HEADING, blocks, unclosed_fences
 from nacre.text.chunk import Chunk, chunks, passages
-from nacre.text.stamps import Stamp, date_in, is_structural, label_of, project_named, real_day, stamp_of, tags_in
+from nacre.text.stamps import (
+    Stamp,
+    date_in,
+    is_structural,
+    label_of,
+    project_in_head,
+    project_named,
+    real_day,
+    stamp_of,
+    tags_in,
+    without_message_marks,
+)
 from nacre.vault.disk import COMPRESSED
 from nacre.vault.entries import source_day
+from nacre.vault.files import TIERS
 
 PUBLIC = "*"
 _OWNERS = frozenset({"MEMORY.MD", "USER.MD", "SESSION-STATE.MD", "IDENTITY.MD", "SOUL.MD", "AGENTS.MD", "TOOLS.MD"})
@@ -59,8 +71,10 @@ class Document:
 
     def __init__(self, path: str, layer: str, data: bytes, *, private: bool = False) -> None:
         self.path, self.layer, self._private = path, layer, private
-        self.lines = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        text = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
+        self.lines = (without_message_marks(text) if layer in TIERS else text).split("\n")
         self._front, begin = _frontmatter(self.lines)
+        self._begin = begin
         self._every_item = layer in ("longterm", "daily", "weekly", "archive")
         cuts = _cuts(self.lines, begin) if self._every_item else [(0, [])]
         ends = [*(first for first, _ in cuts[1:]), len(self.lines)]
@@ -84,6 +98,7 @@ class Document:
         if layer == "longterm" or (layer == "extra" and not day):
             file_date = None
         owner = _PROJECT.match(path)
+        file_project = owner[1] if owner else project_in_head(self.lines[self._begin :]) if layer in TIERS else None
         words_of_name = (day[2] or "") if day else name.removesuffix(".md")
         words_of_name = "" if words_of_name.isdigit() else words_of_name.replace("-", " ").replace("_", " ")
         title = front.get("title")
@@ -128,7 +143,7 @@ class Document:
                 text=text,
                 date=day_of or file_date,
                 stamp=stamp,
-                project=stamp.project or (owner[1] if owner else None),
+                project=stamp.project or file_project,
                 audience=None if self._private or is_closed else group or public,
                 label=label_of(chunk.text),
                 found_by=f"{context} {words_of_name} {' '.join(tags)}",

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nacre.errors import CannotRead, NacreError
-from nacre.index.store import Store, wanted_settings
+from nacre.index.store import CHECKPOINT_WORDS, WORDS, Store, wanted_settings, words_table
 from nacre.model.context import Context
 from nacre.model.workspace import LINKED, Workspace
 from nacre.vault.files import MemoryFile, memory_files
@@ -234,7 +234,8 @@ def _store_file(
     private = not _lies_where_named(context.workspace, file)
     digest = content_digest(data, private=private)
     is_same = bool(row) and row[1:3] == (digest, file.layer)
-    if row and row[4] != made_with and (outdated or not is_same):  # nothing of it is as it would be made now
+    is_old = bool(row) and row[4] != made_with and (outdated or not is_same)
+    if row and (is_old or words_table(row[2]) != words_table(file.layer)):  # nothing of it is as it would be made now
         remove_file(db, row[0])
         row, is_same = None, False
     values = (file.path, made_with, *file[2:], read_at, digest)
@@ -340,7 +341,7 @@ def add_chunk(db: sqlite3.Connection, file: int, layer: str, position: int, part
     query = f"insert into chunks({','.join(row)}) values({','.join('?' * len(row))})"
     chunk = db.execute(query, tuple(row.values())).lastrowid
     words = (chunk, " ".join(tokens(part.text)), " ".join(tokens(part.found_by)))
-    db.execute("insert into words(rowid, body, heading) values(?,?,?)", words)
+    db.execute(f"insert into {words_table(layer)}(rowid, body, heading) values(?,?,?)", words)
     hashes = map(passage_hash, passage_texts(part.context, part.text))
     rows = [(chunk, at, digest) for at, digest in enumerate(hashes)]
     db.executemany("insert into passages(chunk, position, hash) values(?,?,?)", rows)
@@ -353,7 +354,8 @@ def remove_file(db: sqlite3.Connection, file: int) -> None:
 
 def _remove_chunks(db: sqlite3.Connection, ids: Iterable[int]) -> None:
     rows = [(number,) for number in ids]
-    db.executemany("delete from words where rowid = ?", rows)
+    for table in (WORDS, CHECKPOINT_WORDS):
+        db.executemany(f"delete from {table} where rowid = ?", rows)
     db.executemany("delete from passages where chunk = ?", rows)
     db.executemany("delete from chunks where id = ?", rows)
 

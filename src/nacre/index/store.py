@@ -18,9 +18,10 @@ from nacre.config.settings import Config
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
 from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
 from nacre.vault.disk import make_folder
+from nacre.vault.files import TIERS
 from nacre.vault.lock import hold
 
-VERSION = 2
+VERSION = 3
 _NAME = "index.sqlite"
 _LOCK = "making"  # held while the file is made or set aside, never while it is used
 _ATTEMPTS = 6  # at work that others disturb by deleting or replacing the file
@@ -156,17 +157,20 @@ def _connect(path: Path) -> sqlite3.Connection:
             version = db.execute("pragma user_version").fetchone()[0]
             if version < VERSION:  # else another process was first
                 tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
-                if tables and version != 1:
+                if tables and version not in (1, 2):
                     error = sqlite3.DatabaseError("not an index of this version")
                     error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
                     raise error
-                full_text = [name for name in tables if name.startswith("words_") and name.endswith("_terms")]
-                full_text += [name.removesuffix("_terms") for name in full_text]
-                for name in (*full_text, *_FIRST_VERSION):
-                    db.execute(f"drop table if exists {name}")
-                for statement in filter(str.strip, TABLES.split(";")):
-                    db.execute(statement)
-                create_full_text(db)
+                if version == 2:
+                    _separate_checkpoints(db)
+                else:
+                    full_text = [name for name in tables if name.endswith("_terms")]
+                    full_text += [name.removesuffix("_terms") for name in full_text]
+                    for name in (*full_text, *_FIRST_VERSION):
+                        db.execute(f"drop table if exists {name}")
+                    for statement in filter(str.strip, TABLES.split(";")):
+                        db.execute(statement)
+                    create_full_text(db)
                 db.execute(f"pragma user_version = {VERSION}")
             db.execute("commit")
     except BaseException:
@@ -305,7 +309,8 @@ class Store:
     def scrub(self) -> None:
         """Drop the words and vectors that nothing uses any more, and empty the journal: nothing of them stays in the file."""
         with self.writing() as db:
-            db.execute("insert into words(words) values('optimize')")
+            for table in (WORDS, CHECKPOINT_WORDS):
+                db.execute(f"insert into {table}({table}) values('optimize')")
             for (model,) in db.execute("select distinct model from vectors").fetchall():
                 from nacre.index.vectors import compact
 
@@ -332,7 +337,27 @@ def set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
     db.execute("insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", (key, value))
 
 
-def create_full_text(db: sqlite3.Connection) -> None:
+# Checkpoints have a full text of their own: whole sessions have some of every word, and must not change how rare a word is among entries.
+WORDS, CHECKPOINT_WORDS = "words", "checkpoint_words"
+IN_TIERS = f"c.layer in ({', '.join(map(repr, TIERS))})"
+
+
+def words_table(layer: str) -> str:
+    return CHECKPOINT_WORDS if layer in TIERS else WORDS
+
+
+def create_full_text(db: sqlite3.Connection, *tables: str) -> None:
     """Tokens are ours, joined by spaces; FTS5 only has to split them again."""
-    db.execute("create virtual table words using fts5(body, heading, tokenize = \"ascii tokenchars '_'\")")
-    db.execute("create virtual table words_terms using fts5vocab(words, row)")
+    for table in tables or (WORDS, CHECKPOINT_WORDS):
+        db.execute(f"create virtual table {table} using fts5(body, heading, tokenize = \"ascii tokenchars '_'\")")
+        db.execute(f"create virtual table {table}_terms using fts5vocab({table}, row)")
+
+
+def _separate_checkpoints(db: sqlite3.Connection) -> None:
+    """Bring an index of version 2 up to date."""
+    create_full_text(db, CHECKPOINT_WORDS)
+    own = f"rowid in (select c.id from chunks c where {IN_TIERS})"
+    db.execute(
+        f"insert into {CHECKPOINT_WORDS}(rowid, body, heading) select rowid, body, heading from {WORDS} where {own}"
+    )
+    db.execute(f"delete from {WORDS} where {own}")

@@ -14,12 +14,14 @@ from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import AROUND, redact, redact_lines
 from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
+from nacre.index.store import CHECKPOINT_WORDS
 from nacre.model.context import Context
 from nacre.model.report import Problem
 from nacre.search.query import Filters, condition
 from nacre.search.rank import Chunks
 from nacre.search.search import snippet
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
+from nacre.text.stamps import without_message_marks
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens
 from nacre.vault.checkpoints import FORGOTTEN, GIST, Checkpoint, Family, families, survey_checkpoints
 from nacre.vault.files import TIERS
@@ -182,13 +184,13 @@ def _search(
     by_path = {context.workspace.relative(checkpoint.path): checkpoint for checkpoint in checkpoints}
     index.current()
     with index.store.reading() as db:
-        chunks = Chunks(db, condition(context.scope, Filters(layers=TIERS), None), ("", []))
+        chunks = Chunks(db, condition(context.scope, Filters(layers=TIERS), None), ("", []), checkpoints=True)
         wanted = {token: cjk_count(token) == 1 for word in words for token in tokens(word.text)}
         telling = [token for token, single in wanted.items() if not single] or list(wanted)
         scores = chunks.by_words(chunks.weigh_terms(telling, frozenset()), _BY_WORDS)
         query = (
             "select f.path, c.id, c.first, c.last, c.text, w.body, w.heading from chunks c join files f on f.id = c.file"
-            f" join words w on w.rowid = c.id where c.id in ({','.join('?' * len(scores))})"
+            f" join {CHECKPOINT_WORDS} w on w.rowid = c.id where c.id in ({','.join('?' * len(scores))})"
             " order by f.path, c.position"
         )
         rows = db.execute(query, tuple(scores)).fetchall()
@@ -310,7 +312,8 @@ def _recalled(context: Context, answer: _Answer, layer: str, query: str, words: 
         if more > 1e-9 or (more >= 0 and _DETAIL.search(query)):
             file, opened = original, context.workspace.relative(original.checkpoint.path)
     data = read(context.workspace, file.checkpoint.path) or b""
-    lines = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    lines = without_message_marks(text).split("\n")
     title = next((one_line(line).strip("#*> ") for line in lines if line.strip(" #-*>\t")), "")
     return Recalled(
         path,

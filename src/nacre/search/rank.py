@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from nacre.index.store import in_groups
+from nacre.index.store import CHECKPOINT_WORDS, IN_TIERS, WORDS, in_groups
 from nacre.search.query import Question, Where
 
 MANY = 5000  # chunks above which very common words no longer choose candidates
@@ -57,16 +57,18 @@ class Terms(NamedTuple):
 
 
 class Chunks:
-    """The chunks that a search may see: those that meet `where`. `scope` is its part that the caller cannot widen:
-    what stands outside of it has no influence on any score."""
+    """The chunks that a search may see: entries or checkpoints that meet `where`. `scope` is its part that the caller cannot
+    widen: what stands outside of it has no influence on any score, nor have checkpoints on that of an entry."""
 
-    def __init__(self, db: sqlite3.Connection, where: Where, scope: Where) -> None:
+    def __init__(self, db: sqlite3.Connection, where: Where, scope: Where, *, checkpoints: bool = False) -> None:
         self.db = db
         self.scoped = bool(scope[0])
         self._where = where
         self._scope = scope
+        self._words = CHECKPOINT_WORDS if checkpoints else WORDS
         self.is_filtered = bool(where[0])
         self._and_where = f" and {where[0]}" if where[0] else ""
+        self._and_kind = self._and_where + (f" and {IN_TIERS}" if checkpoints else f" and not {IN_TIERS}")
 
     def weigh_terms(self, tokens: Sequence[str], weightless: frozenset[str]) -> Terms:
         """Inverse document frequency of each word inside the scope; in a large corpus very common words choose nothing.
@@ -80,9 +82,13 @@ class Chunks:
                 for token in set(tokens) & {*body, *heading}:
                     counts[token] = counts.get(token, 0) + 1
         else:
-            total = self.db.execute("select count(*) from words_docsize").fetchone()[0]
-            query = "select term, doc from words_terms where term in (%s)"
-            counts = dict(in_groups(self.db, query, tokens))
+            total = 0
+            # Of a few checkpoints nothing tells how rare a word is: for them entries count too.
+            for table in {WORDS, self._words}:
+                total += self.db.execute(f"select count(*) from {table}_docsize").fetchone()[0]
+                query = f"select term, doc from {table}_terms where term in (%s)"
+                for token, count in in_groups(self.db, query, tokens):
+                    counts[token] = counts.get(token, 0) + count
         weights = {
             token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
         }
@@ -108,13 +114,16 @@ class Chunks:
             return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:count])
         join = " join chunks c on c.id = w.rowid" if self.is_filtered else ""
         query = (
-            f"select w.rowid, -bm25(words, 1.0, 0.5) as s from words w{join}"
-            f" where words match ?{self._and_where} order by s desc limit ?"
+            f"select w.rowid, -bm25({self._words}, 1.0, 0.5) as s from {self._words} w{join}"
+            f" where {self._words} match ?{self._and_where} order by s desc limit ?"
         )
         return dict(self.db.execute(query, (_any_of(terms.chosen), *self._where[1], count)).fetchall())
 
     def _matching(self, tokens: Sequence[str], where: Where) -> dict[int, Tokens]:
-        query = f"select w.rowid, w.body, w.heading from words w join chunks c on c.id = w.rowid where words match ? and {where[0]}"
+        query = (
+            f"select w.rowid, w.body, w.heading from {self._words} w join chunks c on c.id = w.rowid"
+            f" where {self._words} match ? and {where[0]}"
+        )
         rows: dict[int, Tokens] = {}
         for start in range(0, len(tokens), 64):
             for number, body, heading in self.db.execute(query, (_any_of(tokens[start : start + 64]), *where[1])):
@@ -122,12 +131,12 @@ class Chunks:
         return rows
 
     def by_days(self, first: str, last: str, count: int) -> list[int]:
-        query = f"select c.id from chunks c where c.date between ? and ?{self._and_where}"
+        query = f"select c.id from chunks c where c.date between ? and ?{self._and_kind}"
         values = (first, last, *self._where[1], count)
         return [row[0] for row in self.db.execute(f"{query} order by c.date desc, c.id limit ?", values)]
 
     def passages(self, hashes: Sequence[bytes] | None = None) -> list[tuple[int, bytes]]:
-        query = f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where %s{self._and_where}"
+        query = f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where %s{self._and_kind}"
         if hashes is None:
             return self.db.execute(query % "true", self._where[1]).fetchall()
         return in_groups(self.db, query % "p.hash in (%s)", hashes, *self._where[1])
@@ -150,7 +159,7 @@ class Chunks:
         """Fill in the tokens of each candidate, and how much of the question's weight they cover."""
         whole = sum(terms.weights.values()) or 1.0
         shares = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
-        query = "select rowid, body, heading from words where rowid in (%s)"
+        query = f"select rowid, body, heading from {self._words} where rowid in (%s)"
         for number, body, heading in in_groups(self.db, query, list(candidates)):
             # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them.
             padded = candidates[number].body = f" {body} "

@@ -14,7 +14,7 @@ from nacre.config.settings import SearchSettings
 from nacre.errors import ModelUnusable
 from nacre.index.embedding import Meaning, MeaningSource, words_only
 from nacre.index.freshness import MemoryIndex
-from nacre.index.store import in_groups
+from nacre.index.store import CHECKPOINT_WORDS, in_groups
 from nacre.model.context import Context, Scope
 from nacre.model.hit import Hit, SearchReport
 from nacre.search.query import Filters, Question, condition
@@ -33,12 +33,15 @@ from nacre.search.rank import (
 )
 from nacre.text.stamps import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
+from nacre.vault.checkpoints import stem_of
+from nacre.vault.files import TIERS
 
 if TYPE_CHECKING:
     from nacre.embed.models import Embedder
     from nacre.index.vectors import Floats, Scanner
 
     Vectors = dict[int, Floats]  # the question's vector, by model
+    Asked = dict[str, Floats]  # the same by the model's hash, made once for all parts of a search
 
 CORPORA = ("memory", "sessions", "all")
 _BY_WORDS = 70
@@ -68,10 +71,42 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
             vectors = meaning.now() if request.mode != "text" else None
             with index.store.reading() as db:  # one moment, whatever others write meanwhile
                 if index.store.epoch == epoch:
-                    return _search(db, request, vectors, to_the_second=index.to_the_second)
+                    asked: Asked = {}
+                    reports = [
+                        _search(db, request, vectors, asked, checkpoints=of, to_the_second=index.to_the_second)
+                        for of in _kinds(db, request)
+                    ]
+                    return _joined(reports[0], reports[1], request.limit) if len(reports) == 2 else reports[0]
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
+
+
+def _kinds(db: sqlite3.Connection, request: SearchRequest) -> list[bool]:
+    """What is searched apart: entries (False) and checkpoints (True)."""
+    wanted = set(request.filters.layers)
+    is_empty = db.execute(f"select 1 from {CHECKPOINT_WORDS}_docsize limit 1").fetchone() is None
+    if is_empty or request.context.scope.group is not None or (wanted and not wanted & {*TIERS}):
+        return [False]
+    return [True] if wanted and wanted <= {*TIERS} else [False, True]
+
+
+def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> SearchReport:
+    """Entries as they rank alone, and below them the best passage of each checkpoint. A passage that answers better than the last
+    entries may take their places, a fifth of all at most."""
+    best: dict[str, Hit] = {}
+    for hit in checkpoints.hits:
+        best.setdefault(stem_of(hit.path.rpartition("/")[2]), hit)
+    safe = limit - limit // 5
+    rest = sorted([*entries.hits[safe:], *best.values()], key=lambda hit: -hit.score)[
+        : limit - len(entries.hits[:safe])
+    ]
+    kept = [*entries.hits[:safe], *(hit for hit in rest if hit.layer not in TIERS)]
+    most = kept[-1].score if kept else 1.0  # reports are sorted by their scores
+    passages = (dataclasses.replace(hit, score=min(hit.score, most)) for hit in rest if hit.layer in TIERS)
+    hits = (*kept, *passages)
+    took = entries.took_ms + checkpoints.took_ms
+    return dataclasses.replace(entries, hits=hits, abstained=entries.abstained and not hits, took_ms=took)
 
 
 def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
@@ -93,7 +128,9 @@ def _search(
     db: sqlite3.Connection,
     request: SearchRequest,
     meaning: Meaning | None,
+    asked: Asked,
     *,
+    checkpoints: bool,
     to_the_second: bool,
 ) -> SearchReport:
     """The best hits, inside one moment of the index; without `meaning` by words alone."""
@@ -103,7 +140,7 @@ def _search(
     today = clock.today().isoformat() if clock.fixed else None
     moment = clock.now().isoformat() if clock.fixed and to_the_second else None
     where = condition(request.context.scope, request.filters, today, moment)
-    chunks = Chunks(db, where, scope)
+    chunks = Chunks(db, where, scope, checkpoints=checkpoints)
     terms = chunks.weigh_terms(question.tokens, question.of_dates)
     fallback = meaning.reason if meaning else None
     model = provider = scanner = None
@@ -112,7 +149,7 @@ def _search(
     if meaning and meaning.models:
         embedder, scanner = meaning.models
         try:
-            vectors, near, model = _by_meaning(chunks, question, embedder, scanner)
+            vectors, near, model = _by_meaning(chunks, question, embedder, scanner, asked)
             provider = embedder.provider
         except ModelUnusable as error:
             fallback = words_only(error)
@@ -157,7 +194,7 @@ def _search(
 
 
 def _by_meaning(
-    chunks: Chunks, question: Question, embedder: Embedder, scanner: Scanner
+    chunks: Chunks, question: Question, embedder: Embedder, scanner: Scanner, asked: Asked
 ) -> tuple[Vectors, dict[int, dict[int, float]], str | None]:
     """The question's vector by model, the nearest chunks with their cosines, and the names of the models used."""
     from nacre.index.vectors import must_fit
@@ -169,7 +206,9 @@ def _by_meaning(
         row = chunks.db.execute("select id, dims from models where hash = ?", (model.hash,)).fetchone()
         if row is None:
             continue
-        vector = embedder.embed(model, [question.text], query=True)[0]
+        if model.hash not in asked:
+            asked[model.hash] = embedder.embed(model, [question.text], query=True)[0]
+        vector = asked[model.hash]
         must_fit(model, len(vector), row[1])
         vectors[row[0]] = vector
         names.append(model.name)
@@ -179,9 +218,11 @@ def _by_meaning(
             passages = [passage for passage in passages if passage[1] in cosines]
             passages = sorted(passages, key=lambda passage: -cosines[passage[1]])[:_BY_MEANING]
         else:
-            # A narrow filter may drop most of the nearest: then look further.
-            cosines = dict(scanner.nearest(row[0], vector, _BY_MEANING * (8 if chunks.is_filtered else 1)))
+            # A narrow filter, or checkpoints, may drop most of the nearest: then look further.
+            cosines = dict(scanner.nearest(row[0], vector, _BY_MEANING * 8))
             passages = chunks.passages(list(cosines))
+            nearest = set(sorted({key for _, key in passages}, key=lambda key: -cosines[key])[:_BY_MEANING])
+            passages = [passage for passage in passages if passage[1] in nearest]
         for chunk, key in passages:
             by_model = near.setdefault(chunk, {})
             by_model[row[0]] = max(by_model.get(row[0], -1.0), cosines[key])

@@ -22,6 +22,7 @@ LABELS = (
 )
 _LABEL = re.compile(r"\[([A-Z]{4,6}|决策|发现|偏好|任务|Decision|Discovery|Preference|Task)\]\s*")
 _PROJECT = re.compile(r"project:\s*([^\s|*][^|]*)")
+_HEAD_PROJECT = re.compile(r"project:(\S+)")
 _TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]*)")
 _TAG_LINE = re.compile(r"(?im)^(?:Tags|标签)[:\uff1a][ \t]*(.+)$")
 _MARKER = re.compile(r"\A\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
@@ -62,6 +63,24 @@ def project_named(heading: str) -> str | None:
     """The project of what stands under a heading of a weekly digest that is nothing but its name: `#### project:shop-api`."""
     match = _PROJECT.fullmatch(heading.strip())
     return match[1] if match else None
+
+
+MESSAGE_MARK = re.compile(r"(?m)^(\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}) <!-- [a-p]{8} -->$")
+
+
+def without_message_marks(text: str) -> str:
+    """A checkpoint as it is shown and searched: without the marks by which `forget` finds the messages of an entry."""
+    return MESSAGE_MARK.sub(r"\1", text)
+
+
+def project_in_head(lines: Sequence[str]) -> str | None:
+    """The project that a checkpoint or its summary names below its title: `session:… | project:shop-api | …`, or a line alone."""
+    for line in lines[:6]:
+        first, *rest = (part.strip() for part in line.split("|"))
+        fields = rest if first.startswith("session:") else [] if rest else [first]
+        if match := next(filter(None, map(_HEAD_PROJECT.fullmatch, fields)), None):
+            return match[1]
+    return None
 
 
 def is_structural(heading: str) -> bool:

@@ -22,7 +22,7 @@ from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import REDACT, changed_outside, guarded, move_file, rewrite
 
 HOT, WARM, GIST, FORGOTTEN = TIERS
-_SUMMARY = ".gist.md"
+SUMMARY = ".gist.md"
 
 
 class Checkpoint(NamedTuple):
@@ -40,7 +40,7 @@ class Checkpoint(NamedTuple):
 
     @property
     def is_summary(self) -> bool:
-        return self.layer == GIST or self.name.endswith(_SUMMARY)
+        return self.layer == GIST or self.name.endswith(SUMMARY)
 
     @property
     def stem(self) -> str:
@@ -49,14 +49,14 @@ class Checkpoint(NamedTuple):
 
 def stem_of(name: str) -> str:
     """A checkpoint and its summary go by one name: `x.md` and `x.gist.md`."""
-    return name.removesuffix(_SUMMARY) if name.endswith(_SUMMARY) else name.removesuffix(".md")
+    return name.removesuffix(SUMMARY) if name.endswith(SUMMARY) else name.removesuffix(".md")
 
 
 def place_of(layer: str, stem: str, *, summary: bool) -> str:
     """Where a file of a family lies when the family is in a layer: in gist the original stays in warm."""
     if layer == GIST:
         return f"{GIST if summary else WARM}/{stem}.md"
-    return f"{layer}/{stem}{_SUMMARY if summary else '.md'}"
+    return f"{layer}/{stem}{SUMMARY if summary else '.md'}"
 
 
 class Family(NamedTuple):

@@ -53,9 +53,12 @@ def entry_id(words: str) -> str:
     return hashlib.sha256(" ".join(words.split()).casefold().encode("utf-8", "replace")).hexdigest()[:10]
 
 
+BULLET = 8  # characters of a bullet's id
+
+
 def bullet_id(bullet: str) -> str:
     """The id of a bullet in a log, by its bare words: the beginning of the id that the same words have as an entry."""
-    return entry_id(bare_words(bullet))[:8]
+    return entry_id(bare_words(bullet))[:BULLET]
 
 
 def line_digest(line: str) -> str:

@@ -5,7 +5,8 @@ no memory: entries are then known by their words alone, and `nacre why` ends at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from nacre.model.workspace import Workspace, slug_of
@@ -14,6 +15,8 @@ from nacre.vault.history import Operation
 from nacre.vault.lines import LineIndex
 from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import REDACT, append
+
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 class Captured(NamedTuple):
@@ -70,6 +73,23 @@ def write_provenance(op: Operation, lines: Iterable[Captured | Digested | Offere
 def write_provenance_once(op: Operation, line: Captured) -> None:
     if provenance_line(line).encode() not in (read(op.workspace, op.workspace.trail) or b""):
         write_provenance(op, [line])
+
+
+def message_mark(session: str, message: str) -> str:
+    """What a checkpoint knows a message by: a hash of its id and its session's, both as kept, in letters that look like no secret."""
+    digest = hashlib.sha256(f"{session}\n{message}".encode("utf-8", "replace")).hexdigest()[:8]
+    return digest.translate(_LETTERS)
+
+
+def messages_behind(captured: Iterable[Captured], bullets: Container[str]) -> frozenset[str]:
+    """The marks of the messages that bullets were captured from."""
+    return frozenset(
+        message_mark(section.transcript, message)
+        for section in captured
+        for bullet, messages in section.bullets.items()
+        if bullet in bullets
+        for message in messages
+    )
 
 
 def undone_mark(entry: str) -> str:

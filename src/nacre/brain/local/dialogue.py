@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from nacre.brain.local import classifier
-from nacre.brain.local.judge import Judged
+from nacre.brain.local.judge import Judge, Judged
 from nacre.guard.privacy import asks_for_privacy, forbids_things, means_what_was_said, reach
 from nacre.model.session import Message, Speaker
 from nacre.text.quoting import own_words
@@ -155,6 +155,13 @@ def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int
     telling = {token for of_place in owners for token in of_place if _weight(token) and elsewhere[token] <= 3}
     repeats = {place for place, of_place in enumerate(words) if sum(map(_weight, telling & of_place)) >= ENOUGH}
     return hidden | repeats | private
+
+
+def off_record_messages(messages: Sequence[Message], judge: Judge) -> set[str]:
+    """The ids of the messages that hold any such sentence, for where whole messages are kept."""
+    session = sentences_of(messages)
+    hidden = off_record(session, judge.read([sentence.text for sentence in session]))
+    return {session[place].message for place in hidden}
 
 
 def _covered(place: int, session: Sequence[Sentence], judged: Sequence[Judged], owner_turns: Sequence[int]) -> set[int]:

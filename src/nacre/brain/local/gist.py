@@ -21,6 +21,7 @@ from nacre.guard.sanitise import clean, one_line
 from nacre.model.session import Speaker
 from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
+from nacre.text.stamps import project_in_head
 from nacre.text.tokens import language_of, tokens
 
 if TYPE_CHECKING:
@@ -73,13 +74,16 @@ class Gist(NamedTuple):
     tags: tuple[str, ...]
     lines: tuple[str, ...]
     language: str
+    project: str = ""
 
 
 def summary(text: str, judge: Judge | None) -> Gist:
     """The gist of a checkpoint or of any Markdown. Without classifiers the structure of the sentences decides."""
     from nacre.text.keywords import tags as tags_of
 
-    bare = _ABOUT.sub("", _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1), count=1)
+    bare = _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1)
+    project = project_in_head(bare.split("\n", 6)) or ""
+    bare = _ABOUT.sub("", bare, count=1)
     title, body = _split_title(bare)
     body = _shortened(body)
     said = _utterances(body)
@@ -87,11 +91,12 @@ def summary(text: str, judge: Judge | None) -> Gist:
     plain = without_speakers(body)
     tags = [tag for tag in tags_of(f"# {title}\n\n{plain}", 6 + len(_NO_TAGS)) if tag not in _NO_TAGS]
     if said:
-        chosen = _of_substance(said) if len(said) <= FEW else _chosen(said, _weights(said, judge))
+        chosen = _of_substance(said) if len(said) <= FEW else _chosen(said, _weights(said, judge), title)
         lines = [_line(remark.text) for remark in chosen]
     else:
         lines = _any_lines(plain)
-    return Gist(title or "checkpoint", tuple(tags[:6]), tuple(_cut(line, language) for line in lines), language)
+    cut = tuple(_cut(line, language) for line in lines)
+    return Gist(title or "checkpoint", tuple(tags[:6]), cut, language, project)
 
 
 def _of_substance(said: Sequence[Utterance]) -> list[Utterance]:
@@ -106,6 +111,7 @@ def rendered(gist: Gist) -> str:
     """The summary as the file of its layer."""
     label = "标签" if gist.language == "zh" else "Tags"
     parts = [f"# {gist.title}", ""]
+    parts += [f"project:{gist.project}", ""] if gist.project else []
     if gist.tags:
         parts += [f"{label}: {', '.join(gist.tags)}", ""]
     return "\n".join([*parts, *(f"- {line}" for line in gist.lines)]).rstrip("\n") + "\n"
@@ -226,13 +232,15 @@ def _weights(said: Sequence[Utterance], judge: Judge | None) -> list[float]:
     return final
 
 
-def _chosen(said: Sequence[Utterance], weights: Sequence[float]) -> list[Utterance]:
-    """The beginning, the best of what was settled, found and left open, then the best of the rest; in the text's order."""
+def _chosen(said: Sequence[Utterance], weights: Sequence[float], title: str) -> list[Utterance]:
+    """What the title is taken from, or else the beginning, the best of what was settled, found and left open, then the best of the rest; in the text's order."""
     settled = decisions(said)
     most = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1, 1 + len(settled) + len(_CUES)))
     ranked = sorted(_of_substance(said), key=lambda remark: (-weights[remark.place], remark.place))
-    owners = (remark for remark in said if remark.speaker is Speaker.OWNER and weights[remark.place] > _NEVER)
-    leading = [next(owners, said[0]), *settled]
+    owners = [remark for remark in said if remark.speaker is Speaker.OWNER and weights[remark.place] > _NEVER]
+    subject = set(tokens(title.rstrip("…")))
+    named = (remark for remark in owners if subject and subject <= set(tokens(remark.text)))
+    leading = [next(named, owners[0] if owners else said[0]), *settled]
     for cue in _CUES:
         with_cue = [remark for remark in ranked if cue.search(remark.text) and weights[remark.place] >= 0]
         # Of what is left open the last word counts: the rest may have been done since.

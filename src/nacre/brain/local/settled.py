@@ -11,7 +11,9 @@ from nacre.model.session import Speaker
 from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
 
-DATED = re.compile(r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d[ \t]*$")
+DATED = re.compile(
+    r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d(?: <!-- \w+ -->)?[ \t]*$"
+)
 # In a session that Nacre did not write: "**User:** …", "用户：…", "## Assistant".
 _NAMED = re.compile(
     r"(?mi)^(?:#{1,6}[ \t]+|\*\*)?(User|Human|Agent|Assistant|AI|Other|用户|助手|我|他人)(?: \([^)\n]{0,60}\))?"
