@@ -18,8 +18,10 @@ import numpy as np
 from data import lines, statements, tuned_digest
 from nacre.brain.local import encoder
 from nacre.brain.local.classifier import CATEGORIES, TYPES
+from nacre.brain.local.judge import AT_ONCE, Judge
 from nacre.brain.local.likeness import statement
 from nacre.brain.local.relation import LABELS, features
+from nacre.embed.local import LocalEmbedder
 from tune_layers import BASES, Example, tune, write
 from vectors import embed
 
@@ -28,7 +30,6 @@ SIGNS = {"=": "same", ">": "replaces", "+": "adds", "!": "exception", "?": "ask"
 _MARK = re.compile(r"\s*\[([KMN])(<?)(?: ([A-Z]+))?\]\s*")
 KEEP = ("no", "maybe", "yes")
 KEEP_HEADS = {"keep": KEEP, "type": TYPES, "leans": ("no", "yes"), "category": CATEGORIES}
-STRANGE = 0.5  # weight of pairs that were not written as such
 OTHER = 0.4  # weight of examples that were written for another question
 
 
@@ -88,7 +89,7 @@ def relation_examples(language: str, hold: str = "") -> tuple[list[Example], lis
             (held if path.stem == hold else learnt).append(example)
     for path in sorted((DATA / language).glob("families-*.txt")):
         (held if path.stem == hold else learnt).extend(family_examples(path))
-    return [*learnt, *random.Random(0).sample(strangers(language, learnt), len(learnt) // 4)], held
+    return [*learnt, *strangers(language, learnt)], held
 
 
 def family_examples(path: Path) -> list[Example]:
@@ -104,17 +105,16 @@ def family_examples(path: Path) -> list[Example]:
 
 
 def strangers(language: str, examples: Sequence[Example]) -> list[Example]:
-    """For each new statement a remembered one that it was not written for, by turns one of the nearest and any: both hold."""
+    """For every second new statement a remembered one that it was not written for, mostly one of the nearest: both hold."""
     olds = list(dict.fromkeys(example.first for example in examples))
     vectors, _ = embed(olds, language)
+    examples = examples[::2]
     news, _ = embed([example.second for example in examples], language)
     chance = random.Random(0)
     made: list[Example] = []
     for number, (example, vector) in enumerate(zip(examples, news, strict=True)):
         near = [olds[place] for place in np.argsort(-(vectors @ vector))[:6] if olds[place] != example.first][:4]
-        made.append(
-            Example(chance.choice(near if number % 2 else olds), example.second, (LABELS.index("adds"),), STRANGE)
-        )
+        made.append(Example(chance.choice(near if number % 4 else olds), example.second, (LABELS.index("adds"),)))
     return made
 
 
@@ -128,6 +128,12 @@ def pair_features(language: str, examples: Sequence[Example]) -> np.ndarray:
     vectors, _ = embed(texts, language)
     meant = {text: statement(text, language, vector) for text, vector in zip(texts, vectors, strict=True)}
     return np.array([features(meant[example.first], meant[example.second]) for example in examples], np.float32)
+
+
+def summaries(examples: Sequence[Example]) -> np.ndarray:
+    judge, texts = Judge(LocalEmbedder()), [example.second for example in examples]
+    some = (texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE))
+    return np.array([judged.summary for part in some for judged in judge.read(part)])
 
 
 def score_keep(name: str, odds: np.ndarray, examples: Sequence[Example]) -> None:
@@ -152,7 +158,7 @@ def main() -> None:
             is_keep = task == "keep"
             learnt, held = (keep_examples if is_keep else relation_examples)(language, args.hold)
             heads = {head: list(names) for head, names in KEEP_HEADS.items()} if is_keep else {"relation": list(LABELS)}
-            extra = None if is_keep else pair_features(language, learnt)
+            extra = summaries(learnt) if is_keep else pair_features(language, learnt)
             about, arrays = tune(
                 language, task, heads, learnt, extra, epochs=args.epochs or (3 if is_keep else 4), save=False
             )
@@ -163,7 +169,8 @@ def main() -> None:
             tests = held if args.hold else ([] if is_keep else frozen(language))
             if tests:
                 odds = made.read(
-                    [(test.first, test.second) for test in tests], None if is_keep else pair_features(language, tests)
+                    [(test.first, test.second) for test in tests],
+                    summaries(tests) if is_keep else pair_features(language, tests),
                 )
                 if is_keep:
                     score_keep(f"{language} {args.hold}", odds["keep"], tests)
