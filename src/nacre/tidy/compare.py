@@ -27,15 +27,19 @@ class Comparison:
     part: int | None = None
 
 
-def compare_with(new: Statement, entries: Sequence[EntryParts]) -> tuple[list[Comparison], float]:
-    """The entries that a candidate repeats, replaces, excepts from or may conflict with, the surest first, and the odds that all of it is there."""
+def compare_with(
+    new: Statement, entries: Sequence[EntryParts], lasting: float = 0.5
+) -> tuple[list[Comparison], float]:
+    """The entries that a candidate repeats, replaces, excepts from or may conflict with, the surest first, and the odds that all of it
+    is there. `lasting`: the odds that what it says lasts."""
     flat: list[tuple[int, int | None, Statement]] = []
     for place, entry in enumerate(entries):
         flat.append((place, None, entry.whole))
         flat += [(place, number, part) for number, part in enumerate(entry.parts)]
     near = nearest([statement for _, _, statement in flat], new)
     by_entry: dict[int, list[Comparison]] = {}
-    for at, relation in zip(near, compare_pairs([(flat[at][2], new) for at in near], nearby=True), strict=True):
+    relations = compare_pairs([(flat[at][2], new) for at in near], nearby=True, lasting=lasting)
+    for at, relation in zip(near, relations, strict=True):
         place, part, _ = flat[at]
         if relation.label != "adds":
             by_entry.setdefault(place, []).append(Comparison(relation.label, place, relation.confidence, part))

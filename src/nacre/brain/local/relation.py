@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 LABELS = ("same", "replaces", "adds", "exception", "ask")
 RELATIONS = ("same", "clash", "beside")
 VECTOR_SCALE = 3.0
-# Likeness of meaning under which two statements are of different matters, and from which one may destroy the other; odds from which it is asked about.
-APART, PROOF, _SURE = {"en": 0.3, "zh": 0.45}, {"en": 0.4, "zh": 0.65}, 0.9
+APART = {"en": 0.38, "zh": 0.6}  # likeness of meaning under which two statements are of different matters
 CLASH = 0.6  # odds from which two statements cannot both hold, by their words alone
 NEAREST = 6  # how many remembered statements a new one is compared with in full
 _SHARED, _RARE = 0.65, 0.7  # of the words of the shorter statement; how rare a word is that names the matter
@@ -91,21 +90,20 @@ def design(pairs: Sequence[tuple[Statement, Statement]], weights: Weights) -> Ar
     return np.hstack([rows, vectors])
 
 
-# What an answer costs where something else is true: a fact destroyed for good most, then a change that nobody sees (the Chinese model
-# sees fewer); a needless question as much as a mistake that harms nothing.
-_LOST, _ASKED, _UNSEEN = 4.0, 1.0, {"en": 1.5, "zh": 2.5}
-_NEARBY = 3.0  # times likelier that both hold where the remembered one is only the nearest that there is
+# What an answer costs where something else is true: a fact destroyed for good most, then a change that nobody sees; a needless question
+# as much as a mistake that harms nothing.
+_LOST, _UNSEEN, _ASKED = 5.0, 1.5, 1.0
+_SIDE_BY_SIDE = 0.4  # how much less likely both of two statements hold that somebody puts side by side than any two that a night compares
 
 
-def _costs(language: str) -> Array:
+def _costs() -> Array:
     """By what is true (rows) and what is answered (columns), in the order of `LABELS`."""
     import numpy as np
 
-    unseen = _UNSEEN[language]
     return np.array(
         [
             [0, 1, 1, 1, _ASKED],
-            [_LOST, 0, unseen, unseen, _ASKED],
+            [_LOST, 0, _UNSEEN, _UNSEEN, _ASKED],
             [_LOST, _LOST, 0, 1, _ASKED],
             [1, _LOST, 1, 0, _ASKED],
             [_LOST, 1, 1, 1, 0],
@@ -114,9 +112,11 @@ def _costs(language: str) -> Array:
     )
 
 
-def compare_pairs(pairs: Sequence[tuple[Statement, Statement]], *, nearby: bool = False) -> list[Relation]:
+def compare_pairs(
+    pairs: Sequence[tuple[Statement, Statement]], *, nearby: bool = False, lasting: float = 0.5
+) -> list[Relation]:
     """How each new statement stands to the remembered one: (remembered, new). `nearby`: the remembered ones are only the nearest that
-    there are, so that most are of other matters."""
+    there are, so that most are of other matters. `lasting`: the odds that what is said lasts; what does is no exception."""
     result: list[Relation | None] = [None] * len(pairs)
     for language in ("en", "zh"):
         places = [p for p, pair in enumerate(pairs) if all(side.language == language for side in pair)]
@@ -127,14 +127,12 @@ def compare_pairs(pairs: Sequence[tuple[Statement, Statement]], *, nearby: bool 
         meant = all(side.vector is not None for pair in some for side in pair)
         rows = label_odds(some, language) if meant else None
         if rows is not None:
-            if nearby:
-                rows[:, LABELS.index("adds")] *= _NEARBY
-                rows /= rows.sum(axis=1, keepdims=True)
-            answers = (rows @ _costs(language)).argmin(axis=1)
+            rows[:, LABELS.index("exception")] *= 2 * (1 - lasting)
+            rows[:, LABELS.index("adds")] *= 1 if nearby else _SIDE_BY_SIDE
+            rows /= rows.sum(axis=1, keepdims=True)
+            answers = (rows @ _costs()).argmin(axis=1)
             for place, row, answer in zip(places, rows, answers, strict=True):
                 label, doubt = LABELS[answer], 1 - float(row[LABELS.index("adds")])
-                if nearby and label in ("same", "replaces") and _likeness(*pairs[place]) < PROOF[language]:
-                    label = "ask" if row[answer] >= _SURE else "adds"
                 result[place] = Relation(label, doubt if label == "ask" else float(row[answer]))
     return [found or _by_words(*pair) for pair, found in zip(pairs, result, strict=True)]
 
