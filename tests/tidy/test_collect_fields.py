@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.tidy.nights import RULE, Nights, actions
 
-from nacre.tidy.collect import Field, field_in
+from nacre.tidy.collect import Field, fields_in
 
 IDENTITY = "# IDENTITY.md\n\n- **Name:**\n  _(pick something you like)_\n- **Creature:** a fox\n"
 USER = "# USER.md\n\n- **Name:** Ann\n- **What to call them:**\n- **Timezone:** _(optional)_\n- **Notes:** likes tea\n"
@@ -33,12 +33,13 @@ USER_CHINESE = "# USER.md\r\n\r\n- **姓名：** 王芳\r\n- **称呼：**\r\n- 
         ("别叫我老板，叫老周", "USER.md", "老周"),
         ("you're Juniper from now on", "IDENTITY.md", "Juniper"),
         ("给你起个名字，叫豆包", "IDENTITY.md", "豆包"),
+        ("You're going to be called Otis, my sister picked it", "IDENTITY.md", "Otis"),
+        ("your name is otis, ok", "IDENTITY.md", "otis"),
+        ("你呢，以后就叫阿木", "IDENTITY.md", "阿木"),
     ],
 )
 def test_a_statement_names_its_field(said: str, file: str, value: str) -> None:
-    found = field_in(said)
-    assert found is not None
-    assert (found.file, found.value) == (file, value)
+    assert [(field.file, field.value) for field in fields_in(said)] == [(file, value)]
 
 
 @pytest.mark.parametrize(
@@ -55,10 +56,18 @@ def test_a_statement_names_its_field(said: str, file: str, value: str) -> None:
         "call me maybe",
         "叫我妈明天过来",
         "you're right",
+        "I'll call you Monday",
+        "i'll call you sunday.",
+        "你叫他过来",
     ],
 )
 def test_what_only_sounds_like_a_name_sets_no_field(said: str) -> None:
-    assert field_in(said) is None
+    assert not fields_in(said)
+
+
+def test_both_names_in_one_sentence_are_set() -> None:
+    said = fields_in("叫我晓棠就行，你嘛就叫豆花吧")
+    assert {(field.file, field.value) for field in said} == {("USER.md", "晓棠"), ("IDENTITY.md", "豆花")}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +178,7 @@ def test_a_name_given_in_a_group_is_not_the_owners_word(nights: Nights) -> None:
 
 
 def test_a_field_names_all_that_it_may_be_called() -> None:
-    assert field_in("叫我小王") == Field(
+    assert fields_in("叫我小王")[0] == Field(
         "USER.md", ("What to call them", "Preferred name", "Called", "称呼", "怎么称呼"), "小王"
     )
 

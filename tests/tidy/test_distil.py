@@ -247,3 +247,22 @@ def test_a_project_of_any_name_gets_a_folder_inside(nights: Nights, project: str
     (path,) = (nights.root / "projects").glob("*/MEMORY.md")
     assert BACKUP in path.read_text("utf8")
     assert not nights.tidy().changed
+
+
+def test_what_may_be_overtaken_stands_beside_the_new_line_until_the_person_says(nights: Nights) -> None:
+    old, new = "Unit tests are written with Jest", "We moved from Jest to Vitest: unit tests are written with Vitest now"
+    nights.entries(old)
+    nights.log("2026-03-19", new, stamp=" | project:shop")
+    nights.tidy()
+    assert nights.kept() == [old]
+    assert nights.kept("projects/shop/MEMORY.md") == [new]
+    asked = nights.questions()[old]
+    assert asked.kind == "faded"
+    assert new in asked.why
+
+
+def test_a_request_to_remember_means_the_sentence_above_it(nights: Nights) -> None:
+    nights.log("2026-03-19", "No hazelnuts in the workshop any more", "Remember that when you come up with recipes")
+    nights.tidy()
+    assert nights.kept() == ["No hazelnuts in the workshop any more; when you come up with recipes"]
+    assert nights.ledger()[-1]["explicit"] is True

@@ -54,22 +54,21 @@ class Field(NamedTuple):
     value: str
 
 
+_YOU_ARE = (
+    r"you(?:'re| are|'ll be| will be)(?: now| going to be| gonna be)? (?:called|named)|your (?:new )?name (?:is|will be)(?: now)?|call yourself"
+    r"|(?:the )?(?:assistant|agent) (?:is (?:now )?|was )?(?:called|named|renamed)(?: to)?"
+)
+_CALL_YOU = r"(?:i'?ll|i will|i'?m going to|we'?ll) call you|(?:i )?(?:re)?named? (?:you|yourself|the assistant|the agent)(?: to| as)?"
 _NAMES = ("Name", "名字", "姓名")
 _CALLED = ("What to call them", "Preferred name", "Called", "称呼", "怎么称呼")
 _ZONE = ("Timezone", "Time zone", "时区")
 _LANGUAGE = ("Language", "Preferred language", "语言", "常用语言")
 _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    *((IDENTITY, _NAMES, rf"(?i:\b(?:{words}))\s+{name}") for words, name in ((rf"{_YOU_ARE}|{_CALL_YOU}", _NAME), (_YOU_ARE, _TYPED))),
     (
         IDENTITY,
         _NAMES,
-        r"(?i:\b(?:you(?:'re| are)(?: now)? (?:called|named)|your (?:new )?name (?:is|will be)(?: now)?|(?:i'?ll|i will|i'?m going to|we'?ll) call you"
-        r"|call yourself|(?:i )?(?:re)?named? (?:you|yourself|the assistant|the agent)(?: to| as)?"
-        r"|(?:the )?(?:assistant|agent) (?:is (?:now )?|was )?(?:called|named|renamed)(?: to)?))\s+" + _NAME,
-    ),
-    (
-        IDENTITY,
-        _NAMES,
-        r"(?:你|助手|机器人)(?:的)?(?:新)?(?:名字)?(?:以后|现在|今后|从今天起|从现在起|就|也)*(?:叫做?|改名(?:为|叫|成)?|名叫|名字(?:是|叫|改成|改为))\s*"
+        r"(?:你|助手|机器人)(?:的)?(?:新)?(?:名字)?[嘛呢啊呀…，,\s]{0,4}(?:以后|现在|今后|从今天起|从现在起|就|也)*(?:叫做?|改名(?:为|叫|成)?|名叫|名字(?:是|叫|改成|改为))\s*"
         + _HAN_NAME,
     ),
     (
@@ -102,8 +101,8 @@ _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
 )
 _NO_NAME = re.compile(
-    r"(?:什么|啥|谁|哪|怎么|一声|一下|起床|醒|过来|外卖|明天|后天|今晚|稍后|以后|去|来|帮|把|给|[爸妈哥姐弟妹爷奶公婆老][^，]*(?:[来去过给帮]|明|今|后)).*"
-    r"|(?i:the|when|if|back|later|tomorrow|today|tonight|now|maybe|crazy|old|lazy|in|at|on|asap|anytime|right|sure|welcome|done|it|so|not)"
+    r"(?:[他她它我]|什么|啥|谁|哪|怎么|一声|一下|起床|醒|过来|外卖|明天|后天|今晚|稍后|以后|去|来|帮|把|给|[爸妈哥姐弟妹爷奶公婆老][^，]*(?:[来去过给帮]|明|今|后)).*"
+    r"|(?i:the|when|if|back|later|tomorrow|today|tonight|now|maybe|crazy|old|lazy|in|at|on|asap|anytime|right|sure|welcome|done|it|so|not|after|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)"
 )
 _NOT_SO = re.compile(
     r"\b(?:don'?t|do not|never|stop|not|says?|said|told|asked|he|she|they|colleague'?s?|his|her|their)\W+(?:\w+\W+){0,3}\Z|(?:别|不要|不许|他说|她说|人家)[^，。]{0,4}\Z",
@@ -112,16 +111,16 @@ _NOT_SO = re.compile(
 _QUESTION = re.compile(r"[?？]\s*\Z|吗\s*[?？]?\Z")
 
 
-def field_in(text: str) -> Field | None:
-    """The field that a statement of the owner sets; the last one where it names several ("not A any more, call me B")."""
-    if _QUESTION.search(text):
-        return None
-    for file, names, pattern in _RULES:
+def fields_in(text: str) -> list[Field]:
+    """The fields that a statement of the owner sets; of several values for one the last ("not A any more, call me B")."""
+    found: dict[tuple[str, tuple[str, ...]], Field] = {}
+    for file, names, pattern in () if _QUESTION.search(text) else _RULES:
         for match in reversed(list(re.finditer(pattern, text))):
             value = match["value"].strip(" '’.-")
             if value and not _NOT_SO.search(text[: match.start()]) and not _NO_NAME.fullmatch(value):
-                return Field(file, names, value)
-    return None
+                found.setdefault((file, names), Field(file, names, value))
+                break
+    return list(found.values())
 
 
 def value_of(doc: Document, name: str) -> str | None:

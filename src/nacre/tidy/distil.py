@@ -12,6 +12,7 @@ from typing import Any
 
 from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import relations, says_the_same
+from nacre.brain.local.wording import pieces
 from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
@@ -21,7 +22,7 @@ from nacre.text.stamps import real_day
 from nacre.tidy import budget, compare, judge, memory_files
 from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth
-from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, field_in, new_lines
+from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields_in, new_lines
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, make_candidates
 from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
@@ -56,7 +57,7 @@ class Draft:
         self.trail = Trail(context.workspace)
         self.memory = MemoryFiles(context, self.trail)
         self.recent: list[LogLine] = []  # what the logs of the last days say
-        self.deferred: set[tuple[str, str]] = set()  # lines that are offered again when there is room
+        self.deferred: dict[tuple[str, str], Candidate] = {}  # lines that are offered again when there is room
         self.steps: list[Step] = []
         self.records: list[Record] = []
         self.asks: list[Question] = []
@@ -198,6 +199,10 @@ class Draft:
         )
         self.ask_about(candidate, verdict, review.CLASH, sentence, file, line.id)
 
+    def ask_about_overtaken(self, candidate: Candidate, file: LongTermFile, line: Line) -> None:
+        why = say(f"may be overtaken by “{candidate.text}”; let it go?", f"可能已被“{candidate.text}”取代；要移除吗？")
+        self.ask(Question(line.id, review.FADED, line.words, why, {"file": file.shown, "odds": confidence(candidate)}))
+
     def ask_about_space(self, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
         why = say(
             f"{home.shown} is full and everything in it counts more; accept it to let the least needed line go.",
@@ -300,6 +305,9 @@ def plan(
     for start in range(0, len(new), AT_ONCE):
         for candidate in _candidates(draft, new[start : start + AT_ONCE], forgotten):
             _offer(draft, candidate)
+    for key, candidate in list(draft.deferred.items()):
+        if _is_decided(draft, candidate):  # the same was said elsewhere, where there was room
+            del draft.deferred[key]
     draft.ask_about_outdated()
     draft.drop_obsolete_questions()
     draft.choose_questions()
@@ -318,7 +326,7 @@ def _adopt_hand_edits(draft: Draft) -> None:
         draft.record(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
         reason = say("written by somebody else; known from now on", "由他人写入；从现在起记录在案")
         draft.step("adopt", file.shown, reason, line.words)
-        verdict = judge.four_way_test(draft.memory.tested(line.words))
+        verdict = judge.four_way_test(draft.memory.tested(line.words), support=judge.ALONE)
         if not verdict.admitted and line.whole:
             failed = ", ".join(verdict.failed)
             why = say(
@@ -368,39 +376,55 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
         candidates = [
             candidate for candidate, alike, exact in matches if not (alike if candidate.said.session else exact)
         ]
-    statements = [candidate.tested.judged.statement for candidate in candidates]
+    # The person came back to it, to say it again or what it is now: it matters.
+    earlier = _earlier(draft, candidates)
     result: list[Candidate] = []
-    for place, candidate in enumerate(candidates):
-        again = any(
-            candidates[near.place].said.session != candidate.said.session
-            and says_the_same(statements[near.place], statements[place], near)
-            for near in relations(statements[:place], statements[place])
-        )
-        result.append(replace(candidate, support=candidate.support + AGAIN) if again else candidate)
+    for candidate in candidates:
+        said, statement = candidate.said, candidate.tested.judged.statement
+        if UPDATES_FROM <= judge.with_support(candidate.lasting, candidate.support) < judge.KEEP_FROM:
+            others = [old for line, old in earlier if line.session != said.session and line.day <= said.day]
+            known, _ = compare.compare_with(statement, others, candidate.lasting)
+            if any(comparison.kind in ("same", "replaces") for comparison in known):
+                candidate = replace(candidate, support=candidate.support + AGAIN)
+        result.append(candidate)
+        earlier.append((said, EntryParts(statement)))
     return result
+
+
+def _earlier(draft: Draft, candidates: Sequence[Candidate]) -> list[tuple[LogLine, EntryParts]]:
+    """What the owner said in the sessions of the last days before these."""
+    now = {(candidate.said.day, candidate.said.mark) for candidate in candidates}
+    own = (line for line in draft.recent if line.session and not line.group and not line.by_agent)
+    lines = [line for line in own if (line.day, line.mark) not in now]
+    said = [(line, piece.text) for line in lines for piece in pieces(line.words) if not piece.agents]
+    statements = draft.memory.statements([text for _, text in said])
+    return [(line, EntryParts(statement)) for (line, _), statement in zip(said, statements, strict=True)]
 
 
 def _offer(draft: Draft, candidate: Candidate) -> None:
     # Only the owner gives names, in private.
-    name = None if candidate.agents or candidate.said.group else field_in(candidate.text)
-    if name:  # kept as a memory where no file has a field for it
+    names = [] if candidate.agents or candidate.said.group else fields_in(candidate.text)
+    if names:  # kept as a memory where no file has a field for it
         candidate = replace(candidate, explicit=True, tested=replace(candidate.tested, kind="PREF", without_it=None))
-    if (name and _set_field(draft, candidate, name)) or _is_decided(draft, candidate):
+    are_set = [_set_field(draft, candidate, name) for name in names]
+    if (names and all(are_set) and not _tells_more(candidate.text, names)) or _is_decided(draft, candidate):
         return
     home = draft.memory.home(candidate)
     if home.over:
-        draft.deferred.add((candidate.said.day, candidate.said.mark))  # offered again when there is room
+        draft.deferred[candidate.said.day, candidate.said.mark] = candidate
         return
     verdict = judge.four_way_test(candidate.tested, support=candidate.support, lasting=candidate.lasting)
     if candidate.explicit:
         verdict = replace(verdict, decision=KEEP, failed=())
-    elif verdict.admitted and candidate.dangling:
-        verdict = replace(verdict, decision=ASK, failed=("self_contained",))
+    elif candidate.dangling and verdict.decision != REFUSE:
+        decision = ASK if verdict.admitted else REFUSE
+        verdict = replace(verdict, decision=decision, failed=("self_contained",))
     elif verdict.worth < UPDATES_FROM:
         _refuse(draft, candidate, verdict)
         return
     entries = draft.memory.entries(home)
-    compared, same = compare.compare_with(candidate.tested.judged.statement, [entry for _, _, entry in entries])
+    parts = [entry for _, _, entry in entries]
+    compared, same = compare.compare_with(candidate.tested.judged.statement, parts, verdict.worth)
     verdict = replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
     found: list[tuple[Place, Comparison]] = [(entries[comparison.place][:2], comparison) for comparison in compared]
     # Only the very words stop what the person said on purpose.
@@ -425,15 +449,15 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
         _supersede(draft, candidate, verdict, own[0][0][0], own[:1])
-    elif unclear and verdict.decision != REFUSE and not candidate.explicit:
+    elif unclear and verdict.decision == ASK:
         draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
     elif verdict.decision == ASK:
         why = say("may be worth keeping; accept it if so.", "可能值得保留；如是，请接受。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
-    elif verdict.admitted:
-        _admit(draft, candidate, verdict, home)
-    else:
+    elif not verdict.admitted:
         _refuse(draft, candidate, verdict)
+    elif _admit(draft, candidate, verdict, home) and unclear:  # both stand until the person says which does
+        draft.ask_about_overtaken(candidate, *unclear[0])
 
 
 def _same_project(draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line) -> bool:
@@ -460,7 +484,7 @@ def _is_decided(draft: Draft, candidate: Candidate) -> bool:
 
 
 def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
-    """Whether the candidate was such a fact and nothing more, and its file has a field for it."""
+    """Whether its file has a field for it."""
     said = candidate.said
     own = draft.memory.set_field(new)
     if own is None:
@@ -491,30 +515,36 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
     draft.step("set", own.file, reason, story)
     draft.notes = [note for note in draft.notes if not note.startswith(f"{own.file} {own.name}: ")]
     draft.notes.append(f"{own.file} {story}")
-    # What a statement tells beside the name is offered like any other.
-    rest = [clause for clause in clauses(candidate.text) if new.value not in clause]
-    return not any(len(clause) > (24 if clause.isascii() else 8) for clause in rest)
+    return True
+
+
+def _tells_more(text: str, names: Sequence[Field]) -> bool:
+    """Whether a statement says something beside the names, which is offered like any other."""
+    rest = [clause for clause in clauses(text) if not any(name.value in clause for name in names)]
+    return any(len(clause) > (24 if clause.isascii() else 8) for clause in rest)
 
 
 # What becomes of a candidate: admitted, taking the place of what it supersedes, merged, or refused; room is made where needed.
 
 
-def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
+def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> bool:
+    """Whether there was room for it."""
     value, kind = confidence(candidate), candidate.tested.kind
     if not draft.make_room(home, candidate.text, kind, value):
         draft.ask_about_space(candidate, verdict, home)
-        return
+        return False
     try:
         section = home.add(candidate.text, kind)
     except SecretRefused:
         draft.record(draft.record_of(candidate, "refused", verdict, failed="secret", text=None))
-        return
+        return False
     more = file_field(home) | ({"explicit": True} if candidate.explicit else {})
     draft.record(draft.record_of(candidate, "admitted", verdict, section=section, confidence=value, more=more))
     reason = say("your word", "按您的意思") if candidate.explicit else say("worth keeping", "值得保留")
     if verdict.without_it:
         reason = say(f"without it {verdict.without_it}", f"没有它：{verdict.without_it}")
     draft.step("add", home.shown, reason, candidate.text)
+    return True
 
 
 def _refuse(draft: Draft, candidate: Candidate, verdict: Verdict) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from nacre.brain.local.judge import Judge, Judged
+from nacre.brain.local.judge import Judge, Judged, logit
 from nacre.brain.local.likeness import FOR_ONCE, RECURRING, UNSURE, Statement, says
 from nacre.brain.local.relation import relations, says_the_same
 from nacre.brain.local.wording import (
@@ -18,6 +18,7 @@ from nacre.brain.local.wording import (
     joined,
     pieces,
     remember,
+    remember_before,
     shorten,
     starts_with_pronoun,
     without_it,
@@ -31,9 +32,10 @@ from nacre.vault.entries import entry_id
 # Odds that a statement belongs into long-term memory from which it is kept, and from which the person is asked.
 KEEP_FROM, ASK_FROM = 0.5, 0.3
 PLAIN_FROM = 0.4  # the first without the tuned models; nobody is asked then: too many questions would be idle
-# How much rarer what is worth keeping is among the sentences of a session than among those that the tuned models learnt from: a third
-# against two fifths, on the scale on which evidence adds up.
-IN_TALK = 0.3
+# How much rarer what is worth keeping is among the sentences of a session than among those that the tuned models learnt from: a
+# quarter against two fifths, on the scale on which evidence adds up.
+IN_TALK = 0.7
+ALONE = 0.8  # the other way round: what somebody puts forward by itself is mostly worth keeping
 _CLEAR = 0.3  # odds under which the type is a guess, and what kind of event it was says more
 _HEADS = {"a": "prevents_error", "b": "broad", "c": "self_contained"}
 
@@ -64,8 +66,7 @@ def four_way_test(
     scores = {name: round(1 - judged.chance(head, "yes"), 3) for head, name in _HEADS.items()}
     near = relations(existing, judged.statement)
     scores["novel"] = round(1 - max((relation.same for relation in near), default=0.0), 3)
-    # What speaks for it is added on the scale on which evidence adds up.
-    odds = 1 / (1 + math.exp(-(_logit(judged.lasting if lasting is None else lasting) + support)))
+    odds = with_support(judged.lasting if lasting is None else lasting, support)
     keep_from = KEEP_FROM if judged.tuned else PLAIN_FROM
     decision = KEEP if odds >= keep_from else ASK if odds >= ASK_FROM and judged.tuned else REFUSE
     failed: list[str] = []
@@ -77,10 +78,15 @@ def four_way_test(
     return Verdict(decision, tuple(failed), tested.without_it, scores, round(odds, 3))
 
 
+def with_support(lasting: float, support: float) -> float:
+    """The odds with what else speaks for it, added on the scale on which evidence adds up."""
+    return 1 / (1 + math.exp(-(logit(lasting) + support)))
+
+
 def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
     """The test of one text against what a memory holds already; writes nothing."""
     first, *others = assess_all(judge, [text, *existing])
-    return four_way_test(first, [other.judged.statement for other in others])
+    return four_way_test(first, [other.judged.statement for other in others], support=ALONE)
 
 
 # What of the logs is offered to long-term memory: each line taken apart, one fact an entry.
@@ -88,7 +94,7 @@ def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
 LONGEST = {"en": 240, "zh": 110}  # characters of an entry: MEMORY.md has 5 KB for everything
 _NEVER = ("social", "question", "offrecord")  # what somebody does with words that are no statement
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
-_LEANS = 0.5  # odds above which a piece cannot be understood without the one before it
+_JOINED, _DANGLES = 0.25, 0.5  # odds of leaning on what was said before, from which a piece is joined to it, or is not understood without it
 
 
 @dataclass(frozen=True)
@@ -117,27 +123,32 @@ class _Part(NamedTuple):
     before: str
     pieces: list[Piece]
     explicit: bool = False
+    follows: bool = False  # right upon the part before it, in its line or in the one above
 
 
 def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tuple[str, str]] = ()) -> list[Candidate]:
     """One for each statement of each line. `agents`: lines that are the agent's word alone."""
-    parts = [part for line in said for part in _parts(line, by_agent=(line.day, line.mark) in agents)]
+    parts: list[_Part] = []
+    for above, line in zip((None, *said), said, strict=False):
+        _add_parts(parts, line, above, by_agent=(line.day, line.mark) in agents)
     tested = assess_all(judge, [part.text for part in parts], [part.before for part in parts])
     candidates: list[Candidate] = []
     for place, part in enumerate(parts):
-        line, test = part.said, _in_talk(tested[place]) if part.said.session else tested[place]
+        line, test = part.said, tested[place]
         judged = test.judged
-        before = parts[place - 1] if place and parts[place - 1].said is line else None
-        leans = not part.explicit and _leans(judged)
+        before = parts[place - 1] if part.follows else None
+        dangles = judged.needs_context > _DANGLES or starts_with_pronoun(judged.text, judged.language)
+        leans = dangles or (judged.needs_context > _JOINED and before is not None and before.said is line)
         alone = candidates[-1].lasting if before and candidates else 0.0
-        worth = judged.lasting >= (KEEP_FROM if alone >= KEEP_FROM else ASK_FROM) or not judged.tuned
+        least = KEEP_FROM if alone >= KEEP_FROM else ASK_FROM
+        worth = judged.lasting >= least or part.explicit or not judged.tuned
         if before and leans and worth and before.pieces[0].agents == part.pieces[0].agents:
             # "the cracks came from the brine": what it is about stands in the piece before it, and both are one entry.
             text = shorten(joined([before.text, part.text], judged.language), judged.language, LONGEST[judged.language])
             (whole,) = assess_all(judge, [text], [before.before])
             lasting = max(judged.lasting, alone if judged.tuned else whole.judged.lasting)
             test = replace(whole, judged=replace(whole.judged, lasting=lasting))
-            leans, parts[place] = False, part._replace(text=text, before=before.before)
+            dangles, parts[place] = False, part._replace(text=text, before=before.before)
             if candidates and not before.explicit:
                 candidates.pop()
         # The type that somebody gave a line counts, unless the classifiers are sure of another.
@@ -156,28 +167,14 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
                 support,
                 by_agent,
                 part.explicit and not by_agent,
-                leans,
+                dangles and not part.explicit,
             )
         )
     return candidates
 
 
-def _in_talk(tested: Tested) -> Tested:
-    """With the mean of both models: they err differently about what is said in passing, and together less. What leans on the words
-    before it only the tuned model can judge."""
-    judged = tested.judged
-    if not judged.tuned or judged.needs_context > _LEANS:
-        return tested
-    both = (_logit(judged.lasting) + _logit(judged.plain)) / 2
-    return replace(tested, judged=replace(judged, lasting=1 / (1 + math.exp(-both))))
-
-
-def _logit(odds: float) -> float:
-    odds = min(max(odds, 1e-4), 1 - 1e-4)
-    return math.log(odds / (1 - odds))
-
-
-def _parts(line: LogLine, *, by_agent: bool) -> Iterator[_Part]:
+def _add_parts(parts: list[_Part], line: LogLine, above: LogLine | None, *, by_agent: bool) -> None:
+    """Add what a line offers. `above`: the line before it, which it may lean on where both are of one session."""
     noted = line.session is None and not line.by_agent
     # What is said to stand elsewhere counts as the agent's word, unless the owner wrote it down as a memory.
     pieces_ = [
@@ -187,33 +184,36 @@ def _parts(line: LogLine, *, by_agent: bool) -> Iterator[_Part]:
     language = language_of(line.words)
     if noted and line.label != "TEMP":
         if not BLACKED_OUT.search(line.words):
-            yield _Part(
-                line,
-                shorten(line.words, language, LONGEST[language]),
-                "",
-                pieces_ or [Piece(line.words, language)],
-                True,
-            )
+            words = shorten(line.words, language, LONGEST[language])
+            parts.append(_Part(line, words, "", pieces_ or [Piece(line.words, language)], explicit=True))
         return
-    before = ""
+    is_next = above is not None and line.session is not None and (above.day, above.session) == (line.day, line.session)
+    last = pieces(above.words)[-1:] if above and is_next else []
+    before = last[0].text if last else ""
+    follows = bool(last and parts and parts[-1].said is above and parts[-1].pieces[-1].text == before)
     for piece in pieces_:
-        words, told = remember(piece.text, piece.language)
-        explicit = told and not piece.agents and not piece.asked
+        own = not piece.agents and not piece.asked
+        when = remember_before(piece.text, piece.language) if own and follows else None
+        if when is not None:
+            text = shorten(joined([parts[-1].text, when], piece.language), piece.language, LONGEST[piece.language])
+            parts[-1] = parts[-1]._replace(text=text, explicit=True)
+            continue
+        words, asks = remember(piece.text, piece.language)
         # In a session only the owner's words are offered; what an agent wrote down as a memory is put to the person.
         if words and not BLACKED_OUT.search(words) and (line.by_agent or not piece.agents):
-            yield _Part(line, shorten(words, piece.language, LONGEST[piece.language]), before, [piece], explicit)
+            text = shorten(words, piece.language, LONGEST[piece.language])
+            parts.append(_Part(line, text, before, [piece], asks and own, follows))
+            follows = True
+        else:
+            follows = False
         before = piece.text
-
-
-def _leans(judged: Judged) -> bool:
-    return judged.needs_context > _LEANS or (not judged.tuned and starts_with_pronoun(judged.text, judged.language))
 
 
 def _is_idle(part: _Part, judged: Judged) -> bool:
     """Whether it states nothing that could be kept: a question, a greeting, a yes; or somebody wrote that it is passing."""
     if part.said.label == "TEMP" and part.said.session is None:
         return True
-    return judged.best("act") in _NEVER or is_question(judged.text, judged.language)
+    return (not judged.tuned and judged.best("act") in _NEVER) or is_question(judged.text, judged.language)
 
 
 def _support(part: _Part, judged: Judged) -> float:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nacre.brain.local.wording import asked, joined, shorten, starts_with_pronoun, tidy
+from nacre.brain.local.wording import asked, joined, remember, remember_before, shorten, starts_with_pronoun, tidy
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,37 @@ def test_a_pronoun_at_the_beginning_is_seen() -> None:
     assert starts_with_pronoun("她是会计", "zh")
     assert not starts_with_pronoun("Sheila signs everything", "en")
     assert not starts_with_pronoun("他山之石", "zh")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("remember that the port is 8417", "en", "The port is 8417"),
+        ("We never ship on Fridays, remember that", "en", "We never ship on Fridays"),
+        ("No prints in colour, please keep that in mind when you order", "en", "No prints in colour; when you order"),
+        ("改完 SQL 要清缓存，这个坑记住", "zh", "改完 SQL 要清缓存"),
+        ("记住端口是 8417", "zh", "端口是 8417"),
+    ],
+)
+def test_a_request_to_remember_is_taken_off_what_it_asks_for(text: str, language: str, words: str) -> None:
+    assert remember(text, language) == (words, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "when"),
+    [
+        ("Remember that", "en", ""),
+        ("please remember this for next time", "en", ""),
+        ("Remember that when you come up with recipes", "en", "when you come up with recipes"),
+        ("So keep it in mind", "en", ""),
+        ("这个记一下", "zh", ""),
+        ("记住哈", "zh", ""),
+        ("Remember that shop?", "en", None),
+        ("Do you remember that", "en", None),
+        ("Remember that the port is 8417", "en", None),
+        ("我记住了", "zh", None),
+        ("记住端口是 8417", "zh", None),
+    ],
+)
+def test_a_request_alone_means_what_was_said_before(text: str, language: str, when: str | None) -> None:
+    assert remember_before(text, language) == when

@@ -51,7 +51,9 @@ class Line(NamedTuple):
 def weigh(judge: Judge, sessions: Sequence[Sequence[tuple[str, bool]]]) -> list[list[Telling]]:
     """What each line of each session tells, in order. A line is given with whether an agent noted it."""
     split = [[_parts(words, by_agent=by_agent) for words, by_agent in session] for session in sessions]
-    judged = iter(judge.read([piece.text for session in split for parts in session for piece in parts]))
+    texts = [[piece.text for piece in parts] for session in split for parts in session]
+    before = [before for line in texts for before in ("", *line[:-1])[: len(line)]]
+    judged = iter(judge.read([text for line in texts for text in line], before))
     result: list[list[Telling]] = []
     for session in split:
         said = [

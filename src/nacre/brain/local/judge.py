@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -109,7 +110,6 @@ class Judged:
     features: npt.NDArray[np.float32]  # structure only
     vector: Vectors | None
     lasting: float = 0.0  # the odds that it belongs into a memory that is read before every session
-    plain: float = 0.0  # the same by the classifiers alone, where the tuned model was asked
     leans: float | None = None  # the tuned model's odds that it says nothing without what stands before it
 
     @property
@@ -129,6 +129,19 @@ class Judged:
 
     def chance(self, head: str, label: str) -> float:
         return float(self.odds[head][HEADS[head].index(label)])
+
+    @property
+    def summary(self) -> npt.NDArray[np.float32]:
+        """What the classifiers make of it, as the tuned model is told beside the words."""
+        import numpy as np
+
+        return np.array([*np.concatenate([self.odds[head] for head in HEADS]), logit(self.lasting)], np.float32)
+
+
+def logit(odds: float) -> float:
+    """Odds on the scale on which evidence adds up."""
+    odds = min(max(odds, 1e-4), 1 - 1e-4)
+    return math.log(odds / (1 - odds))
 
 
 class Judge:
@@ -172,14 +185,15 @@ class Judge:
             places = [place for place, own in enumerate(judged) if own.language == language]
             made = encoder.load(language, "keep") if places else None
             if made:
-                read = made.read([(before[place], judged[place].text) for place in places])
+                summaries = np.array([judged[place].summary for place in places])
+                read = made.read([(before[place], judged[place].text) for place in places], summaries)
                 for row, place in enumerate(places):
                     own = judged[place]
                     both = {head: np.sqrt(own.odds[head] * read[head][row]) for head in ("type", "category")}
                     odds = own.odds | {head: product / product.sum() for head, product in both.items()}
                     lasting = float(read["keep"][row, 2] + read["keep"][row, 1] / 2)
                     leans = float(read["leans"][row, 1])
-                    judged[place] = replace(own, odds=odds, lasting=lasting, plain=own.lasting, leans=leans)
+                    judged[place] = replace(own, odds=odds, lasting=lasting, leans=leans)
         return judged
 
     def meant(self, texts: Sequence[str]) -> list[Statement]:

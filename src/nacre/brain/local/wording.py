@@ -198,8 +198,25 @@ _REMEMBER = {
 }
 
 
+# The same of what was just said: "…, remember that", "这个坑记住".
+_REMEMBER_IT = {
+    "en": re.compile(
+        r"(?:\A|[,;–-]\s*)(?:(?:please|pls|and|also|ok|so|but)[\s,]+)*(?:(?:remember|note|don'?t forget) (?:that|this|it)(?: down| one)?"
+        r"|(?:keep|bear) (?:that|this|it) in mind|write (?:that|this|it) down)(?:,? (?:please|pls|ok))?(?: for (?:next time|later|the future))?"
+        r"(?: (?P<when>(?:when|whenever|next time|before|in) [^,;]+))?[.! ]*\Z",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"(?:\A|[，,；;。]\s*)(?:请|帮我|你|麻烦|要|给我)*(?:(?:这个?|这点|这条|这事|这件事)(?:坑|规矩|教训|规则)?(?:你|请|帮我|要|得|给我|一定)*"
+        r"(?:记住|记一下|记下来?|记好|记着|记牢)|(?:记住|记一下|记下来?|记好|记着)(?:这个|这点|这条)?)[哈啊哦吧呀]*[。！! ]*(?P<when>)\Z"
+    ),
+}
+
+
 def remember(text: str, language: str) -> tuple[str, bool]:
     """The words without the request to remember them, and whether there was one."""
+    if (back := _REMEMBER_IT[language].search(text)) and (before := text[: back.start()].strip()):
+        return joined([before, back["when"]], language), True
     bare = _REMEMBER[language].sub("", text, count=1)
     asks = bare != text and len(bare) > (3 if language == "zh" else 8) and not is_question(text, language)
     return (
@@ -207,6 +224,12 @@ def remember(text: str, language: str) -> tuple[str, bool]:
         if asks
         else (text, False)
     )
+
+
+def remember_before(text: str, language: str) -> str | None:
+    """When what was said before is to be remembered ("when you write to them"), where the whole sentence asks for that."""
+    back = _REMEMBER_IT[language].match(text)
+    return back and (back["when"] or "")
 
 
 # The reverse check: what would go wrong without a statement, in one sentence drawn from its own structure.
