@@ -250,7 +250,10 @@ def test_a_project_of_any_name_gets_a_folder_inside(nights: Nights, project: str
 
 
 def test_what_may_be_overtaken_stands_beside_the_new_line_until_the_person_says(nights: Nights) -> None:
-    old, new = "Unit tests are written with Jest", "We moved from Jest to Vitest: unit tests are written with Vitest now"
+    old, new = (
+        "Unit tests are written with Jest",
+        "We moved from Jest to Vitest: unit tests are written with Vitest now",
+    )
     nights.entries(old)
     nights.log("2026-03-19", new, stamp=" | project:shop")
     nights.tidy()

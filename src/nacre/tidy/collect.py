@@ -64,7 +64,10 @@ _CALLED = ("What to call them", "Preferred name", "Called", "称呼", "怎么称
 _ZONE = ("Timezone", "Time zone", "时区")
 _LANGUAGE = ("Language", "Preferred language", "语言", "常用语言")
 _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    *((IDENTITY, _NAMES, rf"(?i:\b(?:{words}))\s+{name}") for words, name in ((rf"{_YOU_ARE}|{_CALL_YOU}", _NAME), (_YOU_ARE, _TYPED))),
+    *(
+        (IDENTITY, _NAMES, rf"(?i:\b(?:{words}))\s+{name}")
+        for words, name in ((rf"{_YOU_ARE}|{_CALL_YOU}", _NAME), (_YOU_ARE, _TYPED))
+    ),
     (
         IDENTITY,
         _NAMES,

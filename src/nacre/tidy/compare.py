@@ -27,9 +27,7 @@ class Comparison:
     part: int | None = None
 
 
-def compare_with(
-    new: Statement, entries: Sequence[EntryParts], lasting: float = 0.5
-) -> tuple[list[Comparison], float]:
+def compare_with(new: Statement, entries: Sequence[EntryParts], lasting: float = 0.5) -> tuple[list[Comparison], float]:
     """The entries that a candidate repeats, replaces, excepts from or may conflict with, the surest first, and the odds that all of it
     is there. `lasting`: the odds that what it says lasts."""
     flat: list[tuple[int, int | None, Statement]] = []

@@ -380,13 +380,12 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
     earlier = _earlier(draft, candidates)
     result: list[Candidate] = []
     for candidate in candidates:
-        said, statement = candidate.said, candidate.tested.judged.statement
+        said, statement, again = candidate.said, candidate.tested.judged.statement, False
         if UPDATES_FROM <= judge.with_support(candidate.lasting, candidate.support) < judge.KEEP_FROM:
             others = [old for line, old in earlier if line.session != said.session and line.day <= said.day]
             known, _ = compare.compare_with(statement, others, candidate.lasting)
-            if any(comparison.kind in ("same", "replaces") for comparison in known):
-                candidate = replace(candidate, support=candidate.support + AGAIN)
-        result.append(candidate)
+            again = any(comparison.kind in ("same", "replaces") for comparison in known)
+        result.append(replace(candidate, support=candidate.support + AGAIN) if again else candidate)
         earlier.append((said, EntryParts(statement)))
     return result
 

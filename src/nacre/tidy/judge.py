@@ -94,7 +94,10 @@ def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
 LONGEST = {"en": 240, "zh": 110}  # characters of an entry: MEMORY.md has 5 KB for everything
 _NEVER = ("social", "question", "offrecord")  # what somebody does with words that are no statement
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
-_JOINED, _DANGLES = 0.25, 0.5  # odds of leaning on what was said before, from which a piece is joined to it, or is not understood without it
+_JOINED, _DANGLES = (
+    0.25,
+    0.5,
+)  # odds of leaning on what was said before, from which a piece is joined to it, or is not understood without it
 
 
 @dataclass(frozen=True)
