@@ -27,7 +27,7 @@ from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript
 from nacre.text.blocks import FRONT, blocks
 from nacre.text.keywords import tags
-from nacre.text.quoting import demands, own_words, reports
+from nacre.text.quoting import demands, own_part, own_words, reports
 from nacre.text.sentences import sentences
 from nacre.text.stamps import without_message_marks
 from nacre.text.tokens import language_of, query_tokens
@@ -52,7 +52,7 @@ _MARKS = re.compile(r"\A[#>*\s-]+")
 _CLAUSES = re.compile(r"(?<=[,;:，；：、。])(?=\s|[^\x00-\x7f])|(?<=[^\x00-\x7f],)|(?= [-–—] )")
 _ASKS = re.compile(r"[?？]|\b(?:can|could|would) you\b|\bplease\b|\bI need\b|帮|麻烦|请", re.IGNORECASE)
 _MARK = re.compile(r"[a-p]{8}")
-_REPEATS = 2  # words of a forgotten message in its answer, from which on that repeats it
+_REPEATS = 2  # words of a forgotten message, or of others, in an answer, from which on that repeats them
 _GAP = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
@@ -235,8 +235,13 @@ def checkpoint_of_captured(
         end = held[-1].at  # a checkpoint that somebody asked for meanwhile may hold more: all of its last minute
         after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
     fresh = [message for message in _kept(setup, session, forgotten) if after is None or message.at > after]
-    worded = ((message, _own_words(message, forgotten)) for message in fresh)
-    new = [replace(message, text=words) for message, words in worded if words]
+    new: list[Message] = []
+    others: set[str] = set()  # words that the owner's last message held of others
+    for message in fresh:
+        words = _own_words(message, forgotten, others)
+        if message.speaker is Speaker.OWNER:
+            others = set(query_tokens(message.text)) - set(query_tokens(words))
+        new += [replace(message, text=words)] if words else []
     if not any(message.speaker is Speaker.OWNER for message in new):
         return None
     made = _checkpoint(setup, session, _fitted([*without_forgotten(held, forgotten.messages), *new]), title)
@@ -251,13 +256,16 @@ def _path_of(setup: SyncSetup, session: str) -> Path | None:
     )
 
 
-def _own_words(message: Message, forgotten: Forgotten) -> str:
-    """What the speaker says in a message, without what is quoted or pasted, rules that an agent only reports, and what was forgotten."""
+def _own_words(message: Message, forgotten: Forgotten, others: Container[str]) -> str:
+    """What the speaker says in a message, without what is quoted, pasted or reported of others, what an agent repeats of those words,
+    and what was forgotten."""
     by_owner = message.speaker is Speaker.OWNER
     words = own_words(message.text, typed=by_owner)
     said = sentences(words)
     for sentence, is_forgotten in zip(said, forgotten.match(said), strict=True):
-        if is_forgotten or (not by_owner and demands(sentence) and reports(sentence)):
+        repeats = sum(token in others for token in set(query_tokens(sentence))) >= _REPEATS
+        is_others = not own_part(sentence) if by_owner else repeats or (demands(sentence) and reports(sentence))
+        if is_forgotten or is_others:
             if sentence not in words:
                 return ""
             words = words.replace(sentence, "")
