@@ -87,7 +87,8 @@ def plain_words(text: str) -> str:
 def categories(judge: Judge, texts: Sequence[str]) -> list[str]:
     """What each statement is in a weekly digest: decision, discovery, preference or task."""
     real = classifier.CATEGORIES[: classifier.CATEGORIES.index("-")]
-    return [real[int(judged.odds["category"][: len(real)].argmax())] for judged in judge.read(texts)]
+    read = judge.read(texts, [""] * len(texts))
+    return [real[int(judged.odds["category"][: len(real)].argmax())] for judged in read]
 
 
 def plan(context: TidyContext) -> CompressPlan:

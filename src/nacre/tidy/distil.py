@@ -326,7 +326,7 @@ def _adopt_hand_edits(draft: Draft) -> None:
         draft.record(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
         reason = say("written by somebody else; known from now on", "由他人写入；从现在起记录在案")
         draft.step("adopt", file.shown, reason, line.words)
-        verdict = judge.four_way_test(draft.memory.tested(line.words), support=judge.ALONE)
+        verdict = judge.judge_alone(draft.memory.tested(line.words))
         if not verdict.admitted and line.whole:
             failed = ", ".join(verdict.failed)
             why = say(
@@ -424,6 +424,9 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     entries = draft.memory.entries(home)
     parts = [entry for _, _, entry in entries]
     compared, same = compare.compare_with(candidate.tested.judged.statement, parts, verdict.worth)
+    if candidate.own:  # what was joined to it destroys nothing
+        places = {comparison.place for comparison in compare.compare_with(candidate.own, parts, verdict.worth)[0]}
+        compared = [comparison for comparison in compared if comparison.place in places]
     verdict = replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
     found: list[tuple[Place, Comparison]] = [(entries[comparison.place][:2], comparison) for comparison in compared]
     # Only the very words stop what the person said on purpose.
@@ -438,7 +441,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("novel",)))  # taken out by the user
     elif repeats and not (own and own[0][1].odds > repeats[0][1].odds):
         _merge(draft, candidate, verdict, *repeats[0][0])
-    elif excepts and not own and not candidate.explicit:
+    elif excepts and not own and not verdict.admitted:
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("broad",)))
     elif candidate.agents:  # the agent's word corrects nothing
         why = say("an agent noted this; accept it if it is so.", "这是代理记下的；如果属实，请接受。")

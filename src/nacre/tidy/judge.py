@@ -86,7 +86,12 @@ def with_support(lasting: float, support: float) -> float:
 def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
     """The test of one text against what a memory holds already; writes nothing."""
     first, *others = assess_all(judge, [text, *existing])
-    return four_way_test(first, [other.judged.statement for other in others], support=ALONE)
+    return judge_alone(first, [other.judged.statement for other in others])
+
+
+def judge_alone(tested: Tested, existing: Sequence[Statement] = ()) -> Verdict:
+    """The test of what somebody put forward by itself."""
+    return four_way_test(tested, existing, support=ALONE if tested.judged.tuned else 0.0)
 
 
 # What of the logs is offered to long-term memory: each line taken apart, one fact an entry.
@@ -112,6 +117,7 @@ class Candidate:
     agents: bool = False  # not the owner's word: it is never kept unasked, and corrects nothing that the owner said
     explicit: bool = False  # the person's word: kept without the test
     dangling: bool = False  # nobody could tell what it is about
+    own: Statement | None = None  # of what was joined to the words before it, the last part by itself
 
     @property
     def text(self) -> str:
@@ -126,7 +132,7 @@ class _Part(NamedTuple):
     before: str
     pieces: list[Piece]
     explicit: bool = False
-    follows: bool = False  # right upon the part before it, in its line or in the one above
+    follows: bool = False  # right upon the part before it, in the same line
 
 
 def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tuple[str, str]] = ()) -> list[Candidate]:
@@ -141,17 +147,18 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
         judged = test.judged
         before = parts[place - 1] if part.follows else None
         dangles = judged.needs_context > _DANGLES or starts_with_pronoun(judged.text, judged.language)
-        leans = dangles or (judged.needs_context > _JOINED and before is not None and before.said is line)
+        leans = dangles or judged.needs_context > _JOINED
         alone = candidates[-1].lasting if before and candidates else 0.0
         least = KEEP_FROM if alone >= KEEP_FROM else ASK_FROM
         worth = judged.lasting >= least or part.explicit or not judged.tuned
+        own = None
         if before and leans and worth and before.pieces[0].agents == part.pieces[0].agents:
             # "the cracks came from the brine": what it is about stands in the piece before it, and both are one entry.
             text = shorten(joined([before.text, part.text], judged.language), judged.language, LONGEST[judged.language])
             (whole,) = assess_all(judge, [text], [before.before])
             lasting = max(judged.lasting, alone if judged.tuned else whole.judged.lasting)
             test = replace(whole, judged=replace(whole.judged, lasting=lasting))
-            dangles, parts[place] = False, part._replace(text=text, before=before.before)
+            own, dangles, parts[place] = judged.statement, False, part._replace(text=text, before=before.before)
             if candidates and not before.explicit:
                 candidates.pop()
         # The type that somebody gave a line counts, unless the classifiers are sure of another.
@@ -171,6 +178,7 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
                 by_agent,
                 part.explicit and not by_agent,
                 dangles and not part.explicit,
+                own,
             )
         )
     return candidates
@@ -193,10 +201,11 @@ def _add_parts(parts: list[_Part], line: LogLine, above: LogLine | None, *, by_a
     is_next = above is not None and line.session is not None and (above.day, above.session) == (line.day, line.session)
     last = pieces(above.words)[-1:] if above and is_next else []
     before = last[0].text if last else ""
-    follows = bool(last and parts and parts[-1].said is above and parts[-1].pieces[-1].text == before)
+    has_before = bool(last and parts and parts[-1].said is above and parts[-1].pieces[-1].text == before)
+    follows = False
     for piece in pieces_:
         own = not piece.agents and not piece.asked
-        when = remember_before(piece.text, piece.language) if own and follows else None
+        when = remember_before(piece.text, piece.language) if own and has_before else None
         if when is not None:
             text = shorten(joined([parts[-1].text, when], piece.language), piece.language, LONGEST[piece.language])
             parts[-1] = parts[-1]._replace(text=text, explicit=True)
@@ -206,9 +215,9 @@ def _add_parts(parts: list[_Part], line: LogLine, above: LogLine | None, *, by_a
         if words and not BLACKED_OUT.search(words) and (line.by_agent or not piece.agents):
             text = shorten(words, piece.language, LONGEST[piece.language])
             parts.append(_Part(line, text, before, [piece], asks and own, follows))
-            follows = True
+            has_before = follows = True
         else:
-            follows = False
+            has_before = follows = False
         before = piece.text
 
 
