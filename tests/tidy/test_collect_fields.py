@@ -36,6 +36,7 @@ USER_CHINESE = "# USER.md\r\n\r\n- **姓名：** 王芳\r\n- **称呼：**\r\n- 
         ("You're going to be called Otis, my sister picked it", "IDENTITY.md", "Otis"),
         ("your name is otis, ok", "IDENTITY.md", "otis"),
         ("你呢，以后就叫阿木", "IDENTITY.md", "阿木"),
+        ("Thimble (that's you from now on), hello", "IDENTITY.md", "Thimble"),
     ],
 )
 def test_a_statement_names_its_field(said: str, file: str, value: str) -> None:

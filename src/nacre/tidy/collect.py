@@ -82,6 +82,11 @@ _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         IDENTITY,
         _NAMES,
+        r"\b(?P<value>[A-Z][\w'’-]{1,20})[\s,(–-]+(?i:that'?s you|is you|that'?s your name)(?i: now| from now on)\b",
+    ),
+    (
+        IDENTITY,
+        _NAMES,
         r"(?:给你(?:起|取|换)个?(?:新)?名(?:字|儿)?[，,]?(?:以后)?(?:就)?叫|(?:你的)?名字就?定)\s*" + _HAN_NAME,
     ),
     (USER, _CALLED, r"\b(?i:call me|i go by|(?:everyone|everybody|people|friends) calls? me)\s+(?:just )?" + _NAME),

@@ -424,8 +424,11 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     entries = draft.memory.entries(home)
     parts = [entry for _, _, entry in entries]
     compared, same = compare.compare_with(candidate.tested.judged.statement, parts, verdict.worth)
-    if candidate.own:  # what was joined to it destroys nothing
-        places = {comparison.place for comparison in compare.compare_with(candidate.own, parts, verdict.worth)[0]}
+    if (
+        candidate.parts
+    ):  # two pieces together are like nothing that the models learnt: one of them must say so by itself
+        alone = [compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts]
+        places = {comparison.place for some in alone for comparison in some}
         compared = [comparison for comparison in compared if comparison.place in places]
     verdict = replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
     found: list[tuple[Place, Comparison]] = [(entries[comparison.place][:2], comparison) for comparison in compared]

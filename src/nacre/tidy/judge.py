@@ -117,7 +117,7 @@ class Candidate:
     agents: bool = False  # not the owner's word: it is never kept unasked, and corrects nothing that the owner said
     explicit: bool = False  # the person's word: kept without the test
     dangling: bool = False  # nobody could tell what it is about
-    own: Statement | None = None  # of what was joined to the words before it, the last part by itself
+    parts: tuple[Statement, ...] = ()  # of what was joined from two pieces, each by itself
 
     @property
     def text(self) -> str:
@@ -151,14 +151,15 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
         alone = candidates[-1].lasting if before and candidates else 0.0
         least = KEEP_FROM if alone >= KEEP_FROM else ASK_FROM
         worth = judged.lasting >= least or part.explicit or not judged.tuned
-        own = None
+        joined_of: tuple[Statement, ...] = ()
         if before and leans and worth and before.pieces[0].agents == part.pieces[0].agents:
             # "the cracks came from the brine": what it is about stands in the piece before it, and both are one entry.
             text = shorten(joined([before.text, part.text], judged.language), judged.language, LONGEST[judged.language])
             (whole,) = assess_all(judge, [text], [before.before])
             lasting = max(judged.lasting, alone if judged.tuned else whole.judged.lasting)
             test = replace(whole, judged=replace(whole.judged, lasting=lasting))
-            own, dangles, parts[place] = judged.statement, False, part._replace(text=text, before=before.before)
+            joined_of = (tested[place - 1].judged.statement, judged.statement)
+            dangles, parts[place] = False, part._replace(text=text, before=before.before)
             if candidates and not before.explicit:
                 candidates.pop()
         # The type that somebody gave a line counts, unless the classifiers are sure of another.
@@ -178,7 +179,7 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
                 by_agent,
                 part.explicit and not by_agent,
                 dangles and not part.explicit,
-                own,
+                joined_of,
             )
         )
     return candidates
