@@ -241,3 +241,24 @@ def test_it_is_one_operation(desk: Desk) -> None:
     (done,) = read_history(desk.workspace).operations
     assert done.command == "sync"
     assert at("2026-03-02 10:00").isoformat()[:10] in done.at
+
+
+def test_of_a_long_session_every_message_keeps_its_beginning(desk: Desk) -> None:
+    """Also where no message has an end of a sentence within its share."""
+    long = "，".join(["这一句话没有句号而且很长很长很长"] * 13)
+    desk.claude(*((f"2026-03-02 {9 + n // 60:02}:{n % 60:02}", "user", f"{n} {long}") for n in range(90)))
+    desk.sync("2026-03-02 12:00")
+    assert only(desk).count("**用户**") == 90
+
+
+def test_what_was_put_away_goes_when_the_owner_asks_later_not_to_keep_it(desk: Desk) -> None:
+    desk.claude(
+        ("2026-03-02 09:00", "user", "move the shop to v2"),
+        ("2026-03-02 09:01", "user", "My salary is 90k at the bakery"),
+    )
+    desk.sync("2026-03-02 09:20")
+    assert "90k" in only(desk)
+    desk.claude(("2026-03-02 09:40", "user", "Please don't note what I just said."), *MORE)
+    desk.sync("2026-03-02 18:00")
+    assert "90k" not in only(desk)
+    assert "label printer" in only(desk)

@@ -34,7 +34,7 @@ USER_CHINESE = "# USER.md\r\n\r\n- **姓名：** 王芳\r\n- **称呼：**\r\n- 
         ("you're Juniper from now on", "IDENTITY.md", "Juniper"),
         ("给你起个名字，叫豆包", "IDENTITY.md", "豆包"),
         ("You're going to be called Otis, my sister picked it", "IDENTITY.md", "Otis"),
-        ("your name is otis, ok", "IDENTITY.md", "otis"),
+        ("you're called otis, ok", "IDENTITY.md", "otis"),
         ("你呢，以后就叫阿木", "IDENTITY.md", "阿木"),
         ("Thimble (that's you from now on), hello", "IDENTITY.md", "Thimble"),
     ],
@@ -60,6 +60,13 @@ def test_a_statement_names_its_field(said: str, file: str, value: str) -> None:
         "I'll call you Monday",
         "i'll call you sunday.",
         "你叫他过来",
+        "你呢，叫上老李一起",
+        "你叫小李来一下",
+        "我叫了外卖",
+        "the agent is called hourly",
+        "The agent called Redis and timed out",
+        "You'll be called once, when it starts",
+        "your name is required.",
     ],
 )
 def test_what_only_sounds_like_a_name_sets_no_field(said: str) -> None:

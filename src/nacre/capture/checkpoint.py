@@ -126,25 +126,25 @@ def _newest_first(setup: SyncSetup) -> list[tuple[Source, Transcript]]:
 def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkpoint:
     """The conversation as Markdown: who, when, what; without the messages that stand in the checkpoint of its origin."""
     clock, origin = setup.context.clock, _text_of_origin(setup, transcript)
-    with_owner: list[Message] = []  # without other people in a group, and what the agent said to them
-    asked_by = Speaker.OWNER
-    for message in session.messages:
-        asked_by = asked_by if message.speaker is Speaker.AGENT else message.speaker
-        if asked_by is Speaker.OWNER:
-            with_owner.append(message)
     messages = [
         message
-        for message in _kept(setup, replace(session, messages=tuple(with_owner)), Forgotten(setup.context.workspace))
+        for message in _kept(setup, session, Forgotten(setup.context.workspace))
         if not any("\n".join(_block(form, clock, language)) in origin for language in _WHO for form in _forms(message))
     ] or [replace(session.messages[0], text="…")]
     return _checkpoint(setup, session, messages)
 
 
 def _kept(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
-    """The messages of a session that may be kept, by their marks: without secrets, what its owner asked not to keep, and what was
-    forgotten. All of them are looked at together: a later one may ask not to keep an earlier one."""
-    hidden = setup.off_record(session.messages)
-    said = [message for message in privacy.drop_private(redact_messages(session.messages)) if message.id not in hidden]
+    """The messages of a session that may be kept, by their marks: without secrets, other people and what the agent said to them, what
+    its owner asked not to keep, and what was forgotten. All are looked at together: a later one may ask not to keep an earlier one."""
+    with_owner: list[Message] = []
+    asked_by = Speaker.OWNER
+    for message in session.messages:
+        asked_by = asked_by if message.speaker is Speaker.AGENT else message.speaker
+        if asked_by is Speaker.OWNER:
+            with_owner.append(message)
+    hidden = setup.off_record(with_owner)
+    said = [message for message in privacy.drop_private(redact_messages(with_owner)) if message.id not in hidden]
     name = storable(session.id)
     return without_forgotten(
         [replace(message, id=message_mark(name, storable(message.id))) for message in said], forgotten.messages
@@ -224,17 +224,24 @@ def checkpoint_of_captured(
 ) -> Checkpoint | None:
     """The session's own words that came after a moment, behind what its file holds already; None where there is nothing new. What
     was taken out of the file, or with all of it, stays out: it is not read from the transcript again."""
-    clock, path = setup.context.clock, _path_of(setup, session.id)
-    held: Sequence[Message] = ()
-    title = ""
-    if path:
-        parsed = parse_checkpoint((disk.read_bytes(path) or b"").decode("utf-8", "replace"), clock)
-        if not parsed.session:  # somebody made something else of it
-            return None
-        held, title = parsed.messages, parsed.title
-        end = held[-1].at  # a checkpoint that somebody asked for meanwhile may hold more: all of its last minute
+    clock, path, name = setup.context.clock, _path_of(setup, session.id), storable(session.id)
+    kept = _kept(setup, session, forgotten)
+    text = (disk.read_bytes(path) or b"").decode("utf-8", "replace") if path else ""
+    before = parse_checkpoint(text, clock) if path else None
+    if before and not before.session:  # somebody made something else of it
+        return None
+    held: list[Message] = []
+    if before and before.session == name:  # and not of another session with a like name
+        hidden = {message_mark(name, storable(message.id)) for message in session.messages}
+        hidden -= {message.id for message in kept}
+        held = [message for message in before.messages if message.id not in hidden]
+        end = before.messages[
+            -1
+        ].at  # a checkpoint that somebody asked for meanwhile may hold more: all of its last minute
         after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
-    fresh = [message for message in _kept(setup, session, forgotten) if after is None or message.at > after]
+    else:
+        before = None
+    fresh = [message for message in kept if after is None or message.at > after]
     new: list[Message] = []
     others: set[str] = set()  # words that the owner's last message held of others
     for message in fresh:
@@ -242,10 +249,13 @@ def checkpoint_of_captured(
         if message.speaker is Speaker.OWNER:
             others = set(query_tokens(message.text)) - set(query_tokens(words))
         new += [replace(message, text=words)] if words else []
-    if not any(message.speaker is Speaker.OWNER for message in new):
+    is_less = before is not None and len(held) < len(before.messages)  # somebody asked later not to keep it
+    if not is_less and not any(message.speaker is Speaker.OWNER for message in new):
         return None
-    made = _checkpoint(setup, session, _fitted([*without_forgotten(held, forgotten.messages), *new]), title)
-    return made._replace(name=path.name) if path else made
+    messages = _fitted([*without_forgotten(held, forgotten.messages), *new]) or [replace(session.messages[0], text="…")]
+    if before is None or path is None:
+        return _checkpoint(setup, session, messages)
+    return _checkpoint(setup, session, messages, "" if is_less else before.title)._replace(name=path.name)
 
 
 def _path_of(setup: SyncSetup, session: str) -> Path | None:
@@ -262,13 +272,17 @@ def _own_words(message: Message, forgotten: Forgotten, others: Container[str]) -
     by_owner = message.speaker is Speaker.OWNER
     words = own_words(message.text, typed=by_owner)
     said = sentences(words)
+    kept, end = "", 0
     for sentence, is_forgotten in zip(said, forgotten.match(said), strict=True):
         repeats = sum(token in others for token in set(query_tokens(sentence))) >= _REPEATS
         is_others = not own_part(sentence) if by_owner else repeats or (demands(sentence) and reports(sentence))
-        if is_forgotten or is_others:
-            if sentence not in words:
-                return ""
-            words = words.replace(sentence, "")
+        at = words.find(sentence, end)
+        if at < 0 and (is_forgotten or is_others):
+            return ""
+        if at >= 0:
+            kept += words[end:at] if is_forgotten or is_others else words[end : at + len(sentence)]
+            end = at + len(sentence)
+    words = kept + words[end:]
     return _GAP.sub("\n\n", words).strip()
 
 
@@ -289,8 +303,7 @@ def _fitted(messages: Sequence[Message]) -> list[Message]:
         if size > share:
             break
         room -= size
-    cut = ((message, _cut(message.text, share)) for message in told)
-    return [replace(message, text=text) for message, text in cut if text]
+    return [replace(message, text=_cut(message.text, share)) for message in told]
 
 
 def _cut(text: str, most: int) -> str:
@@ -302,7 +315,8 @@ def _cut(text: str, most: int) -> str:
         if at < 0 or _size(text[: at + len(sentence)]) > most:
             break
         end = at + len(sentence)
-    return f"{text[:end]} …" if end else ""
+    cut = text[:end] if end else text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore").rstrip()
+    return f"{cut} …"
 
 
 def _size(text: str) -> int:
@@ -390,11 +404,15 @@ def parse_checkpoint(text: str, clock: Clock) -> ParsedCheckpoint:
 
 def spoken_lines(lines: Sequence[str], clock: Clock) -> Iterator[tuple[range, Message]]:
     """The messages below the lines that name their speaker and time, each with the numbers of its lines, counted from 1."""
-    starts = [(number, match) for number, line in enumerate(lines) if (match := _SPOKEN.fullmatch(line))]
-    ends = [number for number, _ in starts[1:]] + [len(lines)]
-    for place, ((number, match), end) in enumerate(zip(starts, ends, strict=False)):  # there may be none
+    starts: list[tuple[int, re.Match[str], dt.datetime]] = []
+    for number, line in enumerate(lines):
+        if match := _SPOKEN.fullmatch(line):
+            with suppress(BadInput):  # a time that cannot be: somebody's own line
+                starts.append((number, match, clock.parse(match["at"].replace(" ", "T"))))
+    ends = [number for number, _, _ in starts[1:]] + [len(lines)]
+    for place, ((number, match, at), end) in enumerate(zip(starts, ends, strict=False)):  # there may be none
         if words := "\n".join(lines[number + 1 : end]).strip():
-            at, speaker = clock.parse(match["at"].replace(" ", "T")), _SPEAKERS.get(match["who"], Speaker.OTHER)
+            speaker = _SPEAKERS.get(match["who"], Speaker.OTHER)
             message = Message(match["mark"] or str(place), at, speaker, words, match["name"] or "")
             yield range(number + 1, end + 1), message
 

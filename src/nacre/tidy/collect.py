@@ -54,9 +54,10 @@ class Field(NamedTuple):
     value: str
 
 
-_YOU_ARE = (
-    r"you(?:'re| are|'ll be| will be)(?: now| going to be| gonna be)? (?:called|named)|your (?:new )?name (?:is|will be)(?: now)?|call yourself"
-    r"|(?:the )?(?:assistant|agent) (?:is (?:now )?|was )?(?:called|named|renamed)(?: to)?"
+_YOU_ARE = r"you(?:'re| are|'ll be| will be)(?: now| going to be| gonna be)? (?:called|named)|call yourself"
+_ITS_NAME = (
+    r"your (?:new )?name (?:is|will be)(?: now)?"
+    r"|(?:the )?(?:assistant|agent) (?:is (?:now )?|was )(?:called|named|renamed)(?: to)?"
 )
 _CALL_YOU = r"(?:i'?ll|i will|i'?m going to|we'?ll) call you|(?:i )?(?:re)?named? (?:you|yourself|the assistant|the agent)(?: to| as)?"
 _NAMES = ("Name", "名字", "姓名")
@@ -66,12 +67,12 @@ _LANGUAGE = ("Language", "Preferred language", "语言", "常用语言")
 _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     *(
         (IDENTITY, _NAMES, rf"(?i:\b(?:{words}))\s+{name}")
-        for words, name in ((rf"{_YOU_ARE}|{_CALL_YOU}", _NAME), (_YOU_ARE, _TYPED))
+        for words, name in ((rf"{_YOU_ARE}|{_ITS_NAME}|{_CALL_YOU}", _NAME), (_YOU_ARE, _TYPED))
     ),
     (
         IDENTITY,
         _NAMES,
-        r"(?:你|助手|机器人)(?:的)?(?:新)?(?:名字)?[嘛呢啊呀…，,\s]{0,4}(?:以后|现在|今后|从今天起|从现在起|就|也)*(?:叫做?|改名(?:为|叫|成)?|名叫|名字(?:是|叫|改成|改为))\s*"
+        r"(?:你|助手|机器人)(?:的)?(?:新)?(?:名字)?[嘛呢啊呀…\s]{0,4}(?:[，,](?=以后|就|从))?(?:以后|现在|今后|从今天起|从现在起|就|也)*(?:叫做?|改名(?:为|叫|成)?|名叫|名字(?:是|叫|改成|改为))\s*"
         + _HAN_NAME,
     ),
     (
@@ -82,7 +83,7 @@ _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         IDENTITY,
         _NAMES,
-        r"\b(?P<value>[A-Z][\w'’-]{1,20})[\s,(–-]+(?i:that'?s you|is you|that'?s your name)(?i: now| from now on)\b",
+        r"\b(?P<value>[A-Z][\w'’-]{1,20})[\s,(–-]+(?i:that'?s you|that'?s your name)(?i: now| from now on)\b",
     ),
     (
         IDENTITY,
@@ -109,8 +110,8 @@ _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
 )
 _NO_NAME = re.compile(
-    r"(?:[他她它我]|什么|啥|谁|哪|怎么|一声|一下|起床|醒|过来|外卖|明天|后天|今晚|稍后|以后|去|来|帮|把|给|[爸妈哥姐弟妹爷奶公婆老][^，]*(?:[来去过给帮]|明|今|后)).*"
-    r"|(?i:the|when|if|back|later|tomorrow|today|tonight|now|maybe|crazy|old|lazy|in|at|on|asap|anytime|right|sure|welcome|done|it|so|not|after|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)"
+    r"(?:[他她它我上了停]|快递|什么|啥|谁|哪|怎么|一声|一下|起床|醒|过来|外卖|明天|后天|今晚|稍后|以后|去|来|帮|把|给|[爸妈哥姐弟妹爷奶公婆老][^，]*(?:[来去过给帮]|明|今|后)).*|.*(?:一下|一起|过来)"
+    r"|(?i:the|when|if|back|later|tomorrow|today|tonight|now|maybe|crazy|old|lazy|in|at|on|asap|anytime|right|sure|welcome|done|it|so|not|after|once|twice|first|last|required|missing|everything|nothing|yesterday|\w+ly|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)"
 )
 _NOT_SO = re.compile(
     r"\b(?:don'?t|do not|never|stop|not|says?|said|told|asked|he|she|they|colleague'?s?|his|her|their)\W+(?:\w+\W+){0,3}\Z|(?:别|不要|不许|他说|她说|人家)[^，。]{0,4}\Z",

@@ -57,7 +57,7 @@ class Draft:
         self.trail = Trail(context.workspace)
         self.memory = MemoryFiles(context, self.trail)
         self.recent: list[LogLine] = []  # what the logs of the last days say
-        self.deferred: dict[tuple[str, str], Candidate] = {}  # lines that are offered again when there is room
+        self.deferred: dict[tuple[str, str], list[Candidate]] = {}  # by line: what is offered again when there is room
         self.steps: list[Step] = []
         self.records: list[Record] = []
         self.asks: list[Question] = []
@@ -305,8 +305,8 @@ def plan(
     for start in range(0, len(new), AT_ONCE):
         for candidate in _candidates(draft, new[start : start + AT_ONCE], forgotten):
             _offer(draft, candidate)
-    for key, candidate in list(draft.deferred.items()):
-        if _is_decided(draft, candidate):  # the same was said elsewhere, where there was room
+    for key, candidates in list(draft.deferred.items()):
+        if all(_is_decided(draft, candidate) for candidate in candidates):  # said elsewhere too, where there was room
             del draft.deferred[key]
     draft.ask_about_outdated()
     draft.drop_obsolete_questions()
@@ -410,7 +410,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         return
     home = draft.memory.home(candidate)
     if home.over:
-        draft.deferred[candidate.said.day, candidate.said.mark] = candidate
+        draft.deferred.setdefault((candidate.said.day, candidate.said.mark), []).append(candidate)
         return
     verdict = judge.four_way_test(candidate.tested, support=candidate.support, lasting=candidate.lasting)
     if candidate.explicit:

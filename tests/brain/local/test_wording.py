@@ -75,6 +75,8 @@ def test_a_request_to_remember_is_taken_off_what_it_asks_for(text: str, language
         ("Remember that shop?", "en", None),
         ("Do you remember that", "en", None),
         ("Remember that the port is 8417", "en", None),
+        ("Remember that before a release we run the smoke tests", "en", None),
+        ("Note that in Bern we bill in francs", "en", None),
         ("我记住了", "zh", None),
         ("记住端口是 8417", "zh", None),
     ],

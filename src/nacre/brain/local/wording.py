@@ -203,7 +203,7 @@ _REMEMBER_IT = {
     "en": re.compile(
         r"(?:\A|[,;–-]\s*)(?:(?:please|pls|and|also|ok|so|but)[\s,]+)*(?:(?:remember|note|don'?t forget) (?:that|this|it)(?: down| one)?"
         r"|(?:keep|bear) (?:that|this|it) in mind|write (?:that|this|it) down)(?:,? (?:please|pls|ok))?(?: for (?:next time|later|the future))?"
-        r"(?: (?P<when>(?:when|whenever|next time|before|in) [^,;]+))?[.! ]*\Z",
+        r"(?: (?P<when>(?:when|whenever|next time|before) you(?: [^\s,;]+){1,5}))?[.! ]*\Z",
         re.IGNORECASE,
     ),
     "zh": re.compile(
