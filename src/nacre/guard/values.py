@@ -59,8 +59,10 @@ def apply_rules(
 ) -> Findings:
     """What the rules of a section find in a text, or in its lower-cased form of the same length; `ends` are cut off a value."""
     searched = text if lower is None else lower
+    small = searched.lower() if lower is None else lower
     for kind, hint, expression in rule_rows(section):
-        for match in pattern(expression).finditer(searched) if any(map(searched.__contains__, hint.split("|"))) else ():
+        hinted = small if "(?i" in expression else searched  # a hint is written as the expression reads the text
+        for match in pattern(expression).finditer(searched) if any(map(hinted.__contains__, hint.split("|"))) else ():
             begin, end = match.span(match.lastindex or 0)
             value = text[begin:end].rstrip(ends)
             if accepts(value):
