@@ -133,6 +133,8 @@ def compare_pairs(
             answers = (rows @ _costs()).argmin(axis=1)
             for place, row, answer in zip(places, rows, answers, strict=True):
                 label, doubt = LABELS[answer], 1 - float(row[LABELS.index("adds")])
+                if nearby and label == "ask" and row[LABELS.index("same")] > row[LABELS.index("replaces")]:
+                    label = "adds"  # what rather says the same is not worth a question, nor to lose the older one by its answer
                 result[place] = Relation(label, doubt if label == "ask" else float(row[answer]))
     return [found or _by_words(*pair) for pair, found in zip(pairs, result, strict=True)]
 
