@@ -170,6 +170,10 @@ def features(old: Statement, new: Statement) -> list[float]:
     return [*compare(old, new, weights.rarity, weights.rarest), *cues(old, new), *map(float, amounts)]
 
 
+_KNOWN: dict[tuple[str, str, str], Array] = {}  # a night compares the entries of a full file again for every candidate
+_MOST_KNOWN = 20_000
+
+
 def label_odds(pairs: Sequence[tuple[Statement, Statement]], language: str) -> Array | None:
     """The odds of each label for (remembered, new) pairs of one language, by the tuned model; none where it cannot run."""
     import numpy as np
@@ -177,8 +181,16 @@ def label_odds(pairs: Sequence[tuple[Statement, Statement]], language: str) -> A
     made = encoder.load(language, "relation") if pairs else None
     if made is None:
         return None
-    extra = np.array([features(old, new) for old, new in pairs], np.float32)
-    return made.read([(old.text, new.text) for old, new in pairs], extra)["relation"]
+    keys = [(language, old.text, new.text) for old, new in pairs]
+    missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in _KNOWN}
+    if missing:
+        if len(_KNOWN) + len(missing) > _MOST_KNOWN:
+            _KNOWN.clear()
+            missing = dict(zip(keys, pairs, strict=True))
+        extra = np.array([features(old, new) for old, new in missing.values()], np.float32)
+        rows = made.read([(old.text, new.text) for old, new in missing.values()], extra)["relation"]
+        _KNOWN.update(zip(missing, rows, strict=True))
+    return np.array([_KNOWN[key] for key in keys])
 
 
 # Odds above which it says the same: usually, with a value in common, with a new one.
