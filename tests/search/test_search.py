@@ -288,7 +288,7 @@ def test_a_checkpoint_is_found_from_its_own_project_and_not_from_another(root: P
     memory = Memory.open(root)
 
     def found(**narrowing: str) -> bool:
-        return any(hit.layer == layer for hit in memory.search("walnut desk", mode="text", **narrowing))  # type: ignore[arg-type]
+        return any(hit.layer == layer for hit in memory.search("walnut desk", mode="text", **narrowing))  # type: ignore[arg-type]  # the filters of each case
 
     assert found()
     assert found(project="shop-api")

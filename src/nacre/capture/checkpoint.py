@@ -291,19 +291,19 @@ def _fitted(messages: Sequence[Message]) -> list[Message]:
     if sum(_size(message.text) for message in messages) <= LIMIT:
         return list(messages)
     following = [*messages[1:], None]
-    told = [
+    kept = [
         message
         for message, after in zip(messages, following, strict=True)
         if message.speaker is Speaker.OWNER or after is None or after.speaker is Speaker.OWNER
     ]
     room = share = LIMIT
-    sizes = sorted(_size(message.text) for message in told)
+    sizes = sorted(_size(message.text) for message in kept)
     for left, size in zip(range(len(sizes), 0, -1), sizes, strict=True):
         share = room // left
         if size > share:
             break
         room -= size
-    return [replace(message, text=_cut(message.text, share)) for message in told]
+    return [replace(message, text=_cut(message.text, share)) for message in kept]
 
 
 def _cut(text: str, most: int) -> str:

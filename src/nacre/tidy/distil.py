@@ -244,6 +244,7 @@ class Draft:
         """Settle the questions about lines that are gone, and those that nobody answered in time: what was offered is refused, what
         stands stays."""
         here = {line.id for file in self.memory.files for line in file.lines}
+        self.asks = [question for question in self.asks if not question.about_entry or question.id in here]
         for question in self.questions:
             gone = question.about_entry and question.id not in here
             if gone or self.waited(question) >= PATIENCE:
