@@ -311,6 +311,15 @@ def test_a_rewrite_that_would_lose_more_than_a_quarter_is_refused(
         assert f"{lost} of its {entries} entries" in problems[0].message
 
 
+def test_entries_that_move_to_another_memory_file_are_not_lost(nights: Nights) -> None:
+    nights.entries(*filler(4))
+    shop = nights.root / "projects/shop/MEMORY.md"
+    kept = "".join(f"- {words}\n" for words in filler(4)[-2:])
+    moved = DistilPlan(edits=(*losing(nights, 2).edits, Edit(shop, None, f"# Shop\n\n{kept}".encode())))
+    assert apply.too_much_lost(nights.room(), moved) is None
+    assert apply.too_much_lost(nights.room(), losing(nights, 2)) is not None
+
+
 def test_a_night_that_would_overturn_too_much_asks_instead(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
     nights.entries(*filler(8))
     monkeypatch.setattr(distil, "plan", lambda room, **given: losing(nights, 4))

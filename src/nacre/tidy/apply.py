@@ -106,13 +106,15 @@ def _without(noted: Container[tuple[str, str]], every: Iterable[Offered]) -> Ite
 
 
 def too_much_lost(context: TidyContext, planned: DistilPlan) -> Problem | None:
-    """A plan that would take more than a quarter of a file's entries is wrong, whatever its reasons."""
-    for edit in planned.edits:
-        if not writing.is_longterm(context.workspace, edit.path):
-            continue
+    """A plan that would take more than a quarter of a file's entries is wrong, whatever its reasons. What moves to another file stays."""
+    edits = [edit for edit in planned.edits if writing.is_longterm(context.workspace, edit.path)]
+    after = {edit.path: [entry.words for entry in document(edit.path, edit.data).entries] for edit in edits}
+    for edit in edits:
         data = read(context.workspace, edit.path)
-        before = len(document(edit.path, data).entries) if data else 0
-        lost = before - len(document(edit.path, edit.data).entries)
+        entries = [entry.words for entry in document(edit.path, data).entries] if data else []
+        elsewhere = {words for path, kept in after.items() if path != edit.path for words in kept}
+        moved = sum(words in elsewhere for words in set(entries).difference(after[edit.path]))
+        before, lost = len(entries), len(entries) - len(after[edit.path]) - moved
         if lost >= _FEW and lost > before * MAX_LOST:
             shown = context.workspace.relative(edit.path)
             sentence = say(

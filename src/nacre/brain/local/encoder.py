@@ -189,4 +189,4 @@ def _gelu(x: Array) -> Array:
     """By its usual approximation; training uses the same."""
     import numpy as np
 
-    return np.asarray(0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3))), np.float32)
+    return np.asarray(0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x * x * x))), np.float32)
