@@ -21,6 +21,7 @@ from tests.forget.conftest import (
     ledger_of,
     take,
 )
+from tests.tidy.nights import Nights
 
 from nacre.cli.main import run
 from nacre.errors import BadInput, ChangedOutside, NotFound
@@ -371,6 +372,23 @@ def test_few_words_still_go_from_the_log_that_the_ledger_says_they_were_learned_
         assert places(memory.forget("MEMORY.md:3", dry_run=True).plan) == both
         assert places(memory.forget("memory/2026-03-14.md:3", dry_run=True).plan) == both
         assert places(memory.forget("memory/2026-03-15.md:3", dry_run=True).plan) == {"memory/2026-03-15.md:3"}
+
+
+@pytest.mark.parametrize("line", [0, 1])
+def test_either_line_of_the_log_that_an_entry_was_joined_from_takes_it_along(tmp_path: Path, line: int) -> None:
+    nights = Nights(tmp_path / "ws")
+    said = (
+        "Maria Lopez leads the billing team and signs every invoice",
+        "She never reads mail, always ring her instead",
+    )
+    nights.log("2026-03-19", *said)
+    nights.tidy()
+    entry = f"{said[0]}; {said[1]}"
+    assert nights.kept() == [entry]
+    with nights.memory(time="05:00:00") as memory:
+        memory.forget(said[line], choose=take)
+    assert nights.kept() == []
+    assert not [words for words in said if words in nights.text("memory/2026-03-19.md")]
 
 
 def test_a_single_thing_that_only_a_search_found_is_not_taken(memory: Memory, root: Path) -> None:

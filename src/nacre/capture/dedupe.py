@@ -217,7 +217,7 @@ class Forgotten:
             states = LedgerStates(workspace)
             known = [state for stone in self._stones.stones if (state := states.get(stone.id))]
             bullets = {stone.id[:BULLET] for stone in self._stones.stones}
-            bullets |= {str(state.source["bullet"]) for state in known if state.source.get("bullet")}
+            bullets |= {bullet for state in known for bullet in state.bullets}
             self.messages = messages_behind(Trail(workspace).captured(bullets), bullets)
 
     def match(self, texts: Sequence[str]) -> list[bool]:

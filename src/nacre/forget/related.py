@@ -75,7 +75,7 @@ def fact_of(target: Target, states: LedgerStates, *, older: bool = True, superse
     for learned in [entry for mark in marks for entry in states.made_of(mark)]:
         ids.setdefault(learned.id, say("learned from it", "由它得来"))
     for entry in list(ids):
-        if bullet := _source(states, entry)[1]:
+        for _, bullet in _sources(states, entry):
             marks.setdefault(bullet, say("what it was learned from", "它的来源"))
     own = list(ids)
     replaced = _add_older(ids, marks, states, superseded=superseded) if older else {}
@@ -91,10 +91,11 @@ def fact_of(target: Target, states: LedgerStates, *, older: bool = True, superse
         if (state := states.get(entry)) and state.text:
             forms.setdefault(normal_words(state.text), reason)
     day = target.line.day if target.line else None
-    sources = {entry: _source(states, entry) for entry in ids}
-    proven = {entry: source for entry, source in sources.items() if all(source) and day in (None, source[0])}
+    sources = {entry: _sources(states, entry) for entry in ids}
+    proven = {entry: every for entry, every in sources.items() if every and day in (None, every[0][0])}
+    origins = frozenset(source for every in proven.values() for source in every)
     entries = frozenset(proven) if day else frozenset()
-    return Fact(target.id, target.words, ids, marks, forms, beside, target.line, frozenset(proven.values()), entries)
+    return Fact(target.id, target.words, ids, marks, forms, beside, target.line, origins, entries)
 
 
 def lines_about(facts: Iterable[Fact], lines: MemoryLines, states: LedgerStates) -> list[MemoryLine]:
@@ -113,10 +114,10 @@ def lines_about(facts: Iterable[Fact], lines: MemoryLines, states: LedgerStates)
     return lines.about(texts, days, marks)
 
 
-def _source(states: LedgerStates, entry: str) -> tuple[str, str]:
-    """The day and the mark of the bullet that an entry was made of."""
+def _sources(states: LedgerStates, entry: str) -> list[tuple[str, str]]:
+    """The day and the mark of each bullet that an entry was made of."""
     state = states.get(entry)
-    return (state.source.get("day", ""), state.source.get("bullet", "")) if state else ("", "")
+    return [(day, mark) for mark in state.bullets if (day := state.source.get("day"))] if state else []
 
 
 def distinct_targets(targets: Sequence[Target], states: LedgerStates) -> tuple[Target, ...]:
@@ -142,12 +143,12 @@ def _add_older(ids: dict[str, str], marks: dict[str, str], states: LedgerStates,
         for entry, reason in older.items():
             if entry in ids:
                 continue
-            bullet = _source(states, entry)[1]
+            bullets = [mark for _, mark in _sources(states, entry)]
             if reason == replaced and not superseded:
-                akin |= dict.fromkeys(filter(None, (entry, bullet)), reason)
+                akin |= dict.fromkeys((entry, *bullets), reason)
                 continue
             ids[entry] = reason
             waiting.append(entry)
-            if bullet:
+            for bullet in bullets:
                 marks.setdefault(bullet, reason)
     return akin

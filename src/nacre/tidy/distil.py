@@ -94,7 +94,7 @@ class Draft:
 
     def record_of(self, candidate: Candidate, verdict: str, test: Verdict | None, **fields: Any) -> Record:
         record = Record(candidate.id, self.at, verdict, candidate.text, brain="local")
-        record = record._replace(source=self.memory.source(candidate.said), tests=dict(test.scores) if test else {})
+        record = record._replace(source=self.memory.source(candidate), tests=dict(test.scores) if test else {})
         if verdict == "admitted":
             record = record._replace(without_it=test.without_it if test else None, valid_from=candidate.said.day)
         return record._replace(**fields)
@@ -181,7 +181,7 @@ class Draft:
         self, candidate: Candidate, verdict: Verdict, kind: str, why: str, file: LongTermFile, against: str = ""
     ) -> None:
         about: dict[str, object] = {"file": file.shown, **({"against": against} if against else {})}
-        about |= {"type": candidate.tested.kind, "source": self.memory.source(candidate.said)}
+        about |= {"type": candidate.tested.kind, "source": self.memory.source(candidate)}
         about |= {"odds": confidence(candidate), "tests": dict(verdict.scores)}
         self.ask(Question(candidate.id, kind, candidate.text, why, about))
 

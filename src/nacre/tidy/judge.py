@@ -118,6 +118,7 @@ class Candidate:
     explicit: bool = False  # the person's word: kept without the test
     dangling: bool = False  # nobody could tell what it is about
     parts: tuple[Statement, ...] = ()  # of what was joined from two pieces, each by itself
+    above: LogLine | None = None  # the line before it in the log, where it was joined to that
 
     @property
     def text(self) -> str:
@@ -132,7 +133,8 @@ class _Part(NamedTuple):
     before: str
     pieces: list[Piece]
     explicit: bool = False
-    follows: bool = False  # right upon the part before it, in the same line
+    follows: bool = False  # right upon the part before it
+    above: LogLine | None = None  # the line of that part, where it is another than its own
 
 
 def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tuple[str, str]] = ()) -> list[Candidate]:
@@ -151,7 +153,11 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
         alone = candidates[-1].lasting if before and candidates else 0.0
         least = KEEP_FROM if alone >= KEEP_FROM else ASK_FROM
         worth = judged.lasting >= least or part.explicit or not judged.tuned
+        if before and before.said is not line:  # joined to what is worth keeping by itself, and lasts like it
+            lasts = alone >= KEEP_FROM and not before.above and not says(FOR_ONCE, judged.text, judged.language)
+            worth, leans = worth and lasts, dangles
         joined_of: tuple[Statement, ...] = ()
+        line_above: LogLine | None = None
         if before and leans and worth and before.pieces[0].agents == part.pieces[0].agents:
             # "the cracks came from the brine": what it is about stands in the piece before it, and both are one entry.
             text = shorten(joined([before.text, part.text], judged.language), judged.language, LONGEST[judged.language])
@@ -159,7 +165,8 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
             lasting = max(judged.lasting, alone if judged.tuned else whole.judged.lasting)
             test = replace(whole, judged=replace(whole.judged, lasting=lasting))
             joined_of = (tested[place - 1].judged.statement, judged.statement)
-            dangles, parts[place] = False, part._replace(text=text, before=before.before)
+            line_above = before.above if before.said is line else before.said
+            dangles, parts[place] = False, part._replace(text=text, before=before.before, above=line_above)
             if candidates and not before.explicit:
                 candidates.pop()
         # The type that somebody gave a line counts, unless the classifiers are sure of another.
@@ -180,6 +187,7 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
                 part.explicit and not by_agent,
                 dangles and not part.explicit,
                 joined_of,
+                line_above,
             )
         )
     return candidates
@@ -199,11 +207,12 @@ def _add_parts(parts: list[_Part], line: LogLine, above: LogLine | None, *, by_a
             words = shorten(line.words, language, LONGEST[language])
             parts.append(_Part(line, words, "", pieces_ or [Piece(line.words, language)], explicit=True))
         return
-    is_next = above is not None and line.session is not None and (above.day, above.session) == (line.day, line.session)
+    place = (line.day, line.session, line.line - 1)
+    is_next = above is not None and line.session is not None and (above.day, above.session, above.line) == place
     last = pieces(above.words)[-1:] if above and is_next else []
     before = last[0].text if last else ""
     has_before = bool(last and parts and parts[-1].said is above and parts[-1].pieces[-1].text == before)
-    follows = False
+    follows = has_before
     for piece in pieces_:
         own = not piece.agents and not piece.asked
         when = remember_before(piece.text, piece.language) if own and has_before else None

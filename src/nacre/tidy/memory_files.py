@@ -313,11 +313,12 @@ class MemoryFiles:
         """Whether it is the agent's word alone."""
         return bool(self._captured(said)) and not self.is_owners(said)
 
-    def source(self, said: LogLine) -> dict[str, str]:
+    def source(self, candidate: Candidate) -> dict[str, str]:
+        said = candidate.said
         sections = self._captured(said)
         message = next(iter(sections[-1].bullets[said.mark]), "") if sections else ""
         source = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": message}
-        source["checkpoint"] = said.checkpoint
+        source |= {"above": candidate.above.mark if candidate.above else "", "checkpoint": said.checkpoint}
         return {name: value for name, value in source.items() if value}
 
     def set_field(self, new: Field) -> OwnField | None:

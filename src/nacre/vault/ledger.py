@@ -116,6 +116,11 @@ class EntryState(NamedTuple):
         return next((record.source for record in self.records if record.source), {})
 
     @property
+    def bullets(self) -> tuple[str, ...]:
+        """The marks of the lines that it was made of: its own, and the one above where that says what it is about."""
+        return tuple(mark for name in ("bullet", "above") if (mark := self.source.get(name)))
+
+    @property
     def valid_from(self) -> str | None:
         return next((record.valid_from for record in self.records if record.valid_from), None)
 
@@ -173,7 +178,7 @@ def _keys(value: dict[str, Any]) -> list[str] | None:
     if (record := _record(value)) is None:
         return None
     more, source = record.more, record.source
-    names = (record.id, record.supersedes, source.get("bullet"), more.get("into"), more.get("by"))
+    names = (record.id, record.supersedes, source.get("bullet"), source.get("above"), more.get("into"), more.get("by"))
     keys = [str(name)[:_MARK] for name in names if name]
     keys += [_TOMBSTONE] if _TOMBSTONE in more else []
     if record.verdict in (*IN_MEMORY, *_OUT):
@@ -233,7 +238,7 @@ class LedgerStates:
         return self._states[known]
 
     def made_of(self, bullet: str) -> list[EntryState]:
-        return [state for state in self._states_naming(bullet) if state.source.get("bullet") == bullet]
+        return [state for state in self._states_naming(bullet) if bullet in state.bullets]
 
     def inside(self, known: str) -> list[EntryState]:
         """What went into an entry, or was superseded by it."""
@@ -246,7 +251,7 @@ class LedgerStates:
     def marked(self, mark: str) -> list[EntryState]:
         """The entries that a line of a log became."""
         every = self._states_naming(mark) if mark in self._lines else []
-        return [state for state in every if mark in (state.id[:_MARK], state.source.get("bullet"))]
+        return [state for state in every if mark in (state.id[:_MARK], *state.bullets)]
 
     def _naming(self, names: Iterable[str]) -> list[Record]:
         """The records in which one of the ids may stand."""
