@@ -226,9 +226,6 @@ def _store_file(
         if row:
             remove_file(db, row[0])
         return
-    # Only a changed file pays for the machinery of chunks.
-    from nacre.index.document import Document
-
     report.read += 1
     made_with = wanted_settings(context.config)
     private = not _lies_where_named(context.workspace, file)
@@ -246,6 +243,8 @@ def _store_file(
     )
     number = db.execute(store, values).fetchone()[0]
     if not is_same:
+        from nacre.index.document import Document  # only a changed file pays for the machinery of chunks
+
         report.changed += 1
         settings = context.config.index
         size = settings.chunk_tokens, settings.chunk_overlap

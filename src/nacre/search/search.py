@@ -33,7 +33,6 @@ from nacre.search.rank import (
 )
 from nacre.text.stamps import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
-from nacre.vault.checkpoints import stem_of
 from nacre.vault.files import TIERS
 
 if TYPE_CHECKING:
@@ -96,7 +95,8 @@ def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> Sea
     entries may take their places, a fifth of all at most."""
     best: dict[str, Hit] = {}
     for hit in checkpoints.hits:
-        best.setdefault(stem_of(hit.path.rpartition("/")[2]), hit)
+        name = hit.path.rpartition("/")[2].removesuffix(".md").removesuffix(".gist")  # of a summary as of its original
+        best.setdefault(name, hit)
     safe = limit - limit // 5
     rest = sorted([*entries.hits[safe:], *best.values()], key=lambda hit: -hit.score)[
         : limit - len(entries.hits[:safe])
