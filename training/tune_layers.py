@@ -24,7 +24,7 @@ from nacre.embed.models import PINS, LocalModel, models_folder
 
 WEIGHTS = Path(encoder.__file__).parent / "weights"
 PARTS = {"en": 12, "zh": 8}  # attention heads of the models
-TUNED = 3  # layers
+TUNED = {"keep": 3, "relation": 6}  # layers, of those that a model has: two statements are harder to tell apart than one is to judge
 RANK = 12
 HIDDEN = 128
 BASES: dict[str, Base] = {}  # the models that were loaded
@@ -40,7 +40,7 @@ class Example(NamedTuple):
     weight: float = 1.0
 
 
-def about_model(language: str) -> tuple[LocalModel, dict[str, Any]]:
+def about_model(language: str, task: str) -> tuple[LocalModel, dict[str, Any]]:
     """The installed model of a language, and where in its file the parts of its upper layers stand."""
     model = next(model for model in PINS.models if (model.script == "Han") == (language == "zh"))
     graph = onnx.load(str(models_folder() / model.folder_name / model.weights.name)).graph
@@ -52,8 +52,9 @@ def about_model(language: str) -> tuple[LocalModel, dict[str, Any]]:
     count = 1 + max(
         int(name.split(".")[2]) for name in (i.name for i in graph.initializer) if name.startswith("encoder.layer.")
     )
+    first = max(0, count - TUNED[task])
     layers = []
-    for number in range(count - TUNED, count):
+    for number in range(first, count):
         matrices = {matrix: weight_of[f"/encoder/layer.{number}/{place}"] for matrix, place in _PLACES.items()}
         biases = {matrix: f"encoder.layer.{number}.{place.replace('/', '.')}.bias" for matrix, place in _PLACES.items()}
         norms = [
@@ -65,7 +66,7 @@ def about_model(language: str) -> tuple[LocalModel, dict[str, Any]]:
         layers.append(
             {"matrices": matrices, "biases": biases, "norms": norms, "values": [*values, *biases.values(), *norms]}
         )
-    below = f"encoder/layer.{count - TUNED - 1}/output" if count > TUNED else "embeddings"
+    below = f"encoder/layer.{first - 1}/output" if first else "embeddings"
     lower = f"/{below}/LayerNorm/LayerNormalization_output_0"
     return model, {"model": model.id.hash, "lower": lower, "layers": layers, "attention_heads": PARTS[language]}
 
@@ -132,7 +133,7 @@ def tune(
     """Train on the examples and write the weights into the package; returns what was written."""
     torch.manual_seed(seed)
     random.seed(seed)
-    model, about = about_model(language)
+    model, about = about_model(language, task)
     if language not in BASES:
         BASES[language] = Base(model, about["lower"], [name for layer in about["layers"] for name in layer["values"]])
     base = BASES[language]
