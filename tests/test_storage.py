@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.storage import Dictionary, file_bytes, files_below, is_there, memories, put_file
+from tests.talks import ClaudeTalk
 
 from nacre.checks.health import check_health
 from nacre.clock import Clock
@@ -131,3 +132,22 @@ def test_a_checkpoint_is_written_recalled_and_counted(memory: Memory) -> None:
     assert is_there(memory.workspace.root / "memory/recalls.jsonl")
     memory.organise()
     assert memory.all_problems() == []
+
+
+def test_what_was_said_is_captured_once_and_put_away(memory: Memory) -> None:
+    talk = ClaudeTalk(Path.home(), "5e551011-0000-4000-8000-000000000001")
+    for time, words in (
+        ("09:00:00", "the lamps of the shop are off at eight"),
+        ("09:02:00", "Mara Olsen checks invoices"),
+    ):
+        talk.say(f"From now on {words}, in every week.", time, "2026-03-19").answer("Noted.", time, "2026-03-19")
+    report = memory.sync(since="all")
+    (name,) = report.checkpoints
+    assert b"Mara Olsen" in file_bytes(memory.workspace.root / "memory_fs/hot" / name)
+    (section,) = report.sections
+    log = memory.workspace.root / f"memory/{section.day}.md"
+    assert b"Mara Olsen" in file_bytes(log)
+    before = file_bytes(log)
+    memory.workspace.cursors.unlink()
+    assert memory.sync(since="all").sections == ()
+    assert file_bytes(log) == before

@@ -31,10 +31,10 @@ from nacre.text.quoting import demands, own_part, own_words, reports
 from nacre.text.sentences import sentences
 from nacre.text.stamps import without_message_marks
 from nacre.text.tokens import language_of, query_tokens
-from nacre.vault import disk
 from nacre.vault.checkpoints import FORGOTTEN, HOT, WARM
 from nacre.vault.discover import project_of
 from nacre.vault.provenance import message_mark
+from nacre.vault.storage import names, read_memory
 
 _WHO = {
     "en": {Speaker.OWNER: "User", Speaker.AGENT: "Agent", Speaker.OTHER: "Other"},
@@ -226,7 +226,7 @@ def checkpoint_of_captured(
     was taken out of the file, or with all of it, stays out: it is not read from the transcript again."""
     clock, path, name = setup.context.clock, _path_of(setup, session.id), storable(session.id)
     kept = _kept(setup, session, forgotten)
-    text = (disk.read_bytes(path) or b"").decode("utf-8", "replace") if path else ""
+    text = read_memory(setup.context.workspace, path).decode("utf-8", "replace") if path else ""
     before = parse_checkpoint(text, clock) if path else None
     if before and not before.session:  # somebody made something else of it
         return None
@@ -260,10 +260,13 @@ def checkpoint_of_captured(
 
 def _path_of(setup: SyncSetup, session: str) -> Path | None:
     """The session's checkpoint, in whichever layer; its summary is not meant."""
-    layers = setup.context.workspace.tiers(setup.context.config.tiers.path)
-    return next(
-        (path for layer in (HOT, WARM, FORGOTTEN) for path in layers.glob(f"{layer}/*-{_short(session)}.md")), None
-    )
+    return next(_checkpoints_of(setup, session, (HOT, WARM, FORGOTTEN)), None)
+
+
+def _checkpoints_of(setup: SyncSetup, session: str, layers: Sequence[str]) -> Iterator[Path]:
+    workspace, ending = setup.context.workspace, f"-{_short(session)}.md"
+    root = workspace.tiers(setup.context.config.tiers.path)
+    return (workspace.root / name for layer in layers for name in names(workspace, root / layer, ending))
 
 
 def _own_words(message: Message, forgotten: Forgotten, others: Container[str]) -> str:
@@ -329,9 +332,8 @@ def _text_of_origin(setup: SyncSetup, transcript: Transcript) -> str:
     cursor = cursors.get(transcript.key) or cursors.get(storable(transcript.key))
     if cursor is None or not cursor.origin:
         return ""
-    layers = setup.context.workspace.tiers(setup.context.config.tiers.path)
-    paths = [path for layer in ("hot", "warm") for path in layers.glob(f"{layer}/*-{_short(cursor.origin)}.md")]
-    return without_message_marks("\n".join((disk.read_bytes(path) or b"").decode("utf-8", "replace") for path in paths))
+    texts = [read_memory(setup.context.workspace, path) for path in _checkpoints_of(setup, cursor.origin, (HOT, WARM))]
+    return without_message_marks("\n".join(text.decode("utf-8", "replace") for text in texts))
 
 
 def _short(session: str) -> str:

@@ -27,6 +27,7 @@ from nacre.vault import disk
 from nacre.vault.discover import project_places
 from nacre.vault.entries import bullet_id, words_of
 from nacre.vault.provenance import Captured
+from nacre.vault.storage import read, storage_of
 
 VERSION = 1
 SHORT = 8
@@ -199,16 +200,13 @@ def read_headings(log: bytes | None) -> list[SessionHeading]:
     return headings
 
 
-_read_at = lru_cache(maxsize=400)(lambda path, _size, _modified: read_headings(disk.read_bytes(path)))
+_read_at = lru_cache(maxsize=400)(lambda workspace, path, _size, _modified: read_headings(read(workspace, path)))
 
 
-def log_headings(path: Path) -> Sequence[SessionHeading]:
+def log_headings(workspace: Workspace, path: Path) -> Sequence[SessionHeading]:
     """The session headings of a day's log; read again only when the file was changed."""
-    try:
-        about = path.stat()
-    except FileNotFoundError:
-        return ()
-    return _read_at(path, about.st_size, about.st_mtime_ns)
+    about = storage_of(workspace).about(workspace.relative(path))
+    return _read_at(workspace, path, about.size, about.modified) if about else ()
 
 
 def headings_of(session: str, headings: Iterable[SessionHeading]) -> list[SessionHeading]:

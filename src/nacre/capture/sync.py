@@ -42,7 +42,7 @@ from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.consent import Pause, left_out, opted_out, outside_pauses, paused_at, pauses, settings_of
 from nacre.sources.registry import listed_as, project_name
 from nacre.sources.transcript import Mark, Source, Transcript
-from nacre.vault import daily, disk, provenance
+from nacre.vault import daily, provenance
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.discover import project_of
 from nacre.vault.files import memory_files
@@ -50,6 +50,7 @@ from nacre.vault.history import operation
 from nacre.vault.injected import lines_given_to
 from nacre.vault.lock import hold
 from nacre.vault.provenance import Captured
+from nacre.vault.storage import read, read_memory
 from nacre.vault.tombstones import Tombstones, load_tombstones
 
 BATCH = 40  # sections, at least, that are written and recorded as one operation
@@ -117,11 +118,8 @@ class _Run:
     def memory_texts(self) -> list[str]:
         """Every text that hooks give from."""
         workspace = self.context.workspace
-        texts = [disk.read_bytes(workspace.state) or b""]
-        for file in memory_files(workspace, self.context.config):
-            with suppress(OSError, NacreError):  # gone meanwhile, or damaged
-                texts.append(disk.read_log(file.full, file.path))
-        return [data.decode("utf-8", "replace") for data in texts]
+        paths = [workspace.state, *(Path(file.full) for file in memory_files(workspace, self.context.config))]
+        return [read_memory(workspace, path).decode("utf-8", "replace") for path in paths]
 
     @cached_property
     def opted_out(self) -> bool:
@@ -288,7 +286,7 @@ def _new_sections(
     if begin.reached is None:  # or captured from another file: a store that was moved into a database
         headings: dict[dt.date, list[SessionHeading]] = {}
         for day, _ in cursors.by_day(messages, clock):
-            for heading in cursors.log_headings(daily.log_path(workspace, day)):
+            for heading in cursors.log_headings(workspace, daily.log_path(workspace, day)):
                 if run.names.get(heading.session[:SHORT], {}).get(heading.session, session_id) == session_id:
                     headings.setdefault(day, []).append(heading)
         in_logs, name = captured_before(session.id, messages, headings, clock)
@@ -365,7 +363,7 @@ def _bullets(run: _Run, session: Session, day: dt.date, heading: str, messages: 
     workspace = run.context.workspace
     path = daily.log_path(workspace, day)
     delivered = lines_given_to(workspace, session.id, lambda: run.memory_texts)
-    return drop_duplicates(bullets, heading, path, disk.read_bytes(path), run.setup.alike, delivered)
+    return drop_duplicates(bullets, heading, path, read(workspace, path), run.setup.alike, delivered)
 
 
 def _copied(
@@ -466,12 +464,14 @@ def _write(run: _Run, sections: Sequence[Section], put_away: Sequence[PutAway]) 
 
 
 def _count_heading(run: _Run, section: Section) -> int:
-    headings = cursors.log_headings(daily.log_path(run.context.workspace, section.day))
+    workspace = run.context.workspace
+    headings = cursors.log_headings(workspace, daily.log_path(workspace, section.day))
     return sum(heading.heading == section.heading for heading in headings)
 
 
 def _provenance(run: _Run, sections: Iterable[Section]) -> list[Captured]:
-    log = cache(lambda day: disk.read_bytes(daily.log_path(run.context.workspace, day)))  # each is read once
+    workspace = run.context.workspace
+    log = cache(lambda day: read(workspace, daily.log_path(workspace, day)))  # each is read once
     return [captured for section in sections if (captured := cursors.provenance_of(section, log(section.day)))]
 
 

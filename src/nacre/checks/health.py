@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.capture.extract import lacks_type
-from nacre.config.settings import Config
 from nacre.errors import BadInput, NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model.report import Problem, fields, problem
-from nacre.model.workspace import Workspace
 from nacre.text.tokens import tokens_estimate
 from nacre.tidy import budget, collect, compare
 from nacre.tidy.collect import Day, TidyContext
@@ -67,7 +65,7 @@ KINDS = {
 
 
 def kind_title(kind: str) -> str:
-    return say(KINDS[kind].english, KINDS[kind].chinese)
+    return say(*KINDS[kind][2:])
 
 
 @dataclass(frozen=True)
@@ -80,14 +78,6 @@ class Snapshot:
     days: Sequence[Day]
     problems: Sequence[Problem]
 
-    @property
-    def workspace(self) -> Workspace:
-        return self.context.workspace
-
-    @property
-    def config(self) -> Config:
-        return self.context.config
-
     def state(self, entry: str) -> EntryState | None:
         return self.draft.states.get(entry) if self.draft else None
 
@@ -98,10 +88,6 @@ class Snapshot:
     @property
     def lines(self) -> list[tuple[LongTermFile, Line]]:
         return [(file, line) for file in self.files for line in file.lines]
-
-    def is_pinned(self, line: Line) -> bool:
-        state = self.state(line.id)
-        return line.pinned or bool(state and state.in_memory and state.pinned)
 
 
 def take_snapshot(memory: Memory) -> Snapshot:
@@ -132,17 +118,16 @@ def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
     for trouble in snapshot.problems:
         remedy = trouble.remedy or say("mend it or move it away", "请修复或移走")
         yield replace(trouble, kind=UNREADABLE, remedy=remedy, severity="warning", id="")
-    most = snapshot.config.memory
+    most = snapshot.context.config.memory
     for file in snapshot.files:
         if file.over:
             lines, size = file.size.lines, file.size.bytes
             english = f"{file.shown} has {lines} of {most.max_lines} lines and {size} of {most.max_bytes} bytes, and takes nothing new."
             chinese = f"{file.shown} 有 {lines}/{most.max_lines} 行、{size}/{most.max_bytes} 字节，不再接受新内容。"
             yield problem(OVER, english, chinese, file.shown, remedy="nacre review --adopt")
-    shown = snapshot.workspace.relative(snapshot.workspace.review)
-    for question in snapshot.draft.questions if snapshot.draft else ():
-        if snapshot.draft is None or snapshot.draft.waited(question) <= PATIENCE:
-            continue
+    shown = snapshot.context.workspace.relative(snapshot.context.workspace.review)
+    draft = snapshot.draft
+    for question in [other for other in draft.questions if draft.waited(other) > PATIENCE] if draft else ():
         message = f"[{review.kind_title(question.kind)}] {quoted(question.text)}"
         yield Problem(QUESTION, message, shown, remedy="nacre review", id=question.id)
 
@@ -238,7 +223,7 @@ def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
     for file, line in snapshot.lines if draft else ():
         state = snapshot.state(line.id)
         answered = any(record.more.get("answer") == review.FADED for record in (state.records if state else ()))
-        if answered or snapshot.is_pinned(line):
+        if answered or line.pinned or (state and state.in_memory and state.pinned):
             continue
         if day := budget.expired_on(line.words, state.valid_from if state else None, snapshot.today):
             asked = draft is not None and draft.trail.was_asked(f"{review.FADED}:{line.id}")
@@ -278,10 +263,10 @@ def untyped_notes(snapshot: Snapshot) -> Iterator[Problem]:
     """Notes of the last days that carry no type, as `nacre classify` sees them."""
     for day in snapshot.days:
         is_recent = not day.archived and (snapshot.today - day.date).days <= TYPED_DAYS
-        text = read_memory(snapshot.workspace, day.path).decode("utf-8", "replace") if is_recent else ""
+        text = read_memory(snapshot.context.workspace, day.path).decode("utf-8", "replace") if is_recent else ""
         for item in document(day.path, text.encode()).items if "\ufffd" not in text else ():
             if lacks_type(item) and not redact(item.text).findings:
-                shown = snapshot.workspace.relative(day.path)
+                shown = snapshot.context.workspace.relative(day.path)
                 yield Problem(UNTYPED, f"“{quoted(item.words)}”", shown, item.start, "nacre classify --apply")
 
 
@@ -375,7 +360,7 @@ def check_health(memory: Memory) -> Health:
 
 def _sizes(snapshot: Snapshot) -> list[dict[str, Any]]:
     """Every MEMORY.md beside its limits; `share` is the larger of the two shares."""
-    most, sizes = snapshot.config.memory, []
+    most, sizes = snapshot.context.config.memory, []
     for file in snapshot.files:
         if file.before is not None:
             lines, size, tokens = file.size.lines, file.size.bytes, tokens_estimate(file.before.text)

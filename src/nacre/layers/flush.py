@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import hashlib
 import json
@@ -22,6 +21,7 @@ from nacre.model.workspace import Workspace
 from nacre.text.tokens import language_of
 from nacre.vault import daily, disk
 from nacre.vault.lock import hold
+from nacre.vault.storage import read_memory
 from nacre.vault.writing import REDACT, guarded
 
 VERSION = 2
@@ -150,10 +150,9 @@ def flush_prompts_for(context: Context) -> tuple[str, Prompts]:
     workspace, config, today = context.workspace, context.config, context.clock.today()
     tongue = config.language if config.language in ("en", "zh") else ""
     for back in (0, 1):
-        with contextlib.suppress(NacreError):
-            data = b"" if tongue else disk.read_bytes(workspace.day(today - dt.timedelta(days=back))) or b""
-            text = data[-20_000:].decode("utf-8", "ignore").strip()
-            tongue = tongue or (language_of(text) if text else "")
+        data = b"" if tongue else read_memory(workspace, workspace.day(today - dt.timedelta(days=back)))
+        text = data[-20_000:].decode("utf-8", "ignore").strip()
+        tongue = tongue or (language_of(text) if text else "")
     path = workspace.relative(workspace.day(today))
     settings = config.flush
     return path, flush_prompts(path, tongue or language(), system=settings.system_prompt, user=settings.prompt)

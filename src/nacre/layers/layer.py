@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -22,6 +22,7 @@ from nacre.vault import refcount
 from nacre.vault.checkpoints import FORGOTTEN, GIST, HOT, WARM, Checkpoint, Family, stem_of
 from nacre.vault.files import TIERS
 from nacre.vault.refcount import ROTATED, Count, Recall, moment
+from nacre.vault.storage import storage_of
 
 _HEAD = 16_384  # bytes of a file in which its time is looked for
 _FIELD = re.compile(r"(?:date|created|updated)\s*:\s*(.+)", re.IGNORECASE)
@@ -41,22 +42,21 @@ class CheckpointDate(NamedTuple):
     by_file: bool = False
 
 
-def date_checkpoint(checkpoint: Checkpoint, entry: Mapping[str, Any] | None, clock: Clock) -> CheckpointDate:
+def date_checkpoint(context: Context, checkpoint: Checkpoint, entry: Mapping[str, Any] | None) -> CheckpointDate:
     """The time of a checkpoint, by its head, its name, the `created` of its counts or its file; never later than now."""
-    now = clock.now().timestamp()
-    with open(checkpoint.path, "rb", buffering=0) as file:
-        head = file.read(_HEAD).decode("utf-8", errors="replace")
-    lines = head.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    clock, now = context.clock, context.clock.now().timestamp()
+    head = storage_of(context.workspace).read(context.workspace.relative(checkpoint.path), _HEAD) or b""
+    lines = head.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     texts: list[str] = []
     if lines[0].rstrip() == "---":
         fields = (_FIELD.fullmatch(line.rstrip()) for line in takewhile(lambda line: line.rstrip() != "---", lines[1:]))
         texts = [field[1].strip("\"' ") for field in fields if field]
-    times = [time for text in texts if (time := _written_time(text, clock)) is not None]
+    times = _written_times(texts, clock)
     if not times and (session := next((match for line in lines[:6] if (match := _SESSION.match(line))), None)):
-        times = [time for text in session.groups() if text and (time := _written_time(text, clock)) is not None]
+        times = _written_times(filter(None, session.groups()), clock)
     if not times and (named := _NAMED.search(checkpoint.name.rpartition("/")[2])):
-        exact = _written_time(f"{named[1]} {named[2]}:{named[3]}", clock) if named[2] else None
-        times = [time for time in (exact, _written_time(named[1], clock)) if time is not None][:1]
+        exact = [f"{named[1]} {named[2]}:{named[3]}"] if named[2] else []
+        times = _written_times([*exact, named[1]], clock)[:1]
     if times:
         return CheckpointDate(max(times))
     made = moment(entry.get("created"), clock) if entry else None
@@ -64,6 +64,10 @@ def date_checkpoint(checkpoint: Checkpoint, entry: Mapping[str, Any] | None, clo
         return CheckpointDate(made)
     # Whole seconds, as they are noted: the same the next time.
     return CheckpointDate(int(max(0, min(checkpoint.modified / 1e9, now))), by_file=True)
+
+
+def _written_times(texts: Iterable[str], clock: Clock) -> list[float]:
+    return [time for text in texts if (time := _written_time(text, clock)) is not None]
 
 
 def _written_time(text: str, clock: Clock) -> float | None:
@@ -100,32 +104,27 @@ def gather_counts(
     """For each family what belongs to it: by the place where one of its files lies, else by its name."""
     # All names in the form in which recalls are written: without what cannot be seen.
     by_place = {clean(piece.place): number for number, family in enumerate(known) for piece in family.pieces}
-    by_stem: dict[str, list[int]] = defaultdict(list)
-    for number, family in enumerate(known):
-        by_stem[clean(family.stem)].append(number)
+    by_stem = {clean(family.stem): number for number, family in reversed([*enumerate(known)])}
     keys: list[list[str]] = [[] for _ in known]
     recalled: list[list[tuple[int, str]]] = [[] for _ in known]
 
-    def family_of(place: str) -> list[int]:
-        """Those that a place may belong to: the one that has a file there, else all of that name."""
-        place = clean(place)
-        if place in by_place:
-            return [by_place[place]]
-        layer, _, name = place.partition("/")
-        return by_stem.get(stem_of(name), []) if layer in TIERS and name.endswith(".md") else []
+    def family_of(place: str) -> int | None:
+        """The one that a place belongs to: that has a file there, else the first of that name."""
+        layer, _, name = clean(place).partition("/")
+        by_name = by_stem.get(stem_of(name)) if layer in TIERS and name.endswith(".md") else None
+        return by_place.get(clean(place), by_name)
 
     for key in sorted(entries, key=lambda key: clean(key) not in by_place):
-        candidates = family_of(key) if isinstance(entries[key], dict) else []  # what is no entry stays as it is
-        if candidates:
-            keys[min(candidates, key=lambda number: bool(keys[number]))].append(key)
+        if isinstance(entries[key], dict) and (number := family_of(key)) is not None:  # what is no entry stays as it is
+            keys[number].append(key)
     root = os.path.normpath(context.workspace.tiers(context.config.tiers.path))
     shown = clean(f"{context.workspace.relative(Path(root))}/")
     now = context.clock.now().timestamp()
     for recall in recalls:
-        candidates = family_of(recall.path[len(shown) :]) if recall.path.startswith(shown) else []
-        at = moment(recall.at, context.clock) if candidates else None
-        if at is not None and at <= now:
-            recalled[candidates[0]].append((int(at), recall.via))
+        number = family_of(recall.path[len(shown) :]) if recall.path.startswith(shown) else None
+        at = moment(recall.at, context.clock)
+        if number is not None and at is not None and at <= now:
+            recalled[number].append((int(at), recall.via))
     counts: list[CheckpointCounts] = []
     for own, times in zip(keys, recalled, strict=True):
         entry = refcount.merged_count(entries[key] for key in own) if own else None
@@ -213,30 +212,26 @@ def decide_layer(
             return Placement(None, entry, DELETE, reason)
     else:
         entry.pop(refcount.FORGOTTEN, None)
+    action, why = (
+        MOVE,
+        (
+            f"after {settings.warm} a summary stands for it (tiers.warm)",
+            f"超过 {settings.warm} 后由摘要代表（tiers.warm）",
+        ),
+    )
     if target == layer:
         return Placement(target, entry, STAY, say("belongs beside the other file of its name", "应与同名文件放在一起"))
     if target == FORGOTTEN:
         limit, name = settings.gist, "tiers.gist"
         if rules.forget <= rules.gist:
             limit, name = settings.forget_after, "tiers.forget_after"
-        reason = say(
-            f"{since_text}: forgotten after {limit} without a recall ({name})",
-            f"{since_text}：{limit} 内没有被调用即被遗忘（{name}）",
-        )
-        return Placement(FORGOTTEN, entry, FORGET, reason)
-    if TIERS.index(target) < TIERS.index(layer):
-        reason = say(f"{since_text}: what is recalled becomes young again", f"{since_text}：被调用的内容会重新变新")
-        return Placement(target, entry, RISE, reason)
-    reason = say(
-        f"{since_text}: after {settings.warm} a summary stands for it (tiers.warm)",
-        f"{since_text}：超过 {settings.warm} 后由摘要代表（tiers.warm）",
-    )
-    if target == WARM:
-        reason = say(
-            f"{since_text}: hot is for the first {settings.hot} (tiers.hot)",
-            f"{since_text}：hot 只保留最初的 {settings.hot}（tiers.hot）",
-        )
-    return Placement(target, entry, MOVE, reason)
+        why = f"forgotten after {limit} without a recall ({name})", f"{limit} 内没有被调用即被遗忘（{name}）"
+        action = FORGET
+    elif TIERS.index(target) < TIERS.index(layer):
+        action, why = RISE, ("what is recalled becomes young again", "被调用的内容会重新变新")
+    elif target == WARM:
+        why = f"hot is for the first {settings.hot} (tiers.hot)", f"hot 只保留最初的 {settings.hot}（tiers.hot）"
+    return Placement(target, entry, action, say(f"{since_text}: {why[0]}", f"{since_text}：{why[1]}"))
 
 
 def local_time(at: float, clock: Clock) -> dt.datetime:

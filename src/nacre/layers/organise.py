@@ -128,7 +128,7 @@ def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = 
     turns: list[Transition] = []
     for family, kept in zip(grouped, gather_counts(context, grouped, counts.entries, recalls.recalls), strict=True):
         try:
-            dated = date_checkpoint(family.lead, kept.entry, clock)
+            dated = date_checkpoint(context, family.lead, kept.entry)
             belongs = decide_layer(family.layer, dated, kept, rules, clock)
             entry, source = belongs.entry, ""
             if (

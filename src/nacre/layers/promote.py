@@ -27,6 +27,7 @@ from nacre.vault.checkpoints import Family, checkpoint_bytes, layers_lock
 from nacre.vault.discover import project_of
 from nacre.vault.entries import bullet_id
 from nacre.vault.history import Operation, operation
+from nacre.vault.storage import read
 from nacre.vault.writing import REDACT, guarded, rewrite
 
 _DAY = 86400
@@ -189,18 +190,13 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
     when, number = context.clock.now().isoformat(sep=" ", timespec="minutes")[:16], len(made.promoted)
     counted = say(f"{number} candidate{'' if number == 1 else 's'}", f"{number} 个候选")
     lines = [f"# {say('Promotion report', '晋升报告')}", "", f"{when} | {counted}"]
-    if made.promoted:
-        lines[-1] += " | " + (
-            say("carried out", "已执行")
-            if applied
-            else say("nothing is carried out yet: nacre promote --apply", "尚未执行：nacre promote --apply")
-        )
+    if not made.promoted:
+        english = "Nobody is nominated: no checkpoint was recalled often enough, or marked."
+        lines += ["", say(english, "没有候选：没有检查点被足够频繁地调用或标记。")]
+    elif applied:
+        lines[-1] += say(" | carried out", " | 已执行")
     else:
-        nobody = say(
-            "Nobody is nominated: no checkpoint was recalled often enough, or marked.",
-            "没有候选：没有检查点被足够频繁地调用或标记。",
-        )
-        lines += ["", nobody]
+        lines[-1] += say(" | nothing is carried out yet: nacre promote --apply", " | 尚未执行：nacre promote --apply")
     goes = say("went to", "已写入") if applied else say("goes to", "写入")
     for checkpoint in made.promoted:
         title, rule = f"{say('title', '标题')}: {checkpoint.title}", f"{say('rule', '规则')}: {checkpoint.nominee.rule}"
@@ -222,6 +218,6 @@ def _write_report(op: Operation, text: str) -> None:
 
     path = op.workspace.root / "promote_report.md"
     longterm.refuse_link(op.workspace, path)
-    before = disk.read_bytes(path)
+    before = read(op.workspace, path)
     if before is None or without_time(before.decode("utf-8", "replace")) != without_time(text):
         rewrite(op, path, text.encode(), read=disk.hash_of(before))

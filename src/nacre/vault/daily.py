@@ -34,31 +34,24 @@ def append_note(
 ) -> Entry:
     """Write a line into today's log, unless it stands there already; an agent's note is none of the person's."""
     kind, words = checked_note(text, type)
-    bullet = f"[{kind}] {words}" if kind else words
-    workspace, now = context.workspace, context.clock.now()
-    path = workspace.day(now.date())
-    shown = workspace.relative(path)
+    bullet, path = f"[{kind}] {words}" if kind else words, context.workspace.day(context.clock.today())
     with operation(context, "remember") as op:
-        doc = _read(workspace, path)
-        if line := _line_of(doc, bullet, project, of_agents=by_agent):
-            return Entry(words, shown, line, kind, already=True, project=project)
-        (line,) = _write_notes(op, path, now, doc, [bullet], project, by_agent=by_agent)
-    return Entry(words, shown, line, kind, project=project)
+        line = _line_of(_read(context.workspace, path), bullet, project, of_agents=by_agent)
+        number = line or _write_notes(op, path, [bullet], project, by_agent=by_agent)[0]
+    return Entry(words, context.workspace.relative(path), number, kind, already=bool(line), project=project)
 
 
 def append_notes(
     context: Context, command: str, bullets: Sequence[str], *, project: str = "", by_agent: bool = False
 ) -> tuple[Entry, ...]:
     """Write several lines into today's log, their secrets redacted; those that stand there already are not written again."""
-    workspace, now = context.workspace, context.clock.now()
-    path = log_path(workspace, now.date())
+    workspace = context.workspace
+    path = log_path(workspace, context.clock.today())
     with operation(context, command) as op:
         doc = _read(workspace, path)
         safe = dict.fromkeys(map(_safe, bullets))
         new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project, of_agents=by_agent)]
-        if not new:
-            return ()
-        numbers = _write_notes(op, path, now, doc, new, project, by_agent=by_agent)
+        numbers = _write_notes(op, path, new, project, by_agent=by_agent) if new else []
     return _entries(workspace, path, new, numbers)
 
 
@@ -133,17 +126,9 @@ def _entries(workspace: Workspace, path: Path, bullets: Sequence[str], numbers: 
     return tuple(entries)
 
 
-def _write_notes(
-    op: Operation,
-    path: Path,
-    now: dt.datetime,
-    doc: Document,
-    bullets: Sequence[str],
-    project: str,
-    *,
-    by_agent: bool,
-) -> list[int]:
+def _write_notes(op: Operation, path: Path, bullets: Sequence[str], project: str, *, by_agent: bool) -> list[int]:
     """Append bullets under a heading of this minute; returns the number of each one's line."""
+    now, doc = op.clock.now(), _read(op.workspace, path)
     heading = f"{now:%H:%M} note" + " | agent" * by_agent + (f" | project:{project}" if project else "")
     lines = [f"- {bullet}" for bullet in bullets]
     if _last_heading(doc) != heading:

@@ -66,15 +66,10 @@ def parse_rows(data: bytes, shown: str) -> Rows:
             return Rows(tuple(Row(number, value) for (number, _), value in zip(lines, values, strict=True)), ())
     rows: list[Row] = []
     problems: list[Problem] = []
-    last = data.count(b"\n") + 1
     for number, line in lines:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict):
+        if (value := parse_row(line)) is not None:
             rows.append(Row(number, value))
-        elif number == last:
+        elif number == data.count(b"\n") + 1:
             english = f"The last line of {shown} was never finished; it is skipped."
             problems.append(problem("torn line", english, f"{shown} 的最后一行没有写完，已跳过。", shown, number))
         else:
@@ -83,6 +78,15 @@ def parse_rows(data: bytes, shown: str) -> Rows:
             remedy = ("mend or remove the line", "请修正或删除该行")
             problems.append(problem("broken line", english, chinese, shown, number, remedy=remedy))
     return Rows(tuple(rows), tuple(problems))
+
+
+def parse_row(line: bytes | str) -> dict[str, Any] | None:
+    """The object on a line; None where it holds none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def read_records(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import time
 import weakref
@@ -85,7 +84,7 @@ class LineIndex:
             places = {place for key in wanted for place in self._db.execute(query, (self._name, key))}
             for start, length in sorted(places):
                 self._file.seek(start)
-                row = _parsed(self._file.read(length))
+                row = jsonl.parse_row(self._file.read(length))
                 if row is None or wanted.isdisjoint(self._keys(row)):  # somebody writes into the file just now
                     self._db, stored = None, []
                     self._file.seek(0)
@@ -167,7 +166,7 @@ class LineIndex:
     def _found(self, data: memoryview, start: int, stop: int) -> Iterator[tuple[str, str, int, int]]:
         for line in bytes(data[start:stop]).split(b"\n"):
             if line.strip():
-                for key in self._keys(_parsed(line)):
+                for key in self._keys(jsonl.parse_row(line)):
                     yield self._name, key, start, len(line)
             start += len(line) + 1
 
@@ -200,14 +199,6 @@ def _batch_end(data: memoryview, start: int) -> int:
         return start
     end = bytes(data[start : start + _BATCH]).rfind(b"\n") + 1
     return start + (end or bytes(data[start:]).find(b"\n") + 1)
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
 
 
 def _safe(key: str) -> str:

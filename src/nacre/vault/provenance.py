@@ -59,10 +59,6 @@ class Provenance(NamedTuple):
             bullets.setdefault(line.day, set()).update(line.bullets)
         return bullets
 
-    def sizes(self) -> dict[str, int]:
-        """By day: how long its log was when it was last pressed."""
-        return {line.day: line.size for line in self.pressed}
-
 
 def write_provenance(op: Operation, lines: Iterable[Captured | Digested | Offered]) -> None:
     """Append to the trail; part of the operation, so that undoing it takes the lines back as well."""
@@ -189,12 +185,11 @@ def _line(value: Mapping[str, Any]) -> Captured | Digested | Offered | None:
         return None
     if isinstance(bullets := value.get("captured"), dict):
         sources = {mark: tuple(map(str, ids)) for mark, ids in bullets.items() if isinstance(ids, list)}
-        session, agent, transcript, place = (
-            str(value.get(name, "")) for name in ("session", "agent", "transcript", "place")
-        )
+        named = {name: str(value.get(name, "")) for name in ("session", "agent", "transcript", "place")}
         agents = value.get("agents")
-        own = tuple(map(str, agents)) if isinstance(agents, list) else ()
-        return Captured(day, session, agent, sources, transcript, place, own)
+        return Captured(
+            day, bullets=sources, agents=tuple(map(str, agents)) if isinstance(agents, list) else (), **named
+        )
     if isinstance(marks := value.get("pressed"), list):
         size = value.get("size")
         size = size if isinstance(size, int) else -1

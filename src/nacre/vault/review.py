@@ -10,6 +10,7 @@ from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
+from nacre.vault import jsonl
 from nacre.vault.disk import hash_of
 from nacre.vault.entries import without_comments, words_of
 from nacre.vault.history import Operation
@@ -116,11 +117,7 @@ def _about(text: str) -> dict[str, Any]:
         start = line.find(_OPENING)
         end = line.find(_CLOSING, start)
         if 0 <= start < end:
-            try:
-                value = json.loads(line[start + len(_OPENING) - 1 : end + 1])
-            except (ValueError, RecursionError):
-                return {}
-            return value if isinstance(value, dict) else {}
+            return jsonl.parse_row(line[start + len(_OPENING) - 1 : end + 1]) or {}
     return {}
 
 
