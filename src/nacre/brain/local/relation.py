@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LABELS = ("same", "replaces", "adds", "exception", "ask")
 RELATIONS = ("same", "clash", "beside")
 VECTOR_SCALE = 3.0
-APART = {"en": 0.38, "zh": 0.6}  # likeness of meaning under which two statements are of different matters
+APART = {"en": 0.45, "zh": 0.6}  # likeness of meaning under which two statements are of different matters
 CLASH = 0.6  # odds from which two statements cannot both hold, by their words alone
 NEAREST = 6  # how many remembered statements a new one is compared with in full
 _SHARED, _RARE = 0.65, 0.7  # of the words of the shorter statement; how rare a word is that names the matter
