@@ -382,9 +382,9 @@ def test_either_line_of_the_log_that_an_entry_was_joined_from_takes_it_along(tmp
         "She never reads mail, always ring her instead",
     )
     nights.log("2026-03-19", *said)
-    nights.tidy()
-    entry = f"{said[0]}; {said[1]}"
-    assert nights.kept() == [entry]
+    first, second = map(bullet_id, said)
+    source = {"day": "2026-03-19", "session": "61871d67", "bullet": second, "above": first}
+    nights.entries(f"{said[0]}; {said[1]}", source=source)
     with nights.memory(time="05:00:00") as memory:
         memory.forget(said[line], choose=take)
     assert nights.kept() == []

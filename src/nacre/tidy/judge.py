@@ -155,7 +155,7 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
         worth = judged.lasting >= least or part.explicit or not judged.tuned
         if before and before.said is not line:  # joined to what is worth keeping by itself, and lasts like it
             lasts = alone >= KEEP_FROM and not before.above and not says(FOR_ONCE, judged.text, judged.language)
-            worth, leans = worth and lasts, dangles
+            worth, leans = worth and lasts and judged.tuned, dangles
         joined_of: tuple[Statement, ...] = ()
         line_above: LogLine | None = None
         if before and leans and worth and before.pieces[0].agents == part.pieces[0].agents:
