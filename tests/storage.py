@@ -10,10 +10,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from nacre import disk
 from nacre.errors import Locked, NotFound
+from nacre.lock import TIMEOUT
 from nacre.model.workspace import LINKED, Stored
-from nacre.vault import disk
-from nacre.vault.lock import TIMEOUT
 from nacre.vault.storage import is_daily
 
 

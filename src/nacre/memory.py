@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, TypeVar, Unpack
 
+from nacre import disk
 from nacre.clock import Clock, duration, zone
 from nacre.config import settings
 from nacre.config.settings import Config
@@ -1012,7 +1013,7 @@ class Memory:
 
     def replace_file(self, path: Path, data: bytes | None, *, read: bytes | None, command: str) -> None:
         """Write a file of the workspace that is still as it was read, or (None) remove it, as an operation that `undo` takes back."""
-        before = None if read is None else vault.disk.digest(read)
+        before = None if read is None else disk.digest(read)
         with vault.history.operation(self.owned, command) as op:
             if data is not None:
                 vault.writing.rewrite(op, path, data, read=before)

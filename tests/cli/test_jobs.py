@@ -14,7 +14,7 @@ import pytest
 from tests.capture.talks import Desk as Machine
 
 from nacre.jobs import journal
-from nacre.vault.lock import hold
+from nacre.lock import hold
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]

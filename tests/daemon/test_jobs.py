@@ -13,10 +13,10 @@ from tests.capture.talks import Desk as Machine
 
 from nacre.daemon.jobs import JobThread
 from nacre.jobs import journal
+from nacre.lock import hold
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
 from nacre.vault import spool
-from nacre.vault.lock import hold
 
 from .conftest import Start, connected
 from .waiting import until

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from tests.index.conftest import memory_index
 
+from nacre import disk
 from nacre.config.settings import Config, IndexSettings
 from nacre.errors import CannotRead, IndexUnusable
 from nacre.index import freshness as updating
 from nacre.index import store
 from nacre.index.store import VERSION, Store
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.files import memory_files
 
 InChild = Callable[[Callable[[], None]], int]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from nacre.disk import compress
 from nacre.memory import Memory
-from nacre.vault.disk import compress
 
 LOG = "# 2026-02-10\n\n## 14:05 session:61871d67 | 12 messages\n- [PREF] Use pnpm, never npm\n\n## 15:00 session:71871d67 | 4 messages | group:family\n- Dinner is at Rosa's on Friday\n"
 PATH = "memory/archive/2026-02/2026-02-10.md.gz"

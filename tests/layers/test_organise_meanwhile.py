@@ -14,13 +14,13 @@ import pytest
 from tests.forget.conftest import killed_at
 from tests.layers.helpers import Layers, brief
 
+from nacre import disk
 from nacre.errors import Locked, NacreError, NotFound, PartlyDone
 from nacre.layers.organise import organise
+from nacre.lock import lock
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import operation
-from nacre.vault.lock import lock
 from nacre.vault.writing import rewrite
 
 

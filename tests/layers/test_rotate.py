@@ -12,14 +12,14 @@ from threading import Event, Thread
 import pytest
 from tests.layers.helpers import Layers
 
+from nacre import disk
 from nacre.errors import ChangedOutside, Locked, NacreError
 from nacre.layers import organise
+from nacre.lock import lock
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.checkpoints import checkpoint_bytes, layers_lock, list_checkpoints
 from nacre.vault.history import read_history
-from nacre.vault.lock import lock
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from tests.storage import file_bytes, put_file, take_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, TierSettings
+from nacre.disk import digest
 from nacre.errors import ChangedOutside
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
@@ -25,7 +26,6 @@ from nacre.vault.checkpoints import (
     place_of,
     survey_checkpoints,
 )
-from nacre.vault.disk import digest
 from nacre.vault.history import operation, read_history
 from nacre.vault.undo import undo
 from nacre.vault.writing import move_file

@@ -9,12 +9,12 @@ from tests.storage import add_to_file, file_bytes, files_below, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
+from nacre.disk import LARGEST_LOG
 from nacre.errors import BadInput, CannotWrite, SecretRefused
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import daily
 from nacre.vault.daily import append_note, append_notes, append_section, log_path
-from nacre.vault.disk import LARGEST_LOG
 from nacre.vault.history import read_history
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from nacre import disk
 from nacre.errors import CannotWrite, PathEscape
-from nacre.vault import disk
 
 
 def test_mode_is_kept(tmp_path: Path) -> None:

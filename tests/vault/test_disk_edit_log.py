@@ -11,14 +11,14 @@ import pytest
 from tests.faults import calls as faults
 from tests.faults.calls import KILLED, TORN
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import CannotWrite
+from nacre.lock import lock
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.history import operation
-from nacre.vault.lock import lock
 from nacre.vault.writing import rewrite
 
 BEFORE = b"# 2026-02-10\n\n## 09:00 note\n- one\n- two\n- three\n"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from nacre.config.settings import Config, IndexSettings, TierSettings
+from nacre.disk import LARGEST_LOG
 from nacre.model.workspace import LINKED, Workspace
-from nacre.vault.disk import LARGEST_LOG
 from nacre.vault.files import LARGEST, MemoryFile, memory_files
 
 

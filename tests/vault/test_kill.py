@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, jsonl
+from nacre.vault import jsonl
 from nacre.vault.daily import append_note
 from nacre.vault.history import operation
 from nacre.vault.storage import Disk

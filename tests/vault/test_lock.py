@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nacre.errors import Locked, NoWorkspace
+from nacre.lock import lock
 from nacre.model.workspace import Workspace
-from nacre.vault.lock import lock
 
 
 def test_another_process_is_kept_out_and_the_error_names_the_holder(

@@ -5,10 +5,10 @@ from tests.storage import file_bytes, files_below, is_there, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, MemorySettings
+from nacre.disk import digest
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, SecretRefused
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault.disk import digest
 from nacre.vault.longterm import Edit, apply_edit, project_template, section_for, template, with_entry
 from nacre.vault.markdown import document, open_document
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.storage import put_file
 
 from nacre.config.settings import Config, HistorySettings
+from nacre.disk import LARGEST_LOG
 from nacre.model.workspace import Workspace
-from nacre.vault.disk import LARGEST_LOG
 from nacre.vault.files import LARGEST
 from nacre.vault.problems import file_problems
 

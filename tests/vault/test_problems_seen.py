@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from nacre import disk
 from nacre.config.settings import Config, MemorySettings
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.problems import file_problems
 
 SECRET = "key AKIA" + "Z7QXNT3MPLR5VWKD\n"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from nacre import disk
 from nacre.config.settings import Config
 from nacre.model.report import Problem
 from nacre.model.workspace import Stored, Workspace
-from nacre.vault import disk
 from nacre.vault.problems import file_problems
 
 

@@ -9,12 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.storage import add_to_file, file_bytes, files_below, is_there, put_file
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
 from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, ledger, longterm, provenance, refcount
+from nacre.vault import ledger, longterm, provenance, refcount
 from nacre.vault.daily import append_note
 from nacre.vault.history import operation, read_history
 from nacre.vault.markdown import open_document

@@ -15,12 +15,12 @@ from tests.faults import calls as faults
 from tests.faults.calls import FULL, KILLED, TORN
 from tests.tidy.nights import JEST, RULE, VITEST, Nights
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import CannotWrite, NacreError, PartlyDone, cannot_write
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.history import read_history
 from nacre.vault.storage import Disk
 from nacre.vault.undo import undo as taken_back

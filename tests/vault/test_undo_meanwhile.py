@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.storage import file_bytes, is_there, move_by_hand, put_file, take_file
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import ChangedOutside, NotFound, PartlyDone
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.daily import append_note
 from nacre.vault.history import MOVE, REWRITE, operation, read_history
 from nacre.vault.undo import undo

@@ -12,12 +12,12 @@ from tests.storage import file_bytes, is_there, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
+from nacre.disk import append_bytes
 from nacre.errors import BadInput, CannotWrite, MemoryFull, PathEscape, SecretRefused
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import provenance
 from nacre.vault.daily import append_note
-from nacre.vault.disk import append_bytes
 from nacre.vault.history import operation, read_history
 from nacre.vault.provenance import Offered
 from nacre.vault.storage import operations_file

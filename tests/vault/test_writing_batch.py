@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.storage import file_bytes, files_below, put_file
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import PathEscape
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.history import operation, read_history
 from nacre.vault.undo import undo
 from nacre.vault.writing import Batch

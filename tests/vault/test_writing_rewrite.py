@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests.storage import file_bytes, is_there, put_file
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, PathEscape, SecretRefused
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.history import Operation, operation
 from nacre.vault.writing import move_file, remove_file, rewrite
 

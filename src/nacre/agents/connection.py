@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nacre import disk
 from nacre.agents import edits
 from nacre.agents.edits import MARKDOWN, Done
 from nacre.agents.registry import Agent, Call, ConnectOptions, Requirements, Target
@@ -20,7 +21,6 @@ from nacre.i18n import say
 from nacre.jobs.installer import NO_ANSWER, Machine, brief_command, file_diff, machine_lock, run_command
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 
 if TYPE_CHECKING:
     from nacre.memory import Memory

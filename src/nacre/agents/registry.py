@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nacre import disk
 from nacre.agents.edits import JSON, MARKDOWN, TOML, Add, Edit, Put, RulesBlock, load, value_at
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import Machine, refuse_control_characters
-from nacre.vault import disk
 
 if TYPE_CHECKING:
     from nacre.memory import Memory

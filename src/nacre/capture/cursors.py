@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.guard.secrets import redact, storable_name
 from nacre.model.session import Kind, Message, Session, Speaker
@@ -23,7 +24,6 @@ from nacre.sources.consent import opted_out
 from nacre.sources.registry import group_stamp
 from nacre.sources.transcript import MALFORMED, Mark, parse_time
 from nacre.text.stamps import stamp_of
-from nacre.vault import disk
 from nacre.vault.discover import project_places
 from nacre.vault.entries import bullet_id, words_of
 from nacre.vault.provenance import Captured

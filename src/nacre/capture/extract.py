@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.clock import Clock
+from nacre.disk import digest
 from nacre.errors import BadInput
 from nacre.guard.secrets import redact, redact_messages
 from nacre.model.context import Context
@@ -16,7 +17,6 @@ from nacre.model.entry import Bullet, Entry
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.text.stamps import label_of, stamp_of
-from nacre.vault.disk import digest
 from nacre.vault.history import operation
 from nacre.vault.markdown import Item, document
 from nacre.vault.storage import read, storage_of

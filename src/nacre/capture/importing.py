@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre import disk
 from nacre.brain.local.judge import Judge
 from nacre.capture import importing_files as files
 from nacre.capture.importing_exports import COMMAND, ImportReport, import_export
@@ -22,7 +23,6 @@ from nacre.model.context import Context
 from nacre.model.report import Step
 from nacre.sources.exports import export_at
 from nacre.text import json5
-from nacre.vault import disk
 from nacre.vault.discover import agent_workspaces, expand, openclaw_state
 from nacre.vault.history import operation
 from nacre.vault.refcount import REFCOUNT_NAME

@@ -16,6 +16,7 @@ from nacre.capture.read import Progress, SyncSetup
 from nacre.capture.sync import PATIENCE, sync
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
+from nacre.lock import hold
 from nacre.model.entry import Bullet
 from nacre.model.report import Step
 from nacre.model.session import Message, Session
@@ -24,7 +25,6 @@ from nacre.sources.exports import export_at
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, follow_list
 from nacre.vault import daily
 from nacre.vault.history import DONE, PARTLY, UNDONE, operation, read_history
-from nacre.vault.lock import hold
 from nacre.vault.storage import storage_of
 
 COMMAND = "import"

@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre import disk
 from nacre.config.settings import Config
 from nacre.errors import BadInput, SecretRefused
 from nacre.guard.sanitise import clean
@@ -25,7 +26,6 @@ from nacre.sources import claude
 from nacre.sources.consent import is_left_out, opted_out, settings_of
 from nacre.sources.transcript import list_files, parse_time
 from nacre.text.stamps import real_day
-from nacre.vault import disk
 from nacre.vault.checkpoints import list_checkpoints
 from nacre.vault.discover import expand
 from nacre.vault.files import LARGEST, TIERS

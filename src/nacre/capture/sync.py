@@ -36,6 +36,7 @@ from nacre.errors import BadInput, Locked, NacreError
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact, redact_messages
+from nacre.lock import hold
 from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
@@ -48,7 +49,6 @@ from nacre.vault.discover import project_of
 from nacre.vault.files import memory_files
 from nacre.vault.history import operation
 from nacre.vault.injected import lines_given_to
-from nacre.vault.lock import hold
 from nacre.vault.provenance import Captured
 from nacre.vault.storage import read, read_memory
 from nacre.vault.tombstones import Tombstones, load_tombstones

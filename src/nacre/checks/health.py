@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.capture.extract import lacks_type
+from nacre.disk import COMPRESSED
 from nacre.errors import BadInput, NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
@@ -24,7 +25,6 @@ from nacre.tidy.compare import EntryParts
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
 from nacre.vault import review
-from nacre.vault.disk import COMPRESSED
 from nacre.vault.entries import normal_words
 from nacre.vault.jsonl import check_place
 from nacre.vault.ledger import EntryState

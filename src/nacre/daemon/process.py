@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from nacre.daemon import client, fast
 from nacre.errors import CannotWrite, Locked, NacreError
+from nacre.lock import hold, system_lock
 from nacre.model.workspace import Workspace
-from nacre.vault.lock import hold, system_lock
 
 if TYPE_CHECKING:
     import socket

@@ -8,13 +8,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from nacre import disk
 from nacre.config.settings import Config
 from nacre.errors import NacreError, cannot_write
+from nacre.lock import hold, lock
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, rules
+from nacre.vault import rules
 from nacre.vault.discover import trust_workspace
 from nacre.vault.files import TIERS
-from nacre.vault.lock import hold, lock
 from nacre.vault.markdown import document
 
 _PLAIN = ("MEMORY.md", "SESSION-STATE.md", "refcount.json", "promote_report.md")

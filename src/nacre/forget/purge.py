@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nacre import disk
 from nacre.capture.checkpoint import NAME_LENGTH
 from nacre.errors import NacreError
 from nacre.forget.related import Fact
@@ -21,7 +22,7 @@ from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of,
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
 from nacre.model.workspace import Workspace, slug_of
-from nacre.vault import disk, injected, jsonl, ledger, provenance, tombstones
+from nacre.vault import injected, jsonl, ledger, provenance, tombstones
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.files import list_backups, memory_files

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from nacre import disk
 from nacre.clock import monday
 from nacre.config.settings import Config
 from nacre.errors import BadInput, NotFound
@@ -22,7 +23,7 @@ from nacre.search.read import no_such_id, parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import tokens
-from nacre.vault import disk, ledger, longterm, provenance
+from nacre.vault import ledger, longterm, provenance
 from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, words_of
 from nacre.vault.files import TIERS, memory_files
 from nacre.vault.history import Operation

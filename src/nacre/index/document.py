@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
+from nacre.disk import COMPRESSED
 from nacre.guard.secrets import redact
 from nacre.model.workspace import DAY_NAME
 from nacre.text.blocks import FRONT, HEADING, blocks, unclosed_fences
@@ -26,7 +27,6 @@ from nacre.text.stamps import (
     tags_in,
     without_message_marks,
 )
-from nacre.vault.disk import COMPRESSED
 from nacre.vault.entries import source_day
 from nacre.vault.files import TIERS
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nacre.config.settings import Config
+from nacre.disk import make_folder
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
+from nacre.lock import hold
 from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
-from nacre.vault.disk import make_folder
 from nacre.vault.files import TIERS
-from nacre.vault.lock import hold
 
 VERSION = 3
 _NAME = "index.sqlite"

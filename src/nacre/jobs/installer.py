@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
+from nacre import disk
 from nacre.config.settings import user_config_folder
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import language, say
+from nacre.lock import hold
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.discover import agent_workspaces, openclaw_state
-from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
     from nacre.memory import Memory

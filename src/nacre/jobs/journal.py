@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from nacre import disk
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 
 Result = Literal["done", "nothing", "partly", "failed"]
 LARGEST = 1_000_000  # bytes, from which on the oldest runs are dropped

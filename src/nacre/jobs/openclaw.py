@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from nacre import disk
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs import installer, schedule
 from nacre.jobs.installer import Entry, Machine, Planned, Setup, command_step, must_run, run_command
 from nacre.jobs.schedule import SYNC, TIDY
-from nacre.vault import disk
 
 # OpenClaw's own cron: an agent turn in an isolated session, which is told to run the job.
 

@@ -12,18 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nacre import disk
 from nacre.clock import duration
 from nacre.errors import BadInput, Locked, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import say
 from nacre.jobs import journal, schedule
 from nacre.jobs.journal import JobRun, Journal, Result
 from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, PlannedRun, due, in_words, next_time, requested_run
+from nacre.lock import hold
 from nacre.model.context import Context
 from nacre.model.report import fields
 from nacre.model.session import SessionFile
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
-from nacre.vault.lock import hold
 from nacre.vault.storage import read_memory
 
 if TYPE_CHECKING:

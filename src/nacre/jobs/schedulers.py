@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from nacre import disk
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import say
 from nacre.jobs import installer, openclaw
@@ -30,7 +31,6 @@ from nacre.jobs.installer import (
     must_run,
     run_command,
 )
-from nacre.vault import disk
 
 _MINUTES = 5  # between two looks at what is due
 Command = tuple[str, ...]

@@ -12,15 +12,16 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
+from nacre import disk
 from nacre.config.settings import FlushSettings
 from nacre.errors import BadInput, CannotWrite, NacreError
 from nacre.i18n import language, say
+from nacre.lock import hold
 from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Workspace
 from nacre.text.tokens import language_of
-from nacre.vault import daily, disk
-from nacre.vault.lock import hold
+from nacre.vault import daily
 from nacre.vault.storage import read_memory
 from nacre.vault.writing import REDACT, guarded
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from nacre import disk
 from nacre.errors import BadInput, ChangedOutside, Locked, NacreError
 from nacre.i18n import say
 from nacre.layers.layer import (
@@ -27,7 +28,7 @@ from nacre.layers.layer import (
 )
 from nacre.model.context import Context
 from nacre.model.report import Problem, Step
-from nacre.vault import disk, refcount
+from nacre.vault import refcount
 from nacre.vault.checkpoints import (
     FORGOTTEN,
     GIST,

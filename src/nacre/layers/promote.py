@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre import disk
 from nacre.capture.checkpoint import parse_checkpoint
 from nacre.errors import NacreError
 from nacre.guard.secrets import redact
@@ -22,7 +23,7 @@ from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import LogLine, TidyContext
 from nacre.tidy.judge import make_candidates
 from nacre.tidy.run import action_word, plan_distil
-from nacre.vault import disk, longterm, refcount
+from nacre.vault import longterm, refcount
 from nacre.vault.checkpoints import Family, checkpoint_bytes, layers_lock
 from nacre.vault.discover import project_of
 from nacre.vault.entries import bullet_id

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.errors import BadSetting, cannot_write
+from nacre.lock import hold
 from nacre.mcp.server import HANDSHAKE_VERSIONS, STATELESS_VERSION, Server, dump, parse
-from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
     import logging

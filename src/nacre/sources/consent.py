@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from nacre import disk
 from nacre.config.settings import Config, SourceSettings
 from nacre.model.session import Message, Session
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 
 # An empty file of this name keeps the sessions about a folder, and all below it, out of memory.
 OPT_OUT = ".nacre-ignore"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from nacre.disk import hash_of
 from nacre.errors import BadInput, MemoryFull, NotFound
 from nacre.guard.sanitise import one_line
 from nacre.i18n import say
@@ -18,7 +19,6 @@ from nacre.tidy.collect import TidyContext
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile, file_field
 from nacre.vault import review, tombstones
-from nacre.vault.disk import hash_of
 from nacre.vault.entries import entry_id
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import Record

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from nacre import disk
 from nacre.clock import monday
 from nacre.errors import NO_PERMISSION, BadInput, NacreError
 from nacre.i18n import say
@@ -16,7 +17,7 @@ from nacre.text.stamps import real_day
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import IDENTITY, USER, TidyContext
 from nacre.tidy.compress import LABELS
-from nacre.vault import daily, disk, ledger, longterm, provenance, review, weekly, writing
+from nacre.vault import daily, ledger, longterm, provenance, review, weekly, writing
 from nacre.vault.entries import bullet_id
 from nacre.vault.history import Operation
 from nacre.vault.ledger import Record

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from nacre import disk
+from nacre.disk import COMPRESSED, compress, decompress
 from nacre.errors import ChangedOutside, NacreError, PathEscape
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
 from nacre.tidy.collect import FIELD_NOTE, Log, TidyContext, log_lines
 from nacre.tidy.compress import CompressPlan
-from nacre.vault import disk, provenance
-from nacre.vault.disk import COMPRESSED, compress, decompress
+from nacre.vault import provenance
 from nacre.vault.files import list_backups
 from nacre.vault.history import Operation
 from nacre.vault.provenance import Digested

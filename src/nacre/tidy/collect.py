@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nacre.brain.local.judge import Judge
+from nacre.disk import digest
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
@@ -19,7 +20,6 @@ from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
-from nacre.vault.disk import digest
 from nacre.vault.entries import bare_words, bullet_id, words_of
 from nacre.vault.files import LARGEST
 from nacre.vault.ledger import LedgerStates

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from nacre import disk
 from nacre.clock import Clock, duration
 from nacre.config.settings import CacheSettings
 from nacre.errors import BadInput, NotFound, PathEscape
-from nacre.vault import disk, spool
-from nacre.vault.lock import hold
+from nacre.lock import hold
+from nacre.vault import spool
 from nacre.vault.writing import guarded
 
 _LONGEST_KEY = 200  # characters

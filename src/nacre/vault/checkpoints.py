@@ -9,15 +9,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre import disk
 from nacre.config.settings import Config
 from nacre.errors import BadInput, CannotWrite, NacreError
+from nacre.lock import TIMEOUT, hold
 from nacre.model.context import Context
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Storage, Stored, Workspace
-from nacre.vault import disk, refcount
+from nacre.vault import refcount
 from nacre.vault.files import LARGEST, TIERS
 from nacre.vault.history import Operation, can_be_named, operation
-from nacre.vault.lock import TIMEOUT, hold
 from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import REDACT, changed_outside, guarded, move_file, rewrite
 

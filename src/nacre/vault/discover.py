@@ -56,8 +56,8 @@ def trust_workspace(path: Path, folder: Path | None = None, *, trust: bool = Tru
     real = os.path.realpath(path)
     if (real in trusted_workspaces(folder)) == trust:
         return
-    from nacre.vault import disk
-    from nacre.vault.lock import hold
+    from nacre import disk
+    from nacre.lock import hold
 
     file = _trust_file(folder)
     with hold(file.with_name("trusted.lock")):

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from nacre import disk
 from nacre.config.settings import Config
+from nacre.disk import LARGEST_LOG
 from nacre.model.workspace import DAY_NAME, LINKED, Stored, Workspace
-from nacre.vault import disk
-from nacre.vault.disk import LARGEST_LOG
 from nacre.vault.storage import storage_of
 
 LARGEST = 10_000_000  # bytes; a larger Markdown file is not a note, and doctor says so

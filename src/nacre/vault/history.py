@@ -16,13 +16,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape
+from nacre.lock import TIMEOUT
 from nacre.model.context import Context
 from nacre.model.workspace import Storage, Workspace
-from nacre.vault import disk
-from nacre.vault.lock import TIMEOUT
 from nacre.vault.merge import merge
 from nacre.vault.storage import is_daily, storage_of
 

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nacre import disk
 from nacre.errors import NacreError
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, jsonl, spool
+from nacre.vault import jsonl, spool
 from nacre.vault.storage import storage_of
 
 if TYPE_CHECKING:

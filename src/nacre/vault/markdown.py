@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from nacre.disk import digest
 from nacre.errors import BadInput
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks
-from nacre.vault.disk import digest
 from nacre.vault.entries import marks_in, words_of
 from nacre.vault.storage import read
 

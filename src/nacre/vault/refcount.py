@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, jsonl
+from nacre.vault import jsonl
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
 from nacre.vault.storage import storage_of

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from nacre.disk import hash_of
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.vault import jsonl
-from nacre.vault.disk import hash_of
 from nacre.vault.entries import without_comments, words_of
 from nacre.vault.history import Operation
 from nacre.vault.markdown import Item, document

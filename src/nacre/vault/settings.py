@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from nacre import disk
 from nacre.errors import BadSetting
-from nacre.vault import disk
-from nacre.vault.lock import hold
+from nacre.lock import hold
 
 
 def changed(path: Path, key: str, value: Any) -> str:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nacre import disk
 from nacre.errors import NacreError, NotFound, raise_unless_absent
+from nacre.lock import TIMEOUT, lock
 from nacre.model.workspace import DAY_NAME, Storage, Stored, Workspace
-from nacre.vault import disk, jsonl
-from nacre.vault.lock import TIMEOUT, lock
+from nacre.vault import jsonl
 
 _LARGEST_BLOB = 200_000_000  # bytes; more than any note, and little enough to hold
 _QUICKLY = 1_000_000  # bytes from which on contents are packed less tightly

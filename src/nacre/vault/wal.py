@@ -8,13 +8,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
+from nacre import disk
 from nacre.errors import BadInput, NotFound
 from nacre.guard.values import pattern
 from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, working
+from nacre.vault import working
 from nacre.vault.files import list_backups
 from nacre.vault.history import operation
 from nacre.vault.markdown import Document, document, replace_lines

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre import disk
 from nacre.clock import Clock
 from nacre.errors import BadInput, PathEscape
 from nacre.guard.values import pattern
 from nacre.i18n import language
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import disk, markdown
+from nacre.vault import markdown
 from nacre.vault.entries import words_of
 from nacre.vault.markdown import Document, Item, Section, document, insert_lines, plain_title, shape_of
 from nacre.vault.storage import storage_of

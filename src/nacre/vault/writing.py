@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from nacre import disk
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
 from nacre.model.workspace import Storage, Workspace
-from nacre.vault import disk, jsonl
+from nacre.vault import jsonl
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
 from nacre.vault.storage import is_daily, storage_of
 

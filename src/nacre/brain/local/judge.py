@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nacre import disk
 from nacre.brain.local import classifier, encoder
 from nacre.brain.local.classifier import HEADS
 from nacre.brain.local.likeness import Statement, statement
 from nacre.text.tokens import language_of
-from nacre.vault import disk
 
 if TYPE_CHECKING:
     import numpy as np

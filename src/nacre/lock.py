@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from nacre import disk
 from nacre.errors import Locked, NoWorkspace
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 
 TIMEOUT = 30.0
 
