@@ -129,7 +129,7 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
         return "too long"
     if clean(text) != text or compiled(_MARKUP).search(text) or label_of(f"- {text}"):
         return "markup"
-    if redact(text).findings:
+    if redact(text).findings or (_BLACKED_OUT in text and not any(_BLACKED_OUT in item.text for item in cited)):
         return "secret"
     folded = fold(text).text
     if compiled(_HIJACK).search(folded):
@@ -147,6 +147,7 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
 
 # Whose word it is. Only what the owner typed becomes a preference, a decision or an instruction.
 
+_BLACKED_OUT = "[redacted: "
 _MARKUP = r"[\n\t]|\A\s*(?:#{1,6}\s|[-*+>|]\s|\d{1,2}[.)]\s)|<!--|-->|```|</?[a-zA-Z][\w-]{0,30}[^<>]{0,200}>|!?\[[^\]]{0,200}\]\("
 _HIJACK = (
     r"(?i)\b(?:ignore|disregard|forget|override|bypass)\b.{0,30}\b(?:rules?|instructions?|prompts?|above|previous|prior|guidelines?|safety)\b|\bsystem prompt\b"

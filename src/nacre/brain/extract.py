@@ -1,0 +1,140 @@
+"""A session becomes lines by the user's own model: orders of a bearable size, the gates, and the local brain for what they left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from nacre.brain.gates import check_claims, reasons_of
+from nacre.brain.local.wording import remember
+from nacre.brain.model import Model, chosen_model
+from nacre.brain.orders import (
+    LONGEST,
+    BrainFailed,
+    Extracted,
+    Item,
+    NewEntry,
+    Order,
+    items_of,
+    load_prompt,
+    parse_answer,
+)
+from nacre.guard.privacy import drop_private
+from nacre.model.context import Context
+from nacre.model.entry import Bullet
+from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.sources.consent import left_out
+from nacre.text.quoting import reports
+from nacre.text.sentences import sentences
+from nacre.text.tokens import language_of, tokens_estimate
+
+LARGEST = 6_000  # tokens of the messages of one order
+_LONG = 20  # messages from which on "hybrid" asks the model
+_MARK = {"en": "Agent: ", "zh": "助手："}
+
+Extract = Callable[[Sequence[Message]], list[Bullet]]
+ByModel = Callable[[Session, str, Sequence[Message]], list[Bullet] | None]
+
+
+def by_model(context: Context, local: Extract, off_record: Callable[[Sequence[Message]], set[str]]) -> ByModel:
+    """What the user's own model makes of the messages of a session; None where the local brain does all of it: it is chosen, the
+    session is private or a group's, or "hybrid" is sure of it."""
+
+    def extract(session: Session, listed: str, messages: Sequence[Message]) -> list[Bullet] | None:
+        model, settings = chosen_model(context), context.config.brain
+        if model is None or session.kind is not Kind.MAIN or not _may_leave(session, settings.private, listed):
+            return None
+        if settings.extract == "hybrid" and len(messages) < _LONG:
+            lines, limits = local(messages), context.config.sync
+            if len(lines) >= min(limits.min_bullets, limits.max_bullets):
+                return lines
+        hidden = off_record(messages)
+        said = [message for message in drop_private(messages) if message.id not in hidden]
+        return extract_session(model, said, local)
+
+    return extract
+
+
+def _may_leave(session: Session, private: Sequence[str], listed: str) -> bool:
+    return not private or not left_out(session, private, listed, signed=lambda: False)
+
+
+def extract_session(model: Model, messages: Sequence[Message], local: Extract) -> list[Bullet]:
+    """The lines of a session, in the order of what they rest on. Part by part: where the model fails, the local brain does that part."""
+    most = model.context.config.sync.max_bullets
+    parts = list(_parts(messages))
+    bullets: list[Bullet] = []
+    for part in parts:
+        try:
+            bullets += _by_order(model, part, local, max(most // len(parts), 3))
+        except BrainFailed:
+            bullets += local(part)
+    places = {message.id: place for place, message in enumerate(messages)}
+    bullets.sort(key=lambda bullet: min((places.get(name, 0) for name in bullet.sources), default=0))
+    return bullets[:most]
+
+
+def _parts(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    """The messages in pieces of a size that a model reads well."""
+    part: list[Message] = []
+    size = 0
+    for message in messages:
+        tokens = min(tokens_estimate(message.text), 1_500)
+        if part and size + tokens > LARGEST and message.speaker is Speaker.OWNER:
+            yield part
+            part, size = [], 0
+        part.append(message)
+        size += tokens
+    if part:
+        yield part
+
+
+def extract_order(model: Model, messages: Sequence[Message], most: int) -> Order:
+    clock = model.context.clock
+    language = language_of("\n".join(message.text for message in messages if message.speaker is Speaker.OWNER))
+    items = items_of(
+        [(message.text, message.speaker, clock.local(message.at).date().isoformat()) for message in messages]
+    )
+    prompt = load_prompt("extract", language, model.context.workspace)
+    return Order("extract", language, items, prompt, most=most, longest=LONGEST[language])
+
+
+def _by_order(model: Model, messages: Sequence[Message], local: Extract, most: int) -> list[Bullet]:
+    order = extract_order(model, messages, most)
+    raw = model.ask(order)
+    try:
+        answer, malformed = parse_answer("extract", raw)
+    except BrainFailed:
+        model.note_checked(order, 0, {"malformed": 1})
+        raise
+    assert isinstance(answer, Extracted)
+    gated = check_claims(order, answer.entries)
+    model.note_checked(order, len(gated.kept), reasons_of([gated], malformed))
+    ids = {item.id: message.id for item, message in zip(order.items, messages, strict=True)}
+    bullets = [_bullet(entry, ids) for entry in gated.kept]
+    own = {ids[item.id] for item in order.items if _is_to_be_remembered(item)}
+    missing = own | {ids[name] for dropped in gated.dropped for name in dropped.cites if name in ids}
+    if not bullets and missing:
+        return local(messages)
+    return _with_local(bullets, own, missing, local(messages) if missing else [])
+
+
+def _with_local(bullets: list[Bullet], own: set[str], missing: set[str], lines: Sequence[Bullet]) -> list[Bullet]:
+    """The model's lines with the local brain's for what the gates dropped. What its owner asked to be remembered stays in the owner's
+    words."""
+    kept = [bullet for bullet in bullets if not set(bullet.sources) <= own] if lines else bullets
+    told = {name for bullet in kept for name in bullet.sources}
+    return kept + [line for line in lines if set(line.sources) & missing and not set(line.sources) & told]
+
+
+def _is_to_be_remembered(item: Item) -> bool:
+    if item.speaker is not Speaker.OWNER:
+        return False
+    return any(remember(sentence, language_of(sentence))[1] for sentence in sentences(item.own))
+
+
+def _bullet(entry: NewEntry, ids: dict[str, str]) -> Bullet:
+    by_agent = entry.speaker == "agent"
+    text = entry.text.strip()
+    text = _MARK[language_of(text)] + text if by_agent else text
+    kind = None if entry.type == "-" or reports(text) else entry.type
+    return Bullet(text, kind, tuple(dict.fromkeys(ids[name] for name in entry.cites)), by_agent)
