@@ -29,12 +29,17 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Mapping
 
+    import nacre.brain.command
+    import nacre.brain.extract
+    import nacre.brain.journal
+    import nacre.brain.model
     import nacre.capture.extract
     import nacre.context.gather
     import nacre.context.readable
     import nacre.embed.install
     import nacre.vault.problems
     from nacre import brain, capture, context, embed, forget, guard, index, layers, search, sources, tidy, vault
+    from nacre.brain.journal import Record
     from nacre.brain.local.judge import Judge
     from nacre.capture.importing import Importable
     from nacre.capture.importing_exports import ImportReport
@@ -92,7 +97,7 @@ else:
 
 
 # The facade, and for annotations what its methods return, so that no face imports past it.
-__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "OrganiseReport", "PromotePlan", "Question", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
+__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "OrganiseReport", "PromotePlan", "Question", "Record", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
@@ -769,6 +774,42 @@ class Memory:
         setup = capture.read.sync_setup(self.owned, lambda: self.brain, exclude=exclude)
         report = capture.sync.sync(setup, since=begin, progress=progress, dry_run=dry_run)
         return self._indexed(report, changed=(report.sections or report.checkpoints) and not dry_run)
+
+    def brain_facts(self) -> dict[str, Any]:
+        """Who writes the logs, what that cost today and saved, and which agents' programs could do it."""
+        chosen, spent, limits = (
+            brain.model.chosen_model(self.opened),
+            brain.model.spent_today(self.opened),
+            self.config.brain,
+        )
+        return {
+            "extract": limits.extract,
+            "model": chosen.name if chosen else None,
+            **spent._asdict(),
+            "callsPerDay": limits.calls_per_day,
+            "tokensPerDay": limits.tokens_per_day,
+            "private": list(limits.private),
+            "installed": brain.command.installed(),
+        }
+
+    def use_brain(self, name: str, *, hybrid: bool = False, dry_run: bool = False) -> dict[str, str]:
+        """Choose who writes the logs, in the user's settings: an agent's program, "api" or "local". Returns what was set."""
+        by_program = name not in ("local", "api")
+        mode = name if name == "local" else "hybrid" if hybrid else "command" if by_program else "api"
+        changes: dict[str, str | None] = {"brain.extract": mode}
+        if by_program:  # in the place of a program of the user's own
+            changes |= {"brain.command.preset": name, "brain.command.argv": None}
+        for key, value in changes.items():
+            change_setting(settings.user_config_file(), key, value, dry_run=dry_run)
+        return {key: value for key, value in changes.items() if value}
+
+    def test_brain(self) -> tuple[list[str], list[tuple[str, str]], int]:
+        """Send a small invented order to the model that is set: what passed the gates, what did not and why, and the tokens."""
+        return brain.extract.try_model(self.owned)
+
+    def orders(self) -> list[Record]:
+        """Every order that was sent to a model, the oldest first."""
+        return brain.journal.read_orders(self.workspace)
 
     def survey(
         self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from nacre.brain.gates import check_claims, reasons_of
+from nacre.brain.journal import read_orders
 from nacre.brain.local.wording import remember
 from nacre.brain.model import Model, chosen_model
 from nacre.brain.orders import (
@@ -19,6 +20,7 @@ from nacre.brain.orders import (
     parse_answer,
 )
 from nacre.guard.privacy import drop_private
+from nacre.i18n import language
 from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
@@ -90,12 +92,12 @@ def _parts(messages: Sequence[Message]) -> Iterator[list[Message]]:
 
 def extract_order(model: Model, messages: Sequence[Message], most: int) -> Order:
     clock = model.context.clock
-    language = language_of("\n".join(message.text for message in messages if message.speaker is Speaker.OWNER))
+    spoken = language_of("\n".join(message.text for message in messages if message.speaker is Speaker.OWNER))
     items = items_of(
         [(message.text, message.speaker, clock.local(message.at).date().isoformat()) for message in messages]
     )
-    prompt = load_prompt("extract", language, model.context.workspace)
-    return Order("extract", language, items, prompt, most=most, longest=LONGEST[language])
+    prompt = load_prompt("extract", spoken, model.context.workspace)
+    return Order("extract", spoken, items, prompt, most=most, longest=LONGEST[spoken])
 
 
 def _by_order(model: Model, messages: Sequence[Message], local: Extract, most: int) -> list[Bullet]:
@@ -138,3 +140,29 @@ def _bullet(entry: NewEntry, ids: dict[str, str]) -> Bullet:
     text = _MARK[language_of(text)] + text if by_agent else text
     kind = None if entry.type == "-" or reports(text) else entry.type
     return Bullet(text, kind, tuple(dict.fromkeys(ids[name] for name in entry.cites)), by_agent)
+
+
+# A small session that nobody had, to try a model with.
+_TRIAL = {
+    "en": ("From now on use pnpm in every repository, never npm.", "Understood. Which port does staging use?", "5433, on the Postgres 15 server."),
+    "zh": ("以后所有仓库都用 pnpm，不要用 npm。", "明白。测试库用哪个端口？", "5433，在 Postgres 15 那台上。"),
+}  # fmt: skip
+
+
+def try_model(context: Context) -> tuple[list[str], list[tuple[str, str]], int]:
+    """What a small invented session becomes: the lines that pass the gates, those that do not with the reason, and the tokens."""
+    model = chosen_model(context)
+    if model is None:
+        raise BrainFailed(
+            'No model is set; "nacre brain use NAME" chooses one.', "没有设定模型；可用“nacre brain use 名称”选择。"
+        )
+    speakers = (Speaker.OWNER, Speaker.AGENT, Speaker.OWNER)
+    said = zip(_TRIAL[language()], speakers, strict=True)
+    messages = [Message(str(at), context.clock.now(), speaker, text) for at, (text, speaker) in enumerate(said)]
+    order = extract_order(model, messages, 3)
+    answer, malformed = parse_answer("extract", model.ask(order, anew=True))
+    assert isinstance(answer, Extracted)
+    gated = check_claims(order, answer.entries)
+    model.note_checked(order, len(gated.kept), reasons_of([gated], malformed))
+    tokens = next(record.tokens for record in reversed(read_orders(context.workspace)) if record.key == order.key)
+    return [entry.text for entry in gated.kept], [(dropped.text, dropped.reason) for dropped in gated.dropped], tokens

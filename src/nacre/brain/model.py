@@ -32,17 +32,19 @@ class Model:
             return command.argv[0] if command.argv else command.preset or "command"
         return f"{api.model} ({urlsplit(api.base_url).hostname if api.base_url else api.kind})"
 
-    def ask(self, order: Order) -> str:
-        """The answer, from the journal where the order was answered before. `BrainFailed` where there is none to be had now."""
+    def ask(self, order: Order, *, anew: bool = False) -> str:
+        """The answer, from the journal where the order was answered before; `BrainFailed` where there is none to be had now. Asked `anew`
+        it is sent in any case that the budget allows."""
         workspace = self.context.workspace
         with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + 60):
             records = journal.read_orders(workspace)
-            for record in reversed(records):
-                if record.key == order.key and record.brain == self.name and record.answer is not None:
+            own = [] if anew else [record for record in records if record.brain == self.name]
+            for record in reversed(own):
+                if record.key == order.key and record.answer is not None:
                     journal.note_reused(workspace, order, self._now)
                     return record.answer
             self._refuse_if_spent(order, records)
-            self._refuse_if_failing(records)
+            self._refuse_if_failing(own)
             if redact(order.text).findings:
                 raise BrainFailed("The order would hold a secret.", "内容中含有敏感信息，没有发出。")
             journal.note_asked(workspace, order, self.name, self._now)
