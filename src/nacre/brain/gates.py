@@ -20,7 +20,7 @@ from nacre.model.session import Speaker
 from nacre.text.quoting import own_part, reports
 from nacre.text.sentences import clauses, sentences
 from nacre.text.stamps import label_of
-from nacre.text.tokens import CJK, STOP_WORDS, compiled, language_of, query_tokens, tokens
+from nacre.text.tokens import CJK, STOP_WORDS, cjk_count, compiled, language_of, query_tokens, tokens
 
 C = TypeVar("C", Claim, NewEntry, DigestLine, Change)
 
@@ -140,7 +140,10 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
     ground = "\n".join(item.own for item in cited) if is_title else _ground(order, claim, cited, is_owners=is_owners)
     if not ground.strip():
         return "speaker"
-    if _language(text) not in {_language(item.own) for item in cited}:
+    if any(tag not in ground for tag in compiled(_TAG).findall(text)):
+        return "markup"
+    is_other = _language(text) not in {_language(item.own) for item in cited}
+    if is_other and bool(cjk_count(text)) != any(cjk_count(item.own) for item in cited):
         return "language"
     return _not_in(folded, fold(ground).text, is_title=is_title)
 
@@ -148,7 +151,8 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
 # Whose word it is. Only what the owner typed becomes a preference, a decision or an instruction.
 
 _BLACKED_OUT = "[redacted: "
-_MARKUP = r"[\n\t]|\A\s*(?:#{1,6}\s|[-*+>|]\s|\d{1,2}[.)]\s)|<!--|-->|```|</?[a-zA-Z][\w-]{0,30}[^<>]{0,200}>|!?\[[^\]]{0,200}\]\("
+_MARKUP = r"[\n\t]|\A\s*(?:#{1,6}\s|[-*+>|]\s|\d{1,2}[.)]\s)|<!--|-->|```|!?\[[^\]]{0,200}\]\("
+_TAG = r"</?[a-zA-Z][\w-]{0,30}[^<>]{0,200}>"  # may be quoted from what was typed
 _HIJACK = (
     r"(?i)\b(?:ignore|disregard|forget|override|bypass)\b.{0,30}\b(?:rules?|instructions?|prompts?|above|previous|prior|guidelines?|safety)\b|\bsystem prompt\b"
     r"|\byou are now\b|\bact as (?:an?|the)\b|\bnew instructions?\b|\bdeveloper mode\b|\bjailbreak|\b(?:remember|note|store|record) that the user\b|\b(?:AI|agents?|assistants?) (?:must|should|shall)\b"
@@ -299,6 +303,7 @@ def _numbers_stand_in(text: str, ground: str) -> bool:
     amounts = quantities(ground)
     for kind, value in quantities(text):
         same = [other.kind for other in amounts if abs(other.value - value) <= 1e-6 * abs(value)]
+        same += ["number" for other in amounts if kind == "clock" and other == ("number", value / 60)]  # "7 to 10 pm"
         if not {kind, "number"} & set(same) and not (kind == "number" and same):
             return False
     written = {_plain_number(number) for number in compiled(_NUMBER).findall(ground)}
@@ -316,7 +321,7 @@ def _plain_number(number: str) -> str:
 def _names_stand_in(text: str, ground: str, words: set[str], stems: set[str], language: str) -> bool:
     def is_known(word: str) -> bool:
         bare = compiled(r"['’]s?\Z").sub("", word).casefold()
-        return bare in words or bool(set(tokens(bare)) & stems) or len(bare) < 2
+        return bare in words or bare.removesuffix("s") in words or bool(set(tokens(bare)) & stems) or len(bare) < 2
 
     if language == "zh":
         names = (next(filter(None, match.groups())) for match in compiled(_HAN_NAME).finditer(text))
@@ -330,7 +335,8 @@ def _names_stand_in(text: str, ground: str, words: set[str], stems: set[str], la
         for place, word in enumerate(found):
             if word[0].islower() or word in ("I", "I'm", "I've", "OK") or is_known(word):
                 continue
-            if place or word.isupper() or _is_subject(word, *(*found[1:], "", "")[:2]):
+            is_label = sentence.startswith((f"{word}:", f"{word},"))
+            if place or word.isupper() or (not is_label and _is_subject(word, *(*found[1:], "", "")[:2])):
                 return False
     return True
 
@@ -341,7 +347,7 @@ def _is_subject(word: str, following: str, third: str) -> bool:
         return False
     acts = following.endswith("s") or following in ("never", "always", "had", "will", "said", "and", "joined", "left")
     verbal = len(word) > 5 and word.endswith(("ed", "ing"))
-    return acts or (following[:1].isupper() and not verbal) or word.endswith(("'s", "’s"))
+    return acts or (following[:1].isupper() and not following.isupper() and not verbal) or word.endswith(("'s", "’s"))
 
 
 def _turns_round(text: str, ground: str, language: str) -> bool:
