@@ -776,16 +776,13 @@ class Memory:
         return self._indexed(report, changed=(report.sections or report.checkpoints) and not dry_run)
 
     def brain_facts(self) -> dict[str, Any]:
-        """Who writes the logs, what that cost today and saved, and which agents' programs could do it."""
-        chosen, spent, limits = (
-            brain.model.chosen_model(self.opened),
-            brain.model.spent_today(self.opened),
-            self.config.brain,
-        )
+        """Who writes the logs and summaries, what that cost today and saved, and which agents' programs could do it."""
+        limits, works = self.config.brain, ("extract", "summarise")
+        chosen = [model for work in works if (model := brain.model.chosen_model(self.opened, work))]
         return {
-            "extract": limits.extract,
-            "model": chosen.name if chosen else None,
-            **spent._asdict(),
+            **{work: getattr(limits, work) for work in works},
+            "model": chosen[0].name if chosen else None,
+            **brain.model.spent_today(self.opened)._asdict(),
             "callsPerDay": limits.calls_per_day,
             "tokensPerDay": limits.tokens_per_day,
             "private": list(limits.private),
@@ -796,7 +793,7 @@ class Memory:
         """Choose who writes the logs, in the user's settings: an agent's program, "api" or "local". Returns what was set."""
         by_program = name not in ("local", "api")
         mode = name if name == "local" else "hybrid" if hybrid else "command" if by_program else "api"
-        changes: dict[str, str | None] = {"brain.extract": mode}
+        changes: dict[str, str | None] = {"brain.extract": mode, "brain.summarise": mode}
         if by_program:  # in the place of a program of the user's own
             changes |= {"brain.command.preset": name, "brain.command.argv": None}
         for key, value in changes.items():
@@ -962,9 +959,11 @@ class Memory:
         report = tidy.run.run_decay(self._tidying(), promote_only=promote_only, dry_run=dry_run)
         return self._indexed(report, changed=report.changed and not dry_run)
 
-    def organise(self, *, dry_run: bool = False) -> OrganiseReport:
-        """Bring every checkpoint into the layer where its age and its recalls put it; then bring the index up to date."""
-        report = layers.organise.organise(self.owned, layers.organise.by_brain(lambda: self.brain), dry_run=dry_run)
+    def organise(self, *, dry_run: bool = False, local: bool = False) -> OrganiseReport:
+        """Bring every checkpoint into the layer where its age and its recalls put it; then bring the index up to date. `local`: no model
+        is asked for summaries, whatever the settings say."""
+        summarise = layers.organise.by_brain(lambda: self.brain, None if local else self.owned)
+        report = layers.organise.organise(self.owned, summarise, dry_run=dry_run)
         return self._indexed(report, changed=report.steps and not dry_run)
 
     def promote(self, *, apply: bool = False, dry_run: bool = False) -> PromotePlan:
@@ -1007,7 +1006,7 @@ class Memory:
             if session is not None:
                 raise
             missing = str(error)
-        organised = self.organise(dry_run=dry_run)
+        organised = self.organise(dry_run=dry_run, local=True)  # somebody waits for it
         promoted = self.promote(apply=apply, dry_run=dry_run)
         return Refreshed(checkpoint, missing, organised, promoted, self.context(budget))
 

@@ -72,7 +72,8 @@ def _brain(memory: Memory) -> dict[str, Any] | None:
     """Who writes the logs and what that cost today; none where it is this machine and cost nothing."""
     from nacre.brain.journal import orders_file
 
-    if memory.config.brain.extract == "local" and not orders_file(memory.workspace).exists():
+    settings = memory.config.brain
+    if settings.extract == settings.summarise == "local" and not orders_file(memory.workspace).exists():
         return None
     return memory.brain_facts()
 

@@ -29,14 +29,15 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
     there = [_AGENTS[name] for name in facts["installed"]]
     rows = [
         (say("logs are written by", "日志由谁书写"), writer(facts["extract"], facts["model"])),
+        (say("summaries by", "摘要由谁书写"), writer(facts["summarise"], facts["model"])),
         (say("spent today", "今日用量"), spent(facts)),
         (say("saved by the cache", "缓存节省"), say(f"{facts['saved']} tokens", f"{facts['saved']} 个 token")),
         (say("private", "不外发"), ", ".join(facts["private"]) or say("nothing", "无")),
         (say("programs found", "可用程序"), ", ".join(there) or say("none", "无")),
     ]
     example = facts["installed"][0] if facts["installed"] else "claude-code"
-    offer = f'"nacre brain use {example}" lets {_AGENTS[example]} write the lines of your logs, "nacre brain use local" takes that back.'
-    chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 书写日志；“nacre brain use local”改回本机。"
+    offer = f'"nacre brain use {example}" lets {_AGENTS[example]} write your logs and summaries, "nacre brain use local" takes that back.'
+    chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 书写日志和摘要；“nacre brain use local”改回本机。"
     report = Report(facts, lines=rows, notes=[say(offer, chinese)])
     ui.print_reports([report], as_json=as_json)
 
@@ -61,7 +62,7 @@ def spent(facts: dict[str, int]) -> str:
 @ui.flag("--hybrid", "Only for sessions of 20 messages and more, or where little was found.")
 @ui.flag("--yes", "Do not ask.")
 def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
-    """Let NAME write the lines of your logs: an agent's program, "api" for the service that is set, or "local" for this machine."""
+    """Let NAME write the lines of your logs and the summaries of old sessions: an agent's program, "api" for the service that is set, or "local" for this machine."""
     memory = ui.open_memory(options)
     names = (*_AGENTS, "api", "local")
     if name not in names:
@@ -69,8 +70,8 @@ def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
     if name != "local":
         shown, private = _AGENTS.get(name, name), memory.config.brain.private
         kept = ", ".join(private) or say("none", "无")
-        english = f"Let {shown} write your logs? What you and your agents say is sent to it, without secrets; private projects: {kept}."
-        chinese = f"让 {shown} 书写日志？您与代理的对话去掉敏感信息后会发给它；不外发的项目：{kept}。"
+        english = f"Let {shown} write your logs and summaries? What you and your agents say is sent to it, without secrets; private projects: {kept}."
+        chinese = f"让 {shown} 书写日志和摘要？您与代理的对话去掉敏感信息后会发给它；不外发的项目：{kept}。"
         ui.confirm(english, chinese, yes=yes or options.dry_run)
     changes = memory.use_brain(name, hybrid=hybrid, dry_run=options.dry_run)
     lines = [f"{key} = {value}" for key, value in changes.items()]

@@ -248,6 +248,11 @@ class BrainSettings:
         "who writes the lines of a log: this machine, your own model, or your model for long sessions only",
         choices=("local", "hybrid", "command", "api"),
     )
+    summarise: str = setting(
+        "local",
+        "who writes the summaries of checkpoints, in the same words",
+        choices=("local", "hybrid", "command", "api"),
+    )
     private: list[str] = setting(
         [], "projects, folders, chats and agents that no model may see; * and ? stand for any letters"
     )
