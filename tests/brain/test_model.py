@@ -121,8 +121,8 @@ def test_orders_and_answers_can_be_read_afterwards_without_secrets(tmp_path: Pat
     program.will("answer", '{"entries": [], "key": "sk-proj-Zk3v9QmT7wLx2RbN8dFyH4sJ"}')
     asked = model(tmp_path, program)
     asked.ask(order())
-    asked.note_checked(order(), 0, {"malformed": 1})
-    asked.note_checked(order(), 5, {})  # a second look changes nothing
+    asked._note_checked(order(), 0, {"malformed": 1})
+    asked._note_checked(order(), 5, {})  # a second look changes nothing
     (record,) = journal.read_orders(asked.context.workspace)
     assert record.text == order().text
     assert "sk-proj" not in (record.answer or "")

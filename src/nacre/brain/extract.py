@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from nacre.brain.gates import check_claims, reasons_of
 from nacre.brain.journal import read_orders
 from nacre.brain.local.wording import remember
 from nacre.brain.model import Model, chosen_model
 from nacre.brain.orders import (
     LONGEST,
     BrainFailed,
-    Extracted,
     Item,
     NewEntry,
     Order,
     items_of,
     load_prompt,
-    parse_answer,
 )
 from nacre.guard.privacy import drop_private
 from nacre.i18n import language
@@ -102,15 +99,7 @@ def extract_order(model: Model, messages: Sequence[Message], most: int) -> Order
 
 def _by_order(model: Model, messages: Sequence[Message], local: Extract, most: int) -> list[Bullet]:
     order = extract_order(model, messages, most)
-    raw = model.ask(order)
-    try:
-        answer, malformed = parse_answer("extract", raw)
-    except BrainFailed:
-        model.note_checked(order, 0, {"malformed": 1})
-        raise
-    assert isinstance(answer, Extracted)
-    gated = check_claims(order, answer.entries)
-    model.note_checked(order, len(gated.kept), reasons_of([gated], malformed))
+    _, gated = model.claims(order)
     ids = {item.id: message.id for item, message in zip(order.items, messages, strict=True)}
     bullets = [_bullet(entry, ids) for entry in gated.kept]
     own = {ids[item.id] for item in order.items if _is_to_be_remembered(item)}
@@ -160,9 +149,6 @@ def try_model(context: Context) -> tuple[list[str], list[tuple[str, str]], int]:
     said = zip(_TRIAL[language()], speakers, strict=True)
     messages = [Message(str(at), context.clock.now(), speaker, text) for at, (text, speaker) in enumerate(said)]
     order = extract_order(model, messages, 3)
-    answer, malformed = parse_answer("extract", model.ask(order, anew=True))
-    assert isinstance(answer, Extracted)
-    gated = check_claims(order, answer.entries)
-    model.note_checked(order, len(gated.kept), reasons_of([gated], malformed))
+    _, gated = model.claims(order, anew=True)
     tokens = next(record.tokens for record in reversed(read_orders(context.workspace)) if record.key == order.key)
     return [entry.text for entry in gated.kept], [(dropped.text, dropped.reason) for dropped in gated.dropped], tokens

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -362,11 +362,3 @@ def _turns_round(text: str, ground: str, language: str) -> bool:
     ]
     best = max((shared for shared, _ in near), default=0)
     return best >= len(said) / 2 and all(forbids for shared, forbids in near if shared == best)
-
-
-def reasons_of(gated: Iterable[Gated[C]], malformed: int = 0) -> dict[str, int]:
-    """How many claims were dropped, by reason."""
-    counts: Counter[str] = Counter({"malformed": malformed} if malformed else {})
-    for part in gated:
-        counts.update(part.reasons)
-    return dict(counts)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from nacre.brain import journal
+from nacre.brain.gates import Gated, check_claims
 from nacre.brain.journal import Record, Spent
-from nacre.brain.orders import BrainFailed, Order
+from nacre.brain.orders import Answer, BrainFailed, Distilled, Extracted, Order, parse_answer
 from nacre.clock import duration
 from nacre.guard.secrets import redact
 from nacre.model.context import Context
@@ -58,7 +60,21 @@ class Model:
             journal.note_answered(workspace, order, answer, tokens, self._now)
             return answer
 
-    def note_checked(self, order: Order, kept: int, dropped: dict[str, int]) -> None:
+    def claims(self, order: Order, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
+        """The answer to an order that is not about changes, and what of it passed the gates; the journal is told."""
+        raw = self.ask(order, anew=anew)
+        try:
+            answer, malformed = parse_answer(order.work, raw)
+        except BrainFailed:
+            self._note_checked(order, 0, {"malformed": 1})
+            raise
+        assert not isinstance(answer, Distilled)
+        gated: Gated[Any] = check_claims(order, answer.entries if isinstance(answer, Extracted) else answer.lines)
+        reasons = gated.reasons | ({"malformed": malformed} if malformed else {})
+        self._note_checked(order, len(gated.kept), reasons)
+        return answer, gated
+
+    def _note_checked(self, order: Order, kept: int, dropped: dict[str, int]) -> None:
         """Record what the gates made of an answer, once."""
         records = journal.read_orders(self.context.workspace)
         if any(record.key == order.key and record.answer is not None and record.kept is None for record in records):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nacre.brain.gates import check_claims, check_text, reasons_of
+from nacre.brain.gates import check_text
 from nacre.brain.local.gist import LEAST, MOST, Gist
 from nacre.brain.local.settled import split_turns
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import LONGEST, BrainFailed, Order, Summary, items_of, load_prompt, parse_answer
+from nacre.brain.orders import LONGEST, BrainFailed, Order, Summary, items_of, load_prompt
 from nacre.model.context import Context
 from nacre.model.session import Kind, Session, Speaker
 from nacre.sources.consent import left_out
@@ -42,15 +42,8 @@ def with_model(context: Context, text: str, local: Gist) -> Gist:
 
 
 def _asked(model: Model, order: Order, local: Gist) -> Gist:
-    raw = model.ask(order)
-    try:
-        answer, malformed = parse_answer("summarise", raw)
-    except BrainFailed:
-        model.note_checked(order, 0, {"malformed": 1})
-        raise
+    answer, gated = model.claims(order)
     assert isinstance(answer, Summary)
-    gated = check_claims(order, answer.lines)
-    model.note_checked(order, len(gated.kept), reasons_of([gated], malformed))
     if not gated.kept or (gated.dropped and len(gated.kept) < min(LEAST, len(local.lines))):
         return local  # too little is left of it
     title = answer.title.strip() if len(answer.title) <= _TITLE and not check_text(order, answer.title) else local.title
