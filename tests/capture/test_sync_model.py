@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +202,56 @@ def test_to_speak_of_orders_later_in_a_session_does_not_hide_it(desk: Desk, prog
     desk.claude(*TALK, ("2026-03-02 09:10", "user", f"what is {ORDER_MARK} in my logs?"))
     say(program, PNPM)
     assert len(sync(desk, program).sections) == 1
+
+
+DAY = """\
+import os, sys
+from pathlib import Path
+from tests.brain.conftest import Program
+from tests.capture.talks import Desk
+from tests.capture.test_sync_model import sync
+from nacre.vault import disk
+
+left, append = int(sys.argv[3]), disk.append_bytes
+
+def counted(*args, **more):
+    global left
+    left -= 1
+    if left < 0:
+        os._exit(9)
+    return append(*args, **more)
+
+disk.append_bytes = counted
+program = Program.__new__(Program)
+program.folder = Path(sys.argv[2])
+sync(Desk(Path(sys.argv[1])), program)
+"""
+
+
+def test_a_day_that_is_killed_at_any_write_and_run_again_pays_and_writes_nothing_twice(
+    tmp_path: Path, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    undisturbed = ""
+    for left in (99, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9):
+        home, folder = disk / f"home{left}", tmp_path / f"program{left}"
+        home.mkdir()
+        folder.mkdir()
+        program, desk = Program(folder), Desk(home)
+        say(program, PNPM)
+        for number in range(3):
+            session = f"{number}1871d67-1111-4222-8333-444455556666"
+            desk.claude(*TALK, ("2026-03-02 09:10", "user", f"This is session number {number}."), session=session)
+        command = [sys.executable, "-c", DAY, str(home), str(folder)]
+        code = subprocess.run([*command, str(left)], cwd=root, check=False).returncode
+        if left == 99:
+            undisturbed = desk.log("2026-03-02")
+            assert (code, len(program.given)) == (0, 3)
+            continue
+        subprocess.run([*command, "999"], cwd=root, check=True)
+        assert desk.log("2026-03-02") == undisturbed
+        sent = [given["order"] for given in program.given]
+        answered = [record.key for record in journal.read_orders(desk.workspace) if record.answer is not None]
+        assert len(set(answered)) == len(answered) == len(set(sent)) == 3
+        assert len(sent) <= 4  # only one whose answer never reached the journal is sent again
