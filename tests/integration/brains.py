@@ -19,7 +19,29 @@ from tests.integration.scratch import Checks, Scratch, scratch
 from nacre.brain.command import PRESETS
 from nacre.model.session import ORDER_MARK
 
-CLIENTS = {module.CLIENT.name: module.CLIENT for module in (claude_code, codex, gemini, opencode)}
+OPENCLAW = Client(
+    "openclaw",
+    ("node@24", "openclaw@2026.9.6"),
+    claude_code.say,  # nobody speaks here
+    env={},
+    settings={
+        ".openclaw/openclaw.json": """\
+{
+  "gateway": {"mode": "local"},
+  "agents": {"defaults": {"workspace": "~/.nacre/workspace", "model": {"primary": "stub/stub-model"}, "skipBootstrap": true}},
+  "models": {"providers": {"stub": {
+    "baseUrl": "{url}/v1", "apiKey": "none", "api": "openai-completions",
+    "models": [{"id": "stub-model", "name": "Stub", "contextWindow": 200000, "maxTokens": 4096}]
+  }}}
+}
+"""
+    },
+    made=(),
+    hooks=False,
+)
+CLIENTS = {
+    client.name: client for client in (claude_code.CLIENT, codex.CLIENT, gemini.CLIENT, opencode.CLIENT, OPENCLAW)
+}
 ENTRY: dict[str, Any] = {
     "text": "Use pnpm in every repository, never npm",
     "speaker": "owner",
@@ -28,9 +50,9 @@ ENTRY: dict[str, Any] = {
 }
 ANSWER = json.dumps({"entries": [ENTRY]})
 OWN = "my own sentence for every session"  # in the file of rules that an agent reads from the home
-RULES = {"claude-code": ".claude/CLAUDE.md", "codex": ".codex/AGENTS.md", "gemini": ".gemini/GEMINI.md", "opencode": ".config/opencode/AGENTS.md"}  # fmt: skip
+RULES = {"claude-code": ".claude/CLAUDE.md", "codex": ".codex/AGENTS.md", "gemini": ".gemini/GEMINI.md", "opencode": ".config/opencode/AGENTS.md", "openclaw": ".nacre/workspace/AGENTS.md"}  # fmt: skip
 ALONG = ("codex", "gemini", "opencode")  # send that file along whatever they are told
-TOOLS = {"claude-code": {"StructuredOutput", "DeferredToolPlaceholder"}, "codex": {"request_user_input"}, "opencode": set[str]()}  # fmt: skip
+TOOLS = {"claude-code": {"StructuredOutput", "DeferredToolPlaceholder"}, "codex": {"request_user_input"}, "opencode": set[str](), "openclaw": set[str]()}  # fmt: skip
 
 
 def _answer(request: stub.Request) -> stub.Answer:
@@ -62,7 +84,8 @@ def _try(client: Client, place: Scratch, model: stub.Stub, checks: Checks) -> No
     (project / "AGENTS.md").write_text("a sentence of the project", "utf8")
     place.nacre_run("init")
     place.nacre_run("sync")
-    place.nacre_run("connect", client.name, "--yes", "--no-jobs", *(() if client.hooks else ("--rules",)))
+    if client is not OPENCLAW:  # which asks the model without an agent
+        place.nacre_run("connect", client.name, "--yes", "--no-jobs", *(() if client.hooks else ("--rules",)))
     rules = place.home / RULES[client.name]
     rules.parent.mkdir(parents=True, exist_ok=True)
     rules.write_text(OWN, "utf8")
