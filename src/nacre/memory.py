@@ -806,7 +806,7 @@ class Memory:
 
     def orders(self) -> list[Record]:
         """Every order that was sent to a model, the oldest first."""
-        return brain.journal.read_orders(self.workspace)
+        return brain.journal.read_orders(self.owned.workspace)
 
     def survey(
         self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None

@@ -20,6 +20,8 @@ from nacre.brain.model import Model, chosen_model, spent_today
 from nacre.brain.orders import BrainFailed, Order, items_of, load_prompt
 from nacre.clock import Clock
 from nacre.config.settings import BrainApiSettings, BrainCommandSettings, BrainSettings, Config
+from nacre.errors import BadInput
+from nacre.memory import Memory
 from nacre.model.context import Context
 from nacre.model.session import Speaker
 from nacre.model.workspace import Workspace
@@ -196,3 +198,11 @@ def test_a_run_that_is_killed_pays_nothing_twice_for_what_was_answered(tmp_path:
     assert asked.ask(order()) == ANSWER
     assert asked.ask(order("another")) == ANSWER
     assert len([given for given in program.given if given["order"] == order().text]) == 1
+
+
+def test_a_group_is_told_of_no_order(tmp_path: Path) -> None:
+    Memory.init(tmp_path / "ws")
+    group = Memory.open(tmp_path / "ws", scope="group:rowing")
+    for asked in (group.orders, group.test_brain):
+        with pytest.raises(BadInput):
+            asked()
