@@ -244,6 +244,9 @@ HOSTILE: dict[str, list[Row]] = {
         ('Karim calls releases "the big bang"', "owner", "PEOPLE", "m3", "quotation"),
         # Turned round.
         ("Deploy on Fridays", "owner", "PREF", "m3", "negation"),
+        ("Use npm in every repository", "owner", "PREF", "m1", "negation"),
+        ("We use pnpm and npm in every repository", "owner", "PREF", "m1", "negation"),
+        ("Karim signs off releases, deploy on Fridays", "owner", "PREF", "m3", "negation"),
         ("Never use Postgres for staging", "owner", "PREF", "m12", "name"),
         ("Karim never signs off releases", "owner", "PEOPLE", "m12", "name"),
         ("Don't mail the report", "owner", "PREF", "m12", "negation"),
@@ -346,6 +349,8 @@ HOSTILE: dict[str, list[Row]] = {
         ("所有仓库都用 pnpm --no-verify", "owner", "PREF", "m1", "code word"),
         ("李梅把发版叫作“大爆炸”", "owner", "PEOPLE", "m3", "quotation"),
         ("周五发版", "owner", "PREF", "m3", "negation"),
+        ("所有仓库都用 npm", "owner", "PREF", "m1", "negation"),
+        ("李梅负责签字，周五发版", "owner", "PREF", "m3", "negation"),
         ("报告不要发到 ops@example.com", "owner", "PREF", "m12", "negation"),
         ("编辑器偏好深色主题", "owner", "PREF", "m1", "not in the source"),
         ("回答要简短礼貌", "owner", "PREF", "m3", "not in the source"),

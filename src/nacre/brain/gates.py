@@ -238,9 +238,9 @@ _DENIES = {
     "en": r"(?i)\b(?:no|not|never|without|none|nothing|cannot|stop|avoid|instead|rather|only|except|unless|until|ban\w*|forbid\w*|drop\w*|remov\w+|refus\w+|reject\w+|against|skip\w*|leave out|quit)\b|n['’]t\b|\bdont\b",
     "zh": r"不|没|别|无|勿|禁|停|免|只|仅|除|非|拒|取消|去掉|删|改|换|未|否|甭",
 }
-_FORBIDS = {
-    "en": r"(?i)\b(?:never|do not|must not|cannot|no longer)\b|\b(?:don|mustn|shouldn|can|won|isn|aren|doesn)['’]?t\b(?! forget)",
-    "zh": r"不要(?!忘)|别(?!忘|的|人|处)|不能|不得|不许|禁止|从不|不再|不用",
+_NEGATES = {
+    "en": r"(?i)\b(?:no(?! problem| worries)|not(?! only)|never|without|cannot|neither|nor|nothing|none|avoid|stop|refuse)\b|n['’]t\b(?! forget)|\bdont\b",
+    "zh": r"不(?!仅|但|过|错|要忘|管)|没(?!问题|错|关系)|别(?!忘|的|人|处)|无|勿|禁止|严禁|拒",
 }
 # Words that English sentences of a log begin with, and that are no names.
 _OPENERS = frozenset(
@@ -351,14 +351,28 @@ def _is_subject(word: str, following: str, third: str) -> bool:
 
 
 def _turns_round(text: str, ground: str, language: str) -> bool:
-    """Whether a claim denies what nothing in its source denies, or says plainly what its source forbids."""
-    if compiled(_DENIES[language]).search(text):
-        return not any(compiled(pattern).search(ground) for pattern in _DENIES.values())
-    said = set(query_tokens(text))
-    near = [
-        (len(said & set(tokens(clause))), compiled(_FORBIDS[language]).search(clause) is not None)
-        for sentence in sentences(ground)
-        for clause in clauses(sentence)
+    """Whether a claim denies what nothing in its source denies, or says plainly what its source denies."""
+    if compiled(_DENIES[language]).search(text) and not any(compiled(one).search(ground) for one in _DENIES.values()):
+        return True
+    # The words of each clause, and those of them that stand behind its negation.
+    said = [
+        (set(tokens(clause)), set(tokens(clause[negation.end() :])) if negation else set())
+        for clause in _clauses(ground)
+        for negation in [compiled(_NEGATES[language]).search(clause)]
     ]
-    best = max((shared for shared, _ in near), default=0)
-    return best >= len(said) / 2 and all(forbids for shared, forbids in near if shared == best)
+    for clause in _clauses(text):
+        words = set(query_tokens(clause))
+        if compiled(_DENIES[language]).search(clause):
+            continue
+        plainly = set().union(*(every - denied for every, denied in said))
+        if any(word.isascii() and word not in plainly for every, denied in said for word in words & denied):
+            return True  # it stands nowhere but behind a "not"
+        shared = [(len(words & every), len(words & denied)) for every, denied in said]
+        best = max((count for count, _ in shared), default=0)
+        if best > 0.6 * len(words) and all(2 * denied >= count for count, denied in shared if count == best):
+            return True
+    return False
+
+
+def _clauses(text: str) -> list[str]:
+    return [part for sentence in sentences(text) for clause in clauses(sentence) for part in clause.split("、")]
