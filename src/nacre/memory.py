@@ -30,12 +30,17 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Mapping
 
+    import nacre.brain.command
+    import nacre.brain.extract
+    import nacre.brain.journal
+    import nacre.brain.model
     import nacre.capture.extract
     import nacre.context.gather
     import nacre.context.readable
     import nacre.embed.install
     import nacre.vault.problems
     from nacre import brain, capture, context, embed, forget, guard, index, layers, search, sources, tidy, vault
+    from nacre.brain.journal import Record
     from nacre.brain.local.judge import Judge
     from nacre.capture.importing import Importable
     from nacre.capture.importing_exports import ImportReport
@@ -93,7 +98,7 @@ else:
 
 
 # The facade, and for annotations what its methods return, so that no face imports past it.
-__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "OrganiseReport", "PromotePlan", "Question", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
+__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "OrganiseReport", "PromotePlan", "Question", "Record", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
@@ -771,6 +776,39 @@ class Memory:
         report = capture.sync.sync(setup, since=begin, progress=progress, dry_run=dry_run)
         return self._indexed(report, changed=(report.sections or report.checkpoints) and not dry_run)
 
+    def brain_facts(self) -> dict[str, Any]:
+        """Who writes the logs and summaries, what that cost today and saved, and which agents' programs could do it."""
+        limits, works = self.config.brain, ("extract", "summarise")
+        chosen = [model for work in works if (model := brain.model.chosen_model(self.opened, work))]
+        return {
+            **{work: getattr(limits, work) for work in works},
+            "model": chosen[0].name if chosen else None,
+            **brain.model.spent_today(self.opened)._asdict(),
+            "callsPerDay": limits.calls_per_day,
+            "tokensPerDay": limits.tokens_per_day,
+            "private": list(limits.private),
+            "installed": brain.command.installed(),
+        }
+
+    def use_brain(self, name: str, *, hybrid: bool = False, dry_run: bool = False) -> dict[str, str]:
+        """Choose who writes the logs, in the user's settings: an agent's program, "api" or "local". Returns what was set."""
+        by_program = name not in ("local", "api")
+        mode = name if name == "local" else "hybrid" if hybrid else "command" if by_program else "api"
+        changes: dict[str, str | None] = {"brain.extract": mode, "brain.summarise": mode}
+        if by_program:  # in the place of a program of the user's own
+            changes |= {"brain.command.preset": name, "brain.command.argv": None}
+        for key, value in changes.items():
+            change_setting(settings.user_config_file(), key, value, dry_run=dry_run)
+        return {key: value for key, value in changes.items() if value}
+
+    def test_brain(self) -> tuple[list[str], list[tuple[str, str]], int]:
+        """Send a small invented order to the model that is set: what passed the gates, what did not and why, and the tokens."""
+        return brain.extract.try_model(self.owned)
+
+    def orders(self) -> list[Record]:
+        """Every order that was sent to a model, the oldest first."""
+        return brain.journal.read_orders(self.owned.workspace)
+
     def survey(
         self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None
     ) -> list[Capturable]:
@@ -922,9 +960,11 @@ class Memory:
         report = tidy.run.run_decay(self._tidying(), promote_only=promote_only, dry_run=dry_run)
         return self._indexed(report, changed=report.changed and not dry_run)
 
-    def organise(self, *, dry_run: bool = False) -> OrganiseReport:
-        """Bring every checkpoint into the layer where its age and its recalls put it; then bring the index up to date."""
-        report = layers.organise.organise(self.owned, layers.organise.by_brain(lambda: self.brain), dry_run=dry_run)
+    def organise(self, *, dry_run: bool = False, local: bool = False) -> OrganiseReport:
+        """Bring every checkpoint into the layer where its age and its recalls put it; then bring the index up to date. `local`: no model
+        is asked for summaries, whatever the settings say."""
+        summarise = layers.organise.by_brain(lambda: self.brain, None if local else self.owned)
+        report = layers.organise.organise(self.owned, summarise, dry_run=dry_run)
         return self._indexed(report, changed=report.steps and not dry_run)
 
     def promote(self, *, apply: bool = False, dry_run: bool = False) -> PromotePlan:
@@ -967,7 +1007,7 @@ class Memory:
             if session is not None:
                 raise
             missing = str(error)
-        organised = self.organise(dry_run=dry_run)
+        organised = self.organise(dry_run=dry_run, local=True)  # somebody waits for it
         promoted = self.promote(apply=apply, dry_run=dry_run)
         return Refreshed(checkpoint, missing, organised, promoted, self.context(budget))
 

@@ -111,7 +111,7 @@ def test_a_key_file_is_read_and_others_reading_it_is_a_problem(tmp_path: Path) -
     config = Config(embed=EmbedSettings(provider="openai", key_file=str(path)))
     embedder, _ = choose(config, NO_MODELS)
     assert isinstance(embedder, RemoteEmbedder)
-    assert embedder._key() == "sk-from-file"
+    assert embedder._client._key() == "sk-from-file"
     (problem,) = embedding_problems(config, NO_MODELS)
     assert problem.remedy == f"chmod 600 {path}"
     path.chmod(0o600)

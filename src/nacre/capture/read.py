@@ -31,6 +31,7 @@ from nacre.vault.spool import Queued
 LONGEST = dt.timedelta(days=20_000)  # that a run looks back: to before there were agents
 Progress = Callable[[int, int], None]
 Extract = Callable[[Sequence[Message]], list[Bullet]]
+ByModel = Callable[[Session, str, Sequence[Message]], list[Bullet] | None]
 # Where each agent keeps its transcripts: in there its own source knows best which are to be read.
 _ROOTS = {
     "claude-code": ("CLAUDE_CONFIG_DIR", ".claude"),
@@ -53,6 +54,7 @@ class SyncSetup:
     off_record: Callable[[Sequence[Message]], set[str]] = lambda _: (
         set()
     )  # the ids of messages that must be kept nowhere
+    by_model: ByModel = lambda *_: None  # what the user's own model writes; None: `extract` does it
 
 
 def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequence[str] = ()) -> SyncSetup:
@@ -65,9 +67,16 @@ def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequenc
     wanted = belongs_to(context.workspace, context.config)
     places = places_of(context.config)
     alike = partial(alike_in_meaning, judge)
-    return SyncSetup(
-        context, places, sources(), bullets, exclude, wanted, alike, lambda said: off_record_messages(said, judge())
-    )
+
+    def off_record(messages: Sequence[Message]) -> set[str]:
+        return off_record_messages(messages, judge())
+
+    setup = SyncSetup(context, places, sources(), bullets, exclude, wanted, alike, off_record)
+    if context.config.brain.extract == "local":
+        return setup
+    from nacre.brain.extract import by_model
+
+    return replace(setup, by_model=by_model(context, bullets, off_record))
 
 
 @dataclass(frozen=True)

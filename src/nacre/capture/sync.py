@@ -139,6 +139,8 @@ def sync(
 ) -> SyncReport:
     """Bring the daily logs up to date with what was said. Runs at the same time wait for one another."""
     context = setup.context
+    if dry_run:  # costs nothing
+        setup = replace(setup, by_model=lambda *_: None)
     with hold(context.workspace.machine / "sync.lock", timeout=PATIENCE):
         run = _begin(setup, since)
         is_first = run.saved.synced is None
@@ -330,7 +332,7 @@ def _new_sections(
         title = cursors.session_heading(
             session, name, clock.local(last_at), len(said), project, continued=bool(captured or sections)
         )
-        if bullets := _bullets(run, session, day, title, said):
+        if bullets := _bullets(run, session, listed_as(session, project), day, title, said):
             point, users = cursors.reached_by(said), owner_count(said)
             section = Section(key, day, session.agent, session_id, name, title, point, users)
             section = replace(
@@ -352,12 +354,15 @@ def _new_sections(
     return done, sections, ""
 
 
-def _bullets(run: _Run, session: Session, day: dt.date, heading: str, messages: Sequence[Message]) -> list[Bullet]:
+def _bullets(
+    run: _Run, session: Session, listed: str, day: dt.date, heading: str, messages: Sequence[Message]
+) -> list[Bullet]:
     """What a day of a session is worth and its log does not hold yet."""
     if session.kind is Kind.GROUP:  # whom the agent answers at the very beginning is not known
         first = next((at for at, message in enumerate(messages) if message.speaker is not Speaker.AGENT), 0)
         messages = messages[first:]
-    bullets = run.setup.extract(messages)
+    written = run.setup.by_model(session, listed, messages)
+    bullets = run.setup.extract(messages) if written is None else written
     if not bullets or not (bullets := not_forgotten(run.tombstones, bullets)):
         return []
     workspace = run.context.workspace

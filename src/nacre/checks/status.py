@@ -31,6 +31,7 @@ def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "sessions": dict(zip(("sessions", "messages"), counts, strict=True)) if counts else None,
         "embedding": _embedding(memory, unembedded, deep=deep),
         "capture": _capture(memory),
+        "brain": _brain(memory),
         "jobs": _jobs(memory),
         "daemon": ask_status(memory),
         "review": len(memory.questions()),
@@ -65,6 +66,16 @@ def _capture(memory: Memory) -> dict[str, Any]:
         "pausedUntil": pause.end.isoformat(timespec="minutes") if pause and pause.end else None,
         "meaning": [language for language, script in _SCRIPTS.items() if script in scripts],
     }
+
+
+def _brain(memory: Memory) -> dict[str, Any] | None:
+    """Who writes the logs and what that cost today; none where it is this machine and cost nothing."""
+    from nacre.brain.journal import orders_file
+
+    settings = memory.config.brain
+    if settings.extract == settings.summarise == "local" and not orders_file(memory.workspace).exists():
+        return None
+    return memory.brain_facts()
 
 
 def _jobs(memory: Memory) -> dict[str, Any]:

@@ -53,6 +53,7 @@ COMMANDS = {
     "embed": ("search", "Make the vectors that are missing."),
     "query": ("search", "Find memories by words and meaning (as search; qmd's verb)."),
     "vsearch": ("search", "Find memories by meaning alone (qmd's verb)."),
+    "brain": ("brain", "Show and choose who writes your memory: this machine or a model of yours."),
     "history": ("entries", "List what Nacre changed."),
     "diff": ("entries", "Show one change of the history."),
     "undo": ("entries", "Take an operation back."),

@@ -68,6 +68,7 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         ("MEMORY.md", "MEMORY.md", limits),
         ("files", "文件", _files(facts["files"])),
         ("capture", "采集", _capture(facts["capture"])),
+        *_brain(facts["brain"]),
         *_night(memory, facts["night"]),
         ("agents", "代理", ", ".join(connected) or unconnected),
         ("jobs", "任务", _jobs(memory, facts["jobs"], facts["daemon"])),
@@ -107,6 +108,17 @@ def _night(memory: Memory, night: dict[str, Any] | None) -> list[tuple[str, str,
     if day in (today.isoformat(), (today - dt.timedelta(days=1)).isoformat()):
         return [("last night", "昨夜", line)]
     return [("last tidy", "上次整理", say(f"{day}: {line}", f"{day}：{line}"))]
+
+
+def _brain(brain: dict[str, Any] | None) -> list[tuple[str, str, str]]:
+    """Who writes the logs, what that cost today and what earlier answers saved."""
+    if brain is None:
+        return []
+    from nacre.cli.brain import spent, writer
+
+    who, saved = writer(brain["extract"], brain["model"]), brain["saved"]
+    line = say(f"{who}; today {spent(brain)}", f"{who}；今日 {spent(brain)}")
+    return [("brain", "书写", line + (say(f", {saved} saved", f"，节省 {saved}") if saved else ""))]
 
 
 def _capture(capture: dict[str, Any]) -> str:

@@ -223,6 +223,46 @@ class EmbedSettings:
 
 
 @settings
+class BrainCommandSettings:
+    preset: str | None = setting(
+        None,
+        "the agent whose program answers orders",
+        choices=("claude-code", "codex", "gemini", "opencode", "openclaw"),
+    )
+    argv: list[str] = setting([], "a program of your own that takes an order on stdin and prints the answer")
+    timeout: str = setting("3min", "how long it may take")
+
+
+@settings
+class BrainApiSettings:
+    kind: str = setting("openai", "how the service is spoken to", choices=("openai", "anthropic"))
+    base_url: str | None = setting(None, "its address, such as http://localhost:11434/v1; default the vendor's own")
+    model: str | None = setting(None, "the model to ask")
+    key_env: str | None = setting(None, "the environment variable that holds its key; default the vendor's own")
+
+
+@settings
+class BrainSettings:
+    extract: str = setting(
+        "local",
+        "who writes the lines of a log: this machine, your own model, or your model for long sessions only",
+        choices=("local", "hybrid", "command", "api"),
+    )
+    summarise: str = setting(
+        "local",
+        "who writes the summaries of checkpoints, in the same words",
+        choices=("local", "hybrid", "command", "api"),
+    )
+    private: list[str] = setting(
+        [], "projects, folders, chats and agents that no model may see; * and ? stand for any letters"
+    )
+    calls_per_day: int = setting(40, "most orders that are sent in a day")
+    tokens_per_day: int = setting(300_000, "most tokens that orders and answers may cost in a day")
+    command: BrainCommandSettings = field(default_factory=BrainCommandSettings)
+    api: BrainApiSettings = field(default_factory=BrainApiSettings)
+
+
+@settings
 class HistorySettings:
     enabled: bool = setting(True, "keep preimages, so that every change can be undone")
 
@@ -277,6 +317,7 @@ class Config:
     index: IndexSettings = field(default_factory=IndexSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     embed: EmbedSettings = field(default_factory=EmbedSettings)
+    brain: BrainSettings = field(default_factory=BrainSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
     origins: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()

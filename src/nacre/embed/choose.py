@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nacre.config.settings import Config, EmbedSettings
+from nacre.embed.client import is_local
 from nacre.embed.local import LocalEmbedder
 from nacre.embed.models import Embedder
-from nacre.embed.remote import PROVIDERS, RemoteEmbedder, find_key, is_address, is_local
+from nacre.embed.remote import PROVIDERS, RemoteEmbedder, find_key, is_address
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
 from nacre.model.report import Problem

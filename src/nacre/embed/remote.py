@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from nacre.embed.client import Client, Unreachable
 from nacre.embed.models import ModelId
 from nacre.errors import ModelUnusable
 
@@ -63,14 +62,6 @@ def find_key(provider: Provider, key_file: str | None, env: Mapping[str, str]) -
     return key or None
 
 
-def is_local(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def is_address(base_url: str) -> bool:
     try:
         parts = urlsplit(base_url)
@@ -81,8 +72,11 @@ def is_address(base_url: str) -> bool:
 
 _LONGEST_TEXT = 6_000  # characters; in Chinese about the 8,000 tokens that the services take
 _LONGEST_REQUEST = 100_000  # characters of all texts of one request
-_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _TIMEOUT, _TIMEOUT_IN_A_HURRY = 60.0, 4.0  # new lines and the question: together less than a client waits for a daemon
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
 
 
 class RemoteEmbedder:
@@ -99,20 +93,14 @@ class RemoteEmbedder:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.provider = provider.name
-        self.base_url = (base_url or provider.base_url).rstrip("/")
-        parts = urlsplit(self.base_url)
-        host = parts.hostname or self.base_url
-        self.host = f"{host}:{parts.port}" if parts.port else host  # without a user or password in the address
+        self._client = Client(base_url or provider.base_url, bearer, key, sleep)
+        self.base_url, self.host = self._client.base_url, self._client.host
         self.model = model or provider.model
         self._service = provider
-        self._key: Callable[[], str | None] = lambda: key  # a closure: no repr and no traceback with locals shows it
         self._batch = max(1, batch)
-        self._sleep = sleep
         identity = f"{self.provider}\n{self.base_url}\n{self.model}"
         self._hash = hashlib.sha256(identity.encode()).hexdigest()[:16]
         self._dims = 0
-        self._lock = threading.Lock()
-        self._client: httpx2.Client | None = None
 
     def __repr__(self) -> str:
         return f"RemoteEmbedder({self.provider}, {self.host}, {self.model})"
@@ -137,10 +125,7 @@ class RemoteEmbedder:
         return np.vstack([self._vectors(part, query=query, hurry=query or hurry) for part in parts])
 
     def close(self) -> None:
-        with self._lock:
-            if self._client:
-                self._client.close()
-                self._client = None
+        self._client.close()
 
     def _vectors(self, texts: list[str], *, query: bool, hurry: bool) -> npt.NDArray[np.float32]:
         """Unit vectors in the order of the texts, from one request."""
@@ -169,47 +154,18 @@ class RemoteEmbedder:
         return np.asarray(rows / lengths, np.float32)
 
     def _post(self, body: dict[str, Any], *, hurry: bool) -> httpx2.Response:
-        """The service's answer; a busy service and a connection that breaks get a second chance, three where nobody waits."""
-        import httpx2
-
+        """The service's answer; it gets a second chance, three where nobody waits."""
         pauses, timeout = ([1.0], _TIMEOUT_IN_A_HURRY) if hurry else ([1.0, 4.0, 16.0], _TIMEOUT)
-        while True:
-            try:
-                answer = self._open().post(f"{self.base_url}/embeddings", json=body, timeout=timeout)
-                if not pauses or answer.status_code not in _TRY_AGAIN:
-                    return answer
-            # No cause is chained: the exceptions of the client hold the request, and the request holds the key.
-            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                if not pauses or not isinstance(
-                    error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError
-                ):
-                    what = self._clean(str(error) or type(error).__name__)
-                    raise self._unusable(f"cannot be reached ({what})", f"无法连接（{what}）") from None
-            self._sleep(pauses.pop(0))
-
-    def _open(self) -> httpx2.Client:
-        import httpx2
-
-        with self._lock:
-            if self._client is None:
-                # A proxy of the environment is for the network, not for a server on this machine.
-                self._client = httpx2.Client(
-                    headers={"Authorization": f"Bearer {self._key()}"} if self._key() else {},
-                    follow_redirects=False,
-                    trust_env=not is_local(self.base_url),
-                )
-            return self._client
+        try:
+            return self._client.post("/embeddings", body, timeout=timeout, pauses=pauses)
+        except Unreachable as error:
+            raise self._unusable(f"cannot be reached ({error})", f"无法连接（{error}）") from None
 
     def _refused(self, answer: httpx2.Response) -> ModelUnusable:
         """What the service said, and which settings to look at."""
-        said = f"HTTP {answer.status_code}: {self._clean(answer.text)}"
+        said = f"HTTP {answer.status_code}: {self._client.clean(answer.text)}"
         check = " / ".join([*self._service.key_variables, "embed.key_file", "embed.model", "embed.base_url"])
         return self._unusable(f"answered {said}; check {check}", f"返回 {said}；请检查 {check}")
-
-    def _clean(self, text: str) -> str:
-        if key := self._key():
-            text = text.replace(key, "…")
-        return " ".join(text.split())[:200]
 
     def _unusable(self, english: str, chinese: str) -> ModelUnusable:
         return ModelUnusable(

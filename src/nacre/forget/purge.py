@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre import disk
+from nacre.brain.journal import forget_orders
 from nacre.capture.checkpoint import NAME_LENGTH
 from nacre.errors import NacreError
 from nacre.forget.related import Fact
@@ -191,6 +192,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
         for name in {name for name, data in _history_contents(workspace) if words.found(data)}:
             disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
         injected.forget_delivered(workspace)
+        forget_orders(workspace)
         for root in (workspace.root, workspace.tiers(config.tiers.path)):
             for place, _, _ in os.walk(root):
                 disk.clean_stale(Path(place))

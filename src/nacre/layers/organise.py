@@ -214,8 +214,9 @@ class OrganiseReport:
     notes: tuple[Problem, ...] = ()
 
 
-def by_brain(brain: Callable[[], Judge | None]) -> Summarise:
-    """Summaries as the local brain makes them; it is loaded when the first one is needed."""
+def by_brain(brain: Callable[[], Judge | None], asking: Context | None = None) -> Summarise:
+    """Summaries as the local brain makes them; it is loaded when the first one is needed. Those of the user's own model in their place,
+    where the settings of `asking` choose one."""
     made = count(1)
 
     def summarise(text: str) -> str:
@@ -223,7 +224,12 @@ def by_brain(brain: Callable[[], Judge | None]) -> Summarise:
         from nacre.guard.secrets import redact
 
         safe = redact(text).text  # whole, before it is cut into sentences and tags in which no label stands
-        return rendered(summary(safe, brain() if next(made) <= MANY else None))
+        gist = summary(safe, brain() if next(made) <= MANY else None)
+        if asking and asking.config.brain.summarise != "local":
+            from nacre.brain.summarise import with_model
+
+            gist = with_model(asking, safe, gist)
+        return rendered(gist)
 
     return summarise
 

@@ -6,6 +6,10 @@ import datetime as dt
 from dataclasses import dataclass
 from enum import StrEnum
 
+ORDER_MARK = (
+    "nacre-order v1"  # how every order to the user's own model begins: the session that it leaves behind is nobody's
+)
+
 
 class Speaker(StrEnum):
     """Whose words they are. Only the owner's become preferences and decisions; tools and pages never speak here."""

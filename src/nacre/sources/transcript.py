@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.model.session import ORDER_MARK, Kind, Message, Session, Speaker
 
 # What an entry of another form makes a reader raise: it is counted and passed over.
 MALFORMED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
@@ -143,6 +143,8 @@ def digest_of(texts: Sequence[str]) -> str:
 
 # Entries, one after the other
 
+_HEAD = 200  # characters of a first message in which an order says that it is one
+
 
 @dataclass
 class Notes:
@@ -164,6 +166,9 @@ class Notes:
     def session(self, name: str, agent: str, kind: Kind, *, started: object = None, **group: str) -> Session:
         """The session of these messages; when and where it began is among the facts."""
         at, cwd = parse_time(started or self.facts.get("started")), as_text(self.facts.get("cwd"))
+        if not self.resumed and self.messages and ORDER_MARK in self.messages[0].text[:_HEAD]:
+            self.facts["order"] = True
+        kind = Kind.ISOLATED if self.facts.get("order") else kind
         return Session(name, agent, kind, at, tuple(self.messages), cwd=cwd, **group)
 
 

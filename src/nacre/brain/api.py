@@ -1,0 +1,128 @@
+"""A service as a brain: OpenAI-compatible chat with structured output where it is offered, or Anthropic's messages."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from nacre.brain.command import Reply
+from nacre.brain.orders import BrainFailed, Order
+from nacre.embed.client import Client, Unreachable, is_local, retry_after
+from nacre.embed.remote import bearer, is_address
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from nacre.config.settings import BrainApiSettings
+
+_PAUSES = (1.0, 4.0)
+_MOST_TOKENS = 4_000  # of an answer
+_DEFAULTS = {
+    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+}
+
+
+class Busy(BrainFailed):
+    """The service asks to be left alone for some seconds."""
+
+    def __init__(self, english: str, chinese: str, seconds: float) -> None:
+        super().__init__(english, chinese)
+        self.seconds = seconds
+
+
+def ask_api(
+    settings: BrainApiSettings,
+    order: Order,
+    *,
+    timeout: float,
+    env: Mapping[str, str] | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Reply:
+    """What the service answers. The key comes from the environment alone, and goes nowhere but to the address that is set."""
+    base_url, variable = _DEFAULTS[settings.kind]
+    base_url, variable = settings.base_url or base_url, settings.key_env or variable
+    key = (os.environ if env is None else env).get(variable, "").strip()
+    if not settings.model or not is_address(base_url):
+        raise BrainFailed(
+            "Set brain.api.model, and brain.api.base_url where it is not the usual address.",
+            "请设置 brain.api.model；地址不同于默认值时，再设置 brain.api.base_url。",
+        )
+    if not is_local(base_url) and (not key or base_url.startswith("http:")):
+        raise BrainFailed(
+            f"{base_url} needs https and a key in {variable}.",
+            f"{base_url} 需要 https，密钥请放在环境变量 {variable} 中。",
+        )
+    client = Client(base_url, _anthropic_headers if settings.kind == "anthropic" else bearer, key or None, sleep)
+    try:
+        if settings.kind == "anthropic":
+            return _anthropic(client, settings.model, order, timeout)
+        return _openai(client, settings.model, order, timeout)
+    except Unreachable as error:
+        raise BrainFailed(f"{client.host} cannot be reached: {error}", f"无法连接 {client.host}：{error}") from None
+    finally:
+        client.close()
+
+
+def _anthropic_headers(key: str) -> dict[str, str]:
+    return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+
+
+def _openai(client: Client, model: str, order: Order, timeout: float) -> Reply:
+    structured = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": order.schema}}
+    body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": order.text}]}
+    # A server that does not know structured output says so, and is asked for plain JSON, which the gates check as well.
+    for response_format in (structured, {"type": "json_object"}, None):
+        form = {"response_format": response_format} if response_format else {}
+        answer = client.post("/chat/completions", {**body, **form}, timeout=timeout, pauses=_PAUSES)
+        if answer.status_code not in (400, 422) or "response_format" not in answer.text:
+            break
+    value = _json(client, answer)
+    usage = value.get("usage") or {}
+    try:
+        text = value["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        text = None
+    return _reply(client, text, usage.get("total_tokens"))
+
+
+def _anthropic(client: Client, model: str, order: Order, timeout: float) -> Reply:
+    """The answer comes as the input of a tool, which is how this service takes a schema."""
+    tool = {"name": "answer", "description": "Takes the answer.", "input_schema": order.schema}
+    body = {"model": model, "max_tokens": _MOST_TOKENS, "messages": [{"role": "user", "content": order.text}]}
+    body |= {"tools": [tool], "tool_choice": {"type": "tool", "name": "answer"}}
+    value = _json(client, client.post("/messages", body, timeout=timeout, pauses=_PAUSES))
+    usage = value.get("usage") or {}
+    spent = [usage.get(name) for name in ("input_tokens", "output_tokens")]
+    blocks = value.get("content")
+    inputs = [block.get("input") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    text = next((_dumped(given) for given in inputs if isinstance(given, dict)), None)
+    return _reply(client, text, sum(spent) if all(isinstance(count, int) for count in spent) else None)  # type: ignore[arg-type]  # checked
+
+
+def _dumped(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _json(client: Client, answer: httpx2.Response) -> dict[str, Any]:
+    if answer.status_code != 200:
+        said = f"HTTP {answer.status_code}: {client.clean(answer.text)}"
+        english, chinese = f"{client.host} answered {said}", f"{client.host} 返回 {said}"
+        if seconds := retry_after(answer):
+            raise Busy(english, chinese, seconds)
+        raise BrainFailed(english, chinese)
+    try:
+        value = answer.json()
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {}
+
+
+def _reply(client: Client, text: object, tokens: object) -> Reply:
+    if not isinstance(text, str):
+        raise BrainFailed(f"{client.host} sent no answer.", f"{client.host} 没有给出回答。")
+    return Reply(text, tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None)

@@ -1,0 +1,154 @@
+"""A session becomes lines by the user's own model: orders of a bearable size, the gates, and the local brain for what they left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from nacre.brain.journal import read_orders
+from nacre.brain.local.wording import remember
+from nacre.brain.model import Model, chosen_model
+from nacre.brain.orders import (
+    LONGEST,
+    BrainFailed,
+    Item,
+    NewEntry,
+    Order,
+    items_of,
+    load_prompt,
+)
+from nacre.guard.privacy import drop_private
+from nacre.i18n import language
+from nacre.model.context import Context
+from nacre.model.entry import Bullet
+from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.sources.consent import left_out
+from nacre.text.quoting import reports
+from nacre.text.sentences import sentences
+from nacre.text.tokens import language_of, tokens_estimate
+
+LARGEST = 6_000  # tokens of the messages of one order
+_LONG = 20  # messages from which on "hybrid" asks the model
+_MARK = {"en": "Agent: ", "zh": "助手："}
+
+Extract = Callable[[Sequence[Message]], list[Bullet]]
+ByModel = Callable[[Session, str, Sequence[Message]], list[Bullet] | None]
+
+
+def by_model(context: Context, local: Extract, off_record: Callable[[Sequence[Message]], set[str]]) -> ByModel:
+    """What the user's own model makes of the messages of a session; None where the local brain does all of it: it is chosen, the
+    session is private or a group's, or "hybrid" is sure of it."""
+
+    def extract(session: Session, listed: str, messages: Sequence[Message]) -> list[Bullet] | None:
+        model, settings = chosen_model(context), context.config.brain
+        if model is None or session.kind is not Kind.MAIN or not _may_leave(session, settings.private, listed):
+            return None
+        if settings.extract == "hybrid" and len(messages) < _LONG:
+            lines, limits = local(messages), context.config.sync
+            if len(lines) >= min(limits.min_bullets, limits.max_bullets):
+                return lines
+        hidden = off_record(messages)
+        said = [message for message in drop_private(messages) if message.id not in hidden]
+        return extract_session(model, said, local)
+
+    return extract
+
+
+def _may_leave(session: Session, private: Sequence[str], listed: str) -> bool:
+    return not private or not left_out(session, private, listed, signed=lambda: False)
+
+
+def extract_session(model: Model, messages: Sequence[Message], local: Extract) -> list[Bullet]:
+    """The lines of a session, in the order of what they rest on. Part by part: where the model fails, the local brain does that part."""
+    most = model.context.config.sync.max_bullets
+    parts = list(_parts(messages))
+    bullets: list[Bullet] = []
+    for part in parts:
+        try:
+            bullets += _by_order(model, part, local, max(most // len(parts), 3))
+        except BrainFailed:
+            bullets += local(part)
+    places = {message.id: place for place, message in enumerate(messages)}
+    bullets.sort(key=lambda bullet: min((places.get(name, 0) for name in bullet.sources), default=0))
+    return bullets[:most]
+
+
+def _parts(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    """The messages in pieces of a size that a model reads well."""
+    part: list[Message] = []
+    size = 0
+    for message in messages:
+        tokens = min(tokens_estimate(message.text), 1_500)
+        if part and size + tokens > LARGEST and message.speaker is Speaker.OWNER:
+            yield part
+            part, size = [], 0
+        part.append(message)
+        size += tokens
+    if part:
+        yield part
+
+
+def extract_order(model: Model, messages: Sequence[Message], most: int) -> Order:
+    clock = model.context.clock
+    spoken = language_of("\n".join(message.text for message in messages if message.speaker is Speaker.OWNER))
+    items = items_of(
+        [(message.text, message.speaker, clock.local(message.at).date().isoformat()) for message in messages]
+    )
+    prompt = load_prompt("extract", spoken, model.context.workspace)
+    return Order("extract", spoken, items, prompt, most=most, longest=LONGEST[spoken])
+
+
+def _by_order(model: Model, messages: Sequence[Message], local: Extract, most: int) -> list[Bullet]:
+    order = extract_order(model, messages, most)
+    _, gated = model.claims(order)
+    ids = {item.id: message.id for item, message in zip(order.items, messages, strict=True)}
+    bullets = [_bullet(entry, ids) for entry in gated.kept]
+    own = {ids[item.id] for item in order.items if _is_to_be_remembered(item)}
+    missing = own | {ids[name] for dropped in gated.dropped for name in dropped.cites if name in ids}
+    if not bullets and missing:
+        return local(messages)
+    return _with_local(bullets, own, missing, local(messages) if missing else [])
+
+
+def _with_local(bullets: list[Bullet], own: set[str], missing: set[str], lines: Sequence[Bullet]) -> list[Bullet]:
+    """The model's lines with the local brain's for what the gates dropped. What its owner asked to be remembered stays in the owner's
+    words."""
+    kept = [bullet for bullet in bullets if not set(bullet.sources) <= own] if lines else bullets
+    told = {name for bullet in kept for name in bullet.sources}
+    return kept + [line for line in lines if set(line.sources) & missing and not set(line.sources) & told]
+
+
+def _is_to_be_remembered(item: Item) -> bool:
+    if item.speaker is not Speaker.OWNER:
+        return False
+    return any(remember(sentence, language_of(sentence))[1] for sentence in sentences(item.own))
+
+
+def _bullet(entry: NewEntry, ids: dict[str, str]) -> Bullet:
+    by_agent = entry.speaker == "agent"
+    text = entry.text.strip()
+    text = _MARK[language_of(text)] + text if by_agent else text
+    kind = None if entry.type == "-" or reports(text) else entry.type
+    return Bullet(text, kind, tuple(dict.fromkeys(ids[name] for name in entry.cites)), by_agent)
+
+
+# A small session that nobody had, to try a model with.
+_TRIAL = {
+    "en": ("From now on use pnpm in every repository, never npm.", "Understood. Which port does staging use?", "5433, on the Postgres 15 server."),
+    "zh": ("以后所有仓库都用 pnpm，不要用 npm。", "明白。测试库用哪个端口？", "5433，在 Postgres 15 那台上。"),
+}  # fmt: skip
+
+
+def try_model(context: Context) -> tuple[list[str], list[tuple[str, str]], int]:
+    """What a small invented session becomes: the lines that pass the gates, those that do not with the reason, and the tokens."""
+    model = chosen_model(context)
+    if model is None:
+        raise BrainFailed(
+            'No model is set; "nacre brain use NAME" chooses one.', "没有设定模型；可用“nacre brain use 名称”选择。"
+        )
+    speakers = (Speaker.OWNER, Speaker.AGENT, Speaker.OWNER)
+    said = zip(_TRIAL[language()], speakers, strict=True)
+    messages = [Message(str(at), context.clock.now(), speaker, text) for at, (text, speaker) in enumerate(said)]
+    order = extract_order(model, messages, 3)
+    _, gated = model.claims(order, anew=True)
+    tokens = next(record.tokens for record in reversed(read_orders(context.workspace)) if record.key == order.key)
+    return [entry.text for entry in gated.kept], [(dropped.text, dropped.reason) for dropped in gated.dropped], tokens

@@ -1,0 +1,378 @@
+"""The gates that every claim of a model must pass: what it cites exists, was said by whom it says, and holds what it says.
+
+A claim that fails is dropped with its reason; the gates never trust the brain, and never mend what it wrote.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from nacre.brain.local.quantities import quantities
+from nacre.brain.local.settled import affirms
+from nacre.brain.orders import Change, Claim, DigestLine, Item, NewEntry, Order
+from nacre.guard.sanitise import clean, fold
+from nacre.guard.secrets import redact
+from nacre.model.session import Speaker
+from nacre.text.quoting import own_part, reports
+from nacre.text.sentences import clauses, sentences
+from nacre.text.stamps import label_of
+from nacre.text.tokens import CJK, STOP_WORDS, cjk_count, compiled, language_of, query_tokens, tokens
+
+C = TypeVar("C", Claim, NewEntry, DigestLine, Change)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    text: str
+    reason: str
+    cites: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gated(Generic[C]):
+    kept: tuple[C, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        return dict(Counter(dropped.reason for dropped in self.dropped))
+
+
+# Why a claim is dropped, with its name in Chinese.
+REASONS = {
+    "malformed": "格式错误",
+    "cites nothing": "没有引用",
+    "cites what is not there": "引用不存在",
+    "too many": "条数过多",
+    "too long": "过长",
+    "markup": "含有标记",
+    "repeated": "重复",
+    "secret": "敏感信息",
+    "instruction": "非用户指令",
+    "speaker": "说话人不符",
+    "language": "语言不符",
+    "number": "数字无出处",
+    "name": "名称无出处",
+    "code word": "代码或路径无出处",
+    "quotation": "引文无出处",
+    "negation": "肯定否定相反",
+    "not in the source": "内容无出处",
+    "no such entry": "条目不存在",
+}
+
+
+def check_claims(order: Order, claims: Sequence[C]) -> Gated[C]:
+    """The claims that pass, in their order, and those that do not."""
+    kept: list[C] = []
+    dropped: list[Dropped] = []
+    seen: set[str] = set()
+    for claim in claims:
+        words = " ".join(tokens(claim.text))
+        if len(kept) >= order.most:
+            reason = "too many"
+        elif words and words in seen:
+            reason = "repeated"
+        else:
+            reason = _why_not(order, claim)
+        if reason:
+            dropped.append(Dropped(claim.text[: order.longest], reason, claim.cites))
+        else:
+            seen.add(words)
+            kept.append(claim)
+    return Gated(tuple(kept), tuple(dropped))
+
+
+def check_changes(order: Order, changes: Sequence[Change], proves: Callable[[str, str], bool]) -> Gated[Change]:
+    """The same for changes of memory. What would replace, merge or drop without the proof that the local brain needs is asked."""
+    new, lines = {item.id for item in order.items}, {item.id for item in order.memory}
+    kept: list[Change] = []
+    dropped: list[Dropped] = []
+    for change in changes:
+        targets = lines if change.verdict in ("update", "merge") else {*lines, ""}
+        reason = ""
+        if change.entry not in new or change.target not in targets:
+            reason = "no such entry"
+        elif any(other.entry == change.entry for other in kept):
+            reason = "repeated"
+        elif change.verdict in ("keep", "update", "merge"):
+            reason = _why_not(order, change)
+        if reason:
+            dropped.append(Dropped(change.text[: order.longest], reason, change.cites))
+            continue
+        destroys = change.target and change.verdict in ("update", "merge", "drop")
+        if destroys and not proves(order.by_id[change.target].text, order.by_id[change.entry].text):
+            change = replace(change, verdict="ask")  # noqa: PLW2901
+        kept.append(change)
+    return Gated(tuple(kept), tuple(dropped))
+
+
+def check_text(order: Order, text: str) -> str:
+    """Why a title or tag that cites nothing cannot stand: it may rest on anything in the order; empty where it can."""
+    item_ids = tuple(item.id for item in order.items)
+    return _why_not(order, Claim(text, "agent", item_ids), is_title=True)
+
+
+def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> str:
+    text = claim.text.strip()
+    cited = [order.by_id[name] for name in claim.cites if name in order.by_id]
+    if not any(map(str.isalnum, text)):
+        return "malformed"
+    if not claim.cites:
+        return "cites nothing"
+    if len(cited) < len(claim.cites):
+        return "cites what is not there"
+    if len(text) > order.longest:
+        return "too long"
+    if clean(text) != text or compiled(_MARKUP).search(text) or label_of(f"- {text}"):
+        return "markup"
+    if redact(text).findings or (_BLACKED_OUT in text and not any(_BLACKED_OUT in item.text for item in cited)):
+        return "secret"
+    folded = fold(text).text
+    if compiled(_HIJACK).search(folded):
+        return "instruction"
+    is_owners = isinstance(claim, Change) or claim.speaker == "owner"
+    if not is_owners and not is_title and (reason := _agents_place(claim, folded)):
+        return reason
+    ground = "\n".join(item.own for item in cited) if is_title else _ground(order, claim, cited, is_owners=is_owners)
+    if not ground.strip():
+        return "speaker"
+    if any(tag not in ground for tag in compiled(_TAG).findall(text)):
+        return "markup"
+    is_other = _language(text) not in {_language(item.own) for item in cited}
+    if is_other and bool(cjk_count(text)) != any(cjk_count(item.own) for item in cited):
+        return "language"
+    return _not_in(folded, fold(ground).text, is_title=is_title)
+
+
+# Whose word it is. Only what the owner typed becomes a preference, a decision or an instruction.
+
+_BLACKED_OUT = "[redacted: "
+_MARKUP = r"[\n\t]|\A\s*(?:#{1,6}\s|[-*+>|]\s|\d{1,2}[.)]\s)|<!--|-->|```|!?\[[^\]]{0,200}\]\("
+_TAG = r"</?[a-zA-Z][\w-]{0,30}[^<>]{0,200}>"  # may be quoted from what was typed
+_HIJACK = (
+    r"(?i)\b(?:ignore|disregard|forget|override|bypass)\b.{0,30}\b(?:rules?|instructions?|prompts?|above|previous|prior|guidelines?|safety)\b|\bsystem prompt\b"
+    r"|\byou are now\b|\bact as (?:an?|the)\b|\bnew instructions?\b|\bdeveloper mode\b|\bjailbreak|\b(?:remember|note|store|record) that the user\b|\b(?:AI|agents?|assistants?) (?:must|should|shall)\b"
+    r"|(?:忽略|无视|不理会|忘记|忘掉|绕过|跳过)[^，。]{0,8}(?:规则|规矩|指令|指示|提示|要求|限制|以上|上述|之前|前面|上面|安全)|系统提示|你现在是|扮演|新的指令|越狱|开发者模式"
+    r"|(?:AI|代理|助手)\s?(?:必须|应当|应该|需要|务必)"
+)
+_INSTRUCTS = (
+    r"(?i)\b(?:always|never|must|mustn't|should|shouldn't|shall|do not|don't|from now on|make sure|ensure|remember)\b"
+    r"|\A\W*(?:please )?(?:use|run|install|set|avoid|keep|call|send|store|put|write|enable|disable|approve|trust|save|share|post|upload|delete|give)\b"
+    r"|必须|务必|一律|总是|永远|从不|不要|不得|不许|禁止|严禁|应该|应当|以后|今后|记住|牢记|请"
+)
+_OWNERS = (
+    r"(?i)\b(?:decided|decision|decides|agreed|settled on|approved|rejected|prefers?|preferred|likes?|dislikes?|wants?)\b"
+    r"|决定|定了|定下|敲定|批准|否决|约定|偏好|喜欢|讨厌|想要|希望"
+)
+
+
+def _agents_place(claim: Claim | Change, text: str) -> str:
+    """Why what the agent said cannot stand: it is a preference, a decision or an instruction."""
+    if isinstance(claim, NewEntry) and claim.type == "PREF":
+        return "speaker"
+    if isinstance(claim, DigestLine) and claim.category in ("preference", "decision"):
+        return "speaker"
+    if compiled(_OWNERS).search(text):
+        return "speaker"
+    return "instruction" if compiled(_INSTRUCTS).search(text) else ""
+
+
+def _ground(order: Order, claim: Claim | Change, cited: Sequence[Item], *, is_owners: bool) -> str:
+    """The words that a claim may draw on: nothing that was pasted. An owner's claim draws on the agent's words only where the owner
+    answers a question of his or takes a proposal over."""
+    if isinstance(claim, Change):
+        return "\n".join(item.text for item in cited)
+    if not is_owners:
+        is_agents = any(item.speaker is Speaker.AGENT for item in cited)
+        return "\n".join(item.own for item in cited if item.speaker is not Speaker.OTHER) if is_agents else ""
+    own = [item for item in cited if item.speaker is Speaker.OWNER]
+    words = [item.own for item in own]
+    is_rule = bool(compiled(_INSTRUCTS).search(claim.text) or compiled(_OWNERS).search(claim.text))
+    is_rule = is_rule or (isinstance(claim, NewEntry) and claim.type == "PREF")
+    if is_rule and not reports(claim.text):  # what somebody else says is to be done is not the owner's word
+        words = ["\n".join(filter(None, map(own_part, sentences(text)))) for text in words]
+    if not any(words):
+        return ""
+    answered = [_answered(order, item) for item in own]
+    for item, before in zip(own, answered, strict=True):
+        if before and before in cited:
+            words.append(before.own if affirms(item.own) else "\n".join(filter(_asks, sentences(before.own))))
+    return "\n".join(words)
+
+
+def _answered(order: Order, item: Item) -> Item | None:
+    """The agent's message that a message answers."""
+    place = order.items.index(item)
+    before = order.items[place - 1] if place else None
+    return before if before and before.speaker is Speaker.AGENT else None
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip().endswith(("?", "？"))
+
+
+# Whether what a claim says stands in what it cites.
+
+_CODE = (
+    r"`[^`\n]+`|https?://[^\s，。；）)\"”]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w/.])(?:~|\.{1,2})?(?:[/\\][\w.@+-]+)+[/\\]?|(?<!\w)--?[a-zA-Z][\w-]*"
+    r"|[A-Za-z_]\w*(?:[._:/\\@-][A-Za-z0-9_]+)+|[A-Za-z]*[a-z][A-Z]\w*|[A-Za-z]+\d\w*|\d+[A-Za-z_]\w*|\b\w*_\w+\b"
+)
+_UNIT = r"\d+(?:st|nd|rd|th|am|pm|ms|s|m|h|d|w|k|kb|mb|gb|tb|km|kg|g|cm|mm|min|mins|hrs?|x)"  # read as quantities
+_QUOTED = r"“([^”]+)”|「([^」]+)」|『([^』]+)』|《([^》]+)》|\"([^\"]+)\""
+_LATIN = r"[A-Za-z][A-Za-z'’]*(?:-[A-Za-z]+)*"
+_NUMBER = r"\d+(?:[.,:/-]\d+)*"
+_SURNAMES = "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦许何吕张孔曹严华金魏陶姜谢邹苏潘葛范彭鲁韦马苗方俞任袁柳史唐费薛雷贺倪汤罗毕郝安常于傅齐康伍余顾孟黄穆萧尹姚邵汪毛戴宋庞纪舒屈项祝董梁杜阮蓝闵贾江郭梅林钟徐邱骆高夏蔡田樊胡凌霍卢莫丁邓叶程陆段侯曾廖欧阳刘龙温熊"
+_HAN_NAME = (
+    rf"(?:(?<=[由找给跟和问叫让请向与])|(?<=联系)|(?<=交给)|(?<=[，。、：；@ ])|\A)([{_SURNAMES}][\u4e00-\u9fff]{{1,2}})"
+    r"(?=负责|说|是|喜欢|要求|会|在|管|批|觉得|认为|建议|决定|来|审|接|做|写|也|和|、|，|的|去|已|。|\Z)"
+    r"|([王李刘陈赵吴徐孙郭郑韩冯萧曹袁邓傅沈彭吕卢蒋蔡贾魏薛潘杜戴][\u4e00-\u9fff])"
+    rf"|([{_SURNAMES}](?:总|工|姐|哥|老师|经理|医生|主任|律师|教授))|([小老阿][{_SURNAMES}])(?![\u4e00-\u9fff]?[板师家])"
+    r"|((?:北京|上海|天津|重庆|广州|深圳|杭州|南京|苏州|成都|武汉|西安|长沙|郑州|青岛|大连|厦门|宁波|合肥|济南|福州|昆明|香港|澳门|台北|东京|首尔|新加坡|伦敦|巴黎|柏林|纽约|美国|日本|德国|法国|英国|韩国)"
+    r"|[\u4e00-\u9fff]{2,4}(?:公司|大学|银行|医院))"
+)
+_DENIES = {
+    "en": r"(?i)\b(?:no|not|never|without|none|nothing|cannot|stop|avoid|instead|rather|only|except|unless|until|ban\w*|forbid\w*|drop\w*|remov\w+|refus\w+|reject\w+|against|skip\w*|leave out|quit)\b|n['’]t\b|\bdont\b",
+    "zh": r"不|没|别|无|勿|禁|停|免|只|仅|除|非|拒|取消|去掉|删|改|换|未|否|甭",
+}
+_NEGATES = {
+    "en": r"(?i)\b(?:no(?! problem| worries)|not(?! only)|never|without|cannot|neither|nor|nothing|none|avoid|stop|refuse)\b|n['’]t\b(?! forget)|\bdont\b",
+    "zh": r"不(?!仅|但|过|错|要忘|管)|没(?!问题|错|关系)|别(?!忘|的|人|处)|无|勿|禁止|严禁|拒",
+}
+# Words that English sentences of a log begin with, and that are no names.
+_OPENERS = frozenset(
+    """user owner agent assistant use uses used run runs keep keeps never always avoid write writes prefer prefers call send ask add adds deploy put set commit merge tag decided
+    agreed chose switched moved fixed found added removed updated changed built made wants likes needs works plans asked told learned learnt lesson rule decision note project team
+    server deployment release releases tests test bug issue cause root when while before after during since until because if for from with without in on at by as to every each all
+    both only no not new old next last first second one two three there here today tomorrow now then also however instead still already currently weekly daily monthly please
+    production staging database customer client customers clients people everyone nobody meeting meetings work task""".split()
+) | STOP_WORDS  # fmt: skip
+_AFTER_PLURALS = frozenset(
+    "are were have need go live run will should can must do lie stay".split()
+)  # "Application logs are"
+_COVERED = {"en": 0.34, "zh": 0.5}  # share of the telling words, or characters, that the source must hold
+
+
+def _not_in(text: str, ground: str, *, is_title: bool = False) -> str:
+    """Which kind of thing a claim says that its source does not; empty for none. Both are folded texts."""
+    text, ground = (unicodedata.normalize("NFKC", value) for value in (text, ground))
+    low = " ".join(ground.casefold().split())
+    words = set(compiled(r"\w+").findall(low)) | {word.casefold() for word in compiled(_LATIN).findall(ground)}
+    stems, language = set(tokens(ground)), _language(text)
+    if not _numbers_stand_in(text, ground):
+        return "number"
+    rest = text
+    for match in compiled(_CODE).finditer(text):
+        word = match[0].strip("`").rstrip(".,:;").casefold()
+        if not _stands_in(word, low, words) and not compiled(_UNIT).fullmatch(word):
+            is_plain = compiled(r"[a-z]+(?:-[a-z]+)+").fullmatch(word)  # "read-only" for "read only"
+            if not (is_plain and all(set(tokens(part)) <= stems for part in word.split("-"))):
+                return "code word"
+        rest = rest.replace(match[0], " ")
+    for match in compiled(_QUOTED).finditer(rest):
+        if " ".join(next(filter(None, match.groups())).casefold().split()) not in low:
+            return "quotation"
+    if not _names_stand_in(rest, ground, words, stems, language):
+        return "name"
+    if is_title:
+        return ""
+    if _turns_round(text, ground, language):
+        return "negation"
+    telling = [word for word in query_tokens(text) if language == "en" or len(word) == 1 or word.isascii()]
+    share = sum(word in stems for word in telling) / max(len(telling), 1)
+    return "not in the source" if share < _COVERED[language] else ""
+
+
+def _language(text: str) -> str:
+    return language_of(compiled(_CODE).sub(" ", text))
+
+
+def _stands_in(word: str, low: str, words: set[str]) -> bool:
+    """Whether a word stands in a text, a short one not as a part of another."""
+    return word in words if len(word) < 4 and word.isalnum() else word in low
+
+
+def _numbers_stand_in(text: str, ground: str) -> bool:
+    """Every number, date, time and amount, however it is written."""
+    text, ground = (
+        compiled(rf"(?<=\d)\s+(?=[{CJK}])|(?<=[{CJK}])\s+(?=\d)").sub("", value) for value in (text, ground)
+    )
+    amounts = quantities(ground)
+    for kind, value in quantities(text):
+        same = [other.kind for other in amounts if abs(other.value - value) <= 1e-6 * abs(value)]
+        same += ["number" for other in amounts if kind == "clock" and other == ("number", value / 60)]  # "7 to 10 pm"
+        if not {kind, "number"} & set(same) and not (kind == "number" and same):
+            return False
+    written = {_plain_number(number) for number in compiled(_NUMBER).findall(ground)}
+    new = {_plain_number(number) for number in compiled(_NUMBER).findall(text)} - written
+    # What is written otherwise was compared as an amount above; a version or an address cannot be.
+    return not any(compiled(r"\d+(?:\.\d+){2,}").fullmatch(number) for number in new) and (
+        not new or bool(quantities(text))
+    )
+
+
+def _plain_number(number: str) -> str:
+    return number.replace(",", "") if compiled(r"\d{1,3}(?:,\d{3})+").fullmatch(number) else number
+
+
+def _names_stand_in(text: str, ground: str, words: set[str], stems: set[str], language: str) -> bool:
+    def is_known(word: str) -> bool:
+        bare = compiled(r"['’]s?\Z").sub("", word).casefold()
+        return bare in words or bare.removesuffix("s") in words or bool(set(tokens(bare)) & stems) or len(bare) < 2
+
+    if language == "zh":
+        names = (next(filter(None, match.groups())) for match in compiled(_HAN_NAME).finditer(text))
+        # A name may have caught the first sign of the next word.
+        known = all(name in ground or (len(name) == 3 and name[:2] in ground) for name in names)
+        return known and all(map(is_known, compiled(_LATIN).findall(text)))
+    if any(run not in ground for run in compiled(f"[{CJK}]+").findall(text)):
+        return False
+    for sentence in sentences(text):
+        found = compiled(_LATIN).findall(sentence)
+        for place, word in enumerate(found):
+            if word[0].islower() or word in ("I", "I'm", "I've", "OK") or is_known(word):
+                continue
+            is_label = sentence.startswith((f"{word}:", f"{word},"))
+            if place or word.isupper() or (not is_label and _is_subject(word, *(*found[1:], "", "")[:2])):
+                return False
+    return True
+
+
+def _is_subject(word: str, following: str, third: str) -> bool:
+    """Whether the first word of a sentence is somebody's name: what follows is a part of it, or what somebody does."""
+    if word.casefold() in _OPENERS or third in _AFTER_PLURALS:
+        return False
+    acts = following.endswith("s") or following in ("never", "always", "had", "will", "said", "and", "joined", "left")
+    verbal = len(word) > 5 and word.endswith(("ed", "ing"))
+    return acts or (following[:1].isupper() and not following.isupper() and not verbal) or word.endswith(("'s", "’s"))
+
+
+def _turns_round(text: str, ground: str, language: str) -> bool:
+    """Whether a claim denies what nothing in its source denies, or says plainly what its source denies."""
+    if compiled(_DENIES[language]).search(text) and not any(compiled(one).search(ground) for one in _DENIES.values()):
+        return True
+    # The words of each clause, and those of them that stand behind its negation.
+    said = [
+        (set(tokens(clause)), set(tokens(clause[negation.end() :])) if negation else set())
+        for clause in _clauses(ground)
+        for negation in [compiled(_NEGATES[language]).search(clause)]
+    ]
+    for clause in _clauses(text):
+        words = set(query_tokens(clause))
+        if compiled(_DENIES[language]).search(clause):
+            continue
+        plainly = set().union(*(every - denied for every, denied in said))
+        if any(word.isascii() and word not in plainly for every, denied in said for word in words & denied):
+            return True  # it stands nowhere but behind a "not"
+        shared = [(len(words & every), len(words & denied)) for every, denied in said]
+        best = max((count for count, _ in shared), default=0)
+        if best > 0.6 * len(words) and all(2 * denied >= count for count, denied in shared if count == best):
+            return True
+    return False
+
+
+def _clauses(text: str) -> list[str]:
+    return [part for sentence in sentences(text) for clause in clauses(sentence) for part in clause.split("、")]

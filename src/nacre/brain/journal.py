@@ -1,0 +1,140 @@
+"""What was ordered, answered and spent: `.nacre/orders.jsonl`, read back as the cache of answers and the day's account.
+
+A line before an order is sent and one when its answer is there: what was paid for is known even when the run is killed in between.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nacre import disk
+from nacre.brain.orders import Order
+from nacre.guard.secrets import redact
+from nacre.model.workspace import Workspace
+from nacre.text.tokens import tokens_estimate
+
+LARGEST = 8_000_000  # bytes, from which on the oldest lines are dropped
+
+
+@dataclass(frozen=True)
+class Record:
+    """One order that was sent."""
+
+    key: str
+    at: dt.datetime
+    work: str
+    brain: str
+    text: str
+    tokens: int  # of order and answer; of the order alone until there is one
+    answer: str | None = None
+    why: str = ""  # it failed
+    wait: float = 0.0  # seconds that the service wants to be left alone
+    kept: int | None = None  # None before the gates have looked at it
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    reused: tuple[dt.datetime, ...] = ()
+
+
+class Spent(NamedTuple):
+    calls: int = 0
+    tokens: int = 0
+    reused: int = 0  # orders that an earlier answer served
+    saved: int = 0  # tokens that these would have cost
+
+
+def orders_file(workspace: Workspace) -> Path:
+    return workspace.machine / "orders.jsonl"
+
+
+def read_orders(workspace: Workspace) -> list[Record]:
+    """Every order that was sent, the oldest first; lines that make no sense are passed over: a journal is no memory."""
+    records: dict[str, Record] = {}
+    older: list[Record] = []
+    for line in (disk.read_bytes(orders_file(workspace)) or b"").split(b"\n"):
+        try:
+            row = json.loads(line)
+            key, at, state = str(row["order"]), dt.datetime.fromisoformat(row["at"]).astimezone(dt.UTC), row["state"]
+            if state == "asked":
+                older += [records.pop(key)] if key in records else []
+                records[key] = Record(
+                    key, at, str(row["work"]), str(row["brain"]), str(row["text"]), int(row["tokens"])
+                )
+                continue
+            record = records[key]
+            if state == "answered":
+                record = replace(record, answer=str(row["answer"]), tokens=int(row["tokens"]))
+            elif state == "failed":
+                record = replace(record, why=str(row["why"]), wait=float(row["wait"]))
+            elif state == "checked":
+                dropped = {str(reason): int(count) for reason, count in row["dropped"].items()}
+                record = replace(record, kept=int(row["kept"]), dropped=dropped)
+            elif state == "reused":
+                record = replace(record, reused=(*record.reused, at))
+            records[key] = record
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
+            continue
+    return sorted([*older, *records.values()], key=lambda record: record.at)
+
+
+def spent_on(records: Iterable[Record], day: dt.date, zone: dt.tzinfo | None) -> Spent:
+    """What a day of the user's cost, and what earlier answers saved."""
+    total = Spent()
+    for record in records:
+        again = sum(at.astimezone(zone).date() == day for at in record.reused)
+        total = total._replace(reused=total.reused + again, saved=total.saved + again * record.tokens)
+        if record.at.astimezone(zone).date() == day:
+            total = total._replace(calls=total.calls + 1, tokens=total.tokens + record.tokens)
+    return total
+
+
+def note_asked(workspace: Workspace, order: Order, brain: str, at: dt.datetime) -> None:
+    row = {"work": order.work, "brain": brain, "tokens": tokens_estimate(order.text), "text": redact(order.text).text}
+    _append(workspace, order, at, "asked", row)
+
+
+def note_answered(workspace: Workspace, order: Order, answer: str, tokens: int, at: dt.datetime) -> None:
+    _append(workspace, order, at, "answered", {"answer": answer, "tokens": tokens})
+
+
+def note_failed(workspace: Workspace, order: Order, why: str, wait: float, at: dt.datetime) -> None:
+    _append(workspace, order, at, "failed", {"why": redact(why).text[:300], "wait": wait})
+
+
+def note_checked(workspace: Workspace, order: Order, kept: int, dropped: Mapping[str, int], at: dt.datetime) -> None:
+    _append(workspace, order, at, "checked", {"kept": kept, "dropped": dict(dropped)})
+
+
+def note_reused(workspace: Workspace, order: Order, at: dt.datetime) -> None:
+    _append(workspace, order, at, "reused", {})
+
+
+def _append(workspace: Workspace, order: Order, at: dt.datetime, state: str, more: Mapping[str, Any]) -> None:
+    path = orders_file(workspace)
+    if not workspace.machine.is_dir():  # a workspace that was destroyed meanwhile is not made again
+        return
+    row = {"order": order.key, "at": at.astimezone(dt.UTC).isoformat(), "state": state, **more}
+    line = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    disk.append_bytes(path, disk.lines_for(path, line), root=workspace.root)
+    if path.stat().st_size > LARGEST:
+        kept = path.read_bytes()[-LARGEST // 2 :].partition(b"\n")[2]
+        disk.write(path, kept, root=workspace.root)
+
+
+def forget_orders(workspace: Workspace) -> None:
+    """Take every word of orders and answers away; what was spent stays known."""
+    path = orders_file(workspace)
+    if data := disk.read_bytes(path):
+        rows = []
+        for line in data.split(b"\n"):
+            try:
+                row = json.loads(line)
+                rows.append(row | {name: "" for name in ("text", "why") if name in row})
+            except (TypeError, ValueError, RecursionError):
+                continue
+        spent = [row for row in rows if row.get("state") != "answered"]
+        lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in spent]
+        disk.write(path, "".join(lines).encode(), root=workspace.root)

@@ -1,0 +1,137 @@
+"""The user's own model as the settings choose it: asked one order at a time, within the day's budget, never twice for the same."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from nacre.brain import journal
+from nacre.brain.gates import Gated, check_claims
+from nacre.brain.journal import Record, Spent
+from nacre.brain.orders import Answer, BrainFailed, Distilled, Extracted, Order, parse_answer
+from nacre.clock import duration
+from nacre.guard.secrets import redact
+from nacre.lock import hold
+from nacre.model.context import Context
+from nacre.text.tokens import tokens_estimate
+
+_ANSWER = 2_000  # tokens that are kept free in the budget for an answer
+_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0  # seconds after a failure, doubled with each further one
+
+
+@dataclass(frozen=True)
+class Model:
+    context: Context
+    kind: str  # "command" or "api"
+
+    @property
+    def name(self) -> str:
+        """Which model it is, for people and for the cache."""
+        command, api = self.context.config.brain.command, self.context.config.brain.api
+        if self.kind == "command":
+            return command.argv[0] if command.argv else command.preset or "command"
+        return f"{api.model} ({urlsplit(api.base_url).hostname if api.base_url else api.kind})"
+
+    def ask(self, order: Order, *, anew: bool = False) -> str:
+        """The answer, from the journal where the order was answered before; `BrainFailed` where there is none to be had now. Asked `anew`
+        it is sent in any case that the budget allows."""
+        workspace = self.context.workspace
+        with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + 60):
+            records = journal.read_orders(workspace)
+            own = [] if anew else [record for record in records if record.brain == self.name]
+            for record in reversed(own):
+                if record.key == order.key and record.answer is not None:
+                    journal.note_reused(workspace, order, self._now)
+                    return record.answer
+            self._refuse_if_spent(order, records)
+            self._refuse_if_failing(own)
+            if redact(order.text).findings:
+                raise BrainFailed("The order would hold a secret.", "内容中含有敏感信息，没有发出。")
+            journal.note_asked(workspace, order, self.name, self._now)
+            try:
+                text, tokens = self._send(order)
+            except BrainFailed as error:
+                journal.note_failed(workspace, order, str(error), getattr(error, "seconds", 0.0), self._now)
+                raise
+            answer = redact(text).text
+            tokens = tokens or tokens_estimate(order.text) + tokens_estimate(answer)
+            journal.note_answered(workspace, order, answer, tokens, self._now)
+            return answer
+
+    def claims(self, order: Order, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
+        """The answer to an order that is not about changes, and what of it passed the gates; the journal is told."""
+        raw = self.ask(order, anew=anew)
+        try:
+            answer, malformed = parse_answer(order.work, raw)
+        except BrainFailed:
+            self._note_checked(order, 0, {"malformed": 1})
+            raise
+        assert not isinstance(answer, Distilled)
+        gated: Gated[Any] = check_claims(order, answer.entries if isinstance(answer, Extracted) else answer.lines)
+        reasons = gated.reasons | ({"malformed": malformed} if malformed else {})
+        self._note_checked(order, len(gated.kept), reasons)
+        return answer, gated
+
+    def _note_checked(self, order: Order, kept: int, dropped: dict[str, int]) -> None:
+        """Record what the gates made of an answer, once."""
+        records = journal.read_orders(self.context.workspace)
+        if any(record.key == order.key and record.answer is not None and record.kept is None for record in records):
+            journal.note_checked(self.context.workspace, order, kept, dropped, self._now)
+
+    def _send(self, order: Order) -> tuple[str, int | None]:
+        settings, timeout = self.context.config.brain, duration(self._timeout).total_seconds()
+        if self.kind == "command":
+            from nacre.brain.command import ask_command
+
+            reply = ask_command(settings.command.preset, settings.command.argv, order, timeout)
+        else:
+            from nacre.brain.api import ask_api
+
+            reply = ask_api(settings.api, order, timeout=timeout)
+        return reply.text, reply.tokens
+
+    @property
+    def _timeout(self) -> str:
+        return self.context.config.brain.command.timeout
+
+    @property
+    def _now(self) -> dt.datetime:
+        return self.context.clock.now()
+
+    def _refuse_if_spent(self, order: Order, records: list[Record]) -> None:
+        limits, spent = self.context.config.brain, spent_today(self.context, records)
+        needed = tokens_estimate(order.text) + _ANSWER
+        if spent.calls + 1 > limits.calls_per_day or spent.tokens + needed > limits.tokens_per_day:
+            raise BrainFailed("The budget of the day is spent.", "今天的额度已用完。")
+
+    def _refuse_if_failing(self, records: list[Record]) -> None:
+        """After failures the model is left alone for a while, each time for longer."""
+        failed = 0
+        for record in reversed(records):
+            if not record.why:
+                break
+            failed += 1
+        if failed:
+            last = records[-1]
+            pause = max(min(_PAUSE * 2 ** (failed - 1), _LONGEST_PAUSE), last.wait)
+            if self._now < last.at + dt.timedelta(seconds=pause):
+                raise BrainFailed("The model failed a moment ago.", "模型刚刚出错，稍后再试。")
+
+
+def spent_today(context: Context, records: list[Record] | None = None) -> Spent:
+    records = journal.read_orders(context.workspace) if records is None else records
+    return journal.spent_on(records, context.clock.today(), context.clock.now().tzinfo)
+
+
+def chosen_model(context: Context, work: str = "extract") -> Model | None:
+    """The model that the settings choose for a kind of work; none where it is done on this machine. `hybrid` takes the program where one
+    is set, else the service."""
+    settings = context.config.brain
+    mode: str = getattr(settings, work)
+    if mode == "local":
+        return None
+    if mode == "hybrid":
+        mode = "command" if settings.command.preset or settings.command.argv else "api"
+    return Model(context, mode)

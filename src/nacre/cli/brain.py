@@ -1,0 +1,147 @@
+"""nacre brain: who does the thinking, what it cost today, and every order that was sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nacre.cli import ui
+from nacre.errors import BadInput
+from nacre.i18n import say
+from nacre.model.report import Report
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory, Record
+
+_AGENTS = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode", "openclaw": "OpenClaw"}  # fmt: skip
+
+
+@click.group(cls=ui.Group, invoke_without_command=True, epilog="Example:  nacre brain use claude-code")
+@ui.json_option
+@click.pass_context
+def brain(ctx: click.Context, *, as_json: bool) -> None:
+    """Show who writes your memory, this machine or a model of yours, and what that cost today."""
+    if ctx.invoked_subcommand:
+        return
+    memory = ui.open_memory(ctx.obj)
+    facts = memory.brain_facts()
+    there = [_AGENTS[name] for name in facts["installed"]]
+    rows = [
+        (say("logs are written by", "日志由谁书写"), writer(facts["extract"], facts["model"])),
+        (say("summaries by", "摘要由谁书写"), writer(facts["summarise"], facts["model"])),
+        (say("spent today", "今日用量"), spent(facts)),
+        (say("saved by the cache", "缓存节省"), say(f"{facts['saved']} tokens", f"{facts['saved']} 个 token")),
+        (say("private", "不外发"), ", ".join(facts["private"]) or say("nothing", "无")),
+        (say("programs found", "可用程序"), ", ".join(there) or say("none", "无")),
+    ]
+    example = facts["installed"][0] if facts["installed"] else "claude-code"
+    offer = f'"nacre brain use {example}" lets {_AGENTS[example]} write your logs and summaries, "nacre brain use local" takes that back.'
+    chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 书写日志和摘要；“nacre brain use local”改回本机。"
+    report = Report(facts, lines=rows, notes=[say(offer, chinese)])
+    ui.print_reports([report], as_json=as_json)
+
+
+def writer(mode: str, model: str | None) -> str:
+    return ui.first(
+        (mode == "local", "this machine", "本机"),
+        (mode == "hybrid", f"this machine, long sessions by {model}", f"本机；较长的会话由 {model}"),
+        (True, f"{model}", f"{model}"),
+    )
+
+
+def spent(facts: dict[str, int]) -> str:
+    calls, tokens = facts["calls"], facts["tokens"]
+    most, most_tokens = facts["callsPerDay"], facts["tokensPerDay"]
+    english = f"{calls} of {most} orders, {tokens} of {most_tokens} tokens"
+    return say(english, f"{calls}/{most} 次，{tokens}/{most_tokens} 个 token")
+
+
+@ui.command("nacre brain use claude-code", group=brain, dry_run=True)
+@click.argument("name")
+@ui.flag("--hybrid", "Only for sessions of 20 messages and more, or where little was found.")
+@ui.flag("--yes", "Do not ask.")
+def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
+    """Let NAME write the lines of your logs and the summaries of old sessions: an agent's program, "api" for the service that is set, or "local" for this machine."""
+    memory = ui.open_memory(options)
+    names = (*_AGENTS, "api", "local")
+    if name not in names:
+        raise BadInput(f'"{name}" is none of {", ".join(names)}.', f"“{name}”不是 {'、'.join(names)} 之一。")
+    if name != "local":
+        shown, private = _AGENTS.get(name, name), memory.config.brain.private
+        kept = ", ".join(private) or say("none", "无")
+        english = f"Let {shown} write your logs and summaries? What you and your agents say is sent to it, without secrets; private projects: {kept}."
+        chinese = f"让 {shown} 书写日志和摘要？您与代理的对话去掉敏感信息后会发给它；不外发的项目：{kept}。"
+        ui.confirm(english, chinese, yes=yes or options.dry_run)
+    changes = memory.use_brain(name, hybrid=hybrid, dry_run=options.dry_run)
+    lines = [f"{key} = {value}" for key, value in changes.items()]
+    note = (
+        ""
+        if name == "local"
+        else say('"nacre brain test" sends it a small order.', "“nacre brain test”会发一个小任务试试。")
+    )
+    return Report({"settings": changes, "dryRun": options.dry_run}, lines=lines, notes=[note])
+
+
+@ui.command("nacre brain test", group=brain)
+def test(options: ui.Options) -> Report:
+    """Send a small invented order to the model that is set, and show what came through the gates."""
+    memory = ui.open_memory(options)
+    kept, dropped, tokens = memory.test_brain()
+    passed = say(
+        f"{len(kept)} of {len(kept) + len(dropped)} lines passed the gates",
+        f"{len(kept) + len(dropped)} 行中有 {len(kept)} 行通过检查",
+    )
+    lines = [*(f"- {text}" for text in kept), *(f"✗ {reason_name(reason)}: {text}" for text, reason in dropped)]
+    facts = {"kept": kept, "dropped": [{"text": text, "reason": reason} for text, reason in dropped], "tokens": tokens}
+    return Report(facts, lines=lines, notes=[say(f"{passed}; {tokens} tokens.", f"{passed}；{tokens} 个 token。")])
+
+
+@ui.command("nacre brain orders", group=brain)
+@click.argument("order", required=False)
+@click.option("-n", "count", default=20, show_default=True, help="How many to list.")
+def orders(options: ui.Options, order: str | None, count: int) -> Report:
+    """List the orders that were sent, newest last, or show one with its answer. Secrets were blacked out before they left."""
+    memory = ui.open_memory(options)
+    records = memory.orders()
+    if order:
+        records = [record for record in records if record.key.startswith(order)][-1:]
+        if not records:
+            raise BadInput(f'No order begins with "{order}".', f"没有以“{order}”开头的任务。")
+    facts = [_plain(memory, record) for record in records[-count:]]
+    if order:
+        shown = [records[0].text, records[0].answer or records[0].why or say("(no answer yet)", "（尚无回答）")]
+        return Report(
+            facts[0] | {"text": shown[0], "answer": records[0].answer}, lines=[ui.legible(text) for text in shown]
+        )
+    lines = [(row["id"], row["at"], row["work"], row["brain"], str(row["tokens"]), _outcome(record)) for row, record in zip(facts, records[-count:], strict=True)]  # fmt: skip
+    columns = {"order": "编号", "at": "时间", "work": "工作", "by": "模型", "tokens": "token", "outcome": "结果"}
+    notes = ui.every((not records, "No order was sent yet.", "还没有发出过任务。"))
+    return Report(facts, lines=lines, notes=notes, columns=[*ui.localised(columns).values()])
+
+
+def _plain(memory: Memory, record: Record) -> dict[str, Any]:
+    at = memory.clock.local(record.at).isoformat(timespec="minutes")
+    row = {"id": record.key[:8], "at": at, "work": record.work, "brain": record.brain, "tokens": record.tokens}
+    return row | {
+        "kept": record.kept,
+        "dropped": dict(record.dropped),
+        "failed": record.why,
+        "reused": len(record.reused),
+    }
+
+
+def _outcome(record: Record) -> str:
+    dropped = ", ".join(f"{reason_name(reason)} {count}" for reason, count in record.dropped.items())
+    return ui.first(
+        (record.why, f"failed: {record.why}", f"失败：{record.why}"),
+        (record.answer is None, "no answer", "没有回答"),
+        (dropped, f"{record.kept} kept; dropped: {dropped}", f"保留 {record.kept} 条；丢弃：{dropped}"),
+        (True, f"{record.kept or 0} kept", f"保留 {record.kept or 0} 条"),
+    )
+
+
+def reason_name(reason: str) -> str:
+    from nacre.brain.gates import REASONS
+
+    return say(reason, REASONS.get(reason, reason))

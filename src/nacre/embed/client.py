@@ -1,0 +1,109 @@
+"""JSON over HTTP to one service: retries where it is busy or hangs up, no redirects, no proxy for this machine, no key in any message."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import httpx2
+
+_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_LONGEST_WAIT = 30.0  # seconds that a service may ask to be left alone; longer than that is for another run
+
+
+class Unreachable(Exception):
+    """The service gave no answer at all; the words say why, without the key."""
+
+
+class Client:
+    """Safe to share between threads; `close` when done."""
+
+    def __init__(
+        self,
+        base_url: str,
+        headers: Callable[[str], Mapping[str, str]],
+        key: str | None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._key: Callable[[], str | None] = lambda: key  # a closure: no repr and no traceback with locals shows it
+        self._headers = headers
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._client: httpx2.Client | None = None
+
+    @property
+    def host(self) -> str:
+        """Without a user or password in the address."""
+        parts = urlsplit(self.base_url)
+        host = parts.hostname or self.base_url
+        return f"{host}:{parts.port}" if parts.port else host
+
+    def post(self, path: str, body: Mapping[str, Any], *, timeout: float, pauses: Sequence[float]) -> httpx2.Response:
+        """The service's answer; a busy service and a connection that breaks get another chance after each pause."""
+        import httpx2
+
+        left = list(pauses)
+        while True:
+            wait = 0.0
+            try:
+                answer = self._open().post(f"{self.base_url}{path}", json=body, timeout=timeout)
+                wait = retry_after(answer)
+                if not left or answer.status_code not in _TRY_AGAIN or wait > _LONGEST_WAIT:
+                    return answer
+            # No cause is chained: the exceptions of the client hold the request, and the request holds the key.
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                broke = isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError)
+                if not left or not broke:
+                    raise Unreachable(self.clean(str(error) or type(error).__name__)) from None
+            self._sleep(max(left.pop(0), wait))
+
+    def clean(self, text: str) -> str:
+        """Words of a service as a message may quote them."""
+        if key := self._key():
+            text = text.replace(key, "…")
+        return " ".join(text.split())[:200]
+
+    def close(self) -> None:
+        with self._lock:
+            if self._client:
+                self._client.close()
+                self._client = None
+
+    def _open(self) -> httpx2.Client:
+        import httpx2
+
+        with self._lock:
+            if self._client is None:
+                # A proxy of the environment is for the network, not for a server on this machine.
+                key = self._key()
+                self._client = httpx2.Client(
+                    headers=dict(self._headers(key)) if key else {},
+                    follow_redirects=False,
+                    trust_env=not is_local(self.base_url),
+                )
+            return self._client
+
+
+def retry_after(answer: httpx2.Response) -> float:
+    """How many seconds a service asks to be left alone; a date is taken for a long time."""
+    value = answer.headers.get("Retry-After", "")
+    if not value:
+        return 0.0
+    try:
+        return max(float(value), 0.0)
+    except ValueError:
+        return 600.0
+
+
+def is_local(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

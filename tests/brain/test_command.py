@@ -1,0 +1,95 @@
+"""Any program answers orders; one that fails, hangs or prints half of it is an error with its reason, and never more."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.brain.conftest import ANSWER, Program
+
+from nacre.brain.command import PRESETS, ask_command, installed
+from nacre.brain.orders import BrainFailed, Order, items_of, load_prompt, parse_answer
+from nacre.model.session import ORDER_MARK, Speaker
+
+ORDER = Order("extract", "en", items_of([("We use pnpm, never npm", Speaker.OWNER, "")]), load_prompt("extract", "en"))
+
+
+def test_a_program_is_given_the_order_on_stdin_in_an_empty_folder_with_our_hooks_off(program: Program) -> None:
+    reply = ask_command(None, program.argv, ORDER, 60)
+    assert reply.text == ANSWER
+    (given,) = program.given
+    assert given["order"] == ORDER.text
+    assert given["hooks"] == "false"
+    assert sorted(given["files"]) == ["schema_file", "system_file"]
+    assert not os.path.exists(given["cwd"])
+
+
+def test_placeholders_give_the_schema_and_the_order_as_arguments(program: Program) -> None:
+    ask_command(None, [*program.argv, "{schema}", "{order}", "{unknown}"], ORDER, 60)
+    (given,) = program.given
+    assert given["argv"] == [json.dumps(ORDER.schema), ORDER.text, "{unknown}"]
+    assert given["order"] == ""
+
+
+def test_a_program_that_fails_is_told_with_its_words_but_no_secret(program: Program) -> None:
+    program.will("exit", ANSWER)
+    with pytest.raises(BrainFailed, match="exit code 1: no credits left") as failed:
+        ask_command(None, program.argv, ORDER, 60)
+    assert "sk-proj" not in str(failed.value)
+
+
+def test_a_program_that_hangs_is_ended(program: Program) -> None:
+    program.will("hang")
+    with pytest.raises(BrainFailed, match=r"did not answer within 0\.2 seconds"):
+        ask_command(None, program.argv, ORDER, 0.2)
+
+
+def test_half_an_answer_is_none(program: Program) -> None:
+    program.will("half", ANSWER)
+    reply = ask_command(None, program.argv, ORDER, 60)
+    with pytest.raises(BrainFailed):
+        parse_answer("extract", reply.text)
+
+
+def test_a_program_that_is_not_there_is_told() -> None:
+    with pytest.raises(BrainFailed, match="cannot be started"):
+        ask_command(None, ["/nowhere/at/all"], ORDER, 60)
+    with pytest.raises(BrainFailed, match=r"brain\.command\.preset"):
+        ask_command(None, [], ORDER, 60)
+
+
+PRINTED = {
+    "claude-code": json.dumps({"type": "result", "result": "", "structured_output": json.loads(ANSWER), "usage": {"input_tokens": 900, "output_tokens": 50}}),
+    "gemini": json.dumps({"session_id": "s", "response": ANSWER, "stats": {}}, indent=2),
+    "opencode": "\n".join(json.dumps(event) for event in ({"type": "step_start", "part": {}}, {"type": "text", "part": {"type": "text", "text": ANSWER}}, {"type": "step_finish", "part": {"reason": "stop"}})),
+    "openclaw": json.dumps({"ok": True, "outputs": [{"text": ANSWER}]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_answer_is_found_in_what_each_agent_prints(
+    name: str, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program.will("answer", PRINTED[name])
+    agent = tmp_path / "bin" / PRESETS[name].argv[0]
+    agent.parent.mkdir()
+    agent.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program.argv[1]}" "$@"\n', "utf8")
+    agent.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{agent.parent}{os.pathsep}{os.environ['PATH']}")
+    assert installed(str(agent.parent)) == [name]
+    reply = ask_command(name, [], ORDER, 60)
+    assert json.loads(reply.text) == json.loads(ANSWER)
+    assert reply.tokens == (950 if name == "claude-code" else None)
+    (given,) = program.given
+    assert ORDER_MARK in given["order"] + "".join(given["argv"])
+
+
+def test_codex_writes_its_answer_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = tmp_path / "codex"
+    agent.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncat > /dev/null\necho \'{"entries": []}\' > "$2"\necho chatter\n', "utf8")  # fmt: skip
+    agent.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert ask_command("codex", [], ORDER, 60).text == '{"entries": []}\n'

@@ -1,0 +1,208 @@
+"""One order at a time, within the day's budget, none paid twice, and all of it can be read afterwards."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.brain.conftest import ANSWER, Program, Service
+
+from nacre.brain import journal
+from nacre.brain.model import Model, chosen_model, spent_today
+from nacre.brain.orders import BrainFailed, Order, items_of, load_prompt
+from nacre.clock import Clock
+from nacre.config.settings import BrainApiSettings, BrainCommandSettings, BrainSettings, Config
+from nacre.errors import BadInput
+from nacre.memory import Memory
+from nacre.model.context import Context
+from nacre.model.session import Speaker
+from nacre.model.workspace import Workspace
+from nacre.text.tokens import tokens_estimate
+
+NOW = dt.datetime(2026, 3, 2, 10, tzinfo=dt.UTC)
+
+
+def order(text: str = "We use pnpm, never npm") -> Order:
+    return Order("extract", "en", items_of([(text, Speaker.OWNER, "")]), load_prompt("extract", "en"))
+
+
+def model(tmp_path: Path, program: Program, now: dt.datetime = NOW, **settings: Any) -> Model:
+    workspace = Workspace(tmp_path / "ws")
+    workspace.machine.mkdir(parents=True, exist_ok=True)
+    given: dict[str, Any] = {"extract": "command", "command": BrainCommandSettings(argv=program.argv)} | settings
+    found = chosen_model(Context(workspace, Config(brain=BrainSettings(**given)), Clock(dt.UTC, now)))
+    assert found
+    return found
+
+
+def later(found: Model, **span: float) -> Model:
+    return replace(found, context=replace(found.context, clock=Clock(dt.UTC, found.context.clock.now() + dt.timedelta(**span))))  # fmt: skip
+
+
+def test_the_settings_choose_the_model_and_hybrid_takes_the_program_first(tmp_path: Path, program: Program) -> None:
+    assert model(tmp_path, program).kind == "command"
+    assert model(tmp_path, program, extract="hybrid").kind == "command"
+    assert model(tmp_path, program, extract="hybrid", command=BrainCommandSettings()).kind == "api"
+    context = replace(model(tmp_path, program).context, config=Config())
+    assert chosen_model(context) is None
+
+
+def test_the_same_order_is_paid_once_and_saved_from_then_on(tmp_path: Path, program: Program) -> None:
+    asked = model(tmp_path, program)
+    assert asked.ask(order()) == asked.ask(order()) == later(asked, hours=1).ask(order()) == ANSWER
+    assert len(program.given) == 1
+    spent = spent_today(asked.context)
+    assert (spent.calls, spent.reused) == (1, 2)
+    assert spent.tokens == tokens_estimate(order().text) + tokens_estimate(ANSWER)
+    assert spent.saved == 2 * spent.tokens
+
+
+def test_another_model_is_asked_anew(tmp_path: Path, program: Program, service: Service) -> None:
+    model(tmp_path, program).ask(order())
+    service.will_say(ANSWER, 77)
+    api = model(tmp_path, program, extract="api", api=BrainApiSettings(base_url=service.url, model="m"))
+    api.ask(order())
+    assert [record.brain for record in journal.read_orders(api.context.workspace)] == [sys.executable, "m (127.0.0.1)"]
+    assert journal.read_orders(api.context.workspace)[-1].tokens == 77
+
+
+def test_the_calls_of_a_day_are_a_hard_limit(tmp_path: Path, program: Program) -> None:
+    asked = model(tmp_path, program, calls_per_day=2)
+    for text in ("one", "two"):
+        asked.ask(order(text))
+    with pytest.raises(BrainFailed, match="budget"):
+        asked.ask(order("three"))
+    assert asked.ask(order("one")) == ANSWER  # was paid
+    assert len(program.given) == 2
+    assert later(asked, days=1).ask(order("three")) == ANSWER
+
+
+def test_the_tokens_of_a_day_are_a_hard_limit_with_room_for_the_answer(tmp_path: Path, program: Program) -> None:
+    asked = model(tmp_path, program, tokens_per_day=tokens_estimate(order().text) + 1_999)
+    with pytest.raises(BrainFailed, match="budget"):
+        asked.ask(order())
+    assert program.given == []
+
+
+def test_a_failing_model_is_left_alone_each_time_for_longer(tmp_path: Path, program: Program) -> None:
+    program.will("exit")
+    asked = model(tmp_path, program)
+    for _ in range(3):
+        with pytest.raises(BrainFailed, match="exit code 1"):
+            asked.ask(order())
+        with pytest.raises(BrainFailed, match="a moment ago"):
+            asked.ask(order())
+        asked = later(asked, minutes=len(program.given) * 2)
+    program.will("answer", ANSWER)
+    assert later(asked, hours=1).ask(order()) == ANSWER
+    records = journal.read_orders(asked.context.workspace)
+    assert [bool(record.why) for record in records] == [True, True, True, False]
+    assert spent_today(asked.context).calls == 4  # a call that failed may have been paid
+
+
+def test_a_service_that_wants_a_rest_gets_it(tmp_path: Path, program: Program, service: Service) -> None:
+    service.will({"error": "quota"}, 429, Retry_After="7200")
+    asked = model(tmp_path, program, extract="api", api=BrainApiSettings(base_url=service.url, model="m"))
+    with pytest.raises(BrainFailed, match="HTTP 429"):
+        asked.ask(order())
+    with pytest.raises(BrainFailed, match="a moment ago"):
+        later(asked, minutes=119).ask(order())
+    service.will_say(ANSWER)
+    assert later(asked, minutes=121).ask(order()) == ANSWER
+
+
+def test_orders_and_answers_can_be_read_afterwards_without_secrets(tmp_path: Path, program: Program) -> None:
+    program.will("answer", '{"entries": [], "key": "sk-proj-Zk3v9QmT7wLx2RbN8dFyH4sJ"}')
+    asked = model(tmp_path, program)
+    asked.ask(order())
+    asked._note_checked(order(), 0, {"malformed": 1})
+    asked._note_checked(order(), 5, {})  # a second look changes nothing
+    (record,) = journal.read_orders(asked.context.workspace)
+    assert record.text == order().text
+    assert "sk-proj" not in (record.answer or "")
+    assert (record.kept, record.dropped) == (0, {"malformed": 1})
+
+
+def test_an_order_with_a_secret_never_leaves(tmp_path: Path, program: Program) -> None:
+    with pytest.raises(BrainFailed, match="secret"):
+        model(tmp_path, program).ask(order("the password is hunter2-Xy9!kQ"))
+    assert program.given == []
+
+
+def test_broken_lines_of_the_journal_are_passed_over(tmp_path: Path, program: Program) -> None:
+    asked = model(tmp_path, program)
+    asked.ask(order())
+    path = journal.orders_file(asked.context.workspace)
+    path.write_bytes(
+        b'{"order": 1}\nnull\n[]\n{"order":"x","at":"never","state":"asked"}\n' + path.read_bytes() + b'{"order"'
+    )
+    assert len(journal.read_orders(asked.context.workspace)) == 1
+    assert asked.ask(order()) == ANSWER
+    assert len(program.given) == 1
+
+
+def test_a_large_journal_loses_its_oldest_lines(
+    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "LARGEST", 20_000)
+    asked = model(tmp_path, program, calls_per_day=100)
+    for number in range(12):
+        asked.ask(order(f"order {number}"))
+    assert journal.orders_file(asked.context.workspace).stat().st_size <= 20_000
+    assert asked.ask(order("order 11")) == ANSWER
+    assert len(program.given) == 12
+
+
+def test_forgetting_takes_every_word_and_leaves_the_account(tmp_path: Path, program: Program) -> None:
+    asked = model(tmp_path, program)
+    asked.ask(order())
+    calls = spent_today(asked.context).calls
+    journal.forget_orders(asked.context.workspace)
+    assert b"pnpm" not in journal.orders_file(asked.context.workspace).read_bytes()
+    assert spent_today(asked.context).calls == calls == 1
+
+
+KILLED = """\
+import sys
+from tests.brain.test_model import NOW, model, order
+from tests.brain.conftest import Program
+from pathlib import Path
+program = Program.__new__(Program)
+program.folder = Path(sys.argv[1]) / "program"
+asked = model(Path(sys.argv[1]), program)
+print(asked.ask(order()), flush=True)
+asked.ask(order("another"))
+"""
+
+
+def test_a_run_that_is_killed_pays_nothing_twice_for_what_was_answered(tmp_path: Path, program: Program) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}
+    ) as run:
+        assert run.stdout
+        assert json.loads(run.stdout.readline())
+        run.send_signal(signal.SIGKILL)
+    before = len([given for given in program.given if given["order"] == order().text])
+    assert before == 1
+    asked = model(tmp_path, program)
+    assert asked.ask(order()) == ANSWER
+    assert asked.ask(order("another")) == ANSWER
+    assert len([given for given in program.given if given["order"] == order().text]) == 1
+
+
+def test_a_group_is_told_of_no_order(tmp_path: Path) -> None:
+    Memory.init(tmp_path / "ws")
+    group = Memory.open(tmp_path / "ws", scope="group:rowing")
+    for asked in (group.orders, group.test_brain):
+        with pytest.raises(BadInput):
+            asked()
