@@ -161,3 +161,40 @@ def test_a_huge_text_is_read_in_no_time(text: str) -> None:
     begin = time.process_time()
     asks_for_privacy(text)
     assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I won't write that down.",
+        "Understood. I will not keep any of this.",
+        "Congratulations to her! I'll not note it anywhere.",
+        "That stays between us.",
+        "好的，这个我不记。",
+        "明白，不会写下来。",
+    ],
+)
+def test_what_the_agent_promised_not_to_keep_is_not_kept_however_it_was_asked(answer: str) -> None:
+    messages = talk("U: one", "A: ok", "U: psst, Kez is expecting", f"A: {answer}", "U: two")
+    assert [one.text for one in drop_private(messages)] == ["one", "ok", "two"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I won't write that test.",
+        "I'll not save it to the repo.",
+        "I won't remember your settings file between builds.",
+        "我不记得这个配置了。",
+        "Done. Cleaned up. I won't keep it.",
+    ],
+)
+def test_other_refusals_of_the_agent_hide_nothing(answer: str) -> None:
+    assert len(drop_private(talk("U: drop the cache option", f"A: {answer}"))) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["this isn't for your notes ok? Kez is expecting", "that one is not for the log", "strictly not for saving"]
+)
+def test_what_is_not_for_the_notes_is_asked_for_plainly(text: str) -> None:
+    assert asks_for_privacy(text)

@@ -102,6 +102,20 @@ def reaches_back(messages: Sequence[Message]) -> bool:
     return any(asks_for_privacy(text) and reach(text)[0] > 0 for text in own)
 
 
+_PROMISES = (
+    r"(?i)\bi(?: will not| won['’]?t|['’]?ll (?:not|never)| shall not|['’]?m not going to)(?: be)? (?:(?:note|noting|remember|remembering|record|recording|sav(?:e|ing)|stor(?:e|ing)|log(?:ging)?|keep(?:ing)?|"
+    r"mak(?:e|ing) (?:a |any )?notes? of|keep(?:ing)? (?:a |any )?(?:note|record)s? of) (?:any of )?(?:that|this|it)|(?:writ(?:e|ing)|put(?:ting)?) (?:any of )?(?:that|this|it) (?:down|anywhere|(?:in|into) (?:my |your |the |any )?(?:notes?|memory|logs?|records?)))"
+    r"(?: down| anywhere)?(?=\s*(?:$|[.,;!–—]))|\bstays between us\b"
+    r"|(?<!你)不(?:会|再|去)?(?:记下来?|记录|记入|写下来?|写进[^，。]{0,6}|留下?记录|做记录|记)(?=[了的]?\s*(?:[。，,！!.~；;]|$))"
+)
+
+
+def promises_silence(text: str) -> bool:
+    """Whether an agent begins its answer with keeping nothing of what was just said: then its owner asked for it, however."""
+    beginning = pattern(r"[^.!?。！？\n]+[.!?。！？]?").findall(text)[:2]
+    return any(_has(_PROMISES, sentence.strip()) and not _has(_EN_THING, sentence) for sentence in beginning)
+
+
 def drop_private(messages: Sequence[Message]) -> list[Message]:
     """The messages without those that are not to be kept: the one that asks, the one that it is about, and the answers to them.
 
@@ -110,10 +124,13 @@ def drop_private(messages: Sequence[Message]) -> list[Message]:
     private: set[int] = set()
     owners = [place for place, message in enumerate(messages) if message.speaker is Speaker.OWNER]
     for at, place in enumerate(owners):
+        until = (*owners[at + 1 :], len(messages))[0]
         if asks_for_privacy(messages[place].text):
             back, forward = reach(messages[place].text)
             end = (*owners[at + 1 + forward :], len(messages))[0]
             private.update(range(owners[max(at - back, 0)], end))
+        elif any(promises_silence(m.text) for m in messages[place + 1 : until] if m.speaker is Speaker.AGENT):
+            private.update(range(place, until))
     return [message for place, message in enumerate(messages) if place not in private]
 
 
@@ -190,7 +207,7 @@ _EN_SAYINGS = (
     r"|\b(?:this|that|it|which) (?:(?:one|part|bit) )?(?:is|was|stays?)(?: strictly| very| just| all)? (?:private|confidential|a secret|between)\b(?! \w+ing)|\b(?:this|that)(?: one)?['’]s (?:private|confidential|a secret|between)\b"
     r"|\b(?:this|that|it) (?:all )?stays (?:here|in this (?:room|chat)|out of)\b|\bi['’]?d rather (?:this|that|it) (?:wasn|isn|not)"
     r"|\bno (?:(?:written|paper) )?(?:record|trace|trail|notes?|memory|mention) (?:of|on|about) (?:this|that|it|any of|what i|my|me|him|her|our talk)\b|\bleave no (?:note|trace|record)s?\b(?=\s*(?:[,.!?:)]|$|please|of (?:this|that|it|our|my)))"
-    r"|\b(?:go|goes|stays?|remains?) (?:unrecorded|unsaved|unremembered)\b|\bno (?:notes?|record|trace) (?:please|pls|plz)\b|\bnot for (?:the |your |my )?(?:notes?|minutes|memory|record|files?|diary|posterity)\b|\bfor the record\b[^.!?]{0,10}\bignore\b|\bignore it for the record"
+    r"|\b(?:go|goes|stays?|remains?) (?:unrecorded|unsaved|unremembered)\b|\bno (?:notes?|record|trace) (?:please|pls|plz)\b|(?:\bnot|n['’]?t|\bnothing|\bnever) (?:meant )?for (?:the |your |my |any )?(?:notes?|minutes|memory|record|logs?|files?|diary|posterity|keeping|saving)\b|\bfor the record\b[^.!?]{0,10}\bignore\b|\bignore it for the record"
     r"|\bnot? (?:in|on) (?:the|your|any) (?:notes?|record|file|memory|diary)\b(?=\s*(?:[,.!?:]|$|please))|\bburn after reading\b|\bwithout you taking notes\b"
     r"|\b(?:what i (?:say|tell you) next|the (?:following|next (?:bit|part))) (?:is|stays) (?:private|confidential|between)\b"
 )
