@@ -72,11 +72,16 @@ def digest(language: str) -> str:
     return known.hexdigest()[:16]
 
 
-def tuned_digest(language: str) -> str:
-    """The same of what the tuned models of a language learn from beside that."""
+# How the names of the files begin that the tuned model of a task learns from.
+TUNED_ON = {"keep": ("alone", "lines", "talk"), "relation": ("families", "relations")}
+
+
+def tuned_digest(language: str, task: str) -> str:
+    """The same of what the tuned model of a task learns from beside that."""
     known = hashlib.sha256(digest(language).encode())
     for path in sorted((HERE / "tuned" / language).iterdir()):
-        known.update(path.name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+        if path.name.startswith(TUNED_ON[task]):
+            known.update(path.name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return known.hexdigest()[:16]
 
 

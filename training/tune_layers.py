@@ -24,7 +24,7 @@ from nacre.embed.models import PINS, LocalModel, models_folder
 
 WEIGHTS = Path(encoder.__file__).parent / "weights"
 PARTS = {"en": 12, "zh": 8}  # attention heads of the models
-TUNED = {
+TUNED = {("relation", "en"): 6}  # layers, where it is more than three: measured for each task and language
     "keep": 3,
     "relation": 6,
 }  # layers, of those that a model has: two statements are harder to tell apart than one is to judge
@@ -55,7 +55,7 @@ def about_model(language: str, task: str) -> tuple[LocalModel, dict[str, Any]]:
     count = 1 + max(
         int(name.split(".")[2]) for name in (i.name for i in graph.initializer) if name.startswith("encoder.layer.")
     )
-    first = max(0, count - TUNED[task])
+    first = count - TUNED.get((task, language), 3)
     layers = []
     for number in range(first, count):
         matrices = {matrix: weight_of[f"/encoder/layer.{number}/{place}"] for matrix, place in _PLACES.items()}

@@ -162,7 +162,7 @@ def main() -> None:
             about, arrays = tune(
                 language, task, heads, learnt, extra, epochs=args.epochs or (3 if is_keep else 4), save=False
             )
-            about["corpus"] = tuned_digest(language)
+            about["corpus"] = tuned_digest(language, task)
             if not args.hold:
                 write(language, task, about, arrays)
             made = encoder.Encoder(about, arrays, BASES[language])
