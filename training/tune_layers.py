@@ -25,9 +25,6 @@ from nacre.embed.models import PINS, LocalModel, models_folder
 WEIGHTS = Path(encoder.__file__).parent / "weights"
 PARTS = {"en": 12, "zh": 8}  # attention heads of the models
 TUNED = {("relation", "en"): 6}  # layers, where it is more than three: measured for each task and language
-    "keep": 3,
-    "relation": 6,
-}  # layers, of those that a model has: two statements are harder to tell apart than one is to judge
 RANK = 12
 HIDDEN = 128
 BASES: dict[str, Base] = {}  # the models that were loaded

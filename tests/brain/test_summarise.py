@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from nacre.brain import journal
 from nacre.brain.local.gist import Gist, summary
 from nacre.brain.summarise import with_model
 from nacre.clock import Clock
-from nacre.config.settings import BrainCommandSettings, BrainSettings, Config
+from nacre.config.settings import BrainCommandSettings, BrainSettings, Config, SourceSettings
 from nacre.layers.organise import by_brain
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
+from nacre.sources.consent import begin_pause
 
 TEXT = """# Cache
 
@@ -94,6 +96,22 @@ def test_a_private_checkpoint_never_leaves(tmp_path: Path, program: Program, pri
     opened = context(tmp_path, program, private=[private])
     assert with_model(opened, TEXT, LOCAL) == LOCAL
     assert with_model(context(tmp_path, program, private=["bank"]), TEXT.replace("session:", "was:"), LOCAL) == LOCAL
+    assert program.given == []
+
+
+@pytest.mark.parametrize("how", ["excluded", "signed", "paused"])
+def test_what_is_left_out_by_now_never_leaves(tmp_path: Path, program: Program, how: str) -> None:
+    will(program)
+    opened, text = context(tmp_path, program), TEXT.replace("/work/shop", str(tmp_path / "shop"))
+    if how == "excluded":
+        sources = replace(opened.config.sources, claude_code=SourceSettings(exclude=("shop",)))
+        opened = replace(opened, config=replace(opened.config, sources=sources))
+    elif how == "signed":
+        (tmp_path / "shop").mkdir()
+        (tmp_path / "shop" / ".nacre-ignore").touch()
+    else:
+        begin_pause(opened.workspace, opened.clock.now(), None)
+    assert with_model(opened, text, LOCAL) == LOCAL
     assert program.given == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -13,10 +14,11 @@ from tests.brain.conftest import Program
 from tests.capture.talks import Desk, Said, each_word
 
 from nacre.brain import journal
-from nacre.brain.extract import by_model
+from nacre.brain.extract import LARGEST, _parts, by_model
 from nacre.capture.sync import SyncReport
 from nacre.config.settings import BrainCommandSettings, BrainSettings, Config
-from nacre.model.session import ORDER_MARK
+from nacre.model.session import ORDER_MARK, Message, Speaker
+from nacre.text.tokens import tokens_estimate
 
 TALK: tuple[Said, ...] = (
     ("2026-03-02 09:00", "user", "We use pnpm in every repository, never npm."),
@@ -255,3 +257,12 @@ def test_a_day_that_is_killed_at_any_write_and_run_again_pays_and_writes_nothing
         answered = [record.key for record in journal.read_orders(desk.workspace) if record.answer is not None]
         assert len(set(answered)) == len(answered) == len(set(sent)) == 3
         assert len(sent) <= 4  # only one whose answer never reached the journal is sent again
+
+
+def test_an_agent_that_goes_on_by_itself_makes_no_order_without_end() -> None:
+    at = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+    said = [Message("0", at, Speaker.OWNER, "Go on until it is green.")]
+    said += [Message(str(n), at, Speaker.AGENT, f"Step {n}: " + "looked at a file. " * 60) for n in range(1, 300)]
+    sizes = [sum(tokens_estimate(message.text) for message in part) for part in _parts(said)]
+    assert max(sizes) <= 1.5 * LARGEST
+    assert len(sizes) > 1

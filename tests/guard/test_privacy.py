@@ -172,6 +172,7 @@ def test_a_huge_text_is_read_in_no_time(text: str) -> None:
         "That stays between us.",
         "好的，这个我不记。",
         "明白，不会写下来。",
+        "放心，这事我不会记。",
     ],
 )
 def test_what_the_agent_promised_not_to_keep_is_not_kept_however_it_was_asked(answer: str) -> None:
@@ -186,6 +187,10 @@ def test_what_the_agent_promised_not_to_keep_is_not_kept_however_it_was_asked(an
         "I'll not save it to the repo.",
         "I won't remember your settings file between builds.",
         "我不记得这个配置了。",
+        "密码字段在日志里不记录。",
+        "好的，健康检查的请求不写进访问日志，端口改成 5433。",
+        "好的，缓存命中不记录，只记未命中。",
+        "改好了，健康检查的请求不再记录。",
         "Done. Cleaned up. I won't keep it.",
     ],
 )

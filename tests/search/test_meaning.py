@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from tests.embed.conftest import Service, service
 
-from nacre.embed import remote
+from nacre.embed import client, remote
 from nacre.memory import Memory
 from nacre.model.hit import SearchReport
 
@@ -39,7 +39,7 @@ def ask(root: Path, query: str) -> SearchReport:
 
 
 def down(_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote.RemoteEmbedder, "_open", lambda _self: _unreachable())
+    monkeypatch.setattr(client.Client, "_open", lambda _self: _unreachable())
 
 
 def _unreachable() -> None:

@@ -78,7 +78,8 @@ def _parts(messages: Sequence[Message]) -> Iterator[list[Message]]:
     size = 0
     for message in messages:
         tokens = min(tokens_estimate(message.text), 1_500)
-        if part and size + tokens > LARGEST and message.speaker is Speaker.OWNER:
+        by_owner = message.speaker is Speaker.OWNER
+        if part and size + tokens > (LARGEST if by_owner else 1.5 * LARGEST):  # an agent may go on for hours
             yield part
             part, size = [], 0
         part.append(message)

@@ -11,7 +11,7 @@ from nacre.brain.model import Model, chosen_model
 from nacre.brain.orders import LONGEST, BrainFailed, Order, Summary, items_of, load_prompt
 from nacre.model.context import Context
 from nacre.model.session import Kind, Session, Speaker
-from nacre.sources.consent import left_out
+from nacre.sources.consent import left_out, paused_at, pauses, settings_of
 from nacre.text.stamps import project_in_head, without_message_marks
 from nacre.text.tokens import tokens, tokens_estimate
 
@@ -55,13 +55,16 @@ def _asked(model: Model, order: Order, local: Gist) -> Gist:
 
 
 def _is_private(context: Context, text: str) -> bool:
-    """Whether a checkpoint is of a project, folder or agent that is private; one that does not say whose it is, where anything is."""
-    private: Sequence[str] = context.config.brain.private
-    if not private:
-        return False
+    """Whether a checkpoint is of a project, folder or agent that is private or left out by now, or all is paused; one that does not say
+    whose it is, where anything is."""
+    if paused_at(pauses(context.workspace), context.clock.now()):
+        return True
     lines = text.split("\n", 6)
     head = next((line for line in lines if line.startswith("session:")), "")
     name, agent, *rest = [*(part.strip() for part in head.split("|")), "", ""]
     cwd = next((part for part in rest if part.startswith(("/", "~")) or part[1:3] == ":\\"), "")
     session = Session(name.removeprefix("session:"), agent, Kind.MAIN, None, (), cwd=cwd)
-    return not head or bool(left_out(session, private, project_in_head(lines) or "", signed=lambda: False))
+    hidden: Sequence[str] = (*context.config.brain.private, *settings_of(context.config, agent).exclude)
+    if not head:
+        return bool(hidden)
+    return bool(left_out(session, hidden, project_in_head(lines) or "", signed=lambda: False))

@@ -72,7 +72,8 @@ def import_export(
     workspace = Workspace(setup.context.workspace.root)
     workspace.cursors = workspace.machine / "imports.json"  # apart: sync is not told that it has run
     context, source = replace(setup.context, workspace=workspace), source_of(path.name, sessions)
-    importing = replace(setup, context=context, sources=(source,), extract=extract, wanted=lambda _: True)
+    importing = replace(setup, context=context, sources=(source,), extract=extract, by_model=lambda *_: None)
+    importing = replace(importing, wanted=lambda _: True)
     with hold(workspace.machine / "sync.lock", timeout=PATIENCE):
         _drop_undone(workspace)
         report = sync(importing, since=BEGINNING, progress=progress, dry_run=True)

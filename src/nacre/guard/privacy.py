@@ -106,14 +106,20 @@ _PROMISES = (
     r"(?i)\bi(?: will not| won['’]?t|['’]?ll (?:not|never)| shall not|['’]?m not going to)(?: be)? (?:(?:note|noting|remember|remembering|record|recording|sav(?:e|ing)|stor(?:e|ing)|log(?:ging)?|keep(?:ing)?|"
     r"mak(?:e|ing) (?:a |any )?notes? of|keep(?:ing)? (?:a |any )?(?:note|record)s? of) (?:any of )?(?:that|this|it)|(?:writ(?:e|ing)|put(?:ting)?) (?:any of )?(?:that|this|it) (?:down|anywhere|(?:in|into) (?:my |your |the |any )?(?:notes?|memory|logs?|records?)))"
     r"(?: down| anywhere)?(?=\s*(?:$|[.,;!–—]))|\bstays between us\b"
-    r"|(?<!你)不(?:会|再|去)?(?:记下来?|记录|记入|写下来?|写进[^，。]{0,6}|留下?记录|做记录|记)(?=[了的]?\s*(?:[。，,！!.~；;]|$))"
+    r"|(?:^|[，,。！!~\s]|好的?|明白|收到|知道|放心)(?:我|这个?|那个?|此事|这[事条句段]|那[事条句段]|这个我|这条我|就|绝对|肯定|也|都){0,3}不(?:会|再)?(?:记下来?|记录|写下来?|写进(?:记忆|笔记|备忘|日记)|留下?记录|做记录|记)(?=[了的]?\s*(?:[。，,！!.~；;]|$))"
 )
 
 
 def promises_silence(text: str) -> bool:
     """Whether an agent begins its answer with keeping nothing of what was just said: then its owner asked for it, however."""
     beginning = pattern(r"[^.!?。！？\n]+[.!?。！？]?").findall(text)[:2]
-    return any(_has(_PROMISES, sentence.strip()) and not _has(_EN_THING, sentence) for sentence in beginning)
+    return any(_has(_PROMISES, sentence.strip()) and not _is_of_a_thing(sentence) for sentence in beginning)
+
+
+def _is_of_a_thing(sentence: str) -> bool:
+    if language_of(sentence) == "zh":
+        return _has(_ZH_PROGRAM, sentence) or _is_a_thing_zh(sentence, personal=False)
+    return _has(_EN_THING, sentence)
 
 
 def drop_private(messages: Sequence[Message]) -> list[Message]:

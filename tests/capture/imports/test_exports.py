@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,11 @@ def test_every_conversation_stands_in_the_logs_of_its_own_days(desk: Desk, servi
     ]
     assert [text for _, text in desk.bullets()] == ["gamma", "delta", "alpha", "beta"]
     assert report.changed == 3
+
+
+def test_an_export_is_read_on_this_machine_alone(desk: Desk, export: Path) -> None:
+    setting = replace(desk.setting("2026-03-09"), by_model=lambda *_: pytest.fail("it was given to a model"))
+    assert import_export(export, setting).changed == 3
 
 
 def test_a_second_import_writes_nothing(desk: Desk, export: Path) -> None:
