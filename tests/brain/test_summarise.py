@@ -104,7 +104,7 @@ def test_what_is_left_out_by_now_never_leaves(tmp_path: Path, program: Program, 
     will(program)
     opened, text = context(tmp_path, program), TEXT.replace("/work/shop", str(tmp_path / "shop"))
     if how == "excluded":
-        sources = replace(opened.config.sources, claude_code=SourceSettings(exclude=("shop",)))
+        sources = replace(opened.config.sources, claude_code=SourceSettings(exclude=["shop"]))
         opened = replace(opened, config=replace(opened.config, sources=sources))
     elif how == "signed":
         (tmp_path / "shop").mkdir()
