@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import os
@@ -117,6 +118,37 @@ def test_a_service_that_wants_a_rest_gets_it(tmp_path: Path, program: Program, s
         later(asked, minutes=119).ask(order())
     service.will_say(ANSWER)
     assert later(asked, minutes=121).ask(order()) == ANSWER
+
+
+@pytest.mark.parametrize("after", ["inf", "nan", "1e300", "1790000000000"])
+def test_no_service_is_left_alone_for_more_than_a_day(
+    tmp_path: Path, program: Program, service: Service, after: str
+) -> None:
+    for _ in range(3):
+        service.will({"error": "quota"}, 429 if after != "nan" else 400, Retry_After=after)
+    asked = model(tmp_path, program, extract="api", api=BrainApiSettings(base_url=service.url, model="m"))
+    with pytest.raises(BrainFailed, match="HTTP 4"):
+        asked.ask(order())
+    with pytest.raises(BrainFailed, match="a moment ago"):
+        asked.ask(order())
+    service.answers.clear()
+    service.will_say(ANSWER)
+    assert later(asked, days=1, minutes=1).ask(order()) == ANSWER
+
+
+@pytest.mark.parametrize("wait", ["Infinity", "NaN", "-1e300", "1e300"])
+@pytest.mark.parametrize("at", ["2026-03-02T09:59:50+00:00", "9999-12-31T23:59:59+00:00", "0001-01-01T00:00:00+00:00"])
+def test_a_journal_with_impossible_times_is_harmless(tmp_path: Path, program: Program, wait: str, at: str) -> None:
+    asked = model(tmp_path, program)
+    row = f'{{"order":"x","at":"{at}","state":"asked","work":"extract","brain":"{asked.name}","text":"x","tokens":1}}\n'
+    failed = f'{{"order":"x","at":"{at}","state":"failed","why":"x","wait":{wait}}}\n'
+    journal.orders_file(asked.context.workspace).write_text(row + failed, "utf8")
+    with contextlib.suppress(BrainFailed):
+        asked.ask(order())
+    assert later(asked, days=1, minutes=1).ask(order()) == ANSWER
+    for hours in (-14, 14):
+        zone = dt.timezone(dt.timedelta(hours=hours))
+        assert spent_today(replace(asked.context, clock=Clock(zone, NOW))).calls <= 2
 
 
 def test_orders_and_answers_can_be_read_afterwards_without_secrets(tmp_path: Path, program: Program) -> None:

@@ -58,6 +58,8 @@ def read_orders(workspace: Workspace) -> list[Record]:
         try:
             row = json.loads(line)
             key, at, state = str(row["order"]), dt.datetime.fromisoformat(row["at"]).astimezone(dt.UTC), row["state"]
+            if not 1 < at.year < 9999:  # no other time zone could tell it
+                continue
             if state == "asked":
                 older += [records.pop(key)] if key in records else []
                 records[key] = Record(

@@ -18,7 +18,7 @@ from nacre.model.context import Context
 from nacre.text.tokens import tokens_estimate
 
 _ANSWER = 2_000  # tokens that are kept free in the budget for an answer
-_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0  # seconds after a failure, doubled with each further one
+_PAUSE, _LONGEST_PAUSE = 60, 86_400  # seconds after a failure, doubled with each further one; a service may ask for a day
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class Model:
             failed += 1
         if failed:
             last = records[-1]
-            pause = max(min(_PAUSE * 2 ** (failed - 1), _LONGEST_PAUSE), last.wait)
-            if self._now < last.at + dt.timedelta(seconds=pause):
+            pause = min(max(_PAUSE * 2 ** min(failed - 1, 6), last.wait), _LONGEST_PAUSE)
+            if abs(self._now - last.at) < dt.timedelta(seconds=pause):
                 raise BrainFailed("The model failed a moment ago.", "模型刚刚出错，稍后再试。")
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_WAIT = 30.0  # seconds that a service may ask to be left alone; longer than that is for another run
+_A_DAY = 86_400.0
 
 
 class Unreachable(Exception):
@@ -91,12 +92,12 @@ class Client:
 
 
 def retry_after(answer: httpx2.Response) -> float:
-    """How many seconds a service asks to be left alone; a date is taken for a long time."""
+    """How many seconds a service asks to be left alone; a date is taken for a long time, and nothing for more than a day."""
     value = answer.headers.get("Retry-After", "")
     if not value:
         return 0.0
     try:
-        return max(float(value), 0.0)
+        return min(max(0.0, float(value)), _A_DAY)
     except ValueError:
         return 600.0
 
