@@ -15,12 +15,13 @@ from nacre.config.settings import BrainApiSettings
 from nacre.model.session import Speaker
 
 KEY = "sk-test-0123456789abcdef"
+VENDORS = "sk-vendor-0123456789abcdef"
 ORDER = Order("extract", "en", items_of([("We use pnpm, never npm", Speaker.OWNER, "")]), load_prompt("extract", "en"))
 
 
 def ask(service: Service, pauses: list[float] | None = None, timeout: float = 60, **settings: Any) -> Reply:
-    given: dict[str, Any] = {"base_url": service.url, "model": "m"} | settings
-    env = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+    given: dict[str, Any] = {"base_url": service.url, "model": "m", "key_env": "MY_KEY"} | settings
+    env = {"MY_KEY": KEY, "OPENAI_API_KEY": VENDORS, "ANTHROPIC_API_KEY": VENDORS}
     sleep = [] if pauses is None else pauses
     return ask_api(BrainApiSettings(**given), ORDER, timeout=timeout, env=env, sleep=sleep.append)
 
@@ -118,3 +119,27 @@ def test_a_key_leaves_the_machine_only_over_https_and_a_model_must_be_named() ->
             ask_api(BrainApiSettings(**settings), ORDER, timeout=1, env={"OPENAI_API_KEY": KEY})
     with pytest.raises(BrainFailed, match=r"brain\.api\.model"):
         ask_api(BrainApiSettings(), ORDER, timeout=1, env={})
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_the_key_of_a_vendor_goes_to_no_other_address(service: Service, kind: str) -> None:
+    service.will({}, 500)
+    service.will({}, 500)
+    service.will({}, 500)
+    with pytest.raises(BrainFailed, match="HTTP 500"):
+        ask(service, kind=kind, key_env=None)
+    assert VENDORS not in str(service.asked)
+    with pytest.raises(BrainFailed, match=r"^example\.com needs https and a key in the variable brain\.api\.key_env"):
+        ask(service, kind=kind, key_env=None, base_url="https://api.openai.com@example.com/v1")
+
+
+def test_no_message_shows_the_password_of_an_address(service: Service) -> None:
+    for base_url in ("http://jun:hunter2@example.com/v1", "https://jun:hunter2@example.com/v1"):
+        with pytest.raises(BrainFailed) as failed:
+            ask(service, base_url=base_url, key_env="NO_SUCH")
+        assert "hunter2" not in str(failed.value)
+    address = service.url.replace("http://", "http://jun:hunter2@")
+    service.will({"error": f"nothing at {address}"}, 404)
+    with pytest.raises(BrainFailed, match="HTTP 404") as failed:
+        ask(service, base_url=address)
+    assert "hunter2" not in str(failed.value)

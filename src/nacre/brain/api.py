@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from nacre.brain.command import Reply
 from nacre.brain.orders import BrainFailed, Order
@@ -41,19 +42,23 @@ def ask_api(
     env: Mapping[str, str] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Reply:
-    """What the service answers. The key comes from the environment alone, and goes nowhere but to the address that is set."""
-    base_url, variable = _DEFAULTS[settings.kind]
-    base_url, variable = settings.base_url or base_url, settings.key_env or variable
-    key = (os.environ if env is None else env).get(variable, "").strip()
+    """What the service answers. The key comes from the environment alone, and the vendor's own goes nowhere but to the vendor."""
+    usual, variable = _DEFAULTS[settings.kind]
+    base_url = settings.base_url or usual
     if not settings.model or not is_address(base_url):
         raise BrainFailed(
             "Set brain.api.model, and brain.api.base_url where it is not the usual address.",
             "请设置 brain.api.model；地址不同于默认值时，再设置 brain.api.base_url。",
         )
-    if not is_local(base_url) and (not key or base_url.startswith("http:")):
+    host = urlsplit(base_url).hostname
+    if settings.key_env or host != urlsplit(usual).hostname:
+        variable = settings.key_env or ""
+    key = (os.environ if env is None else env).get(variable, "").strip()
+    if not is_local(base_url) and (not key or urlsplit(base_url).scheme == "http"):
+        named = variable or "brain.api.key_env"
         raise BrainFailed(
-            f"{base_url} needs https and a key in {variable}.",
-            f"{base_url} 需要 https，密钥请放在环境变量 {variable} 中。",
+            f"{host} needs https and a key in the variable {named}.",
+            f"{host} 需要 https，密钥请放在环境变量 {named} 中。",
         )
     client = Client(base_url, _anthropic_headers if settings.kind == "anthropic" else bearer, key or None, sleep)
     try:

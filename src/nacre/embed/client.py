@@ -68,6 +68,7 @@ class Client:
         """Words of a service as a message may quote them."""
         if key := self._key():
             text = text.replace(key, "…")
+        text = text.replace(self.base_url, self.host)  # it may hold a user and a password
         return " ".join(text.split())[:200]
 
     def close(self) -> None:
