@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -143,3 +144,19 @@ def test_no_message_shows_the_password_of_an_address(service: Service) -> None:
     with pytest.raises(BrainFailed, match="HTTP 404") as failed:
         ask(service, base_url=address)
     assert "hunter2" not in str(failed.value)
+
+
+def test_too_long_an_answer_is_not_read_to_its_end(service: Service) -> None:
+    service.will_say("x" * 500_000)
+    with pytest.raises(BrainFailed, match="too long"):
+        ask(service)
+    assert len(service.asked) == 1
+
+
+def test_a_packed_answer_is_unpacked_once(service: Service) -> None:
+    body = json.dumps({"choices": [{"message": {"content": ANSWER}}]}).encode()
+    service.will(gzip.compress(body), Content_Encoding="gzip")
+    assert ask(service).text == ANSWER
+    service.will(gzip.compress(b" " * 20_000_000), Content_Encoding="gzip")
+    with pytest.raises(BrainFailed, match="too long"):
+        ask(service)

@@ -93,3 +93,28 @@ def test_codex_writes_its_answer_to_a_file(tmp_path: Path, monkeypatch: pytest.M
     agent.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert ask_command("codex", [], ORDER, 60).text == '{"entries": []}\n'
+
+
+ENDLESS = "import itertools, os, sys\nfor _ in itertools.count():\n    os.write({stream}, b'x' * 65536)\n"
+
+
+def test_a_program_that_prints_without_end_is_ended() -> None:
+    with pytest.raises(BrainFailed, match="more than any answer needs"):
+        ask_command(None, [sys.executable, "-c", ENDLESS.format(stream=1)], ORDER, 60)
+
+
+def test_a_program_that_complains_at_length_is_heard() -> None:
+    talks = f"import os\nfor _ in range(40):\n    os.write(2, b'x' * 65536)\nprint({ANSWER!r})"
+    assert ask_command(None, [sys.executable, "-c", talks], ORDER, 60).text.strip() == ANSWER
+
+
+def test_a_program_that_leaves_another_with_its_output_is_not_waited_for() -> None:
+    leaves = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
+    with pytest.raises(BrainFailed, match="did not answer"):
+        ask_command(None, [sys.executable, "-c", leaves], ORDER, 0.5)
+
+
+def test_a_file_with_too_long_an_answer_is_none(tmp_path: Path) -> None:
+    writes = "import sys; open(sys.argv[1], 'w').write('x' * 500_000)"
+    with pytest.raises(BrainFailed, match="more than any answer needs"):
+        ask_command(None, [sys.executable, "-c", writes, "{answer_file}"], ORDER, 60)

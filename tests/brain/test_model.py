@@ -193,6 +193,24 @@ def test_a_large_journal_loses_its_oldest_lines(
     assert len(program.given) == 12
 
 
+def test_a_journal_that_is_cut_keeps_the_account_of_the_day(
+    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = model(tmp_path, program, calls_per_day=100)
+    for number in range(3):
+        later(asked, days=-3).ask(order(f"old {number}"))
+        asked.ask(order(f"order {number}"))
+    before = spent_today(asked.context)
+    monkeypatch.setattr(journal, "LARGEST", 8_000)
+    program.will("answer", ANSWER + " " * 9_000)
+    asked.ask(order("long"))
+    after = spent_today(asked.context)
+    assert after.calls == before.calls + 1
+    assert after.tokens > before.tokens
+    assert b"order 0" not in journal.orders_file(asked.context.workspace).read_bytes()
+    assert len(journal.read_orders(asked.context.workspace)) == 4
+
+
 def test_forgetting_takes_every_word_and_leaves_the_account(tmp_path: Path, program: Program) -> None:
     asked = model(tmp_path, program)
     asked.ask(order())

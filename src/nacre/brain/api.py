@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from nacre.brain.command import Reply
-from nacre.brain.orders import BrainFailed, Order
+from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
 from nacre.embed.client import Client, Unreachable, is_local, retry_after
 from nacre.embed.remote import bearer, is_address
 
@@ -81,7 +81,7 @@ def _openai(client: Client, model: str, order: Order, timeout: float) -> Reply:
     # A server that does not know structured output says so, and is asked for plain JSON, which the gates check as well.
     for response_format in (structured, {"type": "json_object"}, None):
         form = {"response_format": response_format} if response_format else {}
-        answer = client.post("/chat/completions", {**body, **form}, timeout=timeout, pauses=_PAUSES)
+        answer = client.post("/chat/completions", {**body, **form}, timeout=timeout, pauses=_PAUSES, largest=LARGEST_ANSWER)
         if answer.status_code not in (400, 422) or "response_format" not in answer.text:
             break
     value = _json(client, answer)
@@ -98,7 +98,7 @@ def _anthropic(client: Client, model: str, order: Order, timeout: float) -> Repl
     tool = {"name": "answer", "description": "Takes the answer.", "input_schema": order.schema}
     body = {"model": model, "max_tokens": _MOST_TOKENS, "messages": [{"role": "user", "content": order.text}]}
     body |= {"tools": [tool], "tool_choice": {"type": "tool", "name": "answer"}}
-    value = _json(client, client.post("/messages", body, timeout=timeout, pauses=_PAUSES))
+    value = _json(client, client.post("/messages", body, timeout=timeout, pauses=_PAUSES, largest=LARGEST_ANSWER))
     usage = value.get("usage") or {}
     spent = [usage.get(name) for name in ("input_tokens", "output_tokens")]
     blocks = value.get("content")

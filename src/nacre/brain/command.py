@@ -9,10 +9,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
 from nacre.guard.secrets import legible
@@ -104,12 +106,22 @@ def ask_command(preset: str | None, argv: Sequence[str], order: Order, timeout: 
         env = {**os.environ, **own, "PWD": folder, "NACRE_HOOKS_ENABLED": "false"}
         printed = _run(command, "" if "{order}" in chosen.argv else order.text, folder, env, timeout)
         if "{answer_file}" in chosen.argv:
-            printed = answer_file.read_text(encoding="utf-8", errors="replace") if answer_file.is_file() else ""
+            printed = _content(answer_file, command[0])
     return _reply(printed, chosen)
 
 
 def _filled(part: str, values: Mapping[str, str]) -> str:
     return values.get(part[1:-1], part) if part[:1] == "{" and part[-1:] == "}" else part
+
+
+def _content(path: Path, name: str) -> str:
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        data = file.read(LARGEST_ANSWER + 1)
+    if len(data) > LARGEST_ANSWER:
+        raise _too_long(os.path.basename(name))
+    return data.decode("utf-8", "replace")
 
 
 def _run(command: Sequence[str], given: str, folder: str, env: Mapping[str, str], timeout: float) -> str:
@@ -123,29 +135,70 @@ def _run(command: Sequence[str], given: str, folder: str, env: Mapping[str, str]
             cwd=folder,
             env=dict(env),
             start_new_session=True,
+            bufsize=0,
         )
     except OSError as error:
         reason = error.strerror or str(error)
         raise BrainFailed(f"{name} cannot be started: {reason}.", f"无法启动 {name}：{reason}。") from error
+    printed, said = bytearray(), bytearray()
+    tasks = (
+        threading.Thread(target=_give, args=(process.stdin, given.encode("utf-8", "replace")), daemon=True),
+        threading.Thread(target=_take, args=(process.stdout, printed, lambda: _stop(process)), daemon=True),
+        threading.Thread(target=_take, args=(process.stderr, said, said.clear), daemon=True),
+    )
+    end = time.monotonic() + timeout
     with process:
         try:
-            printed, said = process.communicate(given.encode("utf-8", "replace"), timeout=timeout)
+            for task in tasks:
+                task.start()
+            for task in tasks:
+                task.join(max(0.0, end - time.monotonic()))
+            process.wait(max(0.0, end - time.monotonic()))
+            if any(task.is_alive() for task in tasks):
+                raise subprocess.TimeoutExpired(name, timeout)
         except BaseException as error:
-            with contextlib.suppress(OSError):  # with all that it started
-                os.killpg(process.pid, signal.SIGKILL)
-            process.kill()
+            _stop(process)
             if isinstance(error, subprocess.TimeoutExpired):
                 seconds = f"{timeout:g}"
                 raise BrainFailed(
                     f"{name} did not answer within {seconds} seconds.", f"{name} 在 {seconds} 秒内没有回答。"
                 ) from None
             raise
+    if len(printed) > LARGEST_ANSWER:
+        raise _too_long(name)
     if process.returncode:
         lines = legible((said or printed).decode("utf-8", "replace")).strip().splitlines() or [""]
         why = next((line for line in lines if "error" in line.casefold()), lines[-1]).strip()[:200]
         code = process.returncode
         raise BrainFailed(f"{name} ended with exit code {code}: {why}", f"{name} 以退出码 {code} 结束：{why}")
-    return printed[: 4 * LARGEST_ANSWER].decode("utf-8", "replace")
+    return printed.decode("utf-8", "replace")
+
+
+def _give(pipe: IO[bytes], data: bytes) -> None:
+    with contextlib.suppress(OSError, ValueError), pipe:  # it may not want to read
+        while data:
+            data = data[pipe.write(data) :]
+
+
+def _take(pipe: IO[bytes], into: bytearray, too_much: Callable[[], None]) -> None:
+    """Read to the end, or to what no answer is as long as."""
+    with contextlib.suppress(OSError, ValueError):  # closed by who waited long enough
+        while piece := pipe.read(65_536):
+            into += piece
+            if len(into) > LARGEST_ANSWER:
+                too_much()
+                del into[LARGEST_ANSWER + 1 :]
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a program with all that it started."""
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def _too_long(name: str) -> BrainFailed:
+    return BrainFailed(f"{name} answered more than any answer needs.", f"{name} 的回答过长。")
 
 
 def _reply(printed: str, preset: Preset) -> Reply:

@@ -19,6 +19,7 @@ from nacre.model.workspace import Workspace
 from nacre.text.tokens import tokens_estimate
 
 LARGEST = 8_000_000  # bytes, from which on the oldest lines are dropped
+_WORDLESS = frozenset({"order", "at", "state", "work", "brain", "tokens", "wait", "kept", "dropped"})
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ def read_orders(workspace: Workspace) -> list[Record]:
                 continue
             record = records[key]
             if state == "answered":
-                record = replace(record, answer=str(row["answer"]), tokens=int(row["tokens"]))
+                record = replace(record, tokens=int(row["tokens"]))
+                if row["answer"] is not None:  # its words may have been taken out
+                    record = replace(record, answer=str(row["answer"]))
             elif state == "failed":
                 record = replace(record, why=str(row["why"]), wait=float(row["wait"]))
             elif state == "checked":
@@ -122,21 +125,41 @@ def _append(workspace: Workspace, order: Order, at: dt.datetime, state: str, mor
     line = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
     disk.append_bytes(path, disk.lines_for(path, line), root=workspace.root)
     if path.stat().st_size > LARGEST:
-        kept = path.read_bytes()[-LARGEST // 2 :].partition(b"\n")[2]
-        disk.write(path, kept, root=workspace.root)
+        data = path.read_bytes()
+        begin = data.find(b"\n", len(data) - LARGEST // 2) + 1 or len(data)
+        account = [row for row in _emptied(data[:begin]) if _is_recent(row, at)]
+        disk.write(path, _dumped(account) + data[begin:], root=workspace.root)
+
+
+def _is_recent(row: Mapping[str, Any], now: dt.datetime) -> bool:
+    """Whether a row may belong to the account of the day."""
+    try:
+        age = now - dt.datetime.fromisoformat(row["at"]).astimezone(dt.UTC)
+        return row["state"] in ("asked", "answered") and dt.timedelta(0) <= age < dt.timedelta(hours=25)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return False
+
+
+def _emptied(data: bytes) -> list[dict[str, Any]]:
+    """The rows without any words; what they cost stays."""
+    rows = []
+    for line in data.split(b"\n"):
+        try:
+            row = {name: value for name, value in json.loads(line).items() if name in _WORDLESS}
+        except (AttributeError, ValueError, RecursionError):
+            continue
+        words = {"asked": {"text": ""}, "answered": {"answer": None}, "failed": {"why": "…"}}
+        rows.append(row | words.get(str(row.get("state")), {}))
+    return rows
+
+
+def _dumped(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
+    return "".join(lines).encode("utf-8", "replace")
 
 
 def forget_orders(workspace: Workspace) -> None:
     """Take every word of orders and answers away; what was spent stays known."""
     path = orders_file(workspace)
     if data := disk.read_bytes(path):
-        rows = []
-        for line in data.split(b"\n"):
-            try:
-                row = json.loads(line)
-                rows.append(row | {name: "" for name in ("text", "why") if name in row})
-            except (TypeError, ValueError, RecursionError):
-                continue
-        spent = [row for row in rows if row.get("state") != "answered"]
-        lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in spent]
-        disk.write(path, "".join(lines).encode(), root=workspace.root)
+        disk.write(path, _dumped(_emptied(data)), root=workspace.root)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_WAIT = 30.0  # seconds that a service may ask to be left alone; longer than that is for another run
+_LARGEST = 64_000_000  # bytes of an answer
 _A_DAY = 86_400.0
 
 
@@ -45,15 +46,23 @@ class Client:
         host = parts.hostname or self.base_url
         return f"{host}:{parts.port}" if parts.port else host
 
-    def post(self, path: str, body: Mapping[str, Any], *, timeout: float, pauses: Sequence[float]) -> httpx2.Response:
-        """The service's answer; a busy service and a connection that breaks get another chance after each pause."""
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        timeout: float,
+        pauses: Sequence[float],
+        largest: int = _LARGEST,
+    ) -> httpx2.Response:
+        """The service's answer, of at most so many bytes; a busy service and a connection that breaks get another chance after each pause."""
         import httpx2
 
         left = list(pauses)
         while True:
             wait = 0.0
             try:
-                answer = self._open().post(f"{self.base_url}{path}", json=body, timeout=timeout)
+                answer = self._exchange(path, body, timeout, largest)
                 wait = retry_after(answer)
                 if not left or answer.status_code not in _TRY_AGAIN or wait > _LONGEST_WAIT:
                     return answer
@@ -63,6 +72,19 @@ class Client:
                 if not left or not broke:
                     raise Unreachable(self.clean(str(error) or type(error).__name__)) from None
             self._sleep(max(left.pop(0), wait))
+
+    def _exchange(self, path: str, body: Mapping[str, Any], timeout: float, largest: int) -> httpx2.Response:
+        import httpx2
+
+        data = bytearray()
+        with self._open().stream("POST", f"{self.base_url}{path}", json=body, timeout=timeout) as answer:
+            for piece in answer.iter_bytes():
+                data += piece
+                if len(data) > largest:
+                    raise Unreachable("its answer is too long")
+        # The data is unpacked already.
+        headers = [(name, value) for name, value in answer.headers.multi_items() if not name.startswith("content-e")]
+        return httpx2.Response(answer.status_code, headers=headers, content=bytes(data))
 
     def clean(self, text: str) -> str:
         """Words of a service as a message may quote them."""
