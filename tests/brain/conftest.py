@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import threading
@@ -81,6 +82,7 @@ class Service:
     answers: list[Answer] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
     silent: bool = False
+    drips: str = ""  # sends its "headers" or its "body" piece by piece, for ten seconds
     released: threading.Event = field(default_factory=threading.Event)
 
     def will(self, body: Any, status: int = 200, *, cut: int | None = None, **headers: str) -> None:
@@ -104,6 +106,9 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
                 service.released.wait(300)
                 self.close_connection = True
                 return
+            if service.drips:
+                self._drip()
+                return
             answer = service.answers.pop(0)
             self.send_response(answer.status)
             for name, value in ({"Content-Type": "application/json"} | dict(answer.headers)).items():
@@ -112,6 +117,15 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(answer.body[: answer.cut])
             self.close_connection = answer.cut is not None
+
+        def _drip(self) -> None:
+            self.close_connection = True
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n" + (b"\r\n" if service.drips == "body" else b"X: "))
+            with contextlib.suppress(OSError):
+                for _ in range(500):
+                    if service.released.wait(0.02):
+                        break
+                    self.wfile.write(b" ")
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the base class
             pass

@@ -160,3 +160,18 @@ def test_a_packed_answer_is_unpacked_once(service: Service) -> None:
     service.will(gzip.compress(b" " * 20_000_000), Content_Encoding="gzip")
     with pytest.raises(BrainFailed, match="too long"):
         ask(service)
+
+
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_a_service_that_answers_without_end_is_left(service: Service, part: str) -> None:
+    service.drips = part
+    with pytest.raises(BrainFailed, match="timed out"):
+        ask(service, timeout=0.3)
+
+
+def test_a_pause_beyond_the_timeout_is_not_made(service: Service) -> None:
+    service.will({"error": "slow down"}, 429, Retry_After="29")
+    pauses: list[float] = []
+    with pytest.raises(Busy, match="HTTP 429"):
+        ask(service, pauses, timeout=10)
+    assert pauses == []

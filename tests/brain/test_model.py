@@ -151,6 +151,30 @@ def test_a_journal_with_impossible_times_is_harmless(tmp_path: Path, program: Pr
         assert spent_today(replace(asked.context, clock=Clock(zone, NOW))).calls <= 2
 
 
+HOLDER = """\
+import sys
+from pathlib import Path
+from nacre.lock import hold
+with hold(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_an_order_that_another_run_holds_up_is_given_up(
+    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nacre.brain.model._MARGIN", 0)
+    asked = model(tmp_path, program, command=BrainCommandSettings(argv=program.argv, timeout="1s"))
+    command = [sys.executable, "-c", HOLDER, str(asked.context.workspace.machine / "orders.lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdout
+        run.stdout.readline()
+        with pytest.raises(BrainFailed, match="takes too long"):
+            asked.ask(order())
+        run.kill()
+
+
 def test_orders_and_answers_can_be_read_afterwards_without_secrets(tmp_path: Path, program: Program) -> None:
     program.will("answer", '{"entries": [], "key": "sk-proj-Zk3v9QmT7wLx2RbN8dFyH4sJ"}')
     asked = model(tmp_path, program)

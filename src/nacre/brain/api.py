@@ -78,10 +78,14 @@ def _anthropic_headers(key: str) -> dict[str, str]:
 def _openai(client: Client, model: str, order: Order, timeout: float) -> Reply:
     structured = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": order.schema}}
     body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": order.text}]}
+    end = time.monotonic() + timeout
     # A server that does not know structured output says so, and is asked for plain JSON, which the gates check as well.
     for response_format in (structured, {"type": "json_object"}, None):
         form = {"response_format": response_format} if response_format else {}
-        answer = client.post("/chat/completions", {**body, **form}, timeout=timeout, pauses=_PAUSES, largest=LARGEST_ANSWER)
+        left = end - time.monotonic()
+        answer = client.post(
+            "/chat/completions", {**body, **form}, timeout=left, pauses=_PAUSES, largest=LARGEST_ANSWER
+        )
         if answer.status_code not in (400, 422) or "response_format" not in answer.text:
             break
     value = _json(client, answer)

@@ -12,13 +12,16 @@ from nacre.brain.gates import Gated, check_claims
 from nacre.brain.journal import Record, Spent
 from nacre.brain.orders import Answer, BrainFailed, Distilled, Extracted, Order, parse_answer
 from nacre.clock import duration
+from nacre.errors import Locked
 from nacre.guard.secrets import redact
 from nacre.lock import hold
 from nacre.model.context import Context
 from nacre.text.tokens import tokens_estimate
 
 _ANSWER = 2_000  # tokens that are kept free in the budget for an answer
-_PAUSE, _LONGEST_PAUSE = 60, 86_400  # seconds after a failure, doubled with each further one; a service may ask for a day
+_MARGIN = 60  # seconds more than an order may take, until another is no longer waited for
+_PAUSE = 60  # seconds after a failure, doubled with each further one
+_LONGEST_PAUSE = 86_400  # seconds that a service may ask for
 
 
 @dataclass(frozen=True)
@@ -38,27 +41,34 @@ class Model:
         """The answer, from the journal where the order was answered before; `BrainFailed` where there is none to be had now. Asked `anew`
         it is sent in any case that the budget allows."""
         workspace = self.context.workspace
-        with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + 60):
-            records = journal.read_orders(workspace)
-            own = [] if anew else [record for record in records if record.brain == self.name]
-            for record in reversed(own):
-                if record.key == order.key and record.answer is not None:
-                    journal.note_reused(workspace, order, self._now)
-                    return record.answer
-            self._refuse_if_spent(order, records)
-            self._refuse_if_failing(own)
-            if redact(order.text).findings:
-                raise BrainFailed("The order would hold a secret.", "内容中含有敏感信息，没有发出。")
-            journal.note_asked(workspace, order, self.name, self._now)
-            try:
-                text, tokens = self._send(order)
-            except BrainFailed as error:
-                journal.note_failed(workspace, order, str(error), getattr(error, "seconds", 0.0), self._now)
-                raise
-            answer = redact(text).text
-            tokens = tokens or tokens_estimate(order.text) + tokens_estimate(answer)
-            journal.note_answered(workspace, order, answer, tokens, self._now)
-            return answer
+        try:
+            with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + _MARGIN):
+                return self._ask(order, anew=anew)
+        except Locked as error:
+            raise BrainFailed("Another order takes too long.", "另一个请求耗时过长。") from error
+
+    def _ask(self, order: Order, *, anew: bool) -> str:
+        workspace = self.context.workspace
+        records = journal.read_orders(workspace)
+        own = [] if anew else [record for record in records if record.brain == self.name]
+        for record in reversed(own):
+            if record.key == order.key and record.answer is not None:
+                journal.note_reused(workspace, order, self._now)
+                return record.answer
+        self._refuse_if_spent(order, records)
+        self._refuse_if_failing(own)
+        if redact(order.text).findings:
+            raise BrainFailed("The order would hold a secret.", "内容中含有敏感信息，没有发出。")
+        journal.note_asked(workspace, order, self.name, self._now)
+        try:
+            text, tokens = self._send(order)
+        except BrainFailed as error:
+            journal.note_failed(workspace, order, str(error), getattr(error, "seconds", 0.0), self._now)
+            raise
+        answer = redact(text).text
+        tokens = tokens or tokens_estimate(order.text) + tokens_estimate(answer)
+        journal.note_answered(workspace, order, answer, tokens, self._now)
+        return answer
 
     def claims(self, order: Order, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
         """The answer to an order that is not about changes, and what of it passed the gates; the journal is told."""

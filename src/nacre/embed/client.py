@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -55,23 +57,44 @@ class Client:
         pauses: Sequence[float],
         largest: int = _LARGEST,
     ) -> httpx2.Response:
-        """The service's answer, of at most so many bytes; a busy service and a connection that breaks get another chance after each pause."""
+        """The service's answer, of at most so many bytes, within so many seconds in all; a busy service and a connection that breaks get another chance after each pause."""
         import httpx2
 
-        left = list(pauses)
+        end = time.monotonic() + timeout
+        left = iter(pauses)
         while True:
-            wait = 0.0
+            pause = next(left, math.inf)
             try:
-                answer = self._exchange(path, body, timeout, largest)
+                answer = self._within(end, path, body, largest)
                 wait = retry_after(answer)
-                if not left or answer.status_code not in _TRY_AGAIN or wait > _LONGEST_WAIT:
+                pause = max(pause, wait)
+                if answer.status_code not in _TRY_AGAIN or wait > _LONGEST_WAIT or time.monotonic() + pause > end:
                     return answer
             # No cause is chained: the exceptions of the client hold the request, and the request holds the key.
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                 broke = isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError)
-                if not left or not broke:
+                if not broke or time.monotonic() + pause > end:
                     raise Unreachable(self.clean(str(error) or type(error).__name__)) from None
-            self._sleep(max(left.pop(0), wait))
+            self._sleep(pause)
+
+    def _within(self, end: float, path: str, body: Mapping[str, Any], largest: int) -> httpx2.Response:
+        """One exchange that ends in time: the client counts its timeout anew with each piece that comes."""
+        import httpx2
+
+        done: Future[httpx2.Response] = Future()
+        left = max(end - time.monotonic(), 0.001)
+
+        def exchange() -> None:
+            try:
+                done.set_result(self._exchange(path, body, left, largest))
+            except BaseException as error:
+                done.set_exception(error)
+
+        threading.Thread(target=exchange, daemon=True).start()
+        try:
+            return done.result(left)
+        except TimeoutError:
+            raise httpx2.ReadTimeout("timed out") from None
 
     def _exchange(self, path: str, body: Mapping[str, Any], timeout: float, largest: int) -> httpx2.Response:
         import httpx2
