@@ -175,3 +175,14 @@ def test_a_pause_beyond_the_timeout_is_not_made(service: Service) -> None:
     with pytest.raises(Busy, match="HTTP 429"):
         ask(service, pauses, timeout=10)
     assert pauses == []
+
+
+@pytest.mark.parametrize("told", [-5_000, True, "many", None, 1.5])
+def test_a_cost_that_cannot_be_is_not_believed(service: Service, told: Any) -> None:
+    service.will({"choices": [{"message": {"content": ANSWER}}], "usage": {"total_tokens": told}})
+    assert ask(service).tokens is None
+    service.will({"choices": [{"message": {"content": ANSWER}}], "usage": [told]})
+    assert ask(service).tokens is None
+    tool = {"type": "tool_use", "input": json.loads(ANSWER)}
+    service.will({"content": [tool], "usage": {"input_tokens": told, "output_tokens": 40}})
+    assert ask(service, kind="anthropic").tokens == 40

@@ -62,7 +62,7 @@ def test_a_program_that_is_not_there_is_told() -> None:
 
 
 PRINTED = {
-    "claude-code": json.dumps({"type": "result", "result": "", "structured_output": json.loads(ANSWER), "usage": {"input_tokens": 900, "output_tokens": 50}}),
+    "claude-code": json.dumps({"type": "result", "result": "", "structured_output": json.loads(ANSWER), "usage": {"input_tokens": 900, "output_tokens": 50, "cache_creation_input_tokens": 4000, "cache_read_input_tokens": 7000}}),
     "gemini": json.dumps({"session_id": "s", "response": ANSWER, "stats": {}}, indent=2),
     "opencode": "\n".join(json.dumps(event) for event in ({"type": "step_start", "part": {}}, {"type": "text", "part": {"type": "text", "text": ANSWER}}, {"type": "step_finish", "part": {"reason": "stop"}})),
     "openclaw": json.dumps({"ok": True, "outputs": [{"text": ANSWER}]}),
@@ -82,7 +82,7 @@ def test_the_answer_is_found_in_what_each_agent_prints(
     assert installed(str(agent.parent)) == [name]
     reply = ask_command(name, [], ORDER, 60)
     assert json.loads(reply.text) == json.loads(ANSWER)
-    assert reply.tokens == (950 if name == "claude-code" else None)
+    assert reply.tokens == (11_950 if name == "claude-code" else None)
     (given,) = program.given
     assert ORDER_MARK in given["order"] + "".join(given["argv"])
 

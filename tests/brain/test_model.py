@@ -68,11 +68,11 @@ def test_the_same_order_is_paid_once_and_saved_from_then_on(tmp_path: Path, prog
 
 def test_another_model_is_asked_anew(tmp_path: Path, program: Program, service: Service) -> None:
     model(tmp_path, program).ask(order())
-    service.will_say(ANSWER, 77)
+    service.will_say(ANSWER, 9_077)
     api = model(tmp_path, program, extract="api", api=BrainApiSettings(base_url=service.url, model="m"))
     api.ask(order())
     assert [record.brain for record in journal.read_orders(api.context.workspace)] == [sys.executable, "m (127.0.0.1)"]
-    assert journal.read_orders(api.context.workspace)[-1].tokens == 77
+    assert journal.read_orders(api.context.workspace)[-1].tokens == 9_077
 
 
 def test_the_calls_of_a_day_are_a_hard_limit(tmp_path: Path, program: Program) -> None:
@@ -91,6 +91,18 @@ def test_the_tokens_of_a_day_are_a_hard_limit_with_room_for_the_answer(tmp_path:
     with pytest.raises(BrainFailed, match="budget"):
         asked.ask(order())
     assert program.given == []
+
+
+@pytest.mark.parametrize("told", [-1_000_000, 0, 1])
+def test_no_service_talks_its_cost_down(tmp_path: Path, program: Program, service: Service, told: int) -> None:
+    service.will_say(ANSWER, told)
+    asked = model(tmp_path, program, extract="api", api=BrainApiSettings(base_url=service.url, model="m"))
+    asked.ask(order())
+    least = tokens_estimate(order().text) + tokens_estimate(ANSWER)
+    assert spent_today(asked.context).tokens == least
+    path = journal.orders_file(asked.context.workspace)
+    path.write_bytes(path.read_bytes().replace(f'"tokens":{least}'.encode(), b'"tokens":-100000'))
+    assert spent_today(asked.context).tokens == tokens_estimate(order().text)
 
 
 def test_a_failing_model_is_left_alone_each_time_for_longer(tmp_path: Path, program: Program) -> None:

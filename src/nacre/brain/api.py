@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nacre.brain.command import Reply
+from nacre.brain.command import Reply, is_count
 from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
 from nacre.embed.client import Client, Unreachable, is_local, retry_after
 from nacre.embed.remote import bearer, is_address
@@ -89,7 +89,7 @@ def _openai(client: Client, model: str, order: Order, timeout: float) -> Reply:
         if answer.status_code not in (400, 422) or "response_format" not in answer.text:
             break
     value = _json(client, answer)
-    usage = value.get("usage") or {}
+    usage = _usage(value)
     try:
         text = value["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
@@ -103,12 +103,12 @@ def _anthropic(client: Client, model: str, order: Order, timeout: float) -> Repl
     body = {"model": model, "max_tokens": _MOST_TOKENS, "messages": [{"role": "user", "content": order.text}]}
     body |= {"tools": [tool], "tool_choice": {"type": "tool", "name": "answer"}}
     value = _json(client, client.post("/messages", body, timeout=timeout, pauses=_PAUSES, largest=LARGEST_ANSWER))
-    usage = value.get("usage") or {}
+    usage = _usage(value)
     spent = [usage.get(name) for name in ("input_tokens", "output_tokens")]
     blocks = value.get("content")
     inputs = [block.get("input") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
     text = next((_dumped(given) for given in inputs if isinstance(given, dict)), None)
-    return _reply(client, text, sum(spent) if all(isinstance(count, int) for count in spent) else None)  # type: ignore[arg-type]  # checked
+    return _reply(client, text, sum(filter(is_count, spent)))
 
 
 def _dumped(value: Any) -> str:
@@ -131,7 +131,12 @@ def _json(client: Client, answer: httpx2.Response) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _usage(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    usage = value.get("usage")
+    return usage if isinstance(usage, dict) else {}
+
+
 def _reply(client: Client, text: object, tokens: object) -> Reply:
     if not isinstance(text, str):
         raise BrainFailed(f"{client.host} sent no answer.", f"{client.host} 没有给出回答。")
-    return Reply(text, tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None)
+    return Reply(text, tokens if is_count(tokens) else None)

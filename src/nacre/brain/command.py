@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
 from nacre.guard.secrets import legible
@@ -55,7 +55,10 @@ PRESETS = {
             *("--strict-mcp-config", "--tools", "", "--system-prompt", _SYSTEM),
         ),
         ("structured_output", "result"),
-        ("usage.input_tokens", "usage.output_tokens"),
+        (
+            *("usage.input_tokens", "usage.output_tokens"),
+            *("usage.cache_creation_input_tokens", "usage.cache_read_input_tokens"),
+        ),
     ),
     "codex": Preset(
         (
@@ -212,8 +215,12 @@ def _reply(printed: str, preset: Preset) -> Reply:
         answer = next((answer for answer in answers if answer not in (None, "")), None)
         if answer is not None:
             found.append(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
-        spent += [count for place in preset.tokens if isinstance(count := _at(value, place), int)]
+        spent += [count for place in preset.tokens if is_count(count := _at(value, place))]
     return Reply("".join(found), sum(spent) or None)
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _objects(printed: str) -> Iterator[Any]:

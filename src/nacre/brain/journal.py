@@ -64,12 +64,12 @@ def read_orders(workspace: Workspace) -> list[Record]:
             if state == "asked":
                 older += [records.pop(key)] if key in records else []
                 records[key] = Record(
-                    key, at, str(row["work"]), str(row["brain"]), str(row["text"]), int(row["tokens"])
+                    key, at, str(row["work"]), str(row["brain"]), str(row["text"]), max(int(row["tokens"]), 0)
                 )
                 continue
             record = records[key]
             if state == "answered":
-                record = replace(record, tokens=int(row["tokens"]))
+                record = replace(record, tokens=max(int(row["tokens"]), record.tokens))
                 if row["answer"] is not None:  # its words may have been taken out
                     record = replace(record, answer=str(row["answer"]))
             elif state == "failed":

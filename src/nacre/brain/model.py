@@ -66,7 +66,7 @@ class Model:
             journal.note_failed(workspace, order, str(error), getattr(error, "seconds", 0.0), self._now)
             raise
         answer = redact(text).text
-        tokens = tokens or tokens_estimate(order.text) + tokens_estimate(answer)
+        tokens = max(tokens or 0, tokens_estimate(order.text) + tokens_estimate(answer))
         journal.note_answered(workspace, order, answer, tokens, self._now)
         return answer
 
