@@ -87,6 +87,19 @@ def test_the_answer_is_found_in_what_each_agent_prints(
     assert ORDER_MARK in given["order"] + "".join(given["argv"])
 
 
+def test_an_error_that_claude_tells_is_no_answer(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"type": "result", "is_error": True, "result": f"Credit balance is too low {ANSWER}"}
+    program.will("answer", json.dumps(told))
+    agent = tmp_path / "claude"
+    agent.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program.argv[1]}" "$@"\n', "utf8")
+    agent.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(BrainFailed, match="claude tells of an error: Credit balance"):
+        ask_command("claude-code", [], ORDER, 60)
+
+
 def test_codex_writes_its_answer_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = tmp_path / "codex"
     agent.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncat > /dev/null\necho \'{"entries": []}\' > "$2"\necho chatter\n', "utf8")  # fmt: skip

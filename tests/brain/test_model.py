@@ -71,8 +71,29 @@ def test_another_model_is_asked_anew(tmp_path: Path, program: Program, service: 
     service.will_say(ANSWER, 9_077)
     api = model(tmp_path, program, extract="api", api=BrainApiSettings(base_url=service.url, model="m"))
     api.ask(order())
-    assert [record.brain for record in journal.read_orders(api.context.workspace)] == [sys.executable, "m (127.0.0.1)"]
+    assert [record.brain for record in journal.read_orders(api.context.workspace)] == [model(tmp_path, program).key, "m (127.0.0.1)"]
     assert journal.read_orders(api.context.workspace)[-1].tokens == 9_077
+
+
+def test_another_argument_may_be_another_model(tmp_path: Path, program: Program) -> None:
+    model(tmp_path, program).ask(order())
+    other = model(tmp_path, program, command=BrainCommandSettings(argv=[*program.argv, "--model=other"]))
+    other.ask(order())
+    assert [given["argv"] for given in program.given] == [[], ["--model=other"]]
+    assert other.name == sys.executable
+
+
+@pytest.mark.parametrize("nonsense", ["", "I would rather not.", '{"entries": 3}', '{"lines": []}', "[" * 5000])
+def test_nonsense_is_a_failure_that_is_paid_and_not_kept(tmp_path: Path, program: Program, nonsense: str) -> None:
+    program.will("answer", nonsense)
+    asked = model(tmp_path, program)
+    with pytest.raises(BrainFailed, match="answer"):
+        asked.ask(order())
+    with pytest.raises(BrainFailed, match="a moment ago"):
+        asked.ask(order("another"))
+    assert spent_today(asked.context).tokens == tokens_estimate(order().text) + tokens_estimate(nonsense)
+    program.will("answer", ANSWER)
+    assert later(asked, minutes=2).ask(order()) == ANSWER
 
 
 def test_the_calls_of_a_day_are_a_hard_limit(tmp_path: Path, program: Program) -> None:
@@ -152,7 +173,7 @@ def test_no_service_is_left_alone_for_more_than_a_day(
 @pytest.mark.parametrize("at", ["2026-03-02T09:59:50+00:00", "9999-12-31T23:59:59+00:00", "0001-01-01T00:00:00+00:00"])
 def test_a_journal_with_impossible_times_is_harmless(tmp_path: Path, program: Program, wait: str, at: str) -> None:
     asked = model(tmp_path, program)
-    row = f'{{"order":"x","at":"{at}","state":"asked","work":"extract","brain":"{asked.name}","text":"x","tokens":1}}\n'
+    row = f'{{"order":"x","at":"{at}","state":"asked","work":"extract","brain":"{asked.key}","text":"x","tokens":1}}\n'
     failed = f'{{"order":"x","at":"{at}","state":"failed","why":"x","wait":{wait}}}\n'
     journal.orders_file(asked.context.workspace).write_text(row + failed, "utf8")
     with contextlib.suppress(BrainFailed):
@@ -188,7 +209,7 @@ def test_an_order_that_another_run_holds_up_is_given_up(
 
 
 def test_orders_and_answers_can_be_read_afterwards_without_secrets(tmp_path: Path, program: Program) -> None:
-    program.will("answer", '{"entries": [], "key": "sk-proj-Zk3v9QmT7wLx2RbN8dFyH4sJ"}')
+    program.will("answer", ANSWER.replace("pnpm", "sk-proj-Zk3v9QmT7wLx2RbN8dFyH4sJ"))
     asked = model(tmp_path, program)
     asked.ask(order())
     asked._note_checked(order(), 0, {"malformed": 1})

@@ -211,6 +211,9 @@ def _reply(printed: str, preset: Preset) -> Reply:
     found: list[str] = []
     spent: list[int] = []
     for value in _objects(printed):
+        if _at(value, "is_error") is True:
+            why = " ".join(legible(str(_at(value, "result") or "")).split())[:200]
+            raise BrainFailed(f"{preset.argv[0]} tells of an error: {why}", f"{preset.argv[0]} 报告错误：{why}")
         answers = (_at(value, place) for place in preset.answer)
         answer = next((answer for answer in answers if answer not in (None, "")), None)
         if answer is not None:

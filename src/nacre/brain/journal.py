@@ -74,6 +74,7 @@ def read_orders(workspace: Workspace) -> list[Record]:
                     record = replace(record, answer=str(row["answer"]))
             elif state == "failed":
                 record = replace(record, why=str(row["why"]), wait=float(row["wait"]))
+                record = replace(record, tokens=max(int(row.get("tokens", 0)), record.tokens))
             elif state == "checked":
                 dropped = {str(reason): int(count) for reason, count in row["dropped"].items()}
                 record = replace(record, kept=int(row["kept"]), dropped=dropped)
@@ -105,8 +106,9 @@ def note_answered(workspace: Workspace, order: Order, answer: str, tokens: int, 
     _append(workspace, order, at, "answered", {"answer": answer, "tokens": tokens})
 
 
-def note_failed(workspace: Workspace, order: Order, why: str, wait: float, at: dt.datetime) -> None:
-    _append(workspace, order, at, "failed", {"why": redact(why).text[:300], "wait": wait})
+def note_failed(workspace: Workspace, order: Order, why: str, wait: float, tokens: int, at: dt.datetime) -> None:
+    """What failed may have cost tokens all the same: an answer of no use is paid for."""
+    _append(workspace, order, at, "failed", {"why": redact(why).text[:300], "wait": wait, "tokens": tokens})
 
 
 def note_checked(workspace: Workspace, order: Order, kept: int, dropped: Mapping[str, int], at: dt.datetime) -> None:
@@ -135,7 +137,7 @@ def _is_recent(row: Mapping[str, Any], now: dt.datetime) -> bool:
     """Whether a row may belong to the account of the day."""
     try:
         age = now - dt.datetime.fromisoformat(row["at"]).astimezone(dt.UTC)
-        return row["state"] in ("asked", "answered") and dt.timedelta(0) <= age < dt.timedelta(hours=25)
+        return row["state"] in ("asked", "answered", "failed") and dt.timedelta(0) <= age < dt.timedelta(hours=25)
     except (KeyError, TypeError, ValueError, OverflowError):
         return False
 

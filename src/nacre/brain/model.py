@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,11 +33,19 @@ class Model:
 
     @property
     def name(self) -> str:
-        """Which model it is, for people and for the cache."""
+        """Which model it is, for people."""
         command, api = self.context.config.brain.command, self.context.config.brain.api
         if self.kind == "command":
             return command.argv[0] if command.argv else command.preset or "command"
         return f"{api.model} ({urlsplit(api.base_url).hostname if api.base_url else api.kind})"
+
+    @property
+    def key(self) -> str:
+        """Which model it is, for the cache: the same program with other arguments may be another model."""
+        argv = self.context.config.brain.command.argv
+        if self.kind != "command" or len(argv) < 2:
+            return self.name
+        return f"{self.name} {hashlib.blake2b(json.dumps(list(argv)).encode(), digest_size=4).hexdigest()}"
 
     def ask(self, order: Order, *, anew: bool = False) -> str:
         """The answer, from the journal where the order was answered before; `BrainFailed` where there is none to be had now. Asked `anew`
@@ -50,7 +60,7 @@ class Model:
     def _ask(self, order: Order, *, anew: bool) -> str:
         workspace = self.context.workspace
         records = journal.read_orders(workspace)
-        own = [] if anew else [record for record in records if record.brain == self.name]
+        own = [] if anew else [record for record in records if record.brain == self.key]
         for record in reversed(own):
             if record.key == order.key and record.answer is not None:
                 journal.note_reused(workspace, order, self._now)
@@ -59,25 +69,22 @@ class Model:
         self._refuse_if_failing(own)
         if redact(order.text).findings:
             raise BrainFailed("The order would hold a secret.", "内容中含有敏感信息，没有发出。")
-        journal.note_asked(workspace, order, self.name, self._now)
+        journal.note_asked(workspace, order, self.key, self._now)
+        spent = 0
         try:
             text, tokens = self._send(order)
+            answer = redact(text).text
+            spent = max(tokens or 0, tokens_estimate(order.text) + tokens_estimate(answer))
+            parse_answer(order.work, answer)
         except BrainFailed as error:
-            journal.note_failed(workspace, order, str(error), getattr(error, "seconds", 0.0), self._now)
+            journal.note_failed(workspace, order, str(error), getattr(error, "seconds", 0.0), spent, self._now)
             raise
-        answer = redact(text).text
-        tokens = max(tokens or 0, tokens_estimate(order.text) + tokens_estimate(answer))
-        journal.note_answered(workspace, order, answer, tokens, self._now)
+        journal.note_answered(workspace, order, answer, spent, self._now)
         return answer
 
     def claims(self, order: Order, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
         """The answer to an order that is not about changes, and what of it passed the gates; the journal is told."""
-        raw = self.ask(order, anew=anew)
-        try:
-            answer, malformed = parse_answer(order.work, raw)
-        except BrainFailed:
-            self._note_checked(order, 0, {"malformed": 1})
-            raise
+        answer, malformed = parse_answer(order.work, self.ask(order, anew=anew))
         assert not isinstance(answer, Distilled)
         gated: Gated[Any] = check_claims(order, answer.entries if isinstance(answer, Extracted) else answer.lines)
         reasons = gated.reasons | ({"malformed": malformed} if malformed else {})
