@@ -271,10 +271,70 @@ def test_a_journal_that_is_cut_keeps_the_account_of_the_day(
 def test_forgetting_takes_every_word_and_leaves_the_account(tmp_path: Path, program: Program) -> None:
     asked = model(tmp_path, program)
     asked.ask(order())
-    calls = spent_today(asked.context).calls
+    program.will("exit", "pnpm")
+    with pytest.raises(BrainFailed):
+        asked.ask(order("another pnpm"))
+    spent = spent_today(asked.context)
     journal.forget_orders(asked.context.workspace)
     assert b"pnpm" not in journal.orders_file(asked.context.workspace).read_bytes()
-    assert spent_today(asked.context).calls == calls == 1
+    assert spent_today(asked.context) == spent
+    assert spent.calls == 2
+    with pytest.raises(BrainFailed, match="a moment ago"):
+        asked.ask(order())  # the answer is gone, and the model still rests
+
+
+FORGETS = """\
+import sys
+from pathlib import Path
+from nacre.brain.journal import forget_orders
+from nacre.model.workspace import Workspace
+forget_orders(Workspace(Path(sys.argv[1])))
+print(sys.argv[2], end="")
+sys.exit(int(sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_what_is_forgotten_while_the_model_is_busy_stays_forgotten(tmp_path: Path, program: Program, code: int) -> None:
+    argv = [sys.executable, "-c", FORGETS, str(tmp_path / "ws"), ANSWER, str(code)]
+    asked = model(tmp_path, program, command=BrainCommandSettings(argv=argv))
+    if code:
+        with pytest.raises(BrainFailed, match="exit code 1"):
+            asked.ask(order())
+    else:
+        assert asked.ask(order()) == ANSWER
+    assert b"pnpm" not in journal.orders_file(asked.context.workspace).read_bytes()
+    spent = spent_today(asked.context)
+    answer = 0 if code else tokens_estimate(ANSWER)
+    assert (spent.calls, spent.tokens) == (1, tokens_estimate(order().text) + answer)
+
+
+APPENDS = """\
+import sys
+from tests.brain.test_model import NOW, model, order
+from tests.brain.conftest import Program
+from nacre.brain import journal
+from pathlib import Path
+program = Program.__new__(Program)
+program.folder = Path(sys.argv[1]) / "program"
+workspace = model(Path(sys.argv[1]), program).context.workspace
+print("begins", flush=True)
+for number in range(200):
+    journal.note_asked(workspace, order(f"number {number}"), "x", NOW)
+"""
+
+
+def test_forgetting_loses_no_call_of_a_run_beside_it(tmp_path: Path, program: Program) -> None:
+    workspace = model(tmp_path, program).context.workspace
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", APPENDS, str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root, env=env) as run:
+        assert run.stdout
+        run.stdout.readline()
+        while run.poll() is None:
+            journal.forget_orders(workspace)
+    assert len(journal.read_orders(workspace)) == 200
 
 
 KILLED = """\

@@ -5,6 +5,7 @@ A line before an order is sent and one when its answer is there: what was paid f
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from nacre import disk
 from nacre.brain.orders import Order
 from nacre.guard.secrets import redact
+from nacre.lock import hold
 from nacre.model.workspace import Workspace
 from nacre.text.tokens import tokens_estimate
 
@@ -103,12 +105,17 @@ def note_asked(workspace: Workspace, order: Order, brain: str, at: dt.datetime) 
 
 
 def note_answered(workspace: Workspace, order: Order, answer: str, tokens: int, at: dt.datetime) -> None:
-    _append(workspace, order, at, "answered", {"answer": answer, "tokens": tokens})
+    """Without its words where these were forgotten while the model was busy."""
+    with _hold(workspace):
+        kept = None if _was_forgotten(workspace, order) else answer
+        _append(workspace, order, at, "answered", {"answer": kept, "tokens": tokens})
 
 
 def note_failed(workspace: Workspace, order: Order, why: str, wait: float, tokens: int, at: dt.datetime) -> None:
     """What failed may have cost tokens all the same: an answer of no use is paid for."""
-    _append(workspace, order, at, "failed", {"why": redact(why).text[:300], "wait": wait, "tokens": tokens})
+    with _hold(workspace):
+        kept = "…" if _was_forgotten(workspace, order) else redact(why).text[:300]
+        _append(workspace, order, at, "failed", {"why": kept, "wait": wait, "tokens": tokens})
 
 
 def note_checked(workspace: Workspace, order: Order, kept: int, dropped: Mapping[str, int], at: dt.datetime) -> None:
@@ -119,18 +126,30 @@ def note_reused(workspace: Workspace, order: Order, at: dt.datetime) -> None:
     _append(workspace, order, at, "reused", {})
 
 
+def _hold(workspace: Workspace) -> contextlib.AbstractContextManager[None]:
+    """Of the file alone: `orders.lock` is held for as long as a model thinks, and forgetting does not wait for that."""
+    if not workspace.machine.is_dir():
+        return contextlib.nullcontext()
+    return hold(workspace.machine / "orders.file.lock")
+
+
+def _was_forgotten(workspace: Workspace, order: Order) -> bool:
+    return not any(record.text for record in read_orders(workspace) if record.key == order.key)
+
+
 def _append(workspace: Workspace, order: Order, at: dt.datetime, state: str, more: Mapping[str, Any]) -> None:
     path = orders_file(workspace)
-    if not workspace.machine.is_dir():  # a workspace that was destroyed meanwhile is not made again
-        return
     row = {"order": order.key, "at": at.astimezone(dt.UTC).isoformat(), "state": state, **more}
     line = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-    disk.append_bytes(path, disk.lines_for(path, line), root=workspace.root)
-    if path.stat().st_size > LARGEST:
-        data = path.read_bytes()
-        begin = data.find(b"\n", len(data) - LARGEST // 2) + 1 or len(data)
-        account = [row for row in _emptied(data[:begin]) if _is_recent(row, at)]
-        disk.write(path, _dumped(account) + data[begin:], root=workspace.root)
+    with _hold(workspace):
+        if not workspace.machine.is_dir():  # a workspace that was destroyed meanwhile is not made again
+            return
+        disk.append_bytes(path, disk.lines_for(path, line), root=workspace.root)
+        if path.stat().st_size > LARGEST:
+            data = path.read_bytes()
+            begin = data.find(b"\n", len(data) - LARGEST // 2) + 1 or len(data)
+            account = [row for row in _emptied(data[:begin]) if _is_recent(row, at)]
+            disk.write(path, _dumped(account) + data[begin:], root=workspace.root)
 
 
 def _is_recent(row: Mapping[str, Any], now: dt.datetime) -> bool:
@@ -163,5 +182,6 @@ def _dumped(rows: Iterable[Mapping[str, Any]]) -> bytes:
 def forget_orders(workspace: Workspace) -> None:
     """Take every word of orders and answers away; what was spent stays known."""
     path = orders_file(workspace)
-    if data := disk.read_bytes(path):
-        disk.write(path, _dumped(_emptied(data)), root=workspace.root)
+    with _hold(workspace):
+        if data := disk.read_bytes(path):
+            disk.write(path, _dumped(_emptied(data)), root=workspace.root)
