@@ -47,6 +47,15 @@ def test_a_program_that_hangs_is_ended(program: Program) -> None:
         ask_command(None, program.argv, ORDER, 0.2)
 
 
+def test_a_program_that_hangs_is_ended_where_there_are_no_groups_of_processes(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program.will("hang")
+    monkeypatch.delattr(os, "killpg")
+    with pytest.raises(BrainFailed, match="did not answer"):
+        ask_command(None, program.argv, ORDER, 0.2)
+
+
 def test_half_an_answer_is_none(program: Program) -> None:
     program.will("half", ANSWER)
     reply = ask_command(None, program.argv, ORDER, 60)

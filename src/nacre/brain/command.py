@@ -195,8 +195,9 @@ def _take(pipe: IO[bytes], into: bytearray, too_much: Callable[[], None]) -> Non
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End a program with all that it started."""
-    with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
+    if hasattr(os, "killpg"):  # not on Windows
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
     process.kill()
 
 
