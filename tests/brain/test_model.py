@@ -71,7 +71,10 @@ def test_another_model_is_asked_anew(tmp_path: Path, program: Program, service: 
     service.will_say(ANSWER, 9_077)
     api = model(tmp_path, program, extract="api", api=BrainApiSettings(base_url=service.url, model="m"))
     api.ask(order())
-    assert [record.brain for record in journal.read_orders(api.context.workspace)] == [model(tmp_path, program).key, "m (127.0.0.1)"]
+    assert [record.brain for record in journal.read_orders(api.context.workspace)] == [
+        model(tmp_path, program).key,
+        "m (127.0.0.1)",
+    ]
     assert journal.read_orders(api.context.workspace)[-1].tokens == 9_077
 
 

@@ -169,7 +169,7 @@ def _emptied(data: bytes) -> list[dict[str, Any]]:
             row = {name: value for name, value in json.loads(line).items() if name in _WORDLESS}
         except (AttributeError, ValueError, RecursionError):
             continue
-        words = {"asked": {"text": ""}, "answered": {"answer": None}, "failed": {"why": "…"}}
+        words: dict[str, dict[str, Any]] = {"asked": {"text": ""}, "answered": {"answer": None}, "failed": {"why": "…"}}
         rows.append(row | words.get(str(row.get("state")), {}))
     return rows
 

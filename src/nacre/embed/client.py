@@ -87,7 +87,7 @@ class Client:
         def exchange() -> None:
             try:
                 done.set_result(self._exchange(path, body, left, largest))
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - raised again by who waits
                 done.set_exception(error)
 
         threading.Thread(target=exchange, daemon=True).start()
