@@ -238,7 +238,9 @@ class BrainApiSettings:
     kind: str = setting("openai", "how the service is spoken to", choices=("openai", "anthropic"))
     base_url: str | None = setting(None, "its address, such as http://localhost:11434/v1; default the vendor's own")
     model: str | None = setting(None, "the model to ask")
-    key_env: str | None = setting(None, "the environment variable that holds its key; default the vendor's own")
+    key_env: str | None = setting(
+        None, "the environment variable that holds its key; at the vendor's own address by default the vendor's own"
+    )
 
 
 @settings
