@@ -7,7 +7,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -79,6 +78,8 @@ class Client:
 
     def _within(self, end: float, path: str, body: Mapping[str, Any], largest: int) -> httpx2.Response:
         """One exchange that ends in time: the client counts its timeout anew with each piece that comes."""
+        from concurrent.futures import Future
+
         import httpx2
 
         done: Future[httpx2.Response] = Future()
