@@ -114,8 +114,8 @@ def _with_local(bullets: list[Bullet], own: set[str], missing: set[str], lines: 
     """The model's lines with the local brain's for what the gates dropped. What its owner asked to be remembered stays in the owner's
     words."""
     kept = [bullet for bullet in bullets if not set(bullet.sources) <= own] if lines else bullets
-    told = {name for bullet in kept for name in bullet.sources}
-    return kept + [line for line in lines if set(line.sources) & missing and not set(line.sources) & told]
+    covered = {name for bullet in kept for name in bullet.sources}
+    return kept + [line for line in lines if set(line.sources) & missing and not set(line.sources) & covered]
 
 
 def _is_to_be_remembered(item: Item) -> bool:
