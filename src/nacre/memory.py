@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import threading
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import nacre.brain.command
+    import nacre.brain.distil
     import nacre.brain.extract
     import nacre.brain.journal
     import nacre.brain.model
+    import nacre.brain.orders
     import nacre.capture.extract
     import nacre.context.gather
     import nacre.context.readable
@@ -778,7 +781,7 @@ class Memory:
 
     def brain_facts(self) -> dict[str, Any]:
         """Who writes the logs and summaries, what that cost today and saved, and which agents' programs could do it."""
-        limits, works = self.config.brain, ("extract", "summarise")
+        limits, works = self.config.brain, brain.orders.ANSWERS
         chosen = [model for work in works if (model := brain.model.chosen_model(self.opened, work))]
         return {
             **{work: getattr(limits, work) for work in works},
@@ -794,7 +797,7 @@ class Memory:
         """Choose who writes the logs, in the user's settings: an agent's program, "api" or "local". Returns what was set."""
         by_program = name not in ("local", "api")
         mode = name if name == "local" else "hybrid" if hybrid else "command" if by_program else "api"
-        changes: dict[str, str | None] = {"brain.extract": mode, "brain.summarise": mode}
+        changes: dict[str, str | None] = {f"brain.{work}": mode for work in brain.orders.ANSWERS}
         if by_program:  # in the place of a program of the user's own
             changes |= {"brain.command.preset": name, "brain.command.argv": None}
         for key, value in changes.items():
@@ -937,7 +940,13 @@ class Memory:
         return tidy.judge.test_one_text(self.brain, text, existing)
 
     def compare(self, old: str, new: str) -> Relation:
-        """How a new statement stands to one that is remembered: same, replaces, adds, exception or ask. Writes nothing."""
+        """How a new statement stands to one that is remembered: same, replaces, adds, exception or ask. Writes nothing.
+
+        By the user's own model, where one is chosen to decide what enters MEMORY.md."""
+        if model := brain.model.chosen_model(self.owned, "distil"):
+            with contextlib.suppress(brain.orders.BrainFailed):
+                if relation := brain.distil.compare(model, self.brain, old, new):
+                    return relation
         first, second = self.brain.meant([old, new])
         return brain.local.relation.compare_pairs([(first, second)])[0]
 

@@ -5,6 +5,7 @@ A claim that fails is dropped with its reason; the gates never trust the brain, 
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from typing import Generic, TypeVar
 
 from nacre.brain.local.quantities import quantities
 from nacre.brain.local.settled import affirms
-from nacre.brain.orders import Change, Claim, DigestLine, Item, NewEntry, Order
+from nacre.brain.orders import FRAME, Change, Claim, DigestLine, Item, NewEntry, Order
 from nacre.guard.sanitise import clean, fold
 from nacre.guard.secrets import redact
 from nacre.model.session import Speaker
@@ -23,6 +24,7 @@ from nacre.text.stamps import label_of
 from nacre.text.tokens import CJK, STOP_WORDS, cjk_count, compiled, language_of, query_tokens, tokens
 
 C = TypeVar("C", Claim, NewEntry, DigestLine, Change)
+Proof = Callable[[str, str, str], bool]  # of an entry, what is new, and how that is said to relate to it
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,10 @@ def check_claims(order: Order, claims: Sequence[C]) -> Gated[C]:
     kept: list[C] = []
     dropped: list[Dropped] = []
     seen: set[str] = set()
+    room = order.room or math.inf
     for claim in claims:
         words = " ".join(tokens(claim.text))
-        if len(kept) >= order.most:
+        if len(kept) >= order.most or len(claim.text) + FRAME > room:
             reason = "too many"
         elif words and words in seen:
             reason = "repeated"
@@ -83,18 +86,21 @@ def check_claims(order: Order, claims: Sequence[C]) -> Gated[C]:
         else:
             seen.add(words)
             kept.append(claim)
+            room -= len(claim.text) + FRAME
     return Gated(tuple(kept), tuple(dropped))
 
 
-def check_changes(order: Order, changes: Sequence[Change], proves: Callable[[str, str], bool]) -> Gated[Change]:
-    """The same for changes of memory. What would replace, merge or drop without the proof that the local brain needs is asked."""
-    new, lines = {item.id for item in order.items}, {item.id for item in order.memory}
+def check_changes(order: Order, changes: Sequence[Change], proves: Proof) -> Gated[Change]:
+    """The same for changes of memory. What would replace, merge or drop without the proof that the local brain needs is asked, or both
+    stand."""
+    new = {item.id for item in order.items if item.speaker is Speaker.OWNER}
+    lines = {item.id for item in order.memory}
     kept: list[Change] = []
     dropped: list[Dropped] = []
     for change in changes:
-        targets = lines if change.verdict in ("update", "merge") else {*lines, ""}
+        needs_target = change.verdict in ("update", "merge")
         reason = ""
-        if change.entry not in new or change.target not in targets:
+        if change.entry not in new or not set(change.targets) <= lines or (needs_target and not change.targets):
             reason = "no such entry"
         elif any(other.entry == change.entry for other in kept):
             reason = "repeated"
@@ -102,12 +108,33 @@ def check_changes(order: Order, changes: Sequence[Change], proves: Callable[[str
             reason = _why_not(order, change)
         if reason:
             dropped.append(Dropped(change.text[: order.longest], reason, change.cites))
-            continue
-        destroys = change.target and change.verdict in ("update", "merge", "drop")
-        if destroys and not proves(order.by_id[change.target].text, order.by_id[change.entry].text):
-            change = replace(change, verdict="ask")  # noqa: PLW2901
-        kept.append(change)
+        else:
+            kept.append(_proven(order, change, proves))
     return Gated(tuple(kept), tuple(dropped))
+
+
+def _proven(order: Order, change: Change, proves: Proof) -> Change:
+    """The change as far as the words of its entry and its targets bear it out."""
+    entry, lines = order.by_id[change.entry].text, [order.by_id[name].text for name in change.targets]
+    if change.verdict == "update":
+        proven = tuple(
+            name for name, line in zip(change.targets, lines, strict=True) if proves(line, entry, "replaces")
+        )
+        return (
+            replace(change, targets=proven)
+            if proven
+            else replace(change, verdict="ask", relation="unclear", text=entry)
+        )
+    if change.verdict == "merge":
+        text = fold(change.text).text
+        if proves(lines[0], entry, "adds") and not _not_in(fold(lines[0]).text, text, is_title=True):
+            return replace(change, targets=change.targets[:1])
+        return replace(change, verdict="keep", relation="adds", text=entry)
+    if change.verdict == "drop" and change.relation == "same" and lines and not proves(lines[0], entry, "same"):
+        change = replace(change, verdict="ask", relation="unclear")
+    if change.verdict == "ask" and _why_not(order, change):
+        return replace(change, text=entry)
+    return change
 
 
 def check_text(order: Order, text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nacre.brain import journal
-from nacre.brain.gates import Gated, check_claims
+from nacre.brain.gates import Gated, Proof, check_changes, check_claims
 from nacre.brain.journal import Record, Spent
 from nacre.brain.orders import Answer, BrainFailed, Distilled, Extracted, Order, parse_answer
 from nacre.clock import duration
@@ -82,11 +82,15 @@ class Model:
         journal.note_answered(workspace, order, answer, spent, self._now)
         return answer
 
-    def claims(self, order: Order, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
-        """The answer to an order that is not about changes, and what of it passed the gates; the journal is told."""
+    def claims(self, order: Order, proves: Proof | None = None, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
+        """The answer to an order, and what of it passed the gates; the journal is told. Changes of memory need a proof."""
         answer, malformed = parse_answer(order.work, self.ask(order, anew=anew))
-        assert not isinstance(answer, Distilled)
-        gated: Gated[Any] = check_claims(order, answer.entries if isinstance(answer, Extracted) else answer.lines)
+        gated: Gated[Any]
+        if isinstance(answer, Distilled):
+            assert proves is not None
+            gated = check_changes(order, answer.changes, proves)
+        else:
+            gated = check_claims(order, answer.entries if isinstance(answer, Extracted) else answer.lines)
         reasons = gated.reasons | ({"malformed": malformed} if malformed else {})
         self._note_checked(order, len(gated.kept), reasons)
         return answer, gated

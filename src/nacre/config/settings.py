@@ -243,18 +243,21 @@ class BrainApiSettings:
     )
 
 
+BRAINS = ("local", "hybrid", "command", "api")
+
+
 @settings
 class BrainSettings:
     extract: str = setting(
         "local",
         "who writes the lines of a log: this machine, your own model, or your model for long sessions only",
-        choices=("local", "hybrid", "command", "api"),
+        choices=BRAINS,
     )
-    summarise: str = setting(
-        "local",
-        "who writes the summaries of checkpoints, in the same words",
-        choices=("local", "hybrid", "command", "api"),
+    digest: str = setting("local", "who presses old days into the weekly digest", choices=BRAINS)
+    distil: str = setting(
+        "local", "who decides what of the logs enters MEMORY.md, and what it replaces", choices=BRAINS
     )
+    summarise: str = setting("local", "who writes the summaries of checkpoints", choices=BRAINS)
     private: list[str] = setting(
         [], "projects, folders, chats and agents that no model may see; * and ? stand for any letters"
     )

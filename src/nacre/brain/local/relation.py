@@ -158,6 +158,22 @@ def _by_words(old: Statement, new: Statement) -> Relation:
     return Relation("replaces" if changes else "ask", clash)
 
 
+_BOTH_HOLD = 0.9  # odds from which the tuned model is sure that two statements stand side by side
+
+
+def bears_out(old: Statement, new: Statement, label: str) -> bool:
+    """Whether the words of two statements bear out what another brain says of them. Both must be of one matter; for one to go, the local
+    models must not be sure that both hold; to say the same, they must not differ in a value or be each other's reverse."""
+    alone = old.language != new.language or old.vector is None or new.vector is None
+    is_near = not alone and _likeness(old, new) >= APART[new.language]
+    if not is_near and not old.word_set & new.word_set:
+        return False
+    rows = None if alone or label == "adds" else label_odds([(old, new)], new.language)
+    if rows is not None and rows[0][LABELS.index("adds")] > _BOTH_HOLD:
+        return False
+    return label != "same" or not (adds_a_value(old, new) or is_reversed(old, new))
+
+
 def nearest(remembered: Sequence[Statement], new: Statement) -> list[int]:
     """The places of the remembered statements that a new one is compared with, in its own language and in the other."""
     return [place for own in (True, False) for place in _nearest(remembered, new, own=own)]
