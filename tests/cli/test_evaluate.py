@@ -1,4 +1,4 @@
-"""nacre eval: a small scenario lived through with this machine and with a program that answers orders, measured side by side."""
+"""nacre eval: a small scenario replayed with this machine and with a program that answers orders, measured side by side."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: str | Path, code: int = 0, **env: str) -> str:
+def run(*arguments: str | Path, code: Any = 0, **env: str) -> str:
     """What is printed, without the embedding models, which not every machine has."""
     environment = {**os.environ, "NACRE_MODELS_PATH": os.path.join(os.environ["HOME"], "none"), **env}
     command = [sys.executable, "-m", "nacre", "eval", *map(str, arguments)]

@@ -13,7 +13,7 @@ import click
 
 from nacre.cli import ui
 from nacre.cli.brain import reason_name
-from nacre.i18n import say
+from nacre.i18n import say, use_language
 from nacre.model.report import Report
 
 if TYPE_CHECKING:
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 def eval_(
     options: ui.Options, folder: Path, brains: tuple[str, ...], keep: Path | None, *, misses: bool, yes: bool
 ) -> Report:
-    """Live through the sessions of FOLDER day by day with each brain, and show every measure and what it cost.
+    """Replay the sessions of FOLDER day by day with each brain, and show every measure and what it cost.
 
-    FOLDER holds the agents' transcripts and what should become of them in gold.json, or is a .jsonl file of pairs of statements. All
-    of it happens in a folder of its own; nothing of yours is read or written. No budget holds, so that you are asked first.
+    FOLDER holds transcripts of agents and, in gold.json, what should become of them; or is a .jsonl file of pairs of statements. All of
+    it happens in a folder of its own: your memory is neither read nor written. No budget holds, so you are asked before a model is.
     """
     from nacre.config.settings import load
     from nacre.evaluate.measures import measure
     from nacre.evaluate.replay import brain_settings, configured, cost_of, replay
     from nacre.evaluate.scenario import read_scenario
 
-    scenario, own = read_scenario(folder), load().brain
+    config = load()
+    use_language(config.language)
+    scenario, own = read_scenario(folder), config.brain
     names = list(dict.fromkeys(brains or configured(own)[: None if scenario.gold else 1]))
     settings = {name: brain_settings(own, name) for name in names}
     models = [name for name in names if name != "local" and scenario.gold]
     if models or options.dry_run:
-        asked = ", ".join(models) or say("no model", "无")
-        english = (
-            f"About {scenario.orders * len(models)} orders are sent, with what is said in these sessions, to: {asked}."
-        )
-        chinese = f"将发出约 {scenario.orders * len(models)} 个请求，内容为这些会话中的对话，发送给：{asked}。"
+        count, asked = scenario.orders * len(models), ", ".join(models) or say("no model", "无")
+        english = f"About {count} orders are sent, with what is said in these sessions, to: {asked}."
+        chinese = f"将发出约 {count} 个请求，其中包含这些会话的内容，发送给：{asked}。"
         if options.dry_run:
-            return Report({"brains": names, "orders": scenario.orders * len(models)}, lines=[say(english, chinese)])
+            return Report({"brains": names, "orders": count}, lines=[say(english, chinese)])
         ui.confirm(f"{english} Go on?", f"{chinese}继续？", yes=yes)
     measures: dict[str, list[Measure]] = {}
     costs: dict[str, Cost] = {}
@@ -59,9 +59,9 @@ def eval_(
     with _room(keep) as root:
         for name in names:
             with ui.progress_bar(name, name) as bar:
-                lived = replay(scenario, root / name, settings[name], bar)
-            with lived.memory as memory:
-                measures[name], costs[name] = measure(scenario, lived), cost_of(lived)
+                replayed = replay(scenario, root / name, settings[name], bar)
+            with replayed.memory as memory:
+                measures[name], costs[name] = measure(scenario, replayed), cost_of(replayed)
                 notes = ui.every((line := memory.embedder()[1], f"{line}", f"{line}"))
     facts = {name: {"measures": {row.name: _plain(row) for row in measures[name]}, "cost": asdict(costs[name])} for name in names}  # fmt: skip
     missed = _missed(measures) if misses else []

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.evaluate.replay import Lived, texts
+from nacre.evaluate.replay import Replayed, texts
 from nacre.evaluate.scenario import Gold, Pair, Scenario
 from nacre.memory import Memory
 
@@ -64,12 +64,12 @@ class Measure(NamedTuple):
     missed: tuple[str, ...] = ()
 
 
-def measure(scenario: Scenario, lived: Lived) -> list[Measure]:
-    gold, memory = scenario.gold, lived.memory
+def measure(scenario: Scenario, replayed: Replayed) -> list[Measure]:
+    gold, memory = scenario.gold, replayed.memory
     if not gold:
         return [*_of_relations(scenario.pairs, memory)]
     root = memory.workspace.root
-    of_files = [*_of_memory(gold, lived), *_of_every_file(gold, root), *_of_logs(gold, root)]
+    of_files = [*_of_memory(gold, replayed), *_of_every_file(gold, root), *_of_logs(gold, root)]
     return [*of_files, *_of_judgement(gold, memory), *_of_search(gold, memory), *_of_relations(scenario.pairs, memory)]
 
 
@@ -96,8 +96,8 @@ def _is_excused(excuses: Iterable[str], line: str) -> bool:
     return any(_is_matched(pattern, line) for pattern in excuses)
 
 
-def _of_memory(gold: Gold, lived: Lived) -> Iterator[Measure]:
-    lines, questions = lived.lines, lived.questions
+def _of_memory(gold: Gold, replayed: Replayed) -> Iterator[Measure]:
+    lines, questions = replayed.lines, replayed.questions
     durable, superseded = gold["durable"], gold["superseded"]
     yield _share("durable kept", ((row["id"], _any_line(lines, row["must_match"])) for row in durable))
     either = [*lines, *questions]
@@ -116,7 +116,7 @@ def _of_memory(gold: Gold, lived: Lived) -> Iterator[Measure]:
     yield _share("repeated once", ((name, count == 1) for name, count in counts))
     in_memory = {row["id"] for row in gold["transient"] for line in lines if _matches(row["match"], line) and not _is_excused(row.get("unless", ()), line)}  # fmt: skip
     yield _share("transient kept out", ((row["id"], row["id"] not in in_memory) for row in gold["transient"]))
-    yield _share("within the limits every night", [("MEMORY.md", lived.within_limits)])
+    yield _share("within the limits every night", [("MEMORY.md", replayed.within_limits)])
     bullets = [line for line in lines if line.lstrip().startswith("- ")]
     yield _share("lines that are labelled", labelled(bullets), least=1)
 

@@ -1,4 +1,4 @@
-"""A scenario lived through day by day with a brain: tidy at 3, sync at 10, 14, 18 and 22 o'clock; and what the brain cost.
+"""A scenario replayed day by day with a brain: tidy at 3, sync at 10, 14, 18 and 22 o'clock; and what the brain cost.
 
 In one process, so that the local models are loaded once. The user's home stays what it is: a model's program finds its login there.
 """
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from nacre import disk
 from nacre.brain import journal
@@ -64,7 +65,7 @@ def brain_settings(own: BrainSettings, name: str) -> BrainSettings:
             'No program is set; name one, such as "--brain claude-code", or set brain.command.argv.',
             "没有设定程序；请指定一个，例如“--brain claude-code”，或设置 brain.command.argv。",
         )
-    works = dict.fromkeys(_works(), mode)
+    works: dict[str, Any] = dict.fromkeys(_works(), mode)
     return replace(own, **works, command=command, calls_per_day=10**9, tokens_per_day=10**12)
 
 
@@ -80,7 +81,7 @@ def _config(home: Path, timezone: str, brain: BrainSettings) -> Config:
 
 
 @dataclass(frozen=True)
-class Lived:
+class Replayed:
     """A scenario after its last night: the memory, and what had to be looked at on the way."""
 
     memory: Memory
@@ -91,8 +92,8 @@ class Lived:
     answered: frozenset[tuple[str, str]] = frozenset()  # orders that were answered before it began
 
 
-def replay(scenario: Scenario, folder: Path, brain: BrainSettings, progress: Progress) -> Lived:
-    """Live through a scenario in a folder. What was answered there in an earlier replay is not paid again."""
+def replay(scenario: Scenario, folder: Path, brain: BrainSettings, progress: Progress) -> Replayed:
+    """Replay a scenario in a folder. What was answered there in an earlier replay is not paid again."""
     gold: Gold = scenario.gold or {"timezone": "UTC"}
     home, workspace = folder / "home", Workspace(folder / "workspace")
     earlier = _make_room(folder, workspace)
@@ -104,8 +105,8 @@ def replay(scenario: Scenario, folder: Path, brain: BrainSettings, progress: Pro
     create.init(workspace.root, opened.clock, language=language(), config=config, trust_folder=folder / "trust")
     disk.write(journal.orders_file(workspace), _answered(earlier), root=workspace.root)
     memory = Memory(opened)
-    lived = Lived(memory, answered=frozenset((record.key, record.brain) for record in memory.orders()))
-    return _live(lived, gold, progress) if scenario.gold else lived
+    replayed = Replayed(memory, answered=frozenset((record.key, record.brain) for record in memory.orders()))
+    return _replay_days(replayed, gold, progress) if scenario.gold else replayed
 
 
 def _make_room(folder: Path, workspace: Workspace) -> Path:
@@ -135,8 +136,8 @@ def _answered(path: Path) -> bytes:
     return b"".join(line + b"\n" for key, state, line in rows if key in keys and state in ("asked", "answered"))
 
 
-def _live(lived: Lived, gold: Gold, progress: Progress) -> Lived:
-    memory, opened, started = lived.memory, lived.memory.opened, time.perf_counter()
+def _replay_days(replayed: Replayed, gold: Gold, progress: Progress) -> Replayed:
+    memory, opened, started = replayed.memory, replayed.memory.opened, time.perf_counter()
     first, last = (dt.date.fromisoformat(gold[name]) for name in ("first_day", "last_day"))
     nights = (last - first).days + 1 + _AFTER
     questions: set[str] = set()
@@ -150,17 +151,17 @@ def _live(lived: Lived, gold: Gold, progress: Progress) -> Lived:
         memory.opened = at(3)
         memory.tidy()
         if not _is_within_limits(memory):
-            lived = replace(lived, within_limits=False)
+            replayed = replace(replayed, within_limits=False)
         if after <= _SETTLED:
             questions |= {re.sub(r"\s*<!--.*", "", line) for line in _lines(memory, "memory/review.md") if line.startswith("- ")}  # fmt: skip
         if after == _SETTLED:
             lines = [line for line in _lines(memory, *LONGTERM) if line.strip() and not line.startswith(("#", ">"))]
-            lived = replace(lived, lines=tuple(lines), questions=tuple(sorted(questions)))
+            replayed = replace(replayed, lines=tuple(lines), questions=tuple(sorted(questions)))
         for hour in (10, 14, 18, 22) if after < _SETTLED else ():
             memory.opened = at(hour)
             memory.sync()
         progress(night + 1, nights)
-    return replace(lived, seconds=time.perf_counter() - started)
+    return replace(replayed, seconds=time.perf_counter() - started)
 
 
 def texts(root: Path, *patterns: str) -> list[str]:
@@ -193,20 +194,20 @@ class Cost:
     seconds: float  # of the whole replay
 
 
-def cost_of(lived: Lived) -> Cost:
-    records = [record for record in lived.memory.orders() if record.reused or (record.key, record.brain) not in lived.answered]  # fmt: skip
+def cost_of(replayed: Replayed) -> Cost:
+    records = [record for record in replayed.memory.orders() if record.reused or (record.key, record.brain) not in replayed.answered]  # fmt: skip
     failed = [record for record in records if record.answer is None]
     reasons: Counter[str] = Counter()
     for record in records:
         reasons.update(record.dropped)
     return Cost(
         orders=len(records),
-        reused=sum((record.key, record.brain) in lived.answered for record in records),
+        reused=sum((record.key, record.brain) in replayed.answered for record in records),
         tokens=sum(record.tokens for record in records),
         failed=len(failed),
         why=failed[-1].why if failed else "",
         fallbacks=len(failed) + sum(not record.kept and bool(record.dropped) for record in records),
         kept=sum(record.kept or 0 for record in records),
         dropped=dict(reasons),
-        seconds=round(lived.seconds, 1),
+        seconds=round(replayed.seconds, 1),
     )
