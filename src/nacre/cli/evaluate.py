@@ -43,13 +43,13 @@ def eval_(
     config = load()
     use_language(config.language)
     scenario, own = read_scenario(folder), config.brain
-    names = list(dict.fromkeys(brains or configured(own)[: None if scenario.gold else 1]))
+    names = list(dict.fromkeys(brains or configured(own)))
     settings = {name: brain_settings(own, name) for name in names}
-    models = [name for name in names if name != "local" and scenario.gold]
+    models = [name for name in names if name != "local"]
     if models or options.dry_run:
         count, asked = scenario.orders * len(models), ", ".join(models) or say("no model", "无")
-        english = f"About {count} orders are sent, with what is said in these sessions, to: {asked}."
-        chinese = f"将发出约 {count} 个请求，其中包含这些会话的内容，发送给：{asked}。"
+        english = f"About {count} orders are sent, with what is said there, to: {asked}."
+        chinese = f"将发出约 {count} 个请求，其中包含这些会话和语句，发送给：{asked}。"
         if options.dry_run:
             return Report({"brains": names, "orders": count}, lines=[say(english, chinese)])
         ui.confirm(f"{english} Go on?", f"{chinese}继续？", yes=yes)

@@ -22,9 +22,10 @@ class Scenario:
 
     @property
     def orders(self) -> int:
-        """About how many orders a model will be given: one for each session and day."""
+        """About how many orders a model will be given: for each session and day, for each day to distil and to digest it, for each pair."""
         index = self.gold["index"].values() if self.gold else ()
-        return sum(len(row.get("local_dates", "1")) for row in index if row["capturable"] and not row.get("group"))
+        days = [row.get("local_dates", [""]) for row in index if row["capturable"] and not row.get("group")]
+        return sum(map(len, days)) + 2 * len({day for some in days for day in some}) + len(self.pairs)
 
 
 def read_scenario(path: Path) -> Scenario:
