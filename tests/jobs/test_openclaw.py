@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.jobs.standins import World
 
+from nacre.config.settings import BrainSettings
 from nacre.errors import NacreError
 from nacre.jobs import installer
 from nacre.jobs.openclaw import job_prompt, list_jobs
@@ -131,9 +132,15 @@ def test_an_answer_that_makes_no_sense_never_crashes(claw: World, answer: str) -
         assert "did not answer with JSON" in str(trouble)  # noqa: PT017 - both ends are right
 
 
-def test_both_languages_say_the_same_things() -> None:
+@pytest.mark.parametrize("brain", ["local", "turn"])
+def test_both_languages_say_the_same_things(claw: World, brain: str) -> None:
     for job in ("memory-sync", "memory-tidy"):
-        english, chinese = (job_prompt(job, "THE COMMAND", language) for language in ("en", "zh"))
-        assert all(text.count("THE COMMAND") == 1 for text in (english, chinese))
+        setups = [
+            claw.configured(language=language, brain=BrainSettings(extract=brain)).setup for language in ("en", "zh")
+        ]
+        english, chinese = (job_prompt(setup, job) for setup in setups)
+        commands = [line for line in english.splitlines() if line.startswith("    ")]
+        assert commands == [line for line in chinese.splitlines() if line.startswith("    ")]
+        assert len(commands) == (4 if brain == "turn" else 1)
         assert english.count("ANNOUNCE_SKIP") == chinese.count("ANNOUNCE_SKIP") == 1
         assert len(english.splitlines()) == len(chinese.splitlines())
