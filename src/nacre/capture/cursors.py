@@ -72,7 +72,8 @@ class Cursor:
 
     def covers(self, message: Message) -> bool:
         """Whether a message stands in a log, or waits for the user's agent."""
-        is_asked = self.asked is not None and message.at <= self.asked
+        is_own = self.away is None or message.at > self.away  # a fork does not ask for what it repeats
+        is_asked = is_own and self.asked is not None and message.at <= self.asked
         return is_asked or (self.reached is not None and self.reached.covers(message.at, message.id))
 
 

@@ -439,13 +439,19 @@ PutAway = tuple[str, Cursor, Checkpoint | None]  # a transcript by its key, its 
 
 
 def _put_away(run: _Run) -> Iterator[PutAway]:
-    """The sessions that were captured since they were last put away, and are over: silent for as long as jobs take for that. One
-    that would be forgotten at once is not put away, and a group's never: a checkpoint is the owner's alone."""
+    """The sessions that were captured since they were last put away, and are over: silent for as long as jobs take for that, and nothing
+    of them waits for the user's agent. One that would be forgotten at once is not put away, and a group's never: a checkpoint is the
+    owner's alone."""
     config = run.context.config
     last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
     forgotten: Forgotten | None = None
     for key, cursor in sorted(run.cursors.items()):
-        if not cursor.reached or cursor.reached.at < oldest or (cursor.away and cursor.reached.at <= cursor.away):
+        if (
+            cursor.asked
+            or not cursor.reached
+            or cursor.reached.at < oldest
+            or (cursor.away and cursor.reached.at <= cursor.away)
+        ):
             continue
         source, transcript = run.listed.get(key, (None, None))
         if source is None or transcript is None or not run.setup.wanted(transcript):
