@@ -39,7 +39,7 @@ def run(root: Path, *arguments: str, code: int = 0, stdin: str = "") -> str:
 
 
 def logged(root: Path) -> int:
-    return sum(text.count(PNPM["text"]) for text in (p.read_text("utf8") for p in (root / "memory").glob("*.md")))  # type: ignore[arg-type]
+    return sum(path.read_text("utf8").count(str(PNPM["text"])) for path in (root / "memory").glob("*.md"))
 
 
 def test_over_mcp_one_call_after_the_other_until_none_waits(turn: Path) -> None:

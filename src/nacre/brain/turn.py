@@ -61,10 +61,13 @@ def take_answer(context: Context, key: str, answer: str) -> None:
         record = next((record for record in reversed(records) if key in (record.key, record.key[:8])), None)
         if record is None:
             raise BadInput(
-                f'No order has the id "{key[:40]}"; ask for the next one.', f"没有编号为“{key[:40]}”的任务；请领取下一个。"
+                f'No order has the id "{key[:40]}"; ask for the next one.',
+                f"没有编号为“{key[:40]}”的任务；请领取下一个。",
             )
         if record.answer is not None:
-            raise BadInput(f"Order {key} is answered already; ask for the next one.", f"任务 {key} 已有回答；请领取下一个。")
+            raise BadInput(
+                f"Order {key} is answered already; ask for the next one.", f"任务 {key} 已有回答；请领取下一个。"
+            )
         if not record.text:
             english = f"Order {key} was withdrawn: what it held is not to be written any more. It needs no answer."
             raise BadInput(english, f"任务 {key} 已撤回：其内容不再需要记录，无需回答。")
