@@ -785,6 +785,9 @@ class Memory:
         """Who writes the logs and summaries, what that cost today and saved, and which agents' programs could do it."""
         limits, works = self.config.brain, brain.orders.ANSWERS
         chosen = [model for work in works if (model := brain.model.chosen_model(self.opened, work))]
+        chosen.sort(
+            key=lambda model: model.kind == "turn"
+        )  # the name is of a model; that the agent comes is told by the setting
         records = brain.journal.read_orders(self.opened.workspace)
         waiting = brain.turn.waiting_orders(self.opened, records)
         return {
