@@ -180,3 +180,33 @@ def test_what_the_gates_drop_from_a_digest_stays_in_the_words_of_the_log(nights:
     nights.tidy()
     assert f"{DAY[2]} (src: 2026-03-09)" in nights.text("memory/weekly/2026-03-09.md")
     assert "at 9" not in nights.text("memory/weekly/2026-03-09.md")
+
+
+def test_what_waits_for_the_agent_is_asked_for_as_it_was_whatever_the_next_day_brings(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NACRE_BRAIN_DISTIL", "turn")
+    nights.log("2026-03-19", RULE)
+    nights.tidy("2026-03-20")
+    with nights.memory("2026-03-20", "10:00:00") as memory:
+        order = memory.next_order().order
+        assert order
+        answer = {"changes": [change(RULE, "keep", text="Use pnpm, never npm") | {"entry": "e1"}]}
+        assert memory.answer_order(order.key, json.dumps(answer)).waiting == 0
+    assert nights.kept() == []
+    nights.log("2026-03-20", CONTACT)
+    nights.tidy("2026-03-21")
+    assert nights.kept() == ["Use pnpm, never npm"]
+    with nights.memory("2026-03-21", "10:00:00") as memory:
+        assert memory.next_order().waiting == 1
+
+
+def test_where_memory_changes_every_night_the_local_brain_decides_in_the_end(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NACRE_BRAIN_DISTIL", "turn")
+    nights.log("2026-03-19", RULE)
+    for day in range(20, 24):
+        nights.entries(*(f"Fact number {number} of the handbook" for number in range(day)))
+        nights.tidy(f"2026-03-{day}")
+        assert (RULE in nights.kept()) == (day == 23)

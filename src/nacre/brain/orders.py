@@ -30,7 +30,11 @@ class BrainFailed(NacreError):
 
 
 class Waiting(BrainFailed):
-    """The order waits for the user's agent; what it is about is left for a later run."""
+    """Orders wait for the user's agent, by their keys: work that can be left for later is left."""
+
+    def __init__(self, *keys: str) -> None:
+        super().__init__("It waits for your agent.", "等待您的代理处理。")
+        self.keys = keys
 
 
 # What an answer consists of. Each claim cites what it rests on.

@@ -243,14 +243,14 @@ class BrainApiSettings:
     )
 
 
-BRAINS = ("local", "hybrid", "command", "api")
+BRAINS = ("local", "hybrid", "command", "api", "turn")
 
 
 @settings
 class BrainSettings:
     extract: str = setting(
         "local",
-        "who writes the lines of a log: this machine, your own model, or your model for long sessions only",
+        "who writes the lines of a log: this machine, your own model, your model for long sessions only, or your agent in a turn of its own",
         choices=BRAINS,
     )
     digest: str = setting("local", "who presses old days into the weekly digest", choices=BRAINS)
@@ -263,8 +263,14 @@ class BrainSettings:
     )
     calls_per_day: int = setting(40, "most orders that are sent in a day")
     tokens_per_day: int = setting(300_000, "most tokens that orders and answers may cost in a day")
+    turn_wait: str = setting("12h", "how long an order waits for your agent until this machine does the work")
     command: BrainCommandSettings = field(default_factory=BrainCommandSettings)
     api: BrainApiSettings = field(default_factory=BrainApiSettings)
+
+    @property
+    def by_turn(self) -> bool:
+        """Whether any kind of work waits for the user's agent."""
+        return "turn" in vars(self).values()
 
 
 @settings

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from nacre.brain.distil import ask_changes
+from nacre.brain.journal import TURN
 from nacre.brain.model import Model, chosen_model
 from nacre.brain.orders import FRAME, LONGEST, BrainFailed, Change, Item, Order, Waiting, load_prompt
+from nacre.brain.turn import withdraw_orders
+from nacre.clock import duration
 from nacre.guard.secrets import redact
 from nacre.model.session import Kind, Session, Speaker
 from nacre.model.workspace import slug_of
@@ -20,6 +24,9 @@ from nacre.tidy.distil import Advice, Draft
 from nacre.vault.provenance import Trail
 
 _MOST = 40  # new lines in one order
+_LONGEST_WAIT = dt.timedelta(
+    days=2
+)  # beside twice the wait for the user's agent: what is older, the local brain decides
 _MANY = 20  # lines of a day from which on "hybrid" lets the model press it
 _UNSURE = ("supersede", "merge", "ask", "demote")  # what the local brain does that "hybrid" leaves to the model
 SHARE = 0.36  # of a day's log that its digest may have, in bytes
@@ -33,20 +40,25 @@ def advise(context: TidyContext) -> Advice:
     draft = Draft(context)
     lines, _, _ = new_lines(context, DecidedLines(draft.trail, draft.states, draft.questions))
     lines = [line for line in lines if not line.by_agent and _may_leave(context, draft.trail, line)]
+    if model.kind == TURN:  # where memory changes every night the order does too, and would wait for ever
+        longest = _LONGEST_WAIT + 2 * duration(context.config.brain.turn_wait)
+        oldest = (context.clock.now() - longest).date().isoformat()
+        lines = [line for line in lines if line.day >= oldest]
     if not lines or (context.config.brain.distil == "hybrid" and not _is_unsure(context)):
         return Advice()
     changes: dict[tuple[str, str], Change] = {}
     shown: set[str] = set()
     waiting: set[tuple[str, str]] = set()
-    for start in range(0, len(lines), _MOST):
-        part = lines[start : start + _MOST]
+    asked: set[str] = set()
+    for part in _parts(lines, by_day=model.kind == TURN):
         memory = _memory_items(context, draft, part)
         items = [_item(f"e{number}", line, draft) for number, line in enumerate(part, 1)]
         keys = {item.id: (line.day, line.mark) for item, line in zip(items, part, strict=True)}
         try:
             answered = ask_changes(model, context.judge(), items, list(memory.values()))
-        except Waiting:
+        except Waiting as error:
             waiting.update(keys.values())
+            asked.update(error.keys)
             continue
         except BrainFailed:
             continue  # the local brain does it
@@ -56,7 +68,18 @@ def advise(context: TidyContext) -> Advice:
             for change in answered
         }
         shown |= memory.keys()
+    if model.kind == TURN:
+        withdraw_orders(context, "distil", asked)
     return Advice(model.name, changes, frozenset(shown), frozenset(waiting))
+
+
+def _parts(lines: Sequence[LogLine], *, by_day: bool) -> Iterator[list[LogLine]]:
+    """The lines of each order; of one day alone where it waits for the user's agent, so that the next day does not change it."""
+    days: dict[str, list[LogLine]] = {}
+    for line in lines:
+        days.setdefault(line.day if by_day else "", []).append(line)
+    for part in days.values():
+        yield from (part[start : start + _MOST] for start in range(0, len(part), _MOST))
 
 
 def _is_unsure(context: TidyContext) -> bool:
