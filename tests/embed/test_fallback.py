@@ -95,7 +95,7 @@ def test_whoever_may_be_sent_texts_is_named_and_nobody_else_is_asked(
     monkeypatch.setitem(PROVIDERS, "gemini", dataclasses.replace(PROVIDERS["gemini"], base_url=service.url))
     links = chain(Config(embed=EmbedSettings(provider="openai", base_url=service.url, fallback=["gemini"])), env)
     refuse(service)
-    with pytest.raises(ModelUnusable, match="gemini at .* answered HTTP 401"):
+    with pytest.raises(ModelUnusable, match=r"gemini at .* answered HTTP 401"):
         links.run(lambda embedder: embedder.embed(embedder.models()[0], ["text"]))
     links.close()
     assert [asked.headers["Authorization"] for asked in service.asked] == ["Bearer o", "Bearer g"]

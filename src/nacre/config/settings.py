@@ -499,6 +499,8 @@ def checked(setting: Setting, value: Any, origin: str) -> Any:
         value = [{"path": path} if isinstance(path, str) else path for path in value]
     if not _fits(setting, kinds, value):
         expected = " | ".join(setting.choices or [_kind_in_words(kind, setting.default) for kind in kinds])
+        if setting.choices and list in kinds:
+            expected = f"[{expected}]"
         if isinstance(value, int | float):
             expected += f" >= {setting.least:g}" + ("" if setting.most is None else f" <= {setting.most:g}")
         place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")

@@ -166,6 +166,8 @@ def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> 
     if not isinstance(embedder, RemoteEmbedder):
         if not line or config.embed.provider == "none":
             return ()
+        if config.embed.provider not in ("auto", "local"):
+            return (Problem("provider unusable", line, remedy="nacre config"),)
         return (Problem("model missing" if embedder else "no vectors", line, remedy="nacre models install"),)
     problems = []
     path = Path(config.embed.key_file or "").expanduser()

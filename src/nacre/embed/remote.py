@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from nacre.embed.batch_api import FileJobs, InlineJobs, Jobs, fit
 from nacre.embed.client import Client, Unreachable
-from nacre.embed.jobs import FileJobs, InlineJobs, Jobs, fit
 from nacre.embed.models import ModelId
 from nacre.errors import ModelUnusable
 
@@ -108,15 +108,15 @@ class RemoteEmbedder:
         identity = f"{self.provider}\n{self.base_url}\n{self.model}"
         self._hash = hashlib.sha256(identity.encode()).hexdigest()[:16]
         self._dims = 0
-        self._native: Client | None = None
+        self.batch_api = batch_api  # whether new jobs may be submitted; those that were are taken in anyway
         self.jobs: Jobs | None = None
-        if batch_api and provider.name == "gemini":  # not a part of its OpenAI-compatible interface
+        self._native: Client | None = None
+        if provider.name == "gemini":  # not a part of its OpenAI-compatible interface
             self._native = Client(self.base_url.removesuffix("/openai"), _google, key, sleep)
             self.jobs = InlineJobs(partial(self._ask, self._native), self.model)
-        elif batch_api and provider.window:
-            self.jobs = FileJobs(
-                partial(self._ask, self._client), self._body(), provider.window, for_all=provider.name == "voyage"
-            )
+        elif provider.window:
+            is_voyage = provider.name == "voyage"
+            self.jobs = FileJobs(partial(self._ask, self._client), self._body(), provider.window, for_all=is_voyage)
 
     def __repr__(self) -> str:
         return f"RemoteEmbedder({self.provider}, {self.host}, {self.model})"

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nacre.config.settings import Config, EmbedSettings
 from nacre.errors import ModelUnusable
@@ -19,6 +19,7 @@ from nacre.index.store import Store, set_meta
 if TYPE_CHECKING:
     from nacre.embed.choose import Chain
     from nacre.embed.models import Embedder, ModelId
+    from nacre.embed.remote import RemoteEmbedder
     from nacre.index.vectors import Floats, Scanner
 
 _GROUP = 256  # passages fetched, embedded and stored together
@@ -192,10 +193,10 @@ def fill(
     from nacre.index import vectors
 
     batch = batch_for(store, embedder)
-    if (jobs := getattr(embedder, "jobs", None)) and not hurry:
-        from nacre.index.jobs import run_jobs
+    if getattr(embedder, "jobs", None) and not hurry:
+        from nacre.index.batch_api import run_jobs
 
-        run_jobs(store, embedder, batch, jobs)
+        run_jobs(store, cast("RemoteEmbedder", embedder), batch)
     total = waiting_count(store.db, batch) if progress else 0
     done = 0
     while most is None or done < most:

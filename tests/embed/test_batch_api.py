@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.embed import jobs
+from nacre.embed import batch_api
 from nacre.memory import IndexReport, Memory
 from nacre.model.hit import SearchReport
 
@@ -31,8 +31,8 @@ def root(vendor: str, tmp_path: Path, batch_service: BatchService, monkeypatch: 
     monkeypatch.setenv("NACRE_EMBED_BASE_URL", batch_service.url + VENDORS[vendor])
     monkeypatch.setenv("NACRE_EMBED_BATCH_API", "true")
     monkeypatch.setenv(f"{vendor.upper()}_API_KEY", "x")
-    monkeypatch.setattr(jobs, "LEAST", 4)
-    monkeypatch.setattr(jobs, "MOST", 8)
+    monkeypatch.setattr(batch_api, "LEAST", 4)
+    monkeypatch.setattr(batch_api, "MOST", 8)
     Memory.init(tmp_path / "ws").close()
     for number in range(12):
         write(tmp_path / "ws", f"{number}.md", f"# Note {number}\n\nThe lighthouse number {number} needs paint.\n")
@@ -99,10 +99,20 @@ def test_a_job_that_failed_and_texts_that_were_left_out_are_embedded_directly(
     assert len(paid_notes(batch_service)) == 16
 
 
+def test_jobs_are_taken_in_also_where_no_more_are_wanted(
+    root: Path, batch_service: BatchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed(root)
+    monkeypatch.setenv("NACRE_EMBED_BATCH_API", "false")
+    batch_service.finish()
+    assert embed(root).embedded == 12
+    assert len(paid_notes(batch_service)) == 12
+
+
 def test_a_few_texts_are_not_worth_the_wait(
     root: Path, batch_service: BatchService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "LEAST", 13)
+    monkeypatch.setattr(batch_api, "LEAST", 13)
     assert embed(root).embedded == 12
     assert {asked.path.rpartition("/")[2] for asked in batch_service.asked} == {"embeddings"}
 
@@ -111,7 +121,7 @@ def test_a_run_killed_while_it_submits_pays_nothing_twice(root: Path, batch_serv
     started: list[subprocess.Popen[bytes]] = []
     batch_service.on_lost = lambda: os.kill(started[0].pid, signal.SIGKILL)
     batch_service.lost = True
-    work = "import nacre.embed.jobs as jobs; jobs.LEAST, jobs.MOST = 4, 8; from nacre.__main__ import main; main()"
+    work = "import nacre.embed.batch_api as jobs; jobs.LEAST, jobs.MOST = 4, 8; from nacre.__main__ import main; main()"
     started.append(subprocess.Popen([sys.executable, "-c", work, "--workspace", str(root), "embed"]))
     assert started[0].wait(120) == -signal.SIGKILL
     assert len(batch_service.jobs) == 1

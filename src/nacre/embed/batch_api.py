@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -115,6 +114,8 @@ class InlineJobs:
         self._ask, self._model = ask, f"models/{model.removeprefix('models/')}"
 
     def begin(self, texts: Mapping[str, str]) -> str:  # noqa: ARG002 - sent with the job
+        import secrets
+
         return f"nacre-{secrets.token_hex(8)}"
 
     def submit(self, name: str, texts: Mapping[str, str]) -> str:
