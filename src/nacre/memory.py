@@ -294,16 +294,17 @@ class Indexes:
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
         """Make the vectors that are missing."""
-        embedder, reason = self.memory[1].chosen
 
-        def work(corpus: MemoryIndex) -> int:
+        def work(corpus: MemoryIndex, meaning: MeaningSource) -> int:
             corpus.rebuild()
-            count = index.embedding.fill(corpus.store, embedder, progress=progress) if embedder else 0
+            count = meaning.fill(progress=progress)
             index.embedding.prune(corpus.store)
             return count
 
+        both = [self.memory, *([self.sessions] if self.sessions else [])]
         try:
-            return IndexReport(None, sum(corpus.store.safely(partial(work, corpus)) for corpus in self._all), reason)
+            count = sum(corpus.store.safely(partial(work, corpus, meaning)) for corpus, meaning in both)
+            return IndexReport(None, count, self.memory[1].chosen[1])
         except ModelUnusable as error:
             return IndexReport(reason=str(error))
 
