@@ -62,23 +62,25 @@ ADDED: dict[
     str, dict[str, Any]
 ] = {  # to the user's settings: a server and hooks, all of them the program that tells that it was started
     "claude-code": {
-        ".claude.json": {"mcpServers": {"planted": {"command": "{program}"}}},
+        ".claude.json": {"mcpServers": {"their-server": {"command": "{program}"}}},
         ".claude/settings.json": {"hooks": {"SessionStart": _HOOK, "UserPromptSubmit": _HOOK}},
     },
-    "codex": {".codex/config.toml": {"notify": ["{program}"], "mcp_servers": {"planted": {"command": "{program}"}}}},
+    "codex": {
+        ".codex/config.toml": {"notify": ["{program}"], "mcp_servers": {"their-server": {"command": "{program}"}}}
+    },
     "gemini": {
         ".gemini/settings.json": {
-            "mcpServers": {"planted": {"command": "{program}"}},
+            "mcpServers": {"their-server": {"command": "{program}"}},
             "hooks": {"SessionStart": _HOOK, "BeforeAgent": _HOOK},
         }
     },
     "opencode": {
         ".config/opencode/opencode.jsonc": {
-            "mcp": {"planted": {"type": "local", "command": ["{program}"]}},
+            "mcp": {"their-server": {"type": "local", "command": ["{program}"]}},
             "instructions": ["~/code/shop/AGENTS.md"],
         }
     },
-    "openclaw": {".openclaw/openclaw.json": {"mcp": {"servers": {"planted": {"command": "{program}"}}}}},
+    "openclaw": {".openclaw/openclaw.json": {"mcp": {"servers": {"their-server": {"command": "{program}"}}}}},
 }
 TOOLS = {"claude-code": {"StructuredOutput", "DeferredToolPlaceholder"}}  # for the answer
 OWN_SYSTEM = ("codex", "openclaw")  # keep a system prompt of their own, or send none
@@ -108,16 +110,16 @@ def try_client(client: Client, folder: Path | None, checks: Checks) -> None:
 
 def _plant(client: Client, place: Scratch) -> Path:
     """Put something of the user's wherever an agent looks; returns the file that is there once a program of theirs was started."""
-    started, program = place.home / "started", place.home / "planted"
+    started, program = place.home / "started", place.home / "their-program"
     program.write_text(f"#!/bin/sh\necho started >> {started}\n", "utf8")
     program.chmod(0o755)
     for name in (f"{folder}/{name}" for folder in PLACES for name in NAMES):
         (place.home / name).parent.mkdir(parents=True, exist_ok=True)
         (place.home / name).write_text(OWN, "utf8")
     for folder in SKILLS:
-        (place.home / folder / "planted").mkdir(parents=True)
-        (place.home / folder / "planted" / "SKILL.md").write_text(
-            f"---\nname: planted\ndescription: {OWN}\n---\n", "utf8"
+        (place.home / folder / "their-skill").mkdir(parents=True)
+        (place.home / folder / "their-skill" / "SKILL.md").write_text(
+            f"---\nname: their-skill\ndescription: {OWN}\n---\n", "utf8"
         )
     for name, added in ADDED[client.name].items():
         path, text = place.home / name, (place.home / name).read_text("utf8")
@@ -157,7 +159,7 @@ def _try(client: Client, place: Scratch, model: stub.Stub, checks: Checks) -> No
     checks("nothing of the user's rules and skills is sent", at < 0, sent[max(0, at - 1000) : at + 200])
     checks(
         "nothing of the project or the home is sent",
-        str(place.home / "code") not in sent and "planted" not in sent,
+        str(place.home / "code") not in sent and "their-" not in sent,
         sent[:9000],
     )
     checks("nothing of Nacre's hooks and tools is sent", "memory_search" not in sent and "kept by Nacre" not in sent)
@@ -178,7 +180,12 @@ def _try(client: Client, place: Scratch, model: stub.Stub, checks: Checks) -> No
     )
     holding = [name for name, data in after.items() if ORDER_MARK.encode() in data]
     checks("no file of the user's holds the order", not holding, str(holding))
-    checks("no settings of the user's are changed", not {*changed} & {*client.settings, *ADDED[client.name]})
+    state = ".claude.json"  # which Claude Code rewrites at each start
+    if state in changed and json.loads(before[state]).items() <= json.loads(after[state]).items():
+        changed.remove(state)
+    checks(
+        "no settings of the user's are changed", not {*changed} & {*client.settings, *ADDED[client.name]}, str(changed)
+    )
     synced = json.loads(place.nacre_run("sync", "--since", "all", "--json"))
     checks(
         "and no session is left to be captured",
