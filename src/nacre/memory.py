@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import nacre.brain.journal
     import nacre.brain.model
     import nacre.brain.orders
+    import nacre.brain.presets
     import nacre.brain.turn
     import nacre.capture.extract
     import nacre.context.gather
@@ -791,6 +792,7 @@ class Memory:
         )  # the name is of a model; that the agent comes is told by the setting
         records = brain.journal.read_orders(self.opened.workspace)
         waiting = brain.turn.waiting_orders(self.opened, records)
+        installed = brain.command.installed()
         return {
             **{work: getattr(limits, work) for work in works},
             "model": chosen[0].name if chosen else None,
@@ -798,7 +800,8 @@ class Memory:
             "callsPerDay": limits.calls_per_day,
             "tokensPerDay": limits.tokens_per_day,
             "private": list(limits.private),
-            "installed": brain.command.installed(),
+            "installed": installed,
+            "loggedIn": [name for name in installed if brain.presets.is_logged_in(name)],
             "waiting": len(waiting),
             "waitingSince": self.clock.local(waiting[0].at).isoformat(timespec="minutes") if waiting else None,
         }

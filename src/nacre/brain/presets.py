@@ -136,6 +136,25 @@ def at(value: Any, place: str) -> Any:
     return value
 
 
+# What tells that somebody is logged in: a variable, or a file in the home folder.
+_LOGINS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "claude-code": (("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"), (".claude/.credentials.json", ".claude.json")),
+    "codex": (("CODEX_API_KEY", "OPENAI_API_KEY"), (".codex/auth.json",)),
+    "gemini": (("GEMINI_API_KEY", "GOOGLE_API_KEY"), (".gemini/oauth_creds.json", ".gemini/gemini-credentials.json")),
+    "opencode": ((), (".local/share/opencode/auth.json",)),
+    "openclaw": ((), (".openclaw/agents/main/agent/auth-profiles.json", ".openclaw/agents/main/agent/openclaw-agent.sqlite")),
+}  # fmt: skip
+
+
+def is_logged_in(name: str) -> bool:
+    """Whether an agent's program seems to be logged in; only a call would tell for certain."""
+    variables, files = _LOGINS[name]
+    here = (Path.home() / file for file in files)
+    return any(map(os.environ.get, variables)) or any(
+        path.is_file() and (path.name != ".claude.json" or b'"oauthAccount"' in (read(path) or b"")) for path in here
+    )
+
+
 _CODEX_KEPT = """model model_provider model_providers model_reasoning_effort service_tier openai_base_url chatgpt_base_url
 forced_login_method forced_chatgpt_workspace_id""".split()
 _CODEX: dict[str, Any] = {

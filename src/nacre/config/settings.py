@@ -272,6 +272,7 @@ class BrainSettings:
     calls_per_day: int = setting(40, "most orders that are sent in a day")
     tokens_per_day: int = setting(300_000, "most tokens that orders and answers may cost in a day")
     turn_wait: str = setting("12h", "how long an order waits for your agent until this machine does the work")
+    offered: bool = setting(False, "whether you were asked if an agent of yours may write your memory")
     command: BrainCommandSettings = field(default_factory=BrainCommandSettings)
     api: BrainApiSettings = field(default_factory=BrainApiSettings)
 
