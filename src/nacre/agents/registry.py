@@ -11,16 +11,14 @@ import sysconfig
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nacre import disk
 from nacre.agents.edits import JSON, MARKDOWN, TOML, Add, Edit, Put, RulesBlock, load, value_at
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import Machine, refuse_control_characters
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
+from nacre.memory import Memory
 
 _ALIASES = {"claude": "claude-code", "claude_code": "claude-code", "claudecode": "claude-code", "gemini-cli": "gemini"}
 _PROGRAM_NAMES = ("nacre", "nacre.exe")
