@@ -9,7 +9,6 @@ import os
 import re
 import textwrap
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from nacre import disk
@@ -43,11 +42,6 @@ class FlushState(NamedTuple):
     compactions: int | None = None
 
 
-def session_key(session: str) -> str:
-    """How a session is known: an id may be anything, also something that must be written nowhere."""
-    return hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
 def load_states(workspace: Workspace) -> dict[str, FlushState]:
     """What is remembered; nothing when the file is missing, or not ours to understand."""
     try:
@@ -68,11 +62,6 @@ def save_states(workspace: Workspace, sessions: Mapping[str, FlushState], now: d
     stored = {key: {"at": state.at.isoformat(), "compactions": state.compactions} for key, state in newest}
     data = json.dumps({"version": VERSION, "sessions": stored}, separators=(",", ":")).encode()
     disk.write(workspace.machine / STATE_NAME, data, root=workspace.root)
-
-
-def flush_lock(workspace: Workspace) -> AbstractContextManager[None]:
-    """One at a time; not the lock of the workspace, so that a long tidying keeps no agent waiting."""
-    return hold(workspace.machine / "flush.lock", timeout=5.0)
 
 
 # Whether the turn is due, and what the agent is told.
@@ -124,9 +113,12 @@ def ask_flush(
     if blocked := flush_blocked(context):
         return blocked
     workspace, now = context.workspace, context.clock.now()
-    limit, key = flush_threshold(window, context.config.flush), session_key(session)
+    limit = flush_threshold(window, context.config.flush)
+    # By its hash: an id may be anything, also something that must be written nowhere.
+    key = hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=8).hexdigest()
     try:
-        with flush_lock(workspace):
+        # Not the lock of the workspace, so that a long tidying keeps no agent waiting.
+        with hold(workspace.machine / "flush.lock", timeout=5.0):
             states = before = load_states(workspace)
             if key in states and not _is_flushed(states[key], tokens, limit, compactions):
                 states = {other: state for other, state in states.items() if other != key}
@@ -262,12 +254,10 @@ def flush_prompts(path: str, language: str, *, system: str | None = None, user: 
     day = path.rpartition("/")[2].removesuffix(".md")
 
     def with_rules(own: str | None, ours: str) -> str:
-        if own and own.strip():
-            tongue = language_of(own)
-            rules, text = [*_SAFETY[tongue], _NOTHING[tongue]], own.rstrip()
-        else:
-            rules, text = [*_SAFETY[language], _VARIANTS[language], _SECRETS[language], _NOTHING[language]], ours
-        text += "\n\n" + "\n".join(f"- {rule}" for rule in rules)
+        is_own = bool(own and own.strip())
+        tongue = language_of(own or "") if is_own else language
+        rules = (*_SAFETY[tongue], *(() if is_own else _CARE[tongue]), _NOTHING[tongue])
+        text = "\n- ".join([f"{(own or '').rstrip() if is_own else ours}\n", *rules])
         return text.replace("{path}", path).replace(_DATE, day)
 
     return Prompts(with_rules(system, _SYSTEM[language]), with_rules(user, _USER[language]))
@@ -312,13 +302,15 @@ _SAFETY = {
         f"{_NAMES['zh']} 在这一轮中只读：不编辑、不替换、不另建副本。",
     ),
 }
-_VARIANTS = {
-    "en": f"The day has this one file: no second one with a time in its name, such as {_DATE}-HHMM.md.",
-    "zh": f"一天只有这一个文件：不要另建带时间的文件，例如 {_DATE}-HHMM.md。",
-}
-_SECRETS = {
-    "en": "No passwords, keys, tokens or other secrets.",
-    "zh": "不要写密码、密钥、令牌等敏感信息。",
+_CARE = {
+    "en": (
+        f"The day has this one file: no second one with a time in its name, such as {_DATE}-HHMM.md.",
+        "No passwords, keys, tokens or other secrets.",
+    ),
+    "zh": (
+        f"一天只有这一个文件：不要另建带时间的文件，例如 {_DATE}-HHMM.md。",
+        "不要写密码、密钥、令牌等敏感信息。",
+    ),
 }
 _NOTHING = {
     "en": f"With nothing to keep, answer exactly {SILENCE}.",

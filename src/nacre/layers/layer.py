@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -142,28 +142,17 @@ def fold_recalls(entry: Mapping[str, Any], recalls: Sequence[tuple[int, str]], c
 MOVE, RISE, FORGET, DELETE, STAY = "move", "rise", "forget", "delete", "stay"
 
 
-@dataclass(frozen=True)
-class LayerRules:
-    """The settings of the layers, as written and in seconds."""
+@cache
+def seconds(span: str) -> float:
+    return duration(span).total_seconds()
 
-    settings: TierSettings
-    hot: float
-    warm: float
-    gist: float
-    forget: float
-    delete: float
 
-    @classmethod
-    def of(cls, settings: TierSettings) -> LayerRules:
-        named = (settings.hot, settings.warm, settings.gist, settings.forget_after, settings.delete_after)
-        return cls(settings, *(duration(text).total_seconds() for text in named))
-
-    def layer(self, age: float) -> str:
-        if age < self.hot:
-            return HOT
-        if age >= min(self.forget, max(self.warm, self.gist)):
-            return FORGOTTEN
-        return WARM if age < self.warm else GIST
+def _layer_by_age(age: float, settings: TierSettings) -> str:
+    if age < seconds(settings.hot):
+        return HOT
+    if age >= min(seconds(settings.forget_after), max(seconds(settings.warm), seconds(settings.gist))):
+        return FORGOTTEN
+    return WARM if age < seconds(settings.warm) else GIST
 
 
 class Placement(NamedTuple):
@@ -176,7 +165,7 @@ class Placement(NamedTuple):
 
 
 def decide_layer(
-    layer: str, dated: CheckpointDate, kept: CheckpointCounts, rules: LayerRules, clock: Clock
+    layer: str, dated: CheckpointDate, kept: CheckpointCounts, settings: TierSettings, clock: Clock
 ) -> Placement:
     """Where a checkpoint of a layer belongs now. Age lets it sink; only a recall lets it rise."""
     now = clock.now().timestamp()
@@ -186,7 +175,7 @@ def decide_layer(
     entry["7d"] = sum(now - refcount.WEEK < at for at in moments)
     last = max(moments, default=None)
     since = dated.own if last is None else max(dated.own, last)
-    by_age = rules.layer(now - since)
+    by_age = _layer_by_age(now - since, settings)
     mark = moment(entry.get(refcount.FORGOTTEN), clock)
     if mark is not None and mark > now:  # by a clock that was wrong
         mark = None
@@ -199,11 +188,10 @@ def decide_layer(
     since_text = say(f"from {when}, {ago} ago", f"内容来自 {when}，距今 {ago}")
     if last == since:
         since_text = say(f"last recalled {when}, {ago} ago", f"上次调用于 {when}，距今 {ago}")
-    settings = rules.settings
     if target == FORGOTTEN:
         if mark is None or layer != FORGOTTEN:
             mark = entry[refcount.FORGOTTEN] = int(now)
-        if now - mark >= rules.delete and not entry.get("user_marked"):
+        if now - mark >= seconds(settings.delete_after) and not entry.get("user_marked"):
             when, ago = _when(mark, clock)
             reason = say(
                 f"forgotten on {when}, {ago} ago: deleted after {settings.delete_after} (tiers.delete_after)",
@@ -212,19 +200,13 @@ def decide_layer(
             return Placement(None, entry, DELETE, reason)
     else:
         entry.pop(refcount.FORGOTTEN, None)
-    action, why = (
-        MOVE,
-        (
-            f"after {settings.warm} a summary stands for it (tiers.warm)",
-            f"超过 {settings.warm} 后由摘要代表（tiers.warm）",
-        ),
-    )
     if target == layer:
         return Placement(target, entry, STAY, say("belongs beside the other file of its name", "应与同名文件放在一起"))
+    english = f"after {settings.warm} a summary stands for it (tiers.warm)"
+    action, why = MOVE, (english, f"超过 {settings.warm} 后由摘要代表（tiers.warm）")
     if target == FORGOTTEN:
-        limit, name = settings.gist, "tiers.gist"
-        if rules.forget <= rules.gist:
-            limit, name = settings.forget_after, "tiers.forget_after"
+        name = "forget_after" if seconds(settings.forget_after) <= seconds(settings.gist) else "gist"
+        limit, name = getattr(settings, name), f"tiers.{name}"
         why = f"forgotten after {limit} without a recall ({name})", f"{limit} 内没有被调用即被遗忘（{name}）"
         action = FORGET
     elif TIERS.index(target) < TIERS.index(layer):

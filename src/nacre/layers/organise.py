@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nacre import disk
 from nacre.brain.orders import Waiting
-from nacre.errors import BadInput, ChangedOutside, Locked, NacreError
+from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import say
 from nacre.layers.layer import (
     DELETE,
@@ -21,11 +21,11 @@ from nacre.layers.layer import (
     STAY,
     CheckpointCounts,
     CheckpointDate,
-    LayerRules,
     Placement,
     date_checkpoint,
     decide_layer,
     gather_counts,
+    seconds,
 )
 from nacre.model.context import Context
 from nacre.model.report import Problem, Step
@@ -114,7 +114,7 @@ class OrganisePlan:
 def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = None) -> OrganisePlan:
     """What would become of every checkpoint. Nothing at all where the counts cannot be read: who was recalled is unknown."""
     workspace, clock, config = context.workspace, context.clock, context.config
-    rules, shown = LayerRules.of(config.tiers), workspace.relative
+    shown = workspace.relative
     checkpoints, problems = survey_checkpoints(workspace, config)
     grouped = families(checkpoints)
     try:
@@ -131,7 +131,7 @@ def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = 
     for family, kept in zip(grouped, gather_counts(context, grouped, counts.entries, recalls.recalls), strict=True):
         try:
             dated = date_checkpoint(context, family.lead, kept.entry)
-            belongs = decide_layer(family.layer, dated, kept, rules, clock)
+            belongs = decide_layer(family.layer, dated, kept, config.tiers, clock)
             entry, source = belongs.entry, ""
             if (
                 family.original
@@ -162,7 +162,7 @@ def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = 
         layer, _, name = key.partition("/")
         if layer in TIERS and stem_of(name) not in stems and isinstance(entry, dict) and not entry.get("user_marked"):
             since = refcount.moment(entry.get(refcount.FORGOTTEN), clock)
-            if since is not None and now - since >= rules.delete:
+            if since is not None and now - since >= seconds(config.tiers.delete_after):
                 finished.add(key)
     placed = tuple(_placed(context, turns, problems))
     return OrganisePlan(tuple(grouped), placed, counts, frozenset(finished), tuple(problems), recalls.problems)
@@ -297,8 +297,6 @@ def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[list
             rises = True
         try:
             _add_transition(batch, at, turn, summaries)
-        except Locked:
-            raise
         except NacreError as error:
             batch.failed[at] = error
     batch.carry_out()
@@ -349,14 +347,8 @@ def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[st
         for family in families(list_checkpoints(workspace, config)):
             if paths.isdisjoint(piece.path for piece in family.pieces):
                 continue
-            try:
-                if family.layer == FORGOTTEN:
-                    moves = bring_back(op, family, WARM, user_marked=True)
-                else:
-                    moves = bring_back(op, family, HOT)
-            except Locked:
-                raise
-            except (NacreError, OSError):
-                continue
-            places |= {shown(piece.path): shown(to) for piece, to in moves if shown(piece.path) in places}
+            marks = {"user_marked": True} if family.layer == FORGOTTEN else {}
+            with contextlib.suppress(NacreError, OSError):
+                moves = bring_back(op, family, WARM if marks else HOT, **marks)
+                places |= {shown(piece.path): shown(to) for piece, to in moves if shown(piece.path) in places}
     return places
