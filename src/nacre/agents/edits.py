@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import shlex
 import tomllib
@@ -168,7 +167,8 @@ def recognise_edits(text: str, form: str, edits: Sequence[Edit]) -> list[Done]:
             continue
         now = value_at(values, edit.path)
         if isinstance(edit, Add):
-            changes += [Done("add", edit.path, item, depth=len(edit.path)) for item in _own_items(now, edit)]
+            items = [item for item in now if _is_own_item(item, edit)] if isinstance(now, list) else []
+            changes += [Done("add", edit.path, item, depth=len(edit.path)) for item in items]
         elif not edit.default and (now == edit.value or any("nacre" in command for command in _commands_in(now))):
             changes.append(Done("put", edit.path, now, depth=len(edit.path) - 1))
     return changes
@@ -237,10 +237,6 @@ def is_there(now: Any, done: Done) -> bool:
     if done.kind == "add":
         return isinstance(now, list) and done.value in now
     return done.kind != "put" or _holds(now, done.value)
-
-
-def _own_items(items: Any, edit: Add) -> list[Any]:
-    return [item for item in items if _is_own_item(item, edit)] if isinstance(items, list) else []
 
 
 def _is_own_item(item: Any, edit: Add) -> bool:
@@ -368,10 +364,7 @@ _MARK = "\ufeff"
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text.removeprefix(_MARK).replace("\r\n", "\n"))
-    except RecursionError as error:
-        raise ValueError(say("nested too deeply", "嵌套过深")) from error
+    return tomllib.loads(text.removeprefix(_MARK).replace("\r\n", "\n"))
 
 
 def with_table(text: str, path: tuple[str, ...], value: dict[str, Any] | None) -> str:
@@ -379,7 +372,7 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any] | None) -
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    holder = wanted = copy.deepcopy(load_toml(text))
+    holder = wanted = load_toml(text)
     for name in path[:-1]:
         holder = holder.setdefault(name, {})
         if not isinstance(holder, dict):

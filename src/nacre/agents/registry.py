@@ -19,6 +19,7 @@ from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import Machine, refuse_control_characters
 from nacre.memory import Memory
+from nacre.vault.discover import openclaw_state
 
 _ALIASES = {"claude": "claude-code", "claude_code": "claude-code", "claudecode": "claude-code", "gemini-cli": "gemini"}
 _PROGRAM_NAMES = ("nacre", "nacre.exe")
@@ -262,7 +263,7 @@ _CORE = ("plugins", "entries", "memory-core")
 
 
 def _openclaw_places(machine: Machine) -> tuple[Path, Path]:
-    state = machine.openclaw_folder
+    state = openclaw_state(machine.env, machine.home)
     return state, settings_folder(machine, "OPENCLAW_CONFIG_PATH", str(state / "openclaw.json"))
 
 
