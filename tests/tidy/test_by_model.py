@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tidy.conftest import killed_at
 from tests.tidy.nights import CONTACT, JEST, RULE, SAFETY, VITEST, Nights
 
 PROGRAM = """\
@@ -214,3 +215,24 @@ def test_where_memory_changes_every_night_the_local_brain_decides_in_the_end(
         nights.entries(*(f"Fact number {number} of the handbook" for number in range(day)))
         nights.tidy(f"2026-03-{day}")
         assert (RULE in nights.kept()) == (day == 23)
+
+
+@pytest.mark.parametrize("which", [*range(1, 60, 6), *range(60, 240, 20)])
+def test_killed_at_any_call_and_run_again_no_answer_is_paid_twice_and_nothing_is_doubled(
+    nights: Nights, brain: Brain, which: int
+) -> None:
+    nights.entries(JEST, SAFETY)
+    nights.log("2026-03-09", *DAY)
+    nights.log("2026-03-19", VITEST)
+    drill = {"text": "Restore drill first Sunday of every month", "speaker": "owner", "category": "decision", "cites": [f"@{DAY[0]}"]}  # fmt: skip
+    update = change(VITEST, "update", JEST, text="Unit tests are written with Vitest in every project", relation="replaces")  # fmt: skip
+    brain.will({"digest": {"lines": [drill]}, "distil": {"changes": [update]}})
+    killed_at(which, nights.tidy)
+    journal = nights.root / ".nacre" / "orders.jsonl"
+    answered = journal.read_text("utf8").count('"state":"answered"') if journal.exists() else 0
+    asked = len(brain.orders)
+    nights.tidy(time="03:30:00")
+    assert len(brain.orders) - asked <= 2 - answered
+    assert nights.kept()[:2] == ["Unit tests are written with Vitest in every project", SAFETY]
+    assert len(nights.kept()) == len(set(nights.kept()))
+    assert nights.text("memory/weekly/2026-03-09.md").count("Restore drill") == 1

@@ -38,7 +38,7 @@ def ask_changes(model: Model, judge: Judge, new: Sequence[Item], memory: Sequenc
 
 def compare(model: Model, judge: Judge, old: str, new: str) -> Relation | None:
     """How a new statement stands to a remembered one; none where the answer says nothing that can be used."""
-    changes = ask_changes(model, judge, [Item("e1", new)], [Item("k1", old)])
+    changes = ask_changes(model, judge, [Item("e1", new, is_entry=True)], [Item("k1", old, is_entry=True)])
     if not changes:
         return None
     return Relation(_LABELS.get(changes[0].relation, changes[0].relation), _SURE)

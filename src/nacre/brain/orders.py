@@ -134,15 +134,20 @@ class Item:
     text: str
     speaker: Speaker = Speaker.OWNER
     stamp: str = ""  # its day, and its project where there are several
+    is_entry: bool = False  # a line of memory, in which nothing is pasted
 
     @cached_property
     def own(self) -> str:
         """The words of who speaks, without what is pasted or quoted."""
+        if self.is_entry:
+            return self.text
         typed = self.speaker is Speaker.OWNER
         return "\n".join(part.text for part in parts(self.text, typed=typed) if not part.quoted).strip()
 
     def shown(self, longest: int) -> str:
         """As the order gives it: what is pasted is named and not told, a long text loses its middle."""
+        if self.is_entry:
+            return self.text
         typed = self.speaker is Speaker.OWNER
         pieces = (f"[pasted: {len(part.text)}]" if part.quoted else part.text for part in parts(self.text, typed=typed))
         text = "\n".join(pieces).strip()

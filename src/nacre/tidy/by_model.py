@@ -30,7 +30,7 @@ _LONGEST_WAIT = dt.timedelta(
 )  # beside twice the wait for the user's agent: what is older, the local brain decides
 _MANY = 20  # lines of a day from which on "hybrid" lets the model press it
 _UNSURE = ("supersede", "merge", "ask", "demote")  # what the local brain does that "hybrid" leaves to the model
-SHARE = 0.28  # of a day's log that its digest may have, in bytes
+SHARE = 0.34  # of a day's log that its digest may have, in bytes
 
 
 def advise(context: TidyContext) -> Advice:
@@ -90,7 +90,8 @@ def _is_unsure(context: TidyContext) -> bool:
 
 def _item(name: str, line: LogLine, draft: Draft) -> Item:
     speaker = Speaker.AGENT if draft.memory.is_agents(line) else Speaker.OWNER
-    return Item(name, line.words, speaker, " ".join(filter(None, (line.day, line.project, line.label))))
+    stamp = " ".join(filter(None, (line.day, line.project, line.label)))
+    return Item(name, line.words, speaker, stamp, is_entry=True)
 
 
 def _memory_items(context: TidyContext, draft: Draft, lines: Sequence[LogLine]) -> dict[str, Item]:
@@ -106,7 +107,7 @@ def _memory_items(context: TidyContext, draft: Draft, lines: Sequence[LogLine]) 
             origin = (was.source.get("day", ""), was.source.get("bullet", "")) if was else ("", "")
             if not line.whole or redact(line.words).findings or not _is_public(context, draft.trail, *origin, project):
                 continue
-            items[line.id] = Item(f"k{len(items) + 1}", line.words, stamp=project or "")
+            items[line.id] = Item(f"k{len(items) + 1}", line.words, stamp=project or "", is_entry=True)
     return items
 
 
@@ -158,7 +159,13 @@ def _ask_digest(model: Model, trail: Trail, lines: Sequence[LogLine]) -> tuple[D
     language = language_of("\n".join(line.words for line in lines))
     by_agent = {mark for section in trail.of(lines[0].day).captured for mark in section.agents}
     items = tuple(
-        Item(f"l{number}", line.words, Speaker.AGENT if line.mark in by_agent else Speaker.OWNER, line.project or "")
+        Item(
+            f"l{number}",
+            line.words,
+            Speaker.AGENT if line.mark in by_agent else Speaker.OWNER,
+            line.project or "",
+            is_entry=True,
+        )
         for number, line in enumerate(lines, 1)
     )
     characters = compress.log_size(lines) // (3 if language == "zh" else 1)
