@@ -18,10 +18,9 @@ from nacre.config import settings
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language
-from nacre.model.context import Context, Scope
 from nacre.model.entry import EVERYWHERE, Entry
 from nacre.model.report import Problem
-from nacre.model.workspace import Workspace, slug_of
+from nacre.model.workspace import Context, Scope, Workspace, slug_of
 from nacre.vault import discover
 from nacre.vault.discover import is_workspace, trust_workspace, trusted_workspaces
 from nacre.vault.files import memory_files

@@ -23,9 +23,8 @@ from nacre.clock import Clock
 from nacre.config.settings import BrainApiSettings, BrainCommandSettings, BrainSettings, Config
 from nacre.errors import BadInput
 from nacre.memory import Memory
-from nacre.model.context import Context
 from nacre.model.session import Speaker
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.text.tokens import tokens_estimate
 
 NOW = dt.datetime(2026, 3, 2, 10, tzinfo=dt.UTC)

@@ -13,9 +13,9 @@ from tests.capture.test_sync import MORNING
 from nacre.capture.importing_exports import import_export
 from nacre.config.settings import Config
 from nacre.memory import Memory
-from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Message
+from nacre.model.workspace import Context
 from nacre.vault import provenance
 from nacre.vault.entries import bullet_id
 from nacre.vault.history import read_history

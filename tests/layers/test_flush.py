@@ -36,8 +36,7 @@ from nacre.layers.flush import (
     parse_answer,
 )
 from nacre.memory import Memory
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.sources.consent import begin_pause
 from nacre.tidy.collect import log_lines
 

@@ -16,8 +16,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import CannotWrite
 from nacre.lock import lock
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault.history import operation
 from nacre.vault.writing import rewrite
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault import jsonl
 from nacre.vault.daily import append_note
 from nacre.vault.history import operation

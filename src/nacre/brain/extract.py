@@ -18,9 +18,9 @@ from nacre.brain.orders import (
 )
 from nacre.guard.privacy import drop_private
 from nacre.i18n import language
-from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.model.workspace import Context
 from nacre.sources.consent import left_out
 from nacre.text.quoting import reports
 from nacre.text.sentences import sentences

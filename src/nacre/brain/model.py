@@ -17,7 +17,7 @@ from nacre.clock import duration
 from nacre.errors import Locked
 from nacre.guard.secrets import redact
 from nacre.lock import hold
-from nacre.model.context import Context
+from nacre.model.workspace import Context
 from nacre.text.tokens import tokens_estimate
 
 _ANSWER = 2_000  # tokens that are kept free in the budget for an answer

@@ -12,10 +12,9 @@ from nacre.clock import Clock
 from nacre.disk import digest
 from nacre.errors import BadInput
 from nacre.guard.secrets import redact, redact_messages
-from nacre.model.context import Context
 from nacre.model.entry import Bullet, Entry
 from nacre.model.session import Message, Speaker
-from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.model.workspace import DAY_NAME, Context, Workspace
 from nacre.text.stamps import label_of, stamp_of
 from nacre.vault.history import operation
 from nacre.vault.markdown import Item, document

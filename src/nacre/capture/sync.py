@@ -37,9 +37,9 @@ from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact, redact_messages
 from nacre.lock import hold
-from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.model.workspace import Context
 from nacre.sources.consent import Pause, left_out, opted_out, outside_pauses, paused_at, pauses, settings_of
 from nacre.sources.registry import listed_as, project_name
 from nacre.sources.transcript import Mark, Source, Transcript

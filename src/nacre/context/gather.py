@@ -16,8 +16,7 @@ from nacre.context.readable import Reader, name_shown, project_of_checkpoint
 from nacre.errors import BadInput, CannotWrite, IndexUnusable, ModelUnusable
 from nacre.guard.secrets import visible
 from nacre.i18n import say
-from nacre.model.context import Context
-from nacre.model.workspace import slug_of
+from nacre.model.workspace import Context, slug_of
 from nacre.vault.discover import project_at, project_of
 from nacre.vault.files import TIERS
 from nacre.vault.ledger import NONE_CLOSED, Closed, ClosedEntries, load_closed

@@ -16,9 +16,8 @@ from nacre.config.settings import Config
 from nacre.errors import BadInput, NotFound
 from nacre.guard.secrets import excerpt
 from nacre.index.freshness import MemoryIndex
-from nacre.model.context import Context
 from nacre.model.hit import Hit
-from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.model.workspace import DAY_NAME, Context, Workspace
 from nacre.search.read import no_such_id, parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of

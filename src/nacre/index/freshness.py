@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 
 from nacre.errors import CannotRead, NacreError
 from nacre.index.store import CHECKPOINT_WORDS, WORDS, Store, wanted_settings, words_table
-from nacre.model.context import Context
-from nacre.model.workspace import LINKED, Workspace
+from nacre.model.workspace import LINKED, Context, Workspace
 from nacre.vault.files import MemoryFile, memory_files
 from nacre.vault.storage import read_log, storage_of
 

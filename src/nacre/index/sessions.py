@@ -21,9 +21,8 @@ from nacre.guard.secrets import hash_name, redact, redact_messages, storable_nam
 from nacre.index.document import Part
 from nacre.index.freshness import MemoryIndex, Progress, TextReport, remove_file, replace_chunks
 from nacre.index.store import Store, wanted_settings
-from nacre.model.context import Context
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Workspace, slug_of
+from nacre.model.workspace import Context, Workspace, slug_of
 from nacre.sources import consent
 from nacre.sources.registry import belongs_to, group_stamp, places_of, project_name
 from nacre.sources.transcript import Places, Source, Transcript

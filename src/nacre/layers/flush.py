@@ -17,9 +17,8 @@ from nacre.config.settings import FlushSettings
 from nacre.errors import BadInput, CannotWrite, NacreError
 from nacre.i18n import language, say
 from nacre.lock import hold
-from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.text.tokens import language_of
 from nacre.vault import daily
 from nacre.vault.storage import read_memory

@@ -17,7 +17,7 @@ from nacre.config.settings import TierSettings
 from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
 from nacre.i18n import say
-from nacre.model.context import Context
+from nacre.model.workspace import Context
 from nacre.vault import refcount
 from nacre.vault.checkpoints import FORGOTTEN, GIST, HOT, WARM, Checkpoint, Family, stem_of
 from nacre.vault.files import TIERS

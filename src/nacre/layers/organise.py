@@ -26,8 +26,8 @@ from nacre.layers.layer import (
     decide_layer,
     gather_counts,
 )
-from nacre.model.context import Context
 from nacre.model.report import Problem, Step
+from nacre.model.workspace import Context
 from nacre.vault import refcount
 from nacre.vault.checkpoints import (
     FORGOTTEN,

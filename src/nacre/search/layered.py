@@ -15,8 +15,8 @@ from nacre.guard.secrets import AROUND, redact, redact_lines
 from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS
-from nacre.model.context import Context
 from nacre.model.report import Problem
+from nacre.model.workspace import Context
 from nacre.search.query import Filters, condition
 from nacre.search.rank import Chunks
 from nacre.search.search import snippet

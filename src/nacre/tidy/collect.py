@@ -14,10 +14,9 @@ from nacre.disk import digest
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
-from nacre.model.context import Context
 from nacre.model.entry import TYPES
 from nacre.model.report import Problem, problem
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
 from nacre.vault.entries import bare_words, bullet_id, words_of

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from nacre.disk import LARGEST_LOG
 from nacre.errors import BadInput, CannotWrite
-from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.text.blocks import HEADING, unclosed_fences
 from nacre.text.stamps import stamp_of
 from nacre.vault.history import Operation, operation

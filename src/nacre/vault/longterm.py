@@ -10,8 +10,7 @@ from nacre import disk
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, PathEscape
 from nacre.i18n import say
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault.entries import words_of
 from nacre.vault.history import Operation, operation
 from nacre.vault.markdown import Document, add_bullet, add_section, document, open_document, plain_title

@@ -12,9 +12,8 @@ from nacre import disk
 from nacre.errors import BadInput, NotFound
 from nacre.guard.values import pattern
 from nacre.i18n import say
-from nacre.model.context import Context
 from nacre.model.report import Plan, Step
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault import working
 from nacre.vault.files import list_backups
 from nacre.vault.history import operation
