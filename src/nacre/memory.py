@@ -59,11 +59,9 @@ if TYPE_CHECKING:
     from nacre.layers.flush import Flush, FlushAnswer, Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
-    from nacre.model.entry import Bullet
-    from nacre.model.hit import Hit, SearchReport
+    from nacre.model.entry import Bullet, Hit, Relation, SearchReport, Verdict
     from nacre.model.report import Step
     from nacre.model.session import SessionFile
-    from nacre.model.verdict import Relation, Verdict
     from nacre.search.layered import RecallReport
     from nacre.search.query import Filters
     from nacre.search.read import Excerpt

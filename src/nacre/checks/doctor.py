@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.hit import Hit, SearchReport
+from nacre.model.entry import Hit, SearchReport
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 

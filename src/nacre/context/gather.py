@@ -24,7 +24,7 @@ from nacre.vault.review import read_review
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.model.hit import Hit
+    from nacre.model.entry import Hit
 
 MOST_PASSAGES = 8  # passages
 OF_ONE = 2  # passages of one file; a session and its summary are one

@@ -16,7 +16,7 @@ from nacre.config.settings import Config
 from nacre.errors import BadInput, NotFound
 from nacre.guard.secrets import excerpt
 from nacre.index.freshness import MemoryIndex
-from nacre.model.hit import Hit
+from nacre.model.entry import Hit
 from nacre.model.workspace import DAY_NAME, Context, Workspace
 from nacre.search.read import no_such_id, parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT

@@ -15,7 +15,7 @@ from nacre.errors import ModelUnusable
 from nacre.index.embedding import Meaning, MeaningSource, words_only
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS, in_groups
-from nacre.model.hit import Hit, SearchReport
+from nacre.model.entry import Hit, SearchReport
 from nacre.model.workspace import Context, Scope
 from nacre.search.query import Filters, Question, condition
 from nacre.search.rank import (

@@ -15,8 +15,8 @@ from nacre.brain.local.relation import relations, says_the_same
 from nacre.brain.local.wording import pieces
 from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
+from nacre.model.entry import ASK, KEEP, REFUSE, Verdict
 from nacre.model.report import Problem, Step
-from nacre.model.verdict import ASK, KEEP, REFUSE, Verdict
 from nacre.text.sentences import clauses
 from nacre.text.stamps import real_day
 from nacre.tidy import budget, compare, judge, memory_files
