@@ -23,7 +23,7 @@ from nacre.model.report import Problem
 from nacre.model.workspace import Context, Scope, Workspace, slug_of
 from nacre.vault import discover
 from nacre.vault.discover import is_workspace, trust_workspace, trusted_workspaces
-from nacre.vault.files import memory_files
+from nacre.vault.storage import memory_files
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -70,9 +70,9 @@ if TYPE_CHECKING:
     from nacre.tidy.collect import TidyContext
     from nacre.tidy.run import DecayReport, TidyReport
     from nacre.vault.create import InitPlan
-    from nacre.vault.files import MemoryFile
     from nacre.vault.history import History
     from nacre.vault.review import Question
+    from nacre.vault.storage import MemoryFile
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State

@@ -27,9 +27,8 @@ from nacre.sources.transcript import list_files, parse_time
 from nacre.text.stamps import real_day
 from nacre.vault.checkpoints import list_checkpoints
 from nacre.vault.discover import expand
-from nacre.vault.files import LARGEST, TIERS
 from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, REFCOUNT_NAME, dump_counts, parse_counts
-from nacre.vault.storage import names, read, read_memory, storage_of
+from nacre.vault.storage import LARGEST, TIERS, names, read, read_memory, storage_of
 from nacre.vault.writing import guard_added
 
 CREATE, CHANGE, CAPTURE, SET, SKIP = "create", "change", "capture", "set", "skip"

@@ -46,11 +46,10 @@ from nacre.sources.transcript import Mark, Source, Transcript
 from nacre.vault import daily, provenance
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.discover import project_of
-from nacre.vault.files import memory_files
 from nacre.vault.history import operation
 from nacre.vault.injected import lines_given_to
 from nacre.vault.provenance import Captured
-from nacre.vault.storage import read, read_memory
+from nacre.vault.storage import memory_files, read, read_memory
 from nacre.vault.tombstones import Tombstones, load_tombstones
 
 BATCH = 40  # sections, at least, that are written and recorded as one operation

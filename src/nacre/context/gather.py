@@ -18,9 +18,9 @@ from nacre.guard.secrets import visible
 from nacre.i18n import say
 from nacre.model.workspace import Context, slug_of
 from nacre.vault.discover import project_at, project_of
-from nacre.vault.files import TIERS
 from nacre.vault.ledger import NONE_CLOSED, Closed, ClosedEntries, load_closed
 from nacre.vault.review import read_review
+from nacre.vault.storage import TIERS
 
 if TYPE_CHECKING:
     from nacre.memory import Memory

@@ -33,11 +33,10 @@ from nacre.text.tokens import tokens
 from nacre.vault import injected, ledger, tombstones
 from nacre.vault.checkpoints import GIST, SUMMARY, stem_of
 from nacre.vault.entries import normal_words
-from nacre.vault.files import TIERS
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import LedgerStates, Record
 from nacre.vault.provenance import Trail, messages_behind
-from nacre.vault.storage import read_memory, storage_of
+from nacre.vault.storage import TIERS, read_memory, storage_of
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import changed_outside
 

@@ -15,8 +15,8 @@ from nacre.lock import hold, lock
 from nacre.model.workspace import Workspace
 from nacre.vault import rules
 from nacre.vault.discover import trust_workspace
-from nacre.vault.files import TIERS
 from nacre.vault.markdown import document
+from nacre.vault.storage import TIERS
 
 _PLAIN = ("MEMORY.md", "SESSION-STATE.md", "refcount.json", "promote_report.md")
 

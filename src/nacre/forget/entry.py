@@ -19,10 +19,10 @@ from nacre.sources.transcript import Transcript
 from nacre.text.stamps import stamp_of
 from nacre.vault import ledger, provenance
 from nacre.vault.entries import source_day
-from nacre.vault.files import TIERS
 from nacre.vault.history import operation
 from nacre.vault.ledger import IN_MEMORY, EntryState, LedgerStates, Record
 from nacre.vault.provenance import Captured
+from nacre.vault.storage import TIERS
 
 LONGEST_MESSAGE = 2000  # characters of a message
 _A_DAY = 86400.0

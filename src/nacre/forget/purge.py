@@ -23,12 +23,11 @@ from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of,
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
 from nacre.model.workspace import Workspace, slug_of
-from nacre.vault import injected, jsonl, ledger, provenance, tombstones
+from nacre.vault import injected, ledger, provenance, tombstones
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
-from nacre.vault.files import list_backups, memory_files
 from nacre.vault.history import Operation, operation, read_history
-from nacre.vault.storage import operations_file, read, read_memory, storage_of
+from nacre.vault.storage import dump_row, list_backups, memory_files, operations_file, read, read_memory, storage_of
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import rewrite
 
@@ -163,7 +162,7 @@ def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bo
         else:
             redacted = {name: _without_words(value, holds) for name, value in row.items()} if holds else row
         if redacted != row:
-            lines[at] = jsonl.dump_row(redacted).rstrip("\n").encode() + (b"\r" if line.endswith(b"\r") else b"")
+            lines[at] = dump_row(redacted).rstrip("\n").encode() + (b"\r" if line.endswith(b"\r") else b"")
     if (after := b"\n".join(lines)) != data:
         rewrite(op, path, after, read=disk.digest(data))
 

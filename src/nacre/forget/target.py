@@ -24,10 +24,9 @@ from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import tokens
 from nacre.vault import ledger, longterm, provenance
 from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, words_of
-from nacre.vault.files import TIERS, memory_files
 from nacre.vault.history import Operation
 from nacre.vault.markdown import Document, Item, document
-from nacre.vault.storage import read, read_memory, storage_of
+from nacre.vault.storage import TIERS, memory_files, read, read_memory, storage_of
 from nacre.vault.writing import changed_outside, rewrite, write_recorded
 
 _QUOTE = re.compile(r"\A\s*(?:>\s*)+")

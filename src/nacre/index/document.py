@@ -28,7 +28,7 @@ from nacre.text.stamps import (
     without_message_marks,
 )
 from nacre.vault.entries import source_day
-from nacre.vault.files import TIERS
+from nacre.vault.storage import TIERS
 
 PUBLIC = "*"
 _OWNERS = frozenset({"MEMORY.MD", "USER.MD", "SESSION-STATE.MD", "IDENTITY.MD", "SOUL.MD", "AGENTS.MD", "TOOLS.MD"})

@@ -19,7 +19,7 @@ from nacre.disk import make_folder
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
 from nacre.lock import hold
 from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
-from nacre.vault.files import TIERS
+from nacre.vault.storage import TIERS
 
 VERSION = 3
 _NAME = "index.sqlite"

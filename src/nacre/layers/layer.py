@@ -20,9 +20,8 @@ from nacre.i18n import say
 from nacre.model.workspace import Context
 from nacre.vault import refcount
 from nacre.vault.checkpoints import FORGOTTEN, GIST, HOT, WARM, Checkpoint, Family, stem_of
-from nacre.vault.files import TIERS
 from nacre.vault.refcount import ROTATED, Count, Recall, moment
-from nacre.vault.storage import storage_of
+from nacre.vault.storage import TIERS, storage_of
 
 _HEAD = 16_384  # bytes of a file in which its time is looked for
 _FIELD = re.compile(r"(?:date|created|updated)\s*:\s*(.+)", re.IGNORECASE)

@@ -47,9 +47,9 @@ from nacre.vault.checkpoints import (
     stem_of,
     survey_checkpoints,
 )
-from nacre.vault.files import TIERS
 from nacre.vault.history import Operation, operation
 from nacre.vault.refcount import SUMMARY_OF, Counts
+from nacre.vault.storage import TIERS
 from nacre.vault.writing import REDACT, Batch, changed_outside, guarded
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
 from nacre.text.stamps import without_message_marks
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens
 from nacre.vault.checkpoints import FORGOTTEN, GIST, Checkpoint, Family, families, survey_checkpoints
-from nacre.vault.files import TIERS
-from nacre.vault.storage import read
+from nacre.vault.storage import TIERS, read
 
 MAX_FILES = 3  # more that answer are narrowed down
 LONGEST_PASSAGES = 1500  # characters of one file that are shown

@@ -22,8 +22,7 @@ from nacre.model.workspace import Context, Scope
 from nacre.search.query import Filters, condition
 from nacre.vault import refcount
 from nacre.vault.checkpoints import HOT
-from nacre.vault.files import largest, layer_of, memory_files
-from nacre.vault.storage import storage_of
+from nacre.vault.storage import largest, layer_of, memory_files, storage_of
 
 if TYPE_CHECKING:
     from nacre.index.sessions import SessionIndex

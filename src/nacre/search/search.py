@@ -33,7 +33,7 @@ from nacre.search.rank import (
 )
 from nacre.text.stamps import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
-from nacre.vault.files import TIERS
+from nacre.vault.storage import TIERS
 
 if TYPE_CHECKING:
     from nacre.embed.models import Embedder

@@ -16,9 +16,8 @@ from nacre.lock import TIMEOUT, hold
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Context, Storage, Stored, Workspace
 from nacre.vault import refcount
-from nacre.vault.files import LARGEST, TIERS
 from nacre.vault.history import Operation, can_be_named, operation
-from nacre.vault.storage import read, storage_of
+from nacre.vault.storage import LARGEST, TIERS, read, storage_of
 from nacre.vault.writing import REDACT, changed_outside, guarded, move_file, rewrite
 
 HOT, WARM, GIST, FORGOTTEN = TIERS

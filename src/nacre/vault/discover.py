@@ -15,8 +15,7 @@ from nacre.config.settings import Config
 from nacre.errors import NacreError, NoWorkspace, PathEscape
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
-from nacre.vault.files import list_longterm
-from nacre.vault.storage import read
+from nacre.vault.storage import list_longterm, read
 
 
 def check_own_files(workspace: Workspace) -> None:

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.vault import jsonl
 from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.history import Operation
 from nacre.vault.lines import BROKEN, LineIndex
-from nacre.vault.storage import storage_of
+from nacre.vault.storage import dump_row, parse_rows, read_records, storage_of
 from nacre.vault.writing import REFUSE, OnSecret, append
 
 VERDICTS = ("admitted", "adopted", "asked", "refused", "superseded", "merged", "demoted", "forgotten", "restored")
@@ -47,7 +46,7 @@ _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
 def write_records(op: Operation, *records: Record, on_secret: OnSecret = REFUSE) -> None:
     """Append records in one write; part of the operation, so that undoing it takes the lines back as well."""
     if records:
-        text = "".join(jsonl.dump_row(as_json(record)) for record in records)
+        text = "".join(dump_row(as_json(record)) for record in records)
         append(op, op.workspace.ledger, text, on_secret=on_secret)
 
 
@@ -62,12 +61,12 @@ class Ledger(NamedTuple):
 
 
 def read_ledger(workspace: Workspace) -> Ledger:
-    return Ledger(*jsonl.read_records(storage_of(workspace), workspace.relative(workspace.ledger), _record))
+    return Ledger(*read_records(storage_of(workspace), workspace.relative(workspace.ledger), _record))
 
 
 def admitted(data: bytes) -> set[str]:
     """The ids of the entries that were put into a MEMORY.md, as far as these bytes of a ledger know; not those found there."""
-    records = (record for row in jsonl.parse_rows(data, "").rows if (record := _record(row.value)))
+    records = (record for row in parse_rows(data, "").rows if (record := _record(row.value)))
     return {key for key, state in entry_states(records).items() if state.in_memory and state.verdict != "adopted"}
 
 
