@@ -17,9 +17,8 @@ from nacre.model.entry import Bullet
 from nacre.model.session import Message
 from nacre.model.workspace import Context
 from nacre.vault import provenance
-from nacre.vault.entries import bullet_id
+from nacre.vault.entries import bullet_id, open_document
 from nacre.vault.history import read_history
-from nacre.vault.markdown import open_document
 from nacre.vault.provenance import Captured
 from nacre.vault.undo import undo
 

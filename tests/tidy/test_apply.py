@@ -17,9 +17,9 @@ from nacre.tidy import apply, distil
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.run import run_tidy
 from nacre.vault import ledger, longterm, provenance, review
+from nacre.vault.entries import open_document
 from nacre.vault.history import operation
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import open_document
 
 
 def backups(nights: Nights) -> list[str]:

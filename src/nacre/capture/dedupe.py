@@ -22,9 +22,8 @@ from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.sources.transcript import parse_time
 from nacre.text.stamps import stamp_of
-from nacre.vault.entries import BULLET, bare_words, normal_words, words_of
+from nacre.vault.entries import BULLET, bare_words, document, normal_words, words_of
 from nacre.vault.ledger import LedgerStates
-from nacre.vault.markdown import document
 from nacre.vault.provenance import Trail, messages_behind
 from nacre.vault.storage import storage_of
 from nacre.vault.tombstones import Tombstones, load_tombstones

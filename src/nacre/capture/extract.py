@@ -16,8 +16,8 @@ from nacre.model.entry import Bullet, Entry
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Context, Workspace
 from nacre.text.stamps import label_of, stamp_of
+from nacre.vault.entries import Item, document
 from nacre.vault.history import operation
-from nacre.vault.markdown import Item, document
 from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import rewrite
 

@@ -15,7 +15,7 @@ from nacre.lock import hold, lock
 from nacre.model.workspace import Workspace
 from nacre.vault import rules
 from nacre.vault.discover import trust_workspace
-from nacre.vault.markdown import document
+from nacre.vault.entries import document
 from nacre.vault.storage import TIERS
 
 _PLAIN = ("MEMORY.md", "SESSION-STATE.md", "refcount.json", "promote_report.md")

@@ -23,9 +23,8 @@ from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import tokens
 from nacre.vault import ledger, longterm, provenance
-from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, words_of
+from nacre.vault.entries import Document, Item, bare_words, bullet_id, document, entry_id, normal_words, words_of
 from nacre.vault.history import Operation
-from nacre.vault.markdown import Document, Item, document
 from nacre.vault.storage import TIERS, memory_files, read, read_memory, storage_of
 from nacre.vault.writing import changed_outside, rewrite, write_recorded
 

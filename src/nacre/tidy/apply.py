@@ -18,11 +18,10 @@ from nacre.text.tokens import language_of
 from nacre.tidy.collect import IDENTITY, USER, TidyContext
 from nacre.tidy.compress import LABELS
 from nacre.vault import daily, ledger, longterm, provenance, review, weekly, writing
-from nacre.vault.entries import bullet_id
+from nacre.vault.entries import bullet_id, document, open_document
 from nacre.vault.history import Operation
 from nacre.vault.ledger import Record
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import document, open_document
 from nacre.vault.provenance import Offered
 from nacre.vault.review import Question
 from nacre.vault.storage import read

@@ -13,8 +13,8 @@ from nacre.model.report import Plan, Step
 from nacre.model.workspace import Context, Workspace
 from nacre.vault import longterm, rules
 from nacre.vault.discover import trust_workspace
+from nacre.vault.entries import document
 from nacre.vault.history import operation
-from nacre.vault.markdown import document
 from nacre.vault.storage import read
 from nacre.vault.writing import rewrite
 

@@ -13,8 +13,8 @@ from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Context, Workspace
 from nacre.text.blocks import HEADING, unclosed_fences
 from nacre.text.stamps import stamp_of
+from nacre.vault.entries import Document, document
 from nacre.vault.history import Operation, operation
-from nacre.vault.markdown import Document, document
 from nacre.vault.storage import names, read, storage_of
 from nacre.vault.writing import REDACT, append, guarded
 

@@ -11,9 +11,8 @@ from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
-from nacre.vault.entries import without_comments, words_of
+from nacre.vault.entries import Item, document, without_comments, words_of
 from nacre.vault.history import Operation
-from nacre.vault.markdown import Item, document
 from nacre.vault.storage import parse_row, read
 from nacre.vault.writing import REDACT, guarded, rewrite
 

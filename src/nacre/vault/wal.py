@@ -15,8 +15,8 @@ from nacre.i18n import say
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Context, Workspace
 from nacre.vault import working
+from nacre.vault.entries import Document, document, replace_lines
 from nacre.vault.history import operation
-from nacre.vault.markdown import Document, document, replace_lines
 from nacre.vault.storage import list_backups, read
 from nacre.vault.working import BLOCKERS, CONTEXT, DECISIONS, PENDING, TASK, StateEntry, as_text, same, section_entries
 from nacre.vault.writing import guarded, remove_file, rewrite, write_recorded
