@@ -353,7 +353,7 @@ class Working:
         state = vault.working.read_state(self.workspace, self.opened.clock)
         lines = guard.secrets.safe_lines(list(enumerate(state.document.bare, start=1)))
         text = "".join(f"{line}\n" for _, line in lines)
-        return state._replace(document=vault.markdown.document(state.document.path, text.encode()))
+        return state._replace(document=vault.entries.document(state.document.path, text.encode()))
 
     def get(self, section: str = "") -> dict[str, Any]:
         """Everything that it says, or one section, without secrets: task, context, decisions, pending, blockers."""
@@ -740,7 +740,7 @@ class Memory:
             slug, folder = self._stamp(project, here)
             entry = vault.daily.append_note(own, text, type, project=slug, by_agent=by_agent)
             if not by_agent:
-                vault.tombstones.lift_tombstones(op, entry.text)
+                vault.ledger.lift_tombstones(op, entry.text)
             if folder:  # from there tidying knows where the project lies
                 captured = vault.provenance.Captured(own.clock.today().isoformat(), "", "", {}, place=folder)
                 vault.provenance.write_provenance_once(op, captured)
@@ -862,7 +862,7 @@ class Memory:
     def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
         """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""
         bullets = capture.extract.extract_text(text, self.clock, self.brain)
-        bullets = capture.dedupe.not_forgotten(vault.tombstones.load_tombstones(self.workspace), bullets)
+        bullets = capture.dedupe.not_forgotten(vault.ledger.load_tombstones(self.workspace), bullets)
         if write and bullets:
             lines, project = [bullet.line for bullet in bullets], self._stamp(None)[0]
             vault.daily.append_notes(self.owned, "extract", lines, project=project)
@@ -940,7 +940,7 @@ class Memory:
 
     def entries(self) -> list[str]:
         """The words of every entry of the general MEMORY.md."""
-        longterm = vault.markdown.open_document(self.workspace, self.workspace.longterm)
+        longterm = vault.entries.open_document(self.workspace, self.workspace.longterm)
         return [entry.words for entry in longterm.entries] if longterm else []
 
     def _tidying(self) -> TidyContext:

@@ -23,12 +23,12 @@ from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of,
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
 from nacre.model.workspace import Workspace, slug_of
-from nacre.vault import injected, ledger, provenance, tombstones
+from nacre.vault import injected, ledger, provenance
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.history import Operation, operation, read_history
+from nacre.vault.ledger import Tombstones, load_tombstones
 from nacre.vault.storage import dump_row, list_backups, memory_files, operations_file, read, read_memory, storage_of
-from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import rewrite
 
 
@@ -72,7 +72,7 @@ class PurgeReport:
 def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str], words: Collection[str]) -> PurgePlan:
     """What purging would clean. Words that nobody remembers are known again by their tombstones where they still stand."""
     workspace = context.workspace
-    stones = tombstones.load_tombstones(workspace).only(ids)
+    stones = load_tombstones(workspace).only(ids)
     history = list(_history_contents(workspace))
     backups = {path: read_memory(workspace, path) for path in list_backups(workspace)}
     said = set(words).union(

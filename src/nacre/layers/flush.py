@@ -231,7 +231,7 @@ def _folded(words: str) -> list[str]:
 
 def take_answer(context: Context, text: str, *, dry_run: bool = False) -> FlushAnswer:
     """Append the answer to today's log under `## HH:MM note`, as one operation. What stands there is not written again."""
-    from nacre.vault.tombstones import load_tombstones
+    from nacre.vault.ledger import load_tombstones
 
     workspace, clock = context.workspace, context.clock
     if _is_paused(context):

@@ -26,9 +26,9 @@ from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, make_candidates
 from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
-from nacre.vault import review, tombstones
+from nacre.vault import ledger, review
 from nacre.vault.entries import entry_id
-from nacre.vault.ledger import EntryState, LedgerStates, Record
+from nacre.vault.ledger import EntryState, LedgerStates, Record, Tombstones, load_tombstones
 from nacre.vault.provenance import Offered, Trail, undone_mark
 from nacre.vault.review import Question
 
@@ -302,7 +302,7 @@ def plan(
     new = [line for line in new if only(line)] if only else new
     draft.problems += problems
     _adopt_hand_edits(draft)
-    forgotten = tombstones.load_tombstones(context.workspace)
+    forgotten = load_tombstones(context.workspace)
     for start in range(0, len(new), AT_ONCE):
         for candidate in _candidates(draft, new[start : start + AT_ONCE], forgotten):
             _offer(draft, candidate)
@@ -358,7 +358,7 @@ def _adopt_hand_edits(draft: Draft) -> None:
             draft.problems.append(Problem("over its limits", sentence, file.shown, remedy=remedy, severity="error"))
 
 
-def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.Tombstones) -> list[Candidate]:
+def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: Tombstones) -> list[Candidate]:
     """The candidates of some lines, without what is forgotten, in the order in which they were said. Of what was said in a group only
     the owner's words count, and only where capture vouches for them. What comes up in several sessions counts more."""
     from nacre.brain.local import classifier
@@ -368,7 +368,7 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
     candidates = make_candidates(owners, draft.context.judge(), agents)
     if forgotten:
         texts = [candidate.text for candidate in candidates]
-        vectors: list[tombstones.Vectors] = [
+        vectors: list[ledger.Vectors] = [
             {} if judged.vector is None else {classifier.load(judged.language, "full").model: judged.vector}
             for judged in (candidate.tested.judged for candidate in candidates)
         ]
