@@ -23,8 +23,7 @@ from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import Context
 from nacre.sources.consent import left_out
 from nacre.text.quoting import reports
-from nacre.text.sentences import sentences
-from nacre.text.tokens import language_of, tokens_estimate
+from nacre.text.tokens import language_of, sentences, tokens_estimate
 
 LARGEST = 6_000  # tokens of the messages of one order
 _LONG = 20  # messages from which on "hybrid" asks the model

@@ -17,10 +17,19 @@ from nacre.brain.orders import Change, Claim, DigestLine, Item, NewEntry, Order
 from nacre.guard.sanitise import clean, fold
 from nacre.guard.secrets import redact
 from nacre.model.session import Speaker
+from nacre.text.blocks import label_of
 from nacre.text.quoting import own_part, reports
-from nacre.text.sentences import clauses, sentences
-from nacre.text.stamps import label_of
-from nacre.text.tokens import CJK, STOP_WORDS, cjk_count, compiled, language_of, query_tokens, tokens
+from nacre.text.tokens import (
+    CJK,
+    STOP_WORDS,
+    cjk_count,
+    clauses,
+    compiled,
+    language_of,
+    query_tokens,
+    sentences,
+    tokens,
+)
 
 C = TypeVar("C", Claim, NewEntry, DigestLine, Change)
 

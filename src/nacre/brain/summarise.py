@@ -12,7 +12,7 @@ from nacre.brain.orders import LONGEST, BrainFailed, Order, Summary, items_of, l
 from nacre.model.session import Kind, Session, Speaker
 from nacre.model.workspace import Context
 from nacre.sources.consent import left_out, paused_at, pauses, settings_of
-from nacre.text.stamps import project_in_head, without_message_marks
+from nacre.text.blocks import project_in_head, without_message_marks
 from nacre.text.tokens import tokens, tokens_estimate
 
 LARGEST = 12_000  # tokens of a checkpoint; sync keeps about half of that, an imported one may be a book

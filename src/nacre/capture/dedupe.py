@@ -21,7 +21,7 @@ from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.sources.transcript import parse_time
-from nacre.text.stamps import stamp_of
+from nacre.text.blocks import stamp_of
 from nacre.vault.entries import BULLET, bare_words, document, normal_words, words_of
 from nacre.vault.ledger import LedgerStates, Tombstones, load_tombstones
 from nacre.vault.provenance import Trail, messages_behind

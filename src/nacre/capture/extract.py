@@ -15,7 +15,7 @@ from nacre.guard.secrets import redact, redact_messages
 from nacre.model.entry import Bullet, Entry
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Context, Workspace
-from nacre.text.stamps import label_of, stamp_of
+from nacre.text.blocks import label_of, stamp_of
 from nacre.vault.entries import Item, document
 from nacre.vault.history import operation
 from nacre.vault.storage import read, storage_of

@@ -24,7 +24,7 @@ from nacre.model.workspace import DAY_NAME, Context, slug_of
 from nacre.sources import claude
 from nacre.sources.consent import is_left_out, opted_out, settings_of
 from nacre.sources.transcript import list_files, parse_time
-from nacre.text.stamps import real_day
+from nacre.text.blocks import real_day
 from nacre.vault.checkpoints import list_checkpoints
 from nacre.vault.discover import expand
 from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, REFCOUNT_NAME, dump_counts, parse_counts

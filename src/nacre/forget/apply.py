@@ -28,8 +28,7 @@ from nacre.forget.target import (
     write_memory,
 )
 from nacre.i18n import say
-from nacre.text.sentences import sentences
-from nacre.text.tokens import tokens
+from nacre.text.tokens import sentences, tokens
 from nacre.vault import injected, ledger
 from nacre.vault.checkpoints import GIST, SUMMARY, stem_of
 from nacre.vault.entries import normal_words

@@ -16,7 +16,7 @@ from nacre.i18n import say
 from nacre.model.session import Session
 from nacre.sources.registry import places_of, sources
 from nacre.sources.transcript import Transcript
-from nacre.text.stamps import stamp_of
+from nacre.text.blocks import stamp_of
 from nacre.vault import ledger, provenance
 from nacre.vault.entries import source_day
 from nacre.vault.history import operation

@@ -19,8 +19,7 @@ from nacre.index.freshness import MemoryIndex
 from nacre.model.entry import Hit
 from nacre.model.workspace import DAY_NAME, Context, Workspace
 from nacre.search.read import no_such_id, parse_place
-from nacre.text.blocks import HEADING, ITEM, TEXT
-from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
+from nacre.text.blocks import HEADING, ITEM, TEXT, is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import tokens
 from nacre.vault import ledger, longterm, provenance
 from nacre.vault.entries import Document, Item, bare_words, bullet_id, document, entry_id, normal_words, words_of

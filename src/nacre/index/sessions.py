@@ -18,7 +18,7 @@ from typing import NamedTuple
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import hash_name, redact, redact_messages, storable_name
-from nacre.index.document import Part
+from nacre.index.document import Part, stretches
 from nacre.index.freshness import MemoryIndex, Progress, TextReport, remove_file, replace_chunks
 from nacre.index.store import Store, wanted_settings
 from nacre.model.session import Kind, Message, Session, Speaker
@@ -26,8 +26,7 @@ from nacre.model.workspace import Context, Workspace, slug_of
 from nacre.sources import consent
 from nacre.sources.registry import belongs_to, group_stamp, places_of, project_name
 from nacre.sources.transcript import Places, Source, Transcript
-from nacre.text.chunk import stretches
-from nacre.text.stamps import Stamp
+from nacre.text.blocks import Stamp
 from nacre.vault.discover import project_of, project_places
 
 SESSIONS_FILE = "sessions.sqlite"

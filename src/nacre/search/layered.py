@@ -20,8 +20,8 @@ from nacre.model.workspace import Context
 from nacre.search.query import Filters, condition
 from nacre.search.rank import Chunks
 from nacre.search.search import snippet
+from nacre.text.blocks import without_message_marks
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
-from nacre.text.stamps import without_message_marks
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens
 from nacre.vault.checkpoints import FORGOTTEN, GIST, Checkpoint, Family, families, survey_checkpoints
 from nacre.vault.storage import TIERS, read

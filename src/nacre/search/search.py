@@ -31,7 +31,7 @@ from nacre.search.rank import (
     need_of_neighbours,
     weigh_time,
 )
-from nacre.text.stamps import LABELS, stamp_of
+from nacre.text.blocks import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
 from nacre.vault.storage import TIERS
 

@@ -17,8 +17,7 @@ from nacre.guard.secrets import redact
 from nacre.model.entry import TYPES
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Context, Workspace
-from nacre.text.blocks import HEADING, ITEM, TEXT
-from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
+from nacre.text.blocks import HEADING, ITEM, TEXT, Stamp, label_of, labelled_spans, stamp_of
 from nacre.vault.entries import Document, bare_words, bullet_id, document, words_of
 from nacre.vault.ledger import LedgerStates
 from nacre.vault.provenance import Trail

@@ -17,8 +17,8 @@ from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
 from nacre.model.entry import ASK, KEEP, REFUSE, Verdict
 from nacre.model.report import Problem, Step
-from nacre.text.sentences import clauses
-from nacre.text.stamps import real_day
+from nacre.text.blocks import real_day
+from nacre.text.tokens import clauses
 from nacre.tidy import budget, compare, judge, memory_files
 from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth

@@ -11,8 +11,7 @@ from nacre.disk import LARGEST_LOG
 from nacre.errors import BadInput, CannotWrite
 from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Context, Workspace
-from nacre.text.blocks import HEADING, unclosed_fences
-from nacre.text.stamps import stamp_of
+from nacre.text.blocks import HEADING, stamp_of, unclosed_fences
 from nacre.vault.entries import Document, document
 from nacre.vault.history import Operation, operation
 from nacre.vault.storage import names, read, storage_of

@@ -15,8 +15,7 @@ from nacre.disk import digest
 from nacre.errors import BadInput
 from nacre.guard.values import pattern
 from nacre.model.workspace import Workspace
-from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks
-from nacre.text.stamps import real_day, split_label
+from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks, real_day, split_label
 from nacre.vault.storage import read
 
 _SOURCE = r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$"

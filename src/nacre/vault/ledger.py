@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.text.sentences import sentences
+from nacre.text.tokens import sentences
 from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
 from nacre.vault.history import Operation
 from nacre.vault.lines import BROKEN, LineIndex
