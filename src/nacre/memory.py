@@ -823,7 +823,7 @@ class Memory:
         begin = self.clock.now() - min(duration(self.config.sync.first), capture.read.LONGEST)
         by_agent: dict[str, list[Path]] = {}
         for source in sources.registry.sources():
-            if sources.consent.settings_of(self.config, source.agent).enabled:
+            if sources.registry.settings_of(self.config, source.agent).enabled:
                 paths = [file.path for file in source.find(self.places) if file.changed >= begin.timestamp()]
                 by_agent.setdefault(source.agent, []).extend(paths)
         return {agent: paths for agent, paths in by_agent.items() if paths}
@@ -850,14 +850,14 @@ class Memory:
 
     def pause(self, length: dt.timedelta | None = None) -> None:
         """Capture nothing from now on, for a length of time or until `resume`."""
-        sources.consent.begin_pause(self.workspace, self.clock.now(), length)
+        sources.registry.begin_pause(self.workspace, self.clock.now(), length)
 
     def paused(self) -> bool:
-        return sources.consent.paused_at(sources.consent.pauses(self.workspace), self.clock.now()) is not None
+        return sources.registry.paused_at(sources.registry.pauses(self.workspace), self.clock.now()) is not None
 
     def resume(self) -> None:
         """Capture again; what was said during the pause stays out."""
-        sources.consent.end_pause(self.workspace, self.clock.now())
+        sources.registry.end_pause(self.workspace, self.clock.now())
 
     def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
         """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""

@@ -18,7 +18,7 @@ from nacre.clock import Clock
 from nacre.config.settings import BrainCommandSettings, BrainSettings, Config, SourceSettings
 from nacre.layers.organise import by_brain
 from nacre.model.workspace import Context, Workspace
-from nacre.sources.consent import begin_pause
+from nacre.sources.registry import begin_pause
 
 TEXT = """# Cache
 

@@ -18,7 +18,7 @@ from nacre.index.sessions import SessionIndex, delete_sessions_index, sessions_f
 from nacre.index.store import Store
 from nacre.model.workspace import Context, Workspace
 from nacre.sources import claude
-from nacre.sources.consent import begin_pause, end_pause
+from nacre.sources.registry import begin_pause, end_pause
 from nacre.sources.transcript import Places, Reading
 
 ON = Config(timezone="Asia/Shanghai", index=IndexSettings(sessions=True))

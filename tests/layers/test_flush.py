@@ -37,7 +37,7 @@ from nacre.layers.flush import (
 )
 from nacre.memory import Memory
 from nacre.model.workspace import Context, Workspace
-from nacre.sources.consent import begin_pause
+from nacre.sources.registry import begin_pause
 from nacre.tidy.collect import log_lines
 
 NOW = "2026-02-14T15:30:00+00:00"

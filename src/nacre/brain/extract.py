@@ -21,7 +21,7 @@ from nacre.i18n import language
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import Context
-from nacre.sources.consent import left_out
+from nacre.sources.registry import left_out
 from nacre.text.quoting import reports
 from nacre.text.tokens import language_of, sentences, tokens_estimate
 

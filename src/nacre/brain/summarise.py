@@ -11,7 +11,7 @@ from nacre.brain.model import Model, chosen_model
 from nacre.brain.orders import LONGEST, BrainFailed, Order, Summary, items_of, load_prompt
 from nacre.model.session import Kind, Session, Speaker
 from nacre.model.workspace import Context
-from nacre.sources.consent import left_out, paused_at, pauses, settings_of
+from nacre.sources.registry import left_out, paused_at, pauses, settings_of
 from nacre.text.blocks import project_in_head, without_message_marks
 from nacre.text.tokens import tokens, tokens_estimate
 

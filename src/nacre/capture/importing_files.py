@@ -22,7 +22,7 @@ from nacre.i18n import say
 from nacre.model.report import Step
 from nacre.model.workspace import DAY_NAME, Context, slug_of
 from nacre.sources import claude
-from nacre.sources.consent import is_left_out, opted_out, settings_of
+from nacre.sources.registry import is_left_out, opted_out, settings_of
 from nacre.sources.transcript import list_files, parse_time
 from nacre.text.blocks import real_day
 from nacre.vault.checkpoints import list_checkpoints

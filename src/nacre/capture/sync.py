@@ -40,8 +40,17 @@ from nacre.lock import hold
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import Context
-from nacre.sources.consent import Pause, left_out, opted_out, outside_pauses, paused_at, pauses, settings_of
-from nacre.sources.registry import listed_as, project_name
+from nacre.sources.registry import (
+    Pause,
+    left_out,
+    listed_as,
+    opted_out,
+    outside_pauses,
+    paused_at,
+    pauses,
+    project_name,
+    settings_of,
+)
 from nacre.sources.transcript import Mark, Source, Transcript
 from nacre.vault import daily, provenance
 from nacre.vault.checkpoints import write_checkpoint

@@ -177,7 +177,7 @@ def flush_blocked(context: Context) -> Flush | None:
 
 
 def _is_paused(context: Context) -> bool:
-    from nacre.sources.consent import paused_at, pauses
+    from nacre.sources.registry import paused_at, pauses
 
     return paused_at(pauses(context.workspace), context.clock.now()) is not None
 
