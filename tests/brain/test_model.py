@@ -189,7 +189,7 @@ def test_a_journal_with_impossible_times_is_harmless(tmp_path: Path, program: Pr
 HOLDER = """\
 import sys
 from pathlib import Path
-from nacre.lock import hold
+from nacre.disk import hold
 with hold(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -14,9 +14,9 @@ from nacre.brain.gates import Gated, check_claims
 from nacre.brain.journal import Record, Spent
 from nacre.brain.orders import Answer, BrainFailed, Distilled, Extracted, Order, parse_answer
 from nacre.clock import duration
+from nacre.disk import hold
 from nacre.errors import Locked
 from nacre.guard.secrets import redact
-from nacre.lock import hold
 from nacre.model.workspace import Context
 from nacre.text.tokens import tokens_estimate
 

@@ -32,11 +32,11 @@ from nacre.capture.read import (
     read_session,
 )
 from nacre.clock import Clock, duration
+from nacre.disk import hold
 from nacre.errors import BadInput, Locked, NacreError
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact, redact_messages
-from nacre.lock import hold
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import Context

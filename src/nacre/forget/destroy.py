@@ -10,8 +10,8 @@ from pathlib import Path
 
 from nacre import disk
 from nacre.config.settings import Config
+from nacre.disk import hold, lock
 from nacre.errors import NacreError, cannot_write
-from nacre.lock import hold, lock
 from nacre.model.workspace import Workspace
 from nacre.vault import rules
 from nacre.vault.discover import trust_workspace

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nacre.config.settings import Config
-from nacre.disk import make_folder
+from nacre.disk import hold, make_folder
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
-from nacre.lock import hold
 from nacre.vault.storage import TIERS
 
 VERSION = 3

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from nacre import disk
 from nacre.config.settings import FlushSettings
+from nacre.disk import hold
 from nacre.errors import BadInput, CannotWrite, NacreError
 from nacre.i18n import language, say
-from nacre.lock import hold
 from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Context, Workspace
 from nacre.text.tokens import language_of

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from nacre import disk
 from nacre.config.settings import Config
+from nacre.disk import TIMEOUT, hold
 from nacre.errors import BadInput, CannotWrite, NacreError
-from nacre.lock import TIMEOUT, hold
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Context, Storage, Stored, Workspace
 from nacre.vault import refcount

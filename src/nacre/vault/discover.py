@@ -56,7 +56,7 @@ def trust_workspace(path: Path, folder: Path | None = None, *, trust: bool = Tru
     if (real in trusted_workspaces(folder)) == trust:
         return
     from nacre import disk
-    from nacre.lock import hold
+    from nacre.disk import hold
 
     file = _trust_file(folder)
     with hold(file.with_name("trusted.lock")):

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from nacre import disk
 from nacre.config.settings import Config
+from nacre.disk import TIMEOUT, lock
 from nacre.errors import NacreError, NotFound, PathEscape, raise_unless_absent
 from nacre.i18n import say
-from nacre.lock import TIMEOUT, lock
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import DAY_NAME, LINKED, Storage, Stored, Workspace
 
