@@ -305,9 +305,9 @@ def plain_title(title: str) -> str:
     return " ".join(re.sub(r"[\W_]+", " ", title).casefold().split())
 
 
-def add_section(doc: Document, title: str, bullets: Sequence[str], level: int = 2) -> bytes:
+def add_section(doc: Document, title: str, bullets: Sequence[str]) -> bytes:
     """A new section at the end of the file, one blank line below what stands there."""
-    lines = [f"{'#' * level} {title}", *(f"- {bullet}" for bullet in bullets)]
+    lines = [f"## {title}", *(f"- {bullet}" for bullet in bullets)]
     if doc.lines and doc.bare[-1].strip():
         lines.insert(0, "")
     return insert_lines(doc, len(doc.lines), lines)
