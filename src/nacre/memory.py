@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import threading
@@ -30,9 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import nacre.brain.command
+    import nacre.brain.distil
     import nacre.brain.extract
     import nacre.brain.journal
     import nacre.brain.model
+    import nacre.brain.orders
+    import nacre.brain.turn
     import nacre.capture.extract
     import nacre.context.gather
     import nacre.context.readable
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from nacre import brain, capture, context, embed, forget, guard, index, layers, search, sources, tidy, vault
     from nacre.brain.journal import Record
     from nacre.brain.local.judge import Judge
+    from nacre.brain.turn import NextOrder
     from nacre.capture.importing import Importable
     from nacre.capture.importing_exports import ImportReport
     from nacre.capture.read import Capturable
@@ -775,23 +780,30 @@ class Memory:
 
     def brain_facts(self) -> dict[str, Any]:
         """Who writes the logs and summaries, what that cost today and saved, and which agents' programs could do it."""
-        limits, works = self.config.brain, ("extract", "summarise")
+        limits, works = self.config.brain, brain.orders.ANSWERS
         chosen = [model for work in works if (model := brain.model.chosen_model(self.opened, work))]
+        chosen.sort(
+            key=lambda model: model.kind == "turn"
+        )  # the name is of a model; that the agent comes is told by the setting
+        records = brain.journal.read_orders(self.opened.workspace)
+        waiting = brain.turn.waiting_orders(self.opened, records)
         return {
             **{work: getattr(limits, work) for work in works},
             "model": chosen[0].name if chosen else None,
-            **brain.model.spent_today(self.opened)._asdict(),
+            **brain.model.spent_today(self.opened, records)._asdict(),
             "callsPerDay": limits.calls_per_day,
             "tokensPerDay": limits.tokens_per_day,
             "private": list(limits.private),
             "installed": brain.command.installed(),
+            "waiting": len(waiting),
+            "waitingSince": self.clock.local(waiting[0].at).isoformat(timespec="minutes") if waiting else None,
         }
 
     def use_brain(self, name: str, *, hybrid: bool = False, dry_run: bool = False) -> dict[str, str]:
-        """Choose who writes the logs, in the user's settings: an agent's program, "api" or "local". Returns what was set."""
-        by_program = name not in ("local", "api")
-        mode = name if name == "local" else "hybrid" if hybrid else "command" if by_program else "api"
-        changes: dict[str, str | None] = {"brain.extract": mode, "brain.summarise": mode}
+        """Choose who writes the logs, in the user's settings: an agent's program, "api", "turn" or "local". Returns what was set."""
+        by_program = name not in ("local", "api", "turn")
+        mode = name if name in ("local", "turn") else "hybrid" if hybrid else "command" if by_program else "api"
+        changes: dict[str, str | None] = {f"brain.{work}": mode for work in brain.orders.ANSWERS}
         if by_program:  # in the place of a program of the user's own
             changes |= {"brain.command.preset": name, "brain.command.argv": None}
         for key, value in changes.items():
@@ -805,6 +817,15 @@ class Memory:
     def orders(self) -> list[Record]:
         """Every order that was sent to a model, the oldest first."""
         return brain.journal.read_orders(self.owned.workspace)
+
+    def next_order(self) -> NextOrder:
+        """How many orders wait for the user's agent, and the next one."""
+        return brain.turn.next_order(self.owned)
+
+    def answer_order(self, key: str, answer: str) -> NextOrder:
+        """Take the agent's answer to an order that waits, for the next sync or tidy to use; what waits then."""
+        brain.turn.take_answer(self.owned, key, answer)
+        return self.next_order()
 
     def survey(
         self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None
@@ -934,7 +955,13 @@ class Memory:
         return tidy.judge.test_one_text(self.brain, text, existing)
 
     def compare(self, old: str, new: str) -> Relation:
-        """How a new statement stands to one that is remembered: same, replaces, adds, exception or ask. Writes nothing."""
+        """How a new statement stands to one that is remembered: same, replaces, adds, exception or ask. Writes nothing.
+
+        By the user's own model, where one is chosen to decide what enters MEMORY.md."""
+        if model := brain.model.chosen_model(self.owned, "distil"):
+            with contextlib.suppress(brain.orders.BrainFailed):
+                if relation := brain.distil.compare(model, self.brain, old, new):
+                    return relation
         first, second = self.brain.meant([old, new])
         return brain.local.relation.compare_pairs([(first, second)])[0]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.jobs.standins import World
 
+from nacre.config.settings import BrainSettings
 from nacre.errors import NacreError
 from nacre.jobs import installer
 from nacre.jobs.openclaw import job_prompt, list_jobs
@@ -131,9 +132,31 @@ def test_an_answer_that_makes_no_sense_never_crashes(claw: World, answer: str) -
         assert "did not answer with JSON" in str(trouble)  # noqa: PT017 - both ends are right
 
 
-def test_both_languages_say_the_same_things() -> None:
+def test_where_work_is_left_to_the_agent_the_jobs_tell_it_to_answer_orders(claw: World) -> None:
+    apply_plan(plan_install(claw.setup, "openclaw"))
+    plain = claw.openclaw_jobs()
+    turn = claw.configured(brain=BrainSettings(summarise="turn"))
+    apply_plan(plan_install(turn.setup, "openclaw"))
+    jobs = claw.openclaw_jobs()
+    assert [job["name"] for job in jobs] == ["memory-sync", "memory-tidy"]
+    for job in jobs:
+        message = job["payload"]["message"]
+        places = [message.index(f"{words} --workspace {claw.setup.root}\n") for words in ("--due", "brain orders --next", "brain answer ID", f"jobs run {job['name']}")]  # fmt: skip
+        assert places == sorted(places)
+    assert not plan_install(turn.setup, "openclaw").changed
+    apply_plan(plan_install(claw.setup, "openclaw"))
+    assert [job["payload"] for job in claw.openclaw_jobs()] == [job["payload"] for job in plain]
+
+
+@pytest.mark.parametrize("brain", ["local", "turn"])
+def test_both_languages_say_the_same_things(claw: World, brain: str) -> None:
     for job in ("memory-sync", "memory-tidy"):
-        english, chinese = (job_prompt(job, "THE COMMAND", language) for language in ("en", "zh"))
-        assert all(text.count("THE COMMAND") == 1 for text in (english, chinese))
+        setups = [
+            claw.configured(language=language, brain=BrainSettings(extract=brain)).setup for language in ("en", "zh")
+        ]
+        english, chinese = (job_prompt(setup, job) for setup in setups)
+        commands = [line for line in english.splitlines() if line.startswith("    ")]
+        assert commands == [line for line in chinese.splitlines() if line.startswith("    ")]
+        assert len(commands) == (4 if brain == "turn" else 1)
         assert english.count("ANNOUNCE_SKIP") == chinese.count("ANNOUNCE_SKIP") == 1
         assert len(english.splitlines()) == len(chinese.splitlines())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from nacre.brain.journal import read_orders
+from nacre.brain.journal import TURN, read_orders
 from nacre.brain.local.wording import remember
 from nacre.brain.model import Model, chosen_model
 from nacre.brain.orders import (
@@ -13,9 +13,11 @@ from nacre.brain.orders import (
     Item,
     NewEntry,
     Order,
+    Waiting,
     items_of,
     load_prompt,
 )
+from nacre.errors import BadInput
 from nacre.guard.privacy import drop_private
 from nacre.i18n import language
 from nacre.model.entry import Bullet
@@ -35,7 +37,7 @@ ByModel = Callable[[Session, str, Sequence[Message]], list[Bullet] | None]
 
 def by_model(context: Context, local: Extract, off_record: Callable[[Sequence[Message]], set[str]]) -> ByModel:
     """What the user's own model makes of the messages of a session; None where the local brain does all of it: it is chosen, the
-    session is private or a group's, or "hybrid" is sure of it."""
+    session is private or a group's, or "hybrid" is sure of it. `Waiting` while the user's agent is still to come."""
 
     def extract(session: Session, listed: str, messages: Sequence[Message]) -> list[Bullet] | None:
         model, settings = chosen_model(context), context.config.brain
@@ -57,15 +59,21 @@ def _may_leave(session: Session, private: Sequence[str], listed: str) -> bool:
 
 
 def extract_session(model: Model, messages: Sequence[Message], local: Extract) -> list[Bullet]:
-    """The lines of a session, in the order of what they rest on. Part by part: where the model fails, the local brain does that part."""
+    """The lines of a session, in the order of what they rest on. Part by part: where the model fails, the local brain does that part;
+    while a part waits for the user's agent, all of it does."""
     most = model.context.config.sync.max_bullets
     parts = list(_parts(messages))
     bullets: list[Bullet] = []
+    waiting: list[str] = []
     for part in parts:
         try:
             bullets += _by_order(model, part, local, max(most // len(parts), 3))
+        except Waiting as error:
+            waiting += error.keys
         except BrainFailed:
             bullets += local(part)
+    if waiting:
+        raise Waiting(*waiting)
     places = {message.id: place for place, message in enumerate(messages)}
     bullets.sort(key=lambda bullet: min((places.get(name, 0) for name in bullet.sources), default=0))
     return bullets[:most]
@@ -145,6 +153,9 @@ def try_model(context: Context) -> tuple[list[str], list[tuple[str, str]], int]:
         raise BrainFailed(
             'No model is set; "nacre brain use NAME" chooses one.', "没有设定模型；可用“nacre brain use 名称”选择。"
         )
+    if model.kind == TURN:
+        english = 'Nothing is sent: orders wait until your agent comes for them; "nacre brain orders --next" shows the next one.'
+        raise BadInput(english, "无需试发：任务会等您的代理来领取；“nacre brain orders --next”显示下一个。")
     speakers = (Speaker.OWNER, Speaker.AGENT, Speaker.OWNER)
     said = zip(_TRIAL[language()], speakers, strict=True)
     messages = [Message(str(at), context.clock.now(), speaker, text) for at, (text, speaker) in enumerate(said)]

@@ -5,15 +5,18 @@ A claim that fails is dropped with its reason; the gates never trust the brain, 
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
+import math
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from nacre.brain.local.quantities import quantities
 from nacre.brain.local.settled import affirms
-from nacre.brain.orders import Change, Claim, DigestLine, Item, NewEntry, Order
+from nacre.brain.orders import FRAME, Change, Claim, DigestLine, Item, NewEntry, Order
 from nacre.guard.sanitise import clean, fold
 from nacre.guard.secrets import redact
 from nacre.model.session import Speaker
@@ -32,6 +35,7 @@ from nacre.text.tokens import (
 )
 
 C = TypeVar("C", Claim, NewEntry, DigestLine, Change)
+Proof = Callable[[str, str, str], bool]  # of an entry, what is new, and how that is said to relate to it
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,10 @@ def check_claims(order: Order, claims: Sequence[C]) -> Gated[C]:
     kept: list[C] = []
     dropped: list[Dropped] = []
     seen: set[str] = set()
+    room = order.room or math.inf
     for claim in claims:
         words = " ".join(tokens(claim.text))
-        if len(kept) >= order.most:
+        if len(kept) >= order.most or len(claim.text) + FRAME > room:
             reason = "too many"
         elif words and words in seen:
             reason = "repeated"
@@ -92,18 +97,21 @@ def check_claims(order: Order, claims: Sequence[C]) -> Gated[C]:
         else:
             seen.add(words)
             kept.append(claim)
+            room -= len(claim.text) + FRAME
     return Gated(tuple(kept), tuple(dropped))
 
 
-def check_changes(order: Order, changes: Sequence[Change], proves: Callable[[str, str], bool]) -> Gated[Change]:
-    """The same for changes of memory. What would replace, merge or drop without the proof that the local brain needs is asked."""
-    new, lines = {item.id for item in order.items}, {item.id for item in order.memory}
+def check_changes(order: Order, changes: Sequence[Change], proves: Proof) -> Gated[Change]:
+    """The same for changes of memory. What would replace, merge or drop without the proof that the local brain needs is asked, or both
+    stand."""
+    new = {item.id for item in order.items if item.speaker is Speaker.OWNER}
+    lines = {item.id for item in order.memory}
     kept: list[Change] = []
     dropped: list[Dropped] = []
     for change in changes:
-        targets = lines if change.verdict in ("update", "merge") else {*lines, ""}
+        needs_target = change.verdict in ("update", "merge")
         reason = ""
-        if change.entry not in new or change.target not in targets:
+        if change.entry not in new or not set(change.targets) <= lines or (needs_target and not change.targets):
             reason = "no such entry"
         elif any(other.entry == change.entry for other in kept):
             reason = "repeated"
@@ -111,12 +119,33 @@ def check_changes(order: Order, changes: Sequence[Change], proves: Callable[[str
             reason = _why_not(order, change)
         if reason:
             dropped.append(Dropped(change.text[: order.longest], reason, change.cites))
-            continue
-        destroys = change.target and change.verdict in ("update", "merge", "drop")
-        if destroys and not proves(order.by_id[change.target].text, order.by_id[change.entry].text):
-            change = replace(change, verdict="ask")  # noqa: PLW2901
-        kept.append(change)
+        else:
+            kept.append(_proven(order, change, proves))
     return Gated(tuple(kept), tuple(dropped))
+
+
+def _proven(order: Order, change: Change, proves: Proof) -> Change:
+    """The change as far as the words of its entry and its targets bear it out."""
+    entry, lines = order.by_id[change.entry].text, [order.by_id[name].text for name in change.targets]
+    if change.verdict == "update":
+        proven = tuple(
+            name for name, line in zip(change.targets, lines, strict=True) if proves(line, entry, "replaces")
+        )
+        return (
+            replace(change, targets=proven)
+            if proven
+            else replace(change, verdict="ask", relation="unclear", text=entry)
+        )
+    if change.verdict == "merge":
+        text = fold(change.text).text
+        if proves(lines[0], entry, "adds") and not _not_in(fold(lines[0]).text, text, is_title=True):
+            return replace(change, targets=change.targets[:1])
+        return replace(change, verdict="keep", relation="adds", text=entry)
+    if change.verdict == "drop" and change.relation == "same" and lines and not proves(lines[0], entry, "same"):
+        change = replace(change, verdict="ask", relation="unclear")
+    if change.verdict == "ask" and _why_not(order, change):
+        return replace(change, text=entry)
+    return change
 
 
 def check_text(order: Order, text: str) -> str:
@@ -146,7 +175,8 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
     is_owners = isinstance(claim, Change) or claim.speaker == "owner"
     if not is_owners and not is_title and (reason := _agents_place(claim, folded)):
         return reason
-    ground = "\n".join(item.own for item in cited) if is_title else _ground(order, claim, cited, is_owners=is_owners)
+    every = "\n".join(item.own for item in cited)
+    ground = every if is_title else _ground(order, claim, cited, is_owners=is_owners)
     if not ground.strip():
         return "speaker"
     if any(tag not in ground for tag in compiled(_TAG).findall(text)):
@@ -154,7 +184,64 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
     is_other = _language(text) not in {_language(item.own) for item in cited}
     if is_other and bool(cjk_count(text)) != any(cjk_count(item.own) for item in cited):
         return "language"
-    return _not_in(folded, fold(ground).text, is_title=is_title)
+    folded = _without_dates(folded, cited, fold(every).text)
+    if is_title or not is_owners or isinstance(claim, Change):
+        return _not_in(folded, fold(ground).text, is_title=is_title)
+    return _owners_claim(order, claim, cited, folded, fold(ground).text)
+
+
+def _owners_claim(order: Order, claim: Claim, cited: Sequence[Item], text: str, ground: str) -> str:
+    """Why a claim of the owner cannot stand. What the owner wants or decided rests on the owner's words, its particulars also on what
+    these answer; what else is told of it rests on whatever is cited."""
+
+    def said(items: Iterable[Item]) -> str:
+        return fold("\n".join(item.own for item in items)).text
+
+    every = said(item for item in cited if item.speaker is not Speaker.OTHER)
+    named = said(item for item in order.items if item.speaker is Speaker.OWNER)
+    answered = said(before for item in cited if (before := _answered(order, item)) and before in cited)
+    for part in filter(str.strip, compiled(_PARTS).split(text)):
+        is_rule = _is_rule(claim, part)
+        particulars = f"{ground}\n{answered}" if is_rule else every
+        if reason := _not_in(part, ground if is_rule else every, particulars, named):
+            return reason
+    telling = set(query_tokens(text))
+    is_owners = len(telling & set(tokens(ground))) >= _OWNERS_SHARE * len(telling)
+    return "" if is_owners else "speaker"
+
+
+def _is_rule(claim: Claim | Change, text: str) -> bool:
+    """Whether it says what the owner wants or decided, or what is to be done."""
+    is_wish = isinstance(claim, NewEntry) and claim.type == "PREF"
+    return is_wish or bool(compiled(_INSTRUCTS).search(text) or compiled(_OWNERS).search(text))
+
+
+def _without_dates(text: str, cited: Sequence[Item], ground: str) -> str:
+    """A claim without the dates that what it cites speaks of without naming them: its own day, and days before and after that it tells."""
+    dates: set[dt.date] = set()
+    weekdays = {int(amount.value) for amount in quantities(ground) if amount.kind == "day"}
+    for item in cited:
+        with contextlib.suppress(ValueError):
+            day = dt.date.fromisoformat(item.stamp[:10])
+            away = [offset for offset, words in _DAYS_AWAY.items() if compiled(words).search(ground)]
+            near = (day + dt.timedelta(offset) for offset in range(-7, 8))
+            dates |= {day + dt.timedelta(offset) for offset in (0, *away)}
+            dates |= {date for date in near if date.isoweekday() in weekdays}
+    for date in dates:
+        month, weekday = f"{date:%B}", f"(?:{date:%A}|{date:%a}|周{'一二三四五六日'[date.weekday()]})"
+        forms = (
+            rf"(?:{date.year}\s?年\s?)?{date.month}\s?月\s?{date.day}\s?[日号]",
+            rf"{date.day}(?:st|nd|rd|th)?\s(?:{month}|{month[:3]})\b(?:\s{date.year})?",
+            rf"(?:{month}|{month[:3]})\s{date.day}(?:st|nd|rd|th)?\b(?:,?\s{date.year})?",
+            rf"{date.isoformat()}|{date.year}\s?年\s?{date.month}\s?月|{month}\s{date.year}",
+        )
+        text = compiled(rf"(?i)(?:{weekday},?\s?)?(?:{'|'.join(forms)})(?:\s?{weekday})?").sub(" ", text)
+    return text
+
+
+_OWNERS_SHARE = 0.2  # of the telling words of a claim of the owner that the owner must have said
+_PARTS = r"[;；。]|(?<=[.!?])\s"
+_DAYS_AWAY = {-1: r"(?i)yesterday|last night|昨", 1: r"(?i)tomorrow|明[天早晚日]", -2: "前[天晚]", 2: "后天"}
 
 
 # Whose word it is. Only what the owner typed becomes a preference, a decision or an instruction.
@@ -171,7 +258,7 @@ _HIJACK = (
 _INSTRUCTS = (
     r"(?i)\b(?:always|never|must|mustn't|should|shouldn't|shall|do not|don't|from now on|make sure|ensure|remember)\b"
     r"|\A\W*(?:please )?(?:use|run|install|set|avoid|keep|call|send|store|put|write|enable|disable|approve|trust|save|share|post|upload|delete|give)\b"
-    r"|必须|务必|一律|总是|永远|从不|不要|不得|不许|禁止|严禁|应该|应当|以后|今后|记住|牢记|请"
+    r"|必须|务必|一律|总是|永远|从不|不要|不得|不许|禁止|严禁|应该|应当|以后|今后|记住|牢记|(?<![邀申聘])请"
 )
 _OWNERS = (
     r"(?i)\b(?:decided|decision|decides|agreed|settled on|approved|rejected|prefers?|preferred|likes?|dislikes?|wants?)\b"
@@ -200,9 +287,9 @@ def _ground(order: Order, claim: Claim | Change, cited: Sequence[Item], *, is_ow
         return "\n".join(item.own for item in cited if item.speaker is not Speaker.OTHER) if is_agents else ""
     own = [item for item in cited if item.speaker is Speaker.OWNER]
     words = [item.own for item in own]
-    is_rule = bool(compiled(_INSTRUCTS).search(claim.text) or compiled(_OWNERS).search(claim.text))
-    is_rule = is_rule or (isinstance(claim, NewEntry) and claim.type == "PREF")
-    if is_rule and not reports(claim.text):  # what somebody else says is to be done is not the owner's word
+    if _is_rule(claim, claim.text) and not reports(
+        claim.text
+    ):  # what somebody else says is to be done is not the owner's word
         words = ["\n".join(filter(None, map(own_part, sentences(text)))) for text in words]
     if not any(words):
         return ""
@@ -244,7 +331,7 @@ _HAN_NAME = (
     r"|[\u4e00-\u9fff]{2,4}(?:公司|大学|银行|医院))"
 )
 _DENIES = {
-    "en": r"(?i)\b(?:no|not|never|without|none|nothing|cannot|stop|avoid|instead|rather|only|except|unless|until|ban\w*|forbid\w*|drop\w*|remov\w+|refus\w+|reject\w+|against|skip\w*|leave out|quit)\b|n['’]t\b|\bdont\b",
+    "en": r"(?i)\b(?:no|not|never|without|none|nothing|cannot|stop|avoid|instead|rather|only|except|unless|until|till|ban\w*|forbid\w*|drop\w*|remov\w+|refus\w+|reject\w+|against|skip\w*|leave out|quit)\b|n['’]t\b|\bdont\b",
     "zh": r"不|没|别|无|勿|禁|停|免|只|仅|除|非|拒|取消|去掉|删|改|换|未|否|甭",
 }
 _NEGATES = {
@@ -265,18 +352,20 @@ _AFTER_PLURALS = frozenset(
 _COVERED = {"en": 0.34, "zh": 0.5}  # share of the telling words, or characters, that the source must hold
 
 
-def _not_in(text: str, ground: str, *, is_title: bool = False) -> str:
-    """Which kind of thing a claim says that its source does not; empty for none. Both are folded texts."""
-    text, ground = (unicodedata.normalize("NFKC", value) for value in (text, ground))
-    low = " ".join(ground.casefold().split())
-    words = set(compiled(r"\w+").findall(low)) | {word.casefold() for word in compiled(_LATIN).findall(ground)}
-    stems, language = set(tokens(ground)), _language(text)
-    if not _numbers_stand_in(text, ground):
+def _not_in(text: str, ground: str, particulars: str = "", named: str = "", *, is_title: bool = False) -> str:
+    """Which kind of thing a claim says that its source does not; empty for none. Numbers, names and code words may stand in the
+    `particulars`, names in `named` too. All are folded texts."""
+    text, ground, particulars = (
+        unicodedata.normalize("NFKC", value) for value in (text, ground, particulars or ground)
+    )
+    low, words = _words_of(particulars)
+    stems, language = set(tokens(particulars)), _language(text)
+    if not _numbers_stand_in(text, particulars):
         return "number"
     rest = text
     for match in compiled(_CODE).finditer(text):
         word = match[0].strip("`").rstrip(".,:;").casefold()
-        if not _stands_in(word, low, words) and not compiled(_UNIT).fullmatch(word):
+        if not _stands_in(word, low, words) and not compiled(rf"{_UNIT}|e\.g|i\.e").fullmatch(word):
             is_plain = compiled(r"[a-z]+(?:-[a-z]+)+").fullmatch(word)  # "read-only" for "read only"
             if not (is_plain and all(set(tokens(part)) <= stems for part in word.split("-"))):
                 return "code word"
@@ -284,15 +373,23 @@ def _not_in(text: str, ground: str, *, is_title: bool = False) -> str:
     for match in compiled(_QUOTED).finditer(rest):
         if " ".join(next(filter(None, match.groups())).casefold().split()) not in low:
             return "quotation"
-    if not _names_stand_in(rest, ground, words, stems, language):
+    names = f"{particulars}\n{named}"
+    if not _names_stand_in(rest, names, _words_of(names)[1], set(tokens(names)), language):
         return "name"
     if is_title:
         return ""
     if _turns_round(text, ground, language):
         return "negation"
     telling = [word for word in query_tokens(text) if language == "en" or len(word) == 1 or word.isascii()]
-    share = sum(word in stems for word in telling) / max(len(telling), 1)
-    return "not in the source" if share < _COVERED[language] else ""
+    own = set(tokens(ground))
+    share = sum(word in own for word in telling) / max(len(telling), 1)
+    return "not in the source" if telling and share < _COVERED[language] else ""
+
+
+def _words_of(ground: str) -> tuple[str, set[str]]:
+    """A text without case, and its words."""
+    low = " ".join(ground.casefold().split())
+    return low, set(compiled(r"\w+").findall(low)) | {word.casefold() for word in compiled(_LATIN).findall(ground)}
 
 
 def _language(text: str) -> str:
@@ -307,7 +404,8 @@ def _stands_in(word: str, low: str, words: set[str]) -> bool:
 def _numbers_stand_in(text: str, ground: str) -> bool:
     """Every number, date, time and amount, however it is written."""
     text, ground = (
-        compiled(rf"(?<=\d)\s+(?=[{CJK}])|(?<=[{CJK}])\s+(?=\d)").sub("", value) for value in (text, ground)
+        compiled(rf"(?<=\d)\s+(?=[{CJK}])|(?<=[{CJK}])\s+(?=\d)|(?<=\d):(?=\s|\Z)").sub("", value)
+        for value in (text, ground)
     )
     amounts = quantities(ground)
     for kind, value in quantities(text):
@@ -374,7 +472,8 @@ def _turns_round(text: str, ground: str, language: str) -> bool:
         if compiled(_DENIES[language]).search(clause):
             continue
         plainly = set().union(*(every - denied for every, denied in said))
-        if any(word.isascii() and word not in plainly for every, denied in said for word in words & denied):
+        only_denied = (word for _, denied in said for word in words & denied if word not in plainly)
+        if any(word.isascii() and not word[0].isdigit() for word in only_denied):
             return True  # it stands nowhere but behind a "not"
         shared = [(len(words & every), len(words & denied)) for every, denied in said]
         best = max((count for count, _ in shared), default=0)
@@ -384,4 +483,9 @@ def _turns_round(text: str, ground: str, language: str) -> bool:
 
 
 def _clauses(text: str) -> list[str]:
-    return [part for sentence in sentences(text) for clause in clauses(sentence) for part in clause.split("、")]
+    return [
+        part
+        for sentence in sentences(text)
+        for clause in clauses(sentence)
+        for part in compiled(r"、|:\s|：").split(clause)
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from nacre.guard.secrets import redact
 from nacre.model.workspace import Workspace
 from nacre.text.tokens import tokens_estimate
 
+TURN = "turn"  # the brain of orders that wait for the user's agent
 LARGEST = 8_000_000  # bytes, from which on the oldest lines are dropped
 _WORDLESS = frozenset({"order", "at", "state", "work", "brain", "tokens", "wait", "kept", "dropped"})
 
@@ -35,11 +36,17 @@ class Record:
     text: str
     tokens: int  # of order and answer; of the order alone until there is one
     answer: str | None = None
+    answered: dt.datetime | None = None
     why: str = ""  # it failed
     wait: float = 0.0  # seconds that the service wants to be left alone
     kept: int | None = None  # None before the gates have looked at it
     dropped: Mapping[str, int] = field(default_factory=dict)
     reused: tuple[dt.datetime, ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the user's agent may still answer it."""
+        return self.brain == TURN and bool(self.text) and self.answer is None and not self.why
 
 
 class Spent(NamedTuple):
@@ -71,7 +78,7 @@ def read_orders(workspace: Workspace) -> list[Record]:
                 continue
             record = records[key]
             if state == "answered":
-                record = replace(record, tokens=max(int(row["tokens"]), record.tokens))
+                record = replace(record, tokens=max(int(row["tokens"]), record.tokens), answered=at)
                 if row["answer"] is not None:  # its words may have been taken out
                     record = replace(record, answer=str(row["answer"]))
             elif state == "failed":
@@ -89,12 +96,13 @@ def read_orders(workspace: Workspace) -> list[Record]:
 
 
 def spent_on(records: Iterable[Record], day: dt.date, zone: dt.tzinfo | None) -> Spent:
-    """What a day of the user's cost, and what earlier answers saved."""
+    """What a day of the user's cost, and what earlier answers saved. An order that waits costs nothing before it is answered."""
     total = Spent()
     for record in records:
         again = sum(at.astimezone(zone).date() == day for at in record.reused)
         total = total._replace(reused=total.reused + again, saved=total.saved + again * record.tokens)
-        if record.at.astimezone(zone).date() == day:
+        paid = record.answered if record.brain == TURN else record.at
+        if paid and paid.astimezone(zone).date() == day:
             total = total._replace(calls=total.calls + 1, tokens=total.tokens + record.tokens)
     return total
 
@@ -104,16 +112,16 @@ def note_asked(workspace: Workspace, order: Order, brain: str, at: dt.datetime) 
     _append(workspace, order, at, "asked", row)
 
 
-def note_answered(workspace: Workspace, order: Order, answer: str, tokens: int, at: dt.datetime) -> None:
+def note_answered(workspace: Workspace, order: Order | Record, answer: str, tokens: int, at: dt.datetime) -> None:
     """Without its words where these were forgotten while the model was busy."""
-    with _hold(workspace):
+    with hold_file(workspace):
         kept = None if _was_forgotten(workspace, order) else answer
         _append(workspace, order, at, "answered", {"answer": kept, "tokens": tokens})
 
 
 def note_failed(workspace: Workspace, order: Order, why: str, wait: float, tokens: int, at: dt.datetime) -> None:
     """What failed may have cost tokens all the same: an answer of no use is paid for."""
-    with _hold(workspace):
+    with hold_file(workspace):
         kept = "…" if _was_forgotten(workspace, order) else redact(why).text[:300]
         _append(workspace, order, at, "failed", {"why": kept, "wait": wait, "tokens": tokens})
 
@@ -126,22 +134,22 @@ def note_reused(workspace: Workspace, order: Order, at: dt.datetime) -> None:
     _append(workspace, order, at, "reused", {})
 
 
-def _hold(workspace: Workspace) -> contextlib.AbstractContextManager[None]:
+def hold_file(workspace: Workspace) -> contextlib.AbstractContextManager[None]:
     """Of the file alone: `orders.lock` is held for as long as a model thinks, and forgetting does not wait for that."""
     if not workspace.machine.is_dir():
         return contextlib.nullcontext()
     return hold(workspace.machine / "orders.file.lock")
 
 
-def _was_forgotten(workspace: Workspace, order: Order) -> bool:
+def _was_forgotten(workspace: Workspace, order: Order | Record) -> bool:
     return not any(record.text for record in read_orders(workspace) if record.key == order.key)
 
 
-def _append(workspace: Workspace, order: Order, at: dt.datetime, state: str, more: Mapping[str, Any]) -> None:
+def _append(workspace: Workspace, order: Order | Record, at: dt.datetime, state: str, more: Mapping[str, Any]) -> None:
     path = orders_file(workspace)
     row = {"order": order.key, "at": at.astimezone(dt.UTC).isoformat(), "state": state, **more}
     line = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-    with _hold(workspace):
+    with hold_file(workspace):
         if not workspace.machine.is_dir():  # a workspace that was destroyed meanwhile is not made again
             return
         disk.append_bytes(path, disk.lines_for(path, line), root=workspace.root)
@@ -161,14 +169,18 @@ def _is_recent(row: Mapping[str, Any], now: dt.datetime) -> bool:
         return False
 
 
-def _emptied(data: bytes) -> list[dict[str, Any]]:
-    """The rows without any words; what they cost stays."""
+def _emptied(data: bytes, keys: Container[str] | None = None) -> list[dict[str, Any]]:
+    """The rows without any words, or only those of some orders without; what they cost stays."""
     rows = []
     for line in data.split(b"\n"):
         try:
-            row = {name: value for name, value in json.loads(line).items() if name in _WORDLESS}
+            row = dict(json.loads(line).items())
         except (AttributeError, ValueError, RecursionError):
             continue
+        if keys is not None and row.get("order") not in keys:
+            rows.append(row)
+            continue
+        row = {name: value for name, value in row.items() if name in _WORDLESS}
         words: dict[str, dict[str, Any]] = {"asked": {"text": ""}, "answered": {"answer": None}, "failed": {"why": "…"}}
         rows.append(row | words.get(str(row.get("state")), {}))
     return rows
@@ -179,9 +191,9 @@ def _dumped(rows: Iterable[Mapping[str, Any]]) -> bytes:
     return "".join(lines).encode("utf-8", "replace")
 
 
-def forget_orders(workspace: Workspace) -> None:
-    """Take every word of orders and answers away; what was spent stays known."""
+def forget_orders(workspace: Workspace, keys: Container[str] | None = None) -> None:
+    """Take every word of orders and answers away, of all or of those named; what was spent stays known."""
     path = orders_file(workspace)
-    with _hold(workspace):
+    with hold_file(workspace):
         if data := disk.read_bytes(path):
-            disk.write(path, _dumped(_emptied(data)), root=workspace.root)
+            disk.write(path, _dumped(_emptied(data, keys)), root=workspace.root)

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nacre.brain import journal
-from nacre.brain.gates import Gated, check_claims
-from nacre.brain.journal import Record, Spent
-from nacre.brain.orders import Answer, BrainFailed, Distilled, Extracted, Order, parse_answer
+from nacre.brain.gates import Gated, Proof, check_changes, check_claims
+from nacre.brain.journal import TURN, Record, Spent
+from nacre.brain.orders import Answer, BrainFailed, Distilled, Extracted, Order, Waiting, parse_answer
 from nacre.clock import duration
 from nacre.disk import hold
 from nacre.errors import Locked
@@ -29,11 +29,13 @@ _LONGEST_PAUSE = 86_400  # seconds that a service may ask for
 @dataclass(frozen=True)
 class Model:
     context: Context
-    kind: str  # "command" or "api"
+    kind: str  # "command", "api" or "turn"
 
     @property
     def name(self) -> str:
         """Which model it is, for people."""
+        if self.kind == TURN:
+            return TURN
         command, api = self.context.config.brain.command, self.context.config.brain.api
         if self.kind == "command":
             return command.argv[0] if command.argv else command.preset or "command"
@@ -48,8 +50,8 @@ class Model:
         return f"{self.name} {hashlib.blake2b(json.dumps(list(argv)).encode(), digest_size=4).hexdigest()}"
 
     def ask(self, order: Order, *, anew: bool = False) -> str:
-        """The answer, from the journal where the order was answered before; `BrainFailed` where there is none to be had now. Asked `anew`
-        it is sent in any case that the budget allows."""
+        """The answer, from the journal where the order was answered before; `BrainFailed` where there is none to be had now, `Waiting` where
+        the user's agent may still give it. Asked `anew` it is sent in any case that the budget allows."""
         workspace = self.context.workspace
         try:
             with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + _MARGIN):
@@ -61,14 +63,15 @@ class Model:
         workspace = self.context.workspace
         records = journal.read_orders(workspace)
         own = [] if anew else [record for record in records if record.brain == self.key]
+        if self.kind == TURN:
+            return self._answer_of_agent(order, [record for record in own if record.key == order.key])
         for record in reversed(own):
             if record.key == order.key and record.answer is not None:
                 journal.note_reused(workspace, order, self._now)
                 return record.answer
         self._refuse_if_spent(order, records)
         self._refuse_if_failing(own)
-        if redact(order.text).findings:
-            raise BrainFailed("The order would hold a secret.", "内容中含有敏感信息，没有发出。")
+        _refuse_secrets(order)
         journal.note_asked(workspace, order, self.key, self._now)
         spent = 0
         try:
@@ -82,11 +85,32 @@ class Model:
         journal.note_answered(workspace, order, answer, spent, self._now)
         return answer
 
-    def claims(self, order: Order, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
-        """The answer to an order that is not about changes, and what of it passed the gates; the journal is told."""
+    def _answer_of_agent(self, order: Order, asked: list[Record]) -> str:
+        """What the user's agent answered. The order is put into the journal once, or again where its words were taken out."""
+        workspace, now = self.context.workspace, self._now
+        for record in reversed(asked):
+            if record.answer is not None:
+                return record.answer
+        wait = self.context.config.brain.turn_wait
+        if asked and abs(now - asked[0].at) >= duration(wait):
+            late = BrainFailed(f"Nobody came for it within {wait}.", f"{wait} 内无人处理。")
+            if asked[-1].waits:
+                journal.note_failed(workspace, order, str(late), 0.0, 0, now)
+            raise late
+        if not asked or not asked[-1].waits:
+            _refuse_secrets(order)
+            journal.note_asked(workspace, order, TURN, now)
+        raise Waiting(order.key)
+
+    def claims(self, order: Order, proves: Proof | None = None, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
+        """The answer to an order, and what of it passed the gates; the journal is told. Changes of memory need a proof."""
         answer, malformed = parse_answer(order.work, self.ask(order, anew=anew))
-        assert not isinstance(answer, Distilled)
-        gated: Gated[Any] = check_claims(order, answer.entries if isinstance(answer, Extracted) else answer.lines)
+        gated: Gated[Any]
+        if isinstance(answer, Distilled):
+            assert proves is not None
+            gated = check_changes(order, answer.changes, proves)
+        else:
+            gated = check_claims(order, answer.entries if isinstance(answer, Extracted) else answer.lines)
         reasons = gated.reasons | ({"malformed": malformed} if malformed else {})
         self._note_checked(order, len(gated.kept), reasons)
         return answer, gated
@@ -135,6 +159,11 @@ class Model:
             pause = min(max(_PAUSE * 2 ** min(failed - 1, 6), last.wait), _LONGEST_PAUSE)
             if abs(self._now - last.at) < dt.timedelta(seconds=pause):
                 raise BrainFailed("The model failed a moment ago.", "模型刚刚出错，稍后再试。")
+
+
+def _refuse_secrets(order: Order) -> None:
+    if redact(order.text).findings:
+        raise BrainFailed("The order would hold a secret.", "内容中含有敏感信息，没有发出。")
 
 
 def spent_today(context: Context, records: list[Record] | None = None) -> Spent:

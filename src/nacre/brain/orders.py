@@ -9,7 +9,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,11 +21,20 @@ from nacre.vault.discover import trusted_workspaces
 
 Work = Literal["extract", "digest", "distil", "summarise"]
 LONGEST = {"en": 260, "zh": 130}  # characters of one line, as in the local brain
+FRAME = 30  # characters that stand around a line of a digest
 LARGEST_ANSWER = 400_000  # characters; no honest answer is so long
 
 
 class BrainFailed(NacreError):
     """The model gave no answer that can be used; the local brain does the work."""
+
+
+class Waiting(BrainFailed):
+    """Orders wait for the user's agent, by their keys: work that can be left for later is left."""
+
+    def __init__(self, *keys: str) -> None:
+        super().__init__("It waits for your agent.", "等待您的代理处理。")
+        self.keys = keys
 
 
 # What an answer consists of. Each claim cites what it rests on.
@@ -50,16 +59,19 @@ class DigestLine(Claim):
 
 @dataclass(frozen=True)
 class Change:
-    """What is to become of a new entry; `target` is the line of memory that it updates, merges with or repeats."""
+    """What is to become of a new entry. `targets` are the lines of memory that it is about, the first as `relation` says."""
 
     entry: str
+    targets: tuple[str, ...]
+    relation: Literal["same", "replaces", "adds", "exception", "unclear", "none"]
     verdict: Literal["keep", "update", "merge", "drop", "ask"]
-    target: str
+    type: Literal["PREF", "PROJ", "TECH", "LESSON", "PEOPLE"]
+    scope: Literal["project", "everywhere"]
     text: str
 
     @property
     def cites(self) -> tuple[str, ...]:
-        return (self.entry, self.target) if self.target else (self.entry,)
+        return (self.entry, *self.targets)
 
 
 @dataclass(frozen=True)
@@ -121,7 +133,7 @@ class Item:
     id: str
     text: str
     speaker: Speaker = Speaker.OWNER
-    day: str = ""
+    stamp: str = ""  # its day, and its project where there are several
 
     @cached_property
     def own(self) -> str:
@@ -151,6 +163,7 @@ class Order:
     most: int = 10  # claims
     longest: int = 260  # characters of a claim
     item_length: int = 1_500  # characters of an item that are shown
+    room: int = 0  # characters of all claims together, each counted with its frame; 0 for any number
 
     @cached_property
     def by_id(self) -> dict[str, Item]:
@@ -159,12 +172,13 @@ class Order:
     @cached_property
     def text(self) -> str:
         data = "\n".join(
-            f"{item.id} {item.speaker}{item.day and f' {item.day}'}: {item.shown(self.item_length)}"
+            f"{item.id} {item.speaker}{item.stamp and f' {item.stamp}'}: {item.shown(self.item_length)}"
             for item in (*self.items, *self.memory)
         )
         # A boundary that nobody could have written into the data.
         end = hashlib.blake2b(data.encode("utf-8", "replace"), digest_size=6).hexdigest()
-        prompt = self.prompt.replace("{most}", str(self.most)).replace("{longest}", str(self.longest))
+        limits = {"most": self.most, "longest": self.longest, "room": self.room, "frame": FRAME}
+        prompt = reduce(lambda text, limit: text.replace(f"{{{limit[0]}}}", str(limit[1])), limits.items(), self.prompt)
         asked = json.dumps(self.schema, separators=(",", ":"))
         return f"{ORDER_MARK} {self.work}\n\n{prompt.strip()}\n\nJSON schema: {asked}\n\n<data {end}>\n{data}\n</data {end}>\n"
 
@@ -237,5 +251,5 @@ def _json_object(raw: str) -> dict[str, Any]:
 
 
 def items_of(texts: Sequence[tuple[str, Speaker, str]], letter: str = "m") -> tuple[Item, ...]:
-    """Texts with their speakers and days as numbered items."""
-    return tuple(Item(f"{letter}{number}", text, speaker, day) for number, (text, speaker, day) in enumerate(texts, 1))
+    """Texts with their speakers and stamps as numbered items."""
+    return tuple(Item(f"{letter}{number}", *about) for number, about in enumerate(texts, 1))

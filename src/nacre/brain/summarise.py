@@ -8,7 +8,7 @@ from nacre.brain.gates import check_text
 from nacre.brain.local.gist import LEAST, MOST, Gist
 from nacre.brain.local.settled import split_turns
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import LONGEST, BrainFailed, Order, Summary, items_of, load_prompt
+from nacre.brain.orders import LONGEST, BrainFailed, Order, Summary, Waiting, items_of, load_prompt
 from nacre.model.session import Kind, Session, Speaker
 from nacre.model.workspace import Context
 from nacre.sources.registry import left_out, paused_at, pauses, settings_of
@@ -21,7 +21,8 @@ _TITLE = 80
 
 
 def with_model(context: Context, text: str, local: Gist) -> Gist:
-    """The summary of a checkpoint, whose secrets are blacked out, in the place of the local brain's."""
+    """The summary of a checkpoint, whose secrets are blacked out, in the place of the local brain's; `Waiting` while the user's agent is
+    still to come."""
     model, turns = chosen_model(context, "summarise"), split_turns(without_message_marks(text))
     said = [(turn.text.strip(), turn.speaker, "") for turn in turns if turn.text.strip()]
     if model is None or not said or tokens_estimate(text) > LARGEST or _is_private(context, text):
@@ -37,6 +38,8 @@ def with_model(context: Context, text: str, local: Gist) -> Gist:
     )
     try:
         return _asked(model, order, local)
+    except Waiting:
+        raise
     except BrainFailed:
         return local
 

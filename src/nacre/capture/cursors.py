@@ -31,7 +31,7 @@ from nacre.vault.storage import read, storage_of
 VERSION = 1
 SHORT = 8
 _COUNT = re.compile(r"\|\s*(\d{1,7}) messages?\b")
-_KEPT = tuple("session name origin users open partly begins begun away".split())  # of a cursor, by its own name
+_KEPT = tuple("session name origin users open partly begins begun away asked".split())  # of a cursor, by its own name
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,20 @@ class Cursor:
     begins: dt.datetime | None = None  # what was said before this was left out as too old
     begun: dt.datetime | None = None  # its first message that was read
     away: dt.datetime | None = None  # up to when it was put away: as a checkpoint, of a fork in that of its origin
+    asked: dt.datetime | None = None  # the last message of the orders that wait for the user's agent
     origin: str = ""  # of a fork: the session, as kept, from which what it repeats was captured
+
+    @property
+    def latest(self) -> dt.datetime | None:
+        """The last message that stands in a log, or waits for the user's agent."""
+        reached = self.reached.at if self.reached else None
+        return max(reached, self.asked) if reached and self.asked else reached or self.asked
+
+    def covers(self, message: Message) -> bool:
+        """Whether a message stands in a log, or waits for the user's agent."""
+        is_own = self.away is None or message.at > self.away  # a fork does not ask for what it repeats
+        is_asked = is_own and self.asked is not None and message.at <= self.asked
+        return is_asked or (self.reached is not None and self.reached.covers(message.at, message.id))
 
 
 @dataclass(frozen=True)
@@ -148,7 +161,7 @@ def _cursor_values(cursor: Cursor) -> dict[str, Any]:
 def _parse_cursor(values: Mapping[str, Any]) -> Cursor:
     mark = Mark(max(0, values["offset"]), values.get("fingerprint", ""), values.get("facts", {}))
     kept = {name: values[name] for name in _KEPT if name in values}
-    kept |= {name: _parse_time(kept[name]) for name in ("begins", "begun", "away") if name in kept}
+    kept |= {name: _parse_time(kept[name]) for name in ("begins", "begun", "away", "asked") if name in kept}
     reached = _parse_reached(values) if "at" in values else None
     return Cursor(tuple(map(int, values["stamp"])), mark, reached=reached, **kept)
 

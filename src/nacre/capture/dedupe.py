@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -22,6 +22,7 @@ from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.sources.transcript import parse_time
 from nacre.text.blocks import stamp_of
+from nacre.text.tokens import sentences
 from nacre.vault.entries import BULLET, bare_words, document, normal_words, words_of
 from nacre.vault.ledger import LedgerStates, Tombstones, load_tombstones
 from nacre.vault.provenance import Trail, messages_behind
@@ -198,6 +199,19 @@ def _parts(line: str) -> list[str]:
 def not_forgotten(stones: Tombstones, bullets: Sequence[Bullet]) -> list[Bullet]:
     forgotten = are_forgotten(stones, [bullet.text for bullet in bullets])
     return [bullet for bullet, gone in zip(bullets, forgotten, strict=True) if not gone]
+
+
+def without_forgotten_sentences(stones: Tombstones, messages: Sequence[Message]) -> list[Message]:
+    """The messages without the sentences that were forgotten, which no model is to be given again."""
+    if not stones:
+        return list(messages)
+    kept: list[Message] = []
+    for message, holds in zip(messages, stones.matches([message.text for message in messages]), strict=True):
+        said = sentences(message.text) if holds else []
+        text = "\n".join(words for words, gone in zip(said, stones.matches(said), strict=True) if not gone)
+        if text or not holds:
+            kept.append(replace(message, text=text) if holds else message)
+    return kept
 
 
 def are_forgotten(stones: Tombstones, texts: Sequence[str]) -> list[bool]:

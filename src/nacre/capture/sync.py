@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
+from nacre.brain.orders import Waiting
 from nacre.capture import cursors
 from nacre.capture.checkpoint import Checkpoint, checkpoint_of_captured
 from nacre.capture.cursors import SHORT, Cursor, Cursors, Section, SessionHeading, owner_count, storable
@@ -20,6 +21,7 @@ from nacre.capture.dedupe import (
     drop_duplicates,
     not_forgotten,
     read_hook_notes,
+    without_forgotten_sentences,
 )
 from nacre.capture.read import (
     LONGEST,
@@ -98,6 +100,7 @@ class _Run:
     changed: list[tuple[Source, Transcript]] = field(default_factory=list)
     interrupted: set[str] = field(default_factory=set)  # transcripts that a run which broke off was about to write
     messages: dict[str, tuple[Message, ...]] = field(default_factory=dict)  # of transcripts that may have been forked
+    asked: set[str] = field(default_factory=set)  # the orders that wait for the user's agent, by their keys
     passed: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
     unreadable: list[str] = field(default_factory=list)
@@ -152,6 +155,7 @@ def sync(
     with hold(context.workspace.machine / "sync.lock", timeout=PATIENCE):
         run = _begin(setup, since)
         is_first = run.saved.synced is None
+        has_asked = any(cursor.asked for cursor in run.cursors.values())
         if run.saved.pending and not dry_run:
             _recover(run)
         if paused_at(run.pauses, run.now):
@@ -185,6 +189,10 @@ def sync(
         if not dry_run:
             if run.changed or put_away or is_first or run.since != run.saved.since:
                 _save(run, synced=run.now)
+            if has_asked or run.asked:
+                from nacre.brain.turn import withdraw_orders
+
+                withdraw_orders(context, "extract", run.asked)
             clear_queue(context, run.queue, {key for key, cursor in run.cursors.items() if cursor.open})
         passed = {why_not: count for why_not, count in run.passed.items() if why_not}
         names = tuple(made.name for _, _, made in put_away if made)
@@ -218,7 +226,8 @@ def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
             is_changed = transcript.changed >= run.since.timestamp()
         else:
             is_changed = cursor.stamp != transcript.stamp or (cursor.begins is not None and run.since < cursor.begins)
-            is_changed = is_changed or (cursor.open and not _still_waits(run, cursor, transcript))
+            is_open = cursor.open and not _still_waits(run, cursor, transcript)
+            is_changed = is_changed or is_open or cursor.asked is not None
         if is_changed and setup.wanted(transcript):
             changed.append((source, transcript))
     changed.sort(key=lambda pair: (pair[1].changed, pair[1].key))
@@ -251,6 +260,7 @@ def _new_sections(
         return None, [], ""
     run.unknown += reading.unknown
     begin = before or Cursor((), Mark(), away=known.away if known else None)
+    asked, begin = begin.asked, replace(begin, asked=None)
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
     stamp = transcript.stamp if reading.whole or clock.fixed is None else ()
     is_safe = cursors.is_storable(reading.mark)
@@ -311,21 +321,27 @@ def _new_sections(
             done = replace(done, reached=cursors.reached_by(copied), users=covered_users)
         return done, [], "too old" if too_old and not recent else "nothing new"
 
+    # What waits for the user's agent is asked for as it was, so that the answer fits; what was said since comes after it.
+    asked = asked if asked and any(message.at <= asked for message in messages) else None
+    later = {message.id for message in messages if asked and message.at > asked}
+
     # Wait until there is enough of it.
     least = settings.min_user_messages
     captured = begin.users or covered_users + owner_count(too_old)
     held = replace(begin, stamp=stamp, session=session_id, users=captured, open=True)
     patience = dt.timedelta() if run.queue.is_ended(transcript) else duration(settings.lookback)
-    if cursors.must_wait(messages, captured, least, run.now, patience, clock):
+    if asked is None and cursors.must_wait(messages, captured, least, run.now, patience, clock):
         return held, [], "too few" if owner_count(messages) + captured < least else "waits"
 
     # Redact all of it together: a question may stand before midnight, its answer after.
     redacted = tuple(redact_messages(messages))
     days = cursors.by_day(redacted, clock)
-    if len(days) > 1:  # a wish for silence after midnight is about what was said before it
-        days = cursors.by_day(privacy.drop_private(redacted), clock)
+    if len(days) > 1 or later:  # a wish for silence after midnight is about what was said before it
+        hidden = later | run.setup.off_record(redacted) if later else set()
+        kept = [message for message in privacy.drop_private(redacted) if message.id not in hidden]
+        days = cursors.by_day(kept, clock)
     waits = False
-    if len(days) > 1:  # the last day may be only a lone remark yet; those before it are over
+    if len(days) > 1 and asked is None:  # the last day may be only a lone remark yet; those before it are over
         earlier, last = [message for _, said in days[:-1] for message in said], days[-1][1]
         in_order = min(message.at for message in last) > max(message.at for message in earlier)
         waits = in_order and cursors.must_wait(last, captured + owner_count(earlier), least, run.now, patience, clock)
@@ -335,12 +351,20 @@ def _new_sections(
     own = next((name for name, session in rivals.items() if session == session_id), "")
     name = begin.name or own or cursors.short_id(session_id, rivals)
     sections: list[Section] = []
-    for day, said in days[:-1] if waits else days:
+    days = days[:-1] if waits else days
+    is_asked = False
+    for day, said in days:
         last_at = max(message.at for message in said if clock.local(message.at).date() == day)
         title = cursors.session_heading(
             session, name, clock.local(last_at), len(said), project, continued=bool(captured or sections)
         )
-        if bullets := _bullets(run, session, listed_as(session, project), day, title, said):
+        try:
+            bullets = _bullets(run, session, listed_as(session, project), day, title, said)
+        except Waiting as waiting:
+            run.asked.update(waiting.keys)
+            is_asked = True
+            continue
+        if bullets:
             point, users = cursors.reached_by(said), owner_count(said)
             section = Section(key, day, session.agent, session_id, name, title, point, users)
             section = replace(
@@ -351,13 +375,20 @@ def _new_sections(
                 bullets=tuple(bullet.line for bullet in bullets),
             )
             sections.append(section)
-    if not sections:
+    if is_asked:
+        return replace(held, asked=asked or max(message.at for _, said in days for message in said)), [], "asked"
+    if not sections and not later:
         return held if waits else done, [], "nothing to say"
-    point = sections[-1].reached  # what was too old once may be captured after what is younger
-    if begin.reached and begin.reached.at > point.at:
+    asked_for = [message for message in messages if message.id not in later]
+    point = cursors.reached_by(asked_for) if later else sections[-1].reached
+    if begin.reached and begin.reached.at > point.at:  # what was too old once may be captured after what is younger
         point = begin.reached
     users = captured + sum(section.users for section in sections)
-    then = replace(replace(held, partly=True) if waits else done, name=name, reached=point, users=users)
+    then = replace(replace(held, partly=True) if waits or later else done, name=name, reached=point, users=users)
+    if later:  # the next run looks at it
+        then = replace(then, stamp=())
+    if not sections:
+        return then, [], "nothing to say"
     sections[-1] = replace(sections[-1], then=then)
     return done, sections, ""
 
@@ -369,7 +400,7 @@ def _bullets(
     if session.kind is Kind.GROUP:  # whom the agent answers at the very beginning is not known
         first = next((at for at, message in enumerate(messages) if message.speaker is not Speaker.AGENT), 0)
         messages = messages[first:]
-    written = run.setup.by_model(session, listed, messages)
+    written = run.setup.by_model(session, listed, without_forgotten_sentences(run.tombstones, messages))
     bullets = run.setup.extract(messages) if written is None else written
     if not bullets or not (bullets := not_forgotten(run.tombstones, bullets)):
         return []
@@ -395,7 +426,7 @@ def _copied(
     is_new = before is None or before.reached is None
     origins: dict[int, str] = {}  # by place in the messages: the session from which it was captured
     for other, cursor in run.cursors.items():
-        if cursor.reached is None or cursor.reached.at < begin or (cursor.begun and cursor.begun > end):
+        if cursor.latest is None or cursor.latest < begin or (cursor.begun and cursor.begun > end):
             continue
         if other == key or run.listed.get(other, (None,))[0] is not source:
             continue
@@ -406,7 +437,7 @@ def _copied(
                     session = source.read(run.listed[other][1], None, run.context.clock.fixed).session
                     run.messages[other] = session.messages if session else ()
             said = run.messages[other]
-            captured = {identity(message) for message in said if cursor.reached.covers(message.at, message.id)}
+            captured = {identity(message) for message in said if cursor.covers(message)}
             same = (place for place, message in enumerate(messages) if identity(message) in captured)
             origins |= dict.fromkeys(same, cursor.session)
     return [messages[place] for place in sorted(origins)], origins[min(origins)] if origins else ""
@@ -416,13 +447,19 @@ PutAway = tuple[str, Cursor, Checkpoint | None]  # a transcript by its key, its 
 
 
 def _put_away(run: _Run) -> Iterator[PutAway]:
-    """The sessions that were captured since they were last put away, and are over: silent for as long as jobs take for that. One
-    that would be forgotten at once is not put away, and a group's never: a checkpoint is the owner's alone."""
+    """The sessions that were captured since they were last put away, and are over: silent for as long as jobs take for that, and nothing
+    of them waits for the user's agent. One that would be forgotten at once is not put away, and a group's never: a checkpoint is the
+    owner's alone."""
     config = run.context.config
     last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
     forgotten: Forgotten | None = None
     for key, cursor in sorted(run.cursors.items()):
-        if not cursor.reached or cursor.reached.at < oldest or (cursor.away and cursor.reached.at <= cursor.away):
+        if (
+            cursor.asked
+            or not cursor.reached
+            or cursor.reached.at < oldest
+            or (cursor.away and cursor.reached.at <= cursor.away)
+        ):
             continue
         source, transcript = run.listed.get(key, (None, None))
         if source is None or transcript is None or not run.setup.wanted(transcript):

@@ -12,6 +12,7 @@ from nacre.i18n import say
 from nacre.model.report import Report
 
 if TYPE_CHECKING:
+    from nacre.brain.turn import NextOrder
     from nacre.memory import Memory, Record
 
 _AGENTS = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode", "openclaw": "OpenClaw"}  # fmt: skip
@@ -32,6 +33,7 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
         (say("summaries by", "摘要由谁书写"), writer(facts["summarise"], facts["model"])),
         (say("spent today", "今日用量"), spent(facts)),
         (say("saved by the cache", "缓存节省"), say(f"{facts['saved']} tokens", f"{facts['saved']} 个 token")),
+        *((say("waits for your agent", "等待您的代理"), text) for text in waiting(facts)),
         (say("private", "不外发"), ", ".join(facts["private"]) or say("nothing", "无")),
         (say("programs found", "可用程序"), ", ".join(there) or say("none", "无")),
     ]
@@ -45,12 +47,20 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
 def writer(mode: str, model: str | None) -> str:
     return ui.first(
         (mode == "local", "this machine", "本机"),
+        (mode == "turn", "your agent, in a turn of its own", "您的代理（自行领取）"),
         (mode == "hybrid", f"this machine, long sessions by {model}", f"本机；较长的会话由 {model}"),
         (True, f"{model}", f"{model}"),
     )
 
 
-def spent(facts: dict[str, int]) -> str:
+def waiting(facts: dict[str, Any]) -> list[str]:
+    """How many orders wait for the user's agent, and since when; nothing for none."""
+    count, since = facts["waiting"], (facts["waitingSince"] or "").replace("T", " ")[:16]
+    english = f"{ui.plural(count, 'order')} since {since}"
+    return ui.every((count, english, f"{count} 个任务，自 {since} 起"))
+
+
+def spent(facts: dict[str, Any]) -> str:
     calls, tokens = facts["calls"], facts["tokens"]
     most, most_tokens = facts["callsPerDay"], facts["tokensPerDay"]
     english = f"{calls} of {most} orders, {tokens} of {most_tokens} tokens"
@@ -62,23 +72,30 @@ def spent(facts: dict[str, int]) -> str:
 @ui.flag("--hybrid", "Only for sessions of 20 messages and more, or where little was found.")
 @ui.flag("--yes", "Do not ask.")
 def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
-    """Let NAME write the lines of your logs and the summaries of old sessions: an agent's program, "api" for the service that is set, or "local" for this machine."""
+    """Let NAME write the lines of your logs and the summaries of old sessions: an agent's program, "api" for the service that is set, "turn" for your agent when it comes for orders, or "local" for this machine."""
     memory = ui.open_memory(options)
-    names = (*_AGENTS, "api", "local")
+    names = (*_AGENTS, "api", "turn", "local")
     if name not in names:
         raise BadInput(f'"{name}" is none of {", ".join(names)}.', f"“{name}”不是 {'、'.join(names)} 之一。")
+    if hybrid and name == "turn":
+        raise BadInput("--hybrid is for programs and services.", "--hybrid 只用于程序和服务。")
     if name != "local":
-        shown, private = _AGENTS.get(name, name), memory.config.brain.private
+        shown, private = (
+            say("your agent", "您的代理") if name == "turn" else _AGENTS.get(name, name),
+            memory.config.brain.private,
+        )
         kept = ", ".join(private) or say("none", "无")
         english = f"Let {shown} write your logs and summaries? What you and your agents say is sent to it, without secrets; private projects: {kept}."
         chinese = f"让 {shown} 书写日志和摘要？您与代理的对话去掉敏感信息后会发给它；不外发的项目：{kept}。"
         ui.confirm(english, chinese, yes=yes or options.dry_run)
     changes = memory.use_brain(name, hybrid=hybrid, dry_run=options.dry_run)
     lines = [f"{key} = {value}" for key, value in changes.items()]
-    note = (
-        ""
-        if name == "local"
-        else say('"nacre brain test" sends it a small order.', "“nacre brain test”会发一个小任务试试。")
+    turn = 'Orders wait for your agent: by MCP it has memory_orders now; "nacre jobs install --with openclaw" gives OpenClaw\'s cron prompts that answer them.'
+    turn_chinese = "任务会等您的代理来处理：通过 MCP 可用 memory_orders；“nacre jobs install --with openclaw”会让 OpenClaw 的定时任务处理它们。"
+    note = ui.first(
+        (name == "local", "", ""),
+        (name == "turn", turn, turn_chinese),
+        (True, '"nacre brain test" sends it a small order.', "“nacre brain test”会发一个小任务试试。"),
     )
     return Report({"settings": changes, "dryRun": options.dry_run}, lines=lines, notes=[note])
 
@@ -100,9 +117,12 @@ def test(options: ui.Options) -> Report:
 @ui.command("nacre brain orders", group=brain)
 @click.argument("order", required=False)
 @click.option("-n", "count", default=20, show_default=True, help="How many to list.")
-def orders(options: ui.Options, order: str | None, count: int) -> Report:
+@ui.flag("--next", "only_next", "Print the next order that waits for your agent, and its id.")
+def orders(options: ui.Options, order: str | None, count: int, *, only_next: bool) -> Report:
     """List the orders that were sent, newest last, or show one with its answer. Secrets were blacked out before they left."""
     memory = ui.open_memory(options)
+    if only_next:
+        return _next_report(memory.next_order())
     records = memory.orders()
     if order:
         records = [record for record in records if record.key.startswith(order)][-1:]
@@ -120,6 +140,30 @@ def orders(options: ui.Options, order: str | None, count: int) -> Report:
     return Report(facts, lines=lines, notes=notes, columns=[*ui.localised(columns).values()])
 
 
+@ui.command("nacre brain answer 3f2a9c01 < answer.json", group=brain)
+@click.argument("order")
+def answer(options: ui.Options, order: str) -> Report:
+    """Take the answer to an order that waits, the JSON object that it asks for, from stdin; and print the next order."""
+    memory = ui.open_memory(options)
+    return _next_report(memory.answer_order(order, ui.words_of(("-",))))
+
+
+def _next_report(coming: NextOrder) -> Report:
+    """The next order as an agent reads it."""
+    order, count = coming.order, coming.waiting
+    facts: dict[str, Any] = {"waiting": count}
+    if order is None:
+        spent = f"{count} wait, but the budget of the day is spent."
+        left = ui.first(
+            (count, spent, f"还有 {count} 个，但今天的额度已用完。"), (True, "No order waits.", "没有等待的任务。")
+        )
+        return Report(facts, lines=[left])
+    head = say(f"Order {order.key} (waiting: {count})", f"任务 {order.key}（等待中：{count}）")
+    return Report(
+        facts | {"id": order.key, "work": order.work, "order": order.text}, lines=[head, "", ui.legible(order.text)]
+    )
+
+
 def _plain(memory: Memory, record: Record) -> dict[str, Any]:
     at = memory.clock.local(record.at).isoformat(timespec="minutes")
     row = {"id": record.key[:8], "at": at, "work": record.work, "brain": record.brain, "tokens": record.tokens}
@@ -127,6 +171,7 @@ def _plain(memory: Memory, record: Record) -> dict[str, Any]:
         "kept": record.kept,
         "dropped": dict(record.dropped),
         "failed": record.why,
+        "waits": record.waits,
         "reused": len(record.reused),
     }
 
@@ -135,6 +180,7 @@ def _outcome(record: Record) -> str:
     dropped = ", ".join(f"{reason_name(reason)} {count}" for reason, count in record.dropped.items())
     return ui.first(
         (record.why, f"failed: {record.why}", f"失败：{record.why}"),
+        (record.waits, "waits for your agent", "等待您的代理"),
         (record.answer is None, "no answer", "没有回答"),
         (dropped, f"{record.kept} kept; dropped: {dropped}", f"保留 {record.kept} 条；丢弃：{dropped}"),
         (True, f"{record.kept or 0} kept", f"保留 {record.kept or 0} 条"),

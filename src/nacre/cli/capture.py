@@ -94,11 +94,14 @@ def sync(options: ui.Options, since: str | None, exclude: tuple[str, ...], *, on
 def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
     """What a run did. Where nobody watches, only problems are told."""
     unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
+    asked = made.passed_over.get("asked", 0)
+    waiting = "1 session waits for your agent." if asked == 1 else f"{asked} sessions wait for your agent."
     unplaced = f"Sessions not captured, because nobody knows in which folder they were, and some are left out: {count}."
     heading = ui.every(
         (made.paused, 'Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"),
         *((True, f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。") for path in unread),
         (count, unplaced, f"有 {count} 个对话未采集：不知道它们属于哪个文件夹，而有的文件夹已被排除。"),
+        (asked, waiting, f"{asked} 个会话等待您的代理处理。"),
     )
     written = ui.done(f"written: {ui.plural(sections, 'section')}.", f"写入 {sections} 段。", dry_run=dry_run)
     outcome = ui.first(

@@ -54,6 +54,7 @@ COMMANDS = {
     "query": ("search", "Find memories by words and meaning (as search; qmd's verb)."),
     "vsearch": ("search", "Find memories by meaning alone (qmd's verb)."),
     "brain": ("brain", "Show and choose who writes your memory: this machine or a model of yours."),
+    "eval": ("evaluate", "Measure what a brain makes of sessions whose right answers are known."),
     "history": ("entries", "List what Nacre changed."),
     "diff": ("entries", "Show one change of the history."),
     "undo": ("entries", "Take an operation back."),
@@ -78,7 +79,8 @@ class LazyGroup(click.Group):
         if found is None:
             return None
         module = importlib.import_module(f"nacre.cli.{found[0]}")
-        command = getattr(module, "import_" if cmd_name == "import" else cmd_name.replace("-", "_"))
+        # One whose name Python has taken has an underscore behind it.
+        command = getattr(module, f"{cmd_name}_", None) or getattr(module, cmd_name)
         assert isinstance(command, click.Command)
         return command
 

@@ -114,11 +114,13 @@ def _brain(brain: dict[str, Any] | None) -> list[tuple[str, str, str]]:
     """Who writes the logs, what that cost today and what earlier answers saved."""
     if brain is None:
         return []
-    from nacre.cli.brain import spent, writer
+    from nacre.cli.brain import spent, waiting, writer
 
     who, saved = writer(brain["extract"], brain["model"]), brain["saved"]
     line = say(f"{who}; today {spent(brain)}", f"{who}；今日 {spent(brain)}")
-    return [("brain", "书写", line + (say(f", {saved} saved", f"，节省 {saved}") if saved else ""))]
+    line += say(f", {saved} saved", f"，节省 {saved}") if saved else ""
+    line += "".join(say(f"; waiting: {text}", f"；等待：{text}") for text in waiting(brain))
+    return [("brain", "书写", line)]
 
 
 def _capture(capture: dict[str, Any]) -> str:

@@ -243,25 +243,34 @@ class BrainApiSettings:
     )
 
 
+BRAINS = ("local", "hybrid", "command", "api", "turn")
+
+
 @settings
 class BrainSettings:
     extract: str = setting(
         "local",
-        "who writes the lines of a log: this machine, your own model, or your model for long sessions only",
-        choices=("local", "hybrid", "command", "api"),
+        "who writes the lines of a log: this machine, your own model, your model for long sessions only, or your agent in a turn of its own",
+        choices=BRAINS,
     )
-    summarise: str = setting(
-        "local",
-        "who writes the summaries of checkpoints, in the same words",
-        choices=("local", "hybrid", "command", "api"),
+    digest: str = setting("local", "who presses old days into the weekly digest", choices=BRAINS)
+    distil: str = setting(
+        "local", "who decides what of the logs enters MEMORY.md, and what it replaces", choices=BRAINS
     )
+    summarise: str = setting("local", "who writes the summaries of checkpoints", choices=BRAINS)
     private: list[str] = setting(
         [], "projects, folders, chats and agents that no model may see; * and ? stand for any letters"
     )
     calls_per_day: int = setting(40, "most orders that are sent in a day")
     tokens_per_day: int = setting(300_000, "most tokens that orders and answers may cost in a day")
+    turn_wait: str = setting("12h", "how long an order waits for your agent until this machine does the work")
     command: BrainCommandSettings = field(default_factory=BrainCommandSettings)
     api: BrainApiSettings = field(default_factory=BrainApiSettings)
+
+    @property
+    def by_turn(self) -> bool:
+        """Whether any kind of work waits for the user's agent."""
+        return "turn" in vars(self).values()
 
 
 @settings

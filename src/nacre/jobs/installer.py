@@ -124,10 +124,14 @@ class Setup:
         return (self.machine.python, "-P", "-m", "nacre", "jobs", "run", *what, "--workspace", self.root)
 
     def shell_line(self, job: str = "") -> str:
-        """The command as an agent types it: by its whole path, because the Gateway's PATH is another one."""
+        """The command as an agent types it."""
+        return self.typed(*self.command(job)[4:-2])
+
+    def typed(self, *words: str) -> str:
+        """Any command of ours as an agent types it: by its whole path, because the Gateway's PATH is another one."""
         script = Path(self.machine.python).with_name("nacre")
-        command = self.command(job)
-        return shlex.join([str(script), *command[4:]] if os.access(script, os.X_OK) else command)
+        program = [str(script)] if os.access(script, os.X_OK) else [self.machine.python, "-P", "-m", "nacre"]
+        return shlex.join([*program, *words, "--workspace", self.root])
 
     def carried(self) -> dict[str, str]:
         """The variables that the job needs to find what the user's shell finds."""

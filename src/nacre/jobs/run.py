@@ -43,7 +43,7 @@ Work = Callable[[bool], Outcome]  # takes whether it only shows what it would do
 
 def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     report = memory.sync(dry_run=dry_run)
-    count, unread = len(report.sections), len(report.unreadable)
+    count, unread, asked = len(report.sections), len(report.unreadable), report.passed_over.get("asked", 0)
     if report.paused:
         return Outcome("nothing", say("Capture is paused.", "采集已暂停。"), (report,))
     said = (
@@ -53,7 +53,9 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     )
     if unread:
         said += say(f" Transcripts that cannot be read: {unread}.", f"{unread} 个会话文件无法读取。")
-    return Outcome("partly" if unread else "done" if count else "nothing", said, (report,))
+    if asked:
+        said += say(f" Sessions that wait for your agent: {asked}.", f"{asked} 个会话等待您的代理处理。")
+    return Outcome("partly" if unread else "done" if count or asked else "nothing", said, (report,))
 
 
 def run_tidy(memory: Memory, dry_run: bool) -> Outcome:

@@ -10,6 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from nacre import disk
+from nacre.brain.orders import Waiting
 from nacre.errors import BadInput, ChangedOutside, Locked, NacreError
 from nacre.i18n import say
 from nacre.layers.layer import (
@@ -149,7 +150,8 @@ def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = 
                     f"No summary of {shown(family.lead.path)} could be made, so it stays warm: {reason}",
                     f"无法为 {shown(family.lead.path)} 生成摘要，因此保留在 warm：{reason}",
                 )
-                problems.append(Problem("left for the next run", sentence, shown(family.lead.path)))
+                if not isinstance(reason, Waiting):  # the user's agent is still to come for it
+                    problems.append(Problem("left for the next run", sentence, shown(family.lead.path)))
                 belongs, source = belongs._replace(layer=WARM), ""
             turns.append(Transition(family, kept, dated, belongs, source))
         except (NacreError, OSError) as error:

@@ -101,7 +101,8 @@ class Server:
 
     def _answer_to(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method == "tools/list":
-            return {"tools": [tool.as_plain() for tool in tools(group=self.group)]}
+            turn = not self.group and self.memory().config.brain.by_turn
+            return {"tools": [tool.as_plain() for tool in tools(group=self.group, turn=turn)]}
         if method == "resources/list":
             return {"resources": resources.resources(group=self.group)}
         if method == "resources/templates/list":

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from nacre.model.report import fields
 
+LONGEST = {"en": 240, "zh": 110}  # characters of an entry in long-term memory, which has 5 KB for everything
 TYPES = ("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP")
 EVERYWHERE = "*"  # in place of a project: it holds in all of them
 

@@ -6,11 +6,12 @@ import datetime as dt
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from nacre.brain.local import classifier, digest
 from nacre.brain.local.judge import Judge
@@ -56,10 +57,18 @@ class Week:
     standing: dict[tuple[str | None, str], weekly.DigestLine] = field(
         default_factory=dict
     )  # by project and plain words
-    texts: list[tuple[LogLine, str]] = field(default_factory=list)  # the new lines, and of what
+    texts: list[tuple[tuple[LogLine, ...], str]] = field(default_factory=list)  # the new lines, and of what
     steps: list[Step] = field(default_factory=list)
     marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
     digested: tuple[Digested, ...] = ()  # for provenance
+
+
+class DigestText(NamedTuple):
+    """A line of a digest as the user's own model words it, and what it is made of."""
+
+    text: str
+    category: str  # empty: as the local brain says
+    of: tuple[LogLine, ...]
 
 
 @dataclass(frozen=True)
@@ -89,17 +98,37 @@ def categories(judge: Judge, texts: Sequence[str]) -> list[str]:
     return [real[int(judged.odds["category"][: len(real)].argmax())] for judged in read]
 
 
-def plan(context: TidyContext) -> CompressPlan:
-    """What compressing the old days would do; reads, and writes nothing."""
-    trail = provenance.Trail(context.workspace)
-    sizes = trail.sizes()
-    weeks, problems = _weeks(context, sizes)
+def captured_lines(context: TidyContext) -> dict[str, list[LogLine]]:
+    """By day: what was captured and is now to be pressed, where there is something to choose."""
+    days: dict[str, list[LogLine]] = {}
+    for week in _weeks_to_press(context, provenance.Trail(context.workspace))[0]:
+        for line, _ in week.entering:
+            if not _by_hand(line):
+                days.setdefault(line.day, []).append(line)
+    return {day: lines for day, lines in days.items() if _is_much(lines)}
+
+
+def _weeks_to_press(
+    context: TidyContext, trail: Trail, waiting: Container[str] = ()
+) -> tuple[list[Week], list[Problem]]:
+    weeks, problems = _weeks(context, trail.sizes(), waiting)
     for week in list(weeks):
         try:
             _choose(context, week, trail)
         except NacreError as error:
             problems.append(Problem("week left as it is", str(error), week.shown))
             weeks.remove(week)
+    return weeks, problems
+
+
+def plan(
+    context: TidyContext, pressed: Mapping[str, Sequence[DigestText]] | None = None, waiting: Container[str] = ()
+) -> CompressPlan:
+    """What compressing the old days would do; reads, and writes nothing. `pressed`: by day, what the user's own model made of it.
+    `waiting`: days that wait for it."""
+    trail = provenance.Trail(context.workspace)
+    sizes = trail.sizes()
+    weeks, problems = _weeks_to_press(context, trail, waiting)
     lines = [line for week in weeks for line, _ in week.entering]
     texts = list(dict.fromkeys(line.words for line in lines if line.label not in CATEGORIES))
     judged = categories(context.judge(), [judged_part(text) for text in texts]) if texts else []
@@ -113,7 +142,7 @@ def plan(context: TidyContext) -> CompressPlan:
     told = digest.weigh(context.judge(), said) if said else []
     captured = dict(zip((line for section in sections.values() for line in section), told, strict=True))
     for week in list(weeks):
-        _tell(context, week, labels_of, captured, trail)
+        _tell(context, week, labels_of, captured, trail, pressed or {})
         try:
             _press(week, sizes)
         except BadInput as error:
@@ -122,13 +151,13 @@ def plan(context: TidyContext) -> CompressPlan:
     return CompressPlan(tuple(step for week in weeks for step in week.steps), tuple(weeks), tuple(problems))
 
 
-def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[Week], list[Problem]]:
+def _weeks(context: TidyContext, sizes: Mapping[str, int], waiting: Container[str]) -> tuple[list[Week], list[Problem]]:
     """The weeks with a day to look at; an archived day that is as long as when it was digested is not opened."""
     workspace, today = context.workspace, context.clock.today()
     days, problems = list_days(workspace, today)
     by_date: dict[dt.date, list[Day]] = {}  # the living log and what was archived of it
     for day in days:
-        if (today - day.date).days > context.config.tidy.daily_days:
+        if (today - day.date).days > context.config.tidy.daily_days and day.date.isoformat() not in waiting:
             by_date.setdefault(day.date, []).append(day)
     weeks: dict[dt.date, Week] = {}
     digests = weekly.digest_files(workspace)
@@ -190,6 +219,7 @@ def _tell(
     labels: Mapping[LogLine, str],
     captured: Mapping[LogLine, Sequence[digest.Telling]],
     trail: Trail,
+    by_model: Mapping[str, Sequence[DigestText]],
 ) -> None:
     """The new lines of the week's digest, and a step for each of them and for what is left out."""
     kept = context.config.tidy.daily_days
@@ -199,27 +229,47 @@ def _tell(
         places = dict(rows)
         before = [(project, text) for project, text, date in earlier if date < day]
         lines = [line for line in places if not _by_hand(line)]
-        size = sum(len(f"- {f'[{line.label}] ' if line.label else ''}{line.words}\n".encode()) for line in lines)
-        texts = {line: line.words for line in places}
-        if size > SMALL and len(lines) > 1:
-            pressed = _pressed(context, lines, labels, captured, before, size)
-            texts = {line: line.words if _by_hand(line) else pressed.get(line, "") for line in places}
-        for line, words in texts.items():
-            place = places[line]
-            if not words:
-                reason = say(f"{place} tells less than the rest of its day", f"{place} 不如当天其他内容重要")
-                week.steps.append(Step("drop", week.shown, reason, line.words))
-                continue
+        texts = [DigestText(line.words, "", (line,)) for line in places if _by_hand(line) or not _is_much(lines)]
+        if _is_much(lines):
+            marks = {line.mark: line for line in lines}
+            own = by_model.get(day, ())
+            if own and {line.mark for text in own for line in text.of} <= marks.keys():
+                texts += [text._replace(of=tuple(marks[line.mark] for line in text.of)) for text in own]
+            else:
+                pressed = _pressed(context, lines, labels, captured, before)
+                texts += [DigestText(words, "", (line,)) for line, words in pressed.items()]
+        texts.sort(key=lambda text: min(map(list(places).index, text.of)))
+        for words, category, of in texts:
+            line, place = of[0], places[of[0]]
             earlier.append((_project(line), words, day))
             if (_project(line), plain_words(words)) in week.standing:
                 continue  # a killed run wrote it, and did not note so
             reason = say(f"{place} is older than {kept} days", f"{place} 已超过 {kept} 天")
             if trail.of(day).pressed:
                 reason = say(f"{place} came after its day was pressed", f"{place} 在该日压缩之后才写入")
-            text = f"[{labels[line]}] {words} (src: {day})"
-            week.texts.append((line, text))
+            label = LABELS[category][language_of(words) == "zh"] if category else labels[line]
+            text = f"[{label}] {words} (src: {day})"
+            week.texts.append((of, text))
             week.steps.append(Step("add", week.shown, reason, text))
+        told = {line for text in texts for line in text.of}
+        for line in (line for line in places if line not in told):
+            reason = say(f"{places[line]} tells less than the rest of its day", f"{places[line]} 不如当天其他内容重要")
+            week.steps.append(Step("drop", week.shown, reason, line.words))
     week.steps += repeats
+
+
+def _is_much(lines: Sequence[LogLine]) -> bool:
+    """Whether there is something to choose among what was captured."""
+    return len(lines) > 1 and _size(lines) > SMALL
+
+
+def _size(lines: Sequence[LogLine]) -> int:
+    return sum(len(f"- {f'[{line.label}] ' if line.label else ''}{line.words}\n".encode()) for line in lines)
+
+
+def log_size(lines: Sequence[LogLine]) -> int:
+    """The bytes of captured lines in their log, with the headings."""
+    return _size(lines) + sum(len(f"\n## {heading}\n".encode()) for heading in {line.heading for line in lines})
 
 
 def _pressed(
@@ -228,7 +278,6 @@ def _pressed(
     labels: Mapping[LogLine, str],
     captured: Mapping[LogLine, Sequence[digest.Telling]],
     before: Sequence[tuple[str | None, str]],
-    size: int,
 ) -> dict[LogLine, str]:
     """What was captured on a day in so many bytes as it may have, without what the week said before in any words."""
     said: dict[str | None, list[str]] = {}
@@ -244,11 +293,10 @@ def _pressed(
         )
         for line in lines
     ]
-    size += sum(len(f"\n## {heading}\n".encode()) for heading in {line.heading for line in lines})
     headings = {f"#### project:{project}\n" for line in lines if (project := _project(line))} | {
         f"### {lines[0].day}\n"
     }
-    room = int(SHARE * size) - sum(len(heading.encode()) for heading in headings)
+    room = int(SHARE * log_size(lines)) - sum(len(heading.encode()) for heading in headings)
     return {lines[place]: text for place, text in digest.press(rows, room).items()}
 
 
@@ -270,8 +318,8 @@ def _press(week: Week, sizes: Mapping[str, int]) -> None:
             title = f"# {monday(week.logs[0].day.date).isoformat()}\n"
             doc = document(week.path, title.encode() + (doc.data if doc else b""))
         groups: dict[tuple[str, str], list[str]] = {}
-        for line, text in week.texts:
-            groups.setdefault((line.day, _project(line) or ""), []).append(text)
+        for of, text in week.texts:
+            groups.setdefault((of[0].day, _project(of[0]) or ""), []).append(text)
         for (day, project), texts in sorted(groups.items()):
             doc = document(week.path, weekly.add_lines(doc, day, project or None, texts))
         week.data = doc.data
@@ -279,10 +327,16 @@ def _press(week: Week, sizes: Mapping[str, int]) -> None:
     for log in week.logs:
         total[log.day.date.isoformat()] += log.size
     week.digested = tuple(
-        Digested(day, week.shown, tuple(dict.fromkeys(week.marks.get(day, ()))), size)
+        Digested(day, week.shown, tuple(dict.fromkeys(week.marks.get(day, ()))), size, _worded(week, day))
         for day, size in total.items()
         if week.marks.get(day) or sizes.get(day) != size
     )
+
+
+def _worded(week: Week, day: str) -> dict[str, tuple[str, ...]]:
+    """The lines of a day's digest that are not in the words of the log, and the bullets that each is made of."""
+    texts = ((of, bullet_id(f"- {bare_words(text)}")) for of, text in week.texts if of[0].day == day)
+    return {mark: marks for of, mark in texts if (marks := tuple(line.mark for line in of)) != (mark,)}
 
 
 def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Problem]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import relations, says_the_same
@@ -24,7 +24,7 @@ from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth
 from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields_in, new_lines
 from nacre.tidy.compare import Comparison, EntryParts
-from nacre.tidy.judge import Candidate, make_candidates
+from nacre.tidy.judge import Candidate, candidate_by_model, make_candidates
 from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
 from nacre.vault import ledger, review
 from nacre.vault.entries import entry_id
@@ -32,11 +32,27 @@ from nacre.vault.ledger import EntryState, LedgerStates, Record, Tombstones, loa
 from nacre.vault.provenance import Offered, Trail, undone_mark
 from nacre.vault.review import Question
 
+if TYPE_CHECKING:
+    from nacre.brain.orders import Change
+
 Only = Callable[[LogLine], bool]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the user's own model says of the new lines of the logs, by their day and mark."""
+
+    brain: str = "local"
+    changes: Mapping[tuple[str, str], Change] = field(default_factory=dict)  # their targets are ids of entries
+    shown: frozenset[str] = frozenset()  # the entries of memory that it was given
+    waiting: frozenset[tuple[str, str]] = frozenset()  # lines on which it has not decided yet
+
+
 Place = tuple[LongTermFile, Line]
 AT_ONCE = 400  # lines of the logs whose sentences are in memory together
 UPDATES_FROM = 0.05  # odds of being worth keeping from which a statement may change an entry
 AGAIN = 0.7  # what speaks for a statement that came up in another session too
+_SURE = 0.9  # of what the user's own model says
 BETTER = 0.03  # by how much surer a new wording must be to take the place of the old
 MAX_UNWANTED = 200  # entries taken out by hand that are remembered, the newest
 QUESTIONS = 3  # that are put to the user in a day
@@ -46,8 +62,9 @@ PATIENCE = 30  # days after which a question that nobody answered is refused
 class Draft:
     """The memory files, the ledger as it will be, and the plan in the making."""
 
-    def __init__(self, context: TidyContext, *, careful: bool = False) -> None:
+    def __init__(self, context: TidyContext, advice: Advice | None = None, *, careful: bool = False) -> None:
         self.context = context
+        self.advice = advice or Advice()
         self.careful = careful  # nothing that stands there is touched without asking
         self.today = context.clock.today()
         self.at = context.clock.now().isoformat(timespec="seconds")
@@ -93,7 +110,8 @@ class Draft:
                 self.repeats[str(record.more["into"])] += 1
 
     def record_of(self, candidate: Candidate, verdict: str, test: Verdict | None, **fields: Any) -> Record:
-        record = Record(candidate.id, self.at, verdict, candidate.text, brain="local")
+        brain = self.advice.brain if candidate.change else "local"
+        record = Record(candidate.id, self.at, verdict, candidate.text, brain=brain)
         record = record._replace(source=self.memory.source(candidate), tests=dict(test.scores) if test else {})
         if verdict == "admitted":
             record = record._replace(without_it=test.without_it if test else None, valid_from=candidate.said.day)
@@ -290,16 +308,23 @@ def confidence(candidate: Candidate) -> float:
 
 
 def plan(
-    context: TidyContext, *, careful: bool = False, only: Only | None = None, lines: Sequence[LogLine] | None = None
+    context: TidyContext,
+    *,
+    advice: Advice | None = None,
+    careful: bool = False,
+    only: Only | None = None,
+    lines: Sequence[LogLine] | None = None,
 ) -> DistilPlan:
-    """What the new lines of the logs would change; reads, and writes nothing. `careful`: nothing that stands there is touched without
-    asking. `only`: which of the new lines are looked at. `lines`: lines from elsewhere, looked at instead."""
-    draft = Draft(context, careful=careful)
+    """What the new lines of the logs would change; reads, and writes nothing. `advice`: what the user's own model says of them.
+    `careful`: nothing that stands there is touched without asking. `only`: which of the new lines are looked at. `lines`: lines from
+    elsewhere, looked at instead."""
+    draft = Draft(context, advice, careful=careful)
     decided = DecidedLines(draft.trail, draft.states, draft.questions)
     new, draft.recent, problems = new_lines(context, decided)
     if lines is not None:
         new = [line for line in lines if (line.day, line.mark) not in decided]
     new = [line for line in new if only(line)] if only else new
+    new = [line for line in new if (line.day, line.mark) not in draft.advice.waiting]
     draft.problems += problems
     _adopt_hand_edits(draft)
     forgotten = load_tombstones(context.workspace)
@@ -365,7 +390,7 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: Tombstones) -
 
     owners = [line for line in lines if not line.group or draft.memory.is_owners(line)]
     agents = {(line.day, line.mark) for line in owners if draft.memory.is_agents(line)}
-    candidates = make_candidates(owners, draft.context.judge(), agents)
+    candidates = _with_advice(draft, owners, make_candidates(owners, draft.context.judge(), agents))
     if forgotten:
         texts = [candidate.text for candidate in candidates]
         vectors: list[ledger.Vectors] = [
@@ -391,6 +416,24 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: Tombstones) -
     return result
 
 
+def _with_advice(draft: Draft, lines: Sequence[LogLine], candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, those of lines on which the user's own model decided as it words them. The person's word stays as it is."""
+    changes = draft.advice.changes
+    if not changes:
+        return list(candidates)
+    result: list[Candidate] = []
+    for line in lines:
+        own, change = (
+            [candidate for candidate in candidates if candidate.said is line],
+            changes.get((line.day, line.mark)),
+        )
+        if change:
+            explicit = [replace(candidate, change=change) for candidate in own if candidate.explicit]
+            own = explicit or [candidate_by_model(line, change, draft.context.judge())]
+        result += own
+    return result
+
+
 def _earlier(draft: Draft, candidates: Sequence[Candidate]) -> list[tuple[LogLine, EntryParts]]:
     """What the owner said in the sessions of the last days before these."""
     now = {(candidate.said.day, candidate.said.mark) for candidate in candidates}
@@ -413,29 +456,19 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     if home.over:
         draft.deferred.setdefault((candidate.said.day, candidate.said.mark), []).append(candidate)
         return
-    verdict = judge.four_way_test(candidate.tested, support=candidate.support, lasting=candidate.lasting)
-    if candidate.explicit:
-        verdict = replace(verdict, decision=KEEP, failed=())
-    elif candidate.dangling and verdict.decision != REFUSE:
-        decision = ASK if verdict.admitted else REFUSE
-        verdict = replace(verdict, decision=decision, failed=("self_contained",))
-    elif verdict.worth < UPDATES_FROM:
-        _refuse(draft, candidate, verdict)
+    change = candidate.change
+    if change and change.verdict == "merge" and not candidate.explicit:
+        if _join(draft, candidate, change):
+            return
+        change = replace(change, verdict="keep", text=candidate.said.words)  # both stand
+        candidate = candidate_by_model(candidate.said, change, draft.context.judge())
+    decided = _by_model(draft, candidate, change) if change else _by_local_brain(draft, candidate, home)
+    if decided is None:
         return
-    entries = draft.memory.entries(home)
-    parts = [entry for _, _, entry in entries]
-    compared, same = compare.compare_with(candidate.tested.judged.statement, parts, verdict.worth)
-    if (
-        candidate.parts
-    ):  # two pieces together are like nothing that the models learnt: one of them must say so by itself
-        alone = [compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts]
-        places = {comparison.place for some in alone for comparison in some}
-        compared = [comparison for comparison in compared if comparison.place in places]
-    verdict = replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
-    found: list[tuple[Place, Comparison]] = [(entries[comparison.place][:2], comparison) for comparison in compared]
+    verdict, found = decided
     # Only the very words stop what the person said on purpose.
     repeats = [pair for pair in found if pair[1].kind == "same" and not candidate.explicit]
-    excepts = any(comparison.kind == "exception" for comparison in compared)
+    excepts = any(comparison.kind == "exception" for _, comparison in found)
     # What one project says changes nothing elsewhere without a word of the person.
     own = [pair for pair in found if pair[1].kind == "replaces" and _same_project(draft, candidate, home, *pair[0])]
     unclear = [place for place, comparison in found if comparison.kind in ("replaces", "ask")]
@@ -454,7 +487,8 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         why = say("you took this back once; accept it to take it in after all.", "您曾撤销过这一条；接受则重新收录。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
-        _supersede(draft, candidate, verdict, own[0][0][0], own[:1])
+        every = own if candidate.change else own[:1]
+        _supersede(draft, candidate, verdict, own[0][0][0], every)
     elif unclear and verdict.decision == ASK:
         draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
     elif verdict.decision == ASK:
@@ -464,6 +498,64 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         _refuse(draft, candidate, verdict)
     elif _admit(draft, candidate, verdict, home) and unclear:  # both stand until the person says which does
         draft.ask_about_overtaken(candidate, *unclear[0])
+
+
+Decision = tuple[Verdict, list[tuple[Place, Comparison]]]
+
+
+def _by_local_brain(draft: Draft, candidate: Candidate, home: LongTermFile) -> Decision | None:
+    """The verdict on a candidate, and the entries that it repeats, replaces, excepts from or may conflict with; none where it was
+    refused at once."""
+    verdict = judge.four_way_test(candidate.tested, support=candidate.support, lasting=candidate.lasting)
+    if candidate.explicit:
+        verdict = replace(verdict, decision=KEEP, failed=())
+    elif candidate.dangling and verdict.decision != REFUSE:
+        decision = ASK if verdict.admitted else REFUSE
+        verdict = replace(verdict, decision=decision, failed=("self_contained",))
+    elif verdict.worth < UPDATES_FROM:
+        _refuse(draft, candidate, verdict)
+        return None
+    entries = draft.memory.entries(home)
+    parts = [entry for _, _, entry in entries]
+    compared, same = compare.compare_with(candidate.tested.judged.statement, parts, verdict.worth)
+    if (
+        candidate.parts
+    ):  # two pieces together are like nothing that the models learnt: one of them must say so by itself
+        alone = [compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts]
+        places = {comparison.place for some in alone for comparison in some}
+        compared = [comparison for comparison in compared if comparison.place in places]
+    verdict = replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
+    return verdict, [(entries[comparison.place][:2], comparison) for comparison in compared]
+
+
+def _by_model(draft: Draft, candidate: Candidate, change: Change) -> Decision:
+    """The same by the user's own model. What was added since it was asked, it has not seen: there the local brain sees repetitions."""
+    decision = KEEP if candidate.explicit else judge.decision_of(change)
+    failed = "broad" if change.relation == "exception" else "prevents_error"
+    verdict = Verdict(
+        decision, () if decision == KEEP else (failed,), candidate.tested.without_it, {}, candidate.lasting
+    )
+    kind = {"drop": "same", "update": "replaces", "ask": "ask"}.get(change.verdict)
+    if change.relation == {"same": "same", "ask": "unclear"}.get(kind or "", change.relation):
+        places = [place for target in change.targets if kind and (place := draft.memory.find(target))]
+        if places and kind:
+            return verdict, [(place, Comparison(kind, 0, _SURE)) for place in places]
+    if decision != KEEP:
+        return verdict, []
+    entries = draft.memory.entries(draft.memory.home(candidate))
+    unseen = [entry for entry in entries if entry[1].id not in draft.advice.shown]
+    compared, _ = compare.compare_with(candidate.tested.judged.statement, [parts for _, _, parts in unseen])
+    return verdict, [(unseen[near.place][:2], near) for near in compared if near.kind == "same"]
+
+
+def _join(draft: Draft, candidate: Candidate, change: Change) -> bool:
+    """Put the line that a model made of an entry and a new statement in the place of that entry, where it may be changed."""
+    place = draft.memory.find(change.targets[0])
+    was = draft.states.get(place[1].id) if place else None
+    if not place or not was or not budget.may_change(place[1], was):
+        return False
+    verdict = Verdict(KEEP, (), candidate.tested.without_it, {}, candidate.lasting)
+    return _reword(draft, candidate, verdict, *place, was)
 
 
 def _same_project(draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line) -> bool:

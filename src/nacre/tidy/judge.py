@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.brain.local.judge import Judge, Judged, logit
 from nacre.brain.local.likeness import FOR_ONCE, RECURRING, UNSURE, Statement, says
@@ -23,10 +23,13 @@ from nacre.brain.local.wording import (
     starts_with_pronoun,
     without_it,
 )
-from nacre.model.entry import ASK, KEEP, REFUSE, TYPES, Verdict
+from nacre.model.entry import ASK, KEEP, LONGEST, REFUSE, TYPES, Verdict
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import LogLine
 from nacre.vault.entries import entry_id
+
+if TYPE_CHECKING:
+    from nacre.brain.orders import Change
 
 # Odds that a statement belongs into long-term memory from which it is kept, and from which the person is asked.
 KEEP_FROM, ASK_FROM = 0.5, 0.3
@@ -95,7 +98,6 @@ def judge_alone(tested: Tested, existing: Sequence[Statement] = ()) -> Verdict:
 
 # What of the logs is offered to long-term memory: each line taken apart, one fact an entry.
 
-LONGEST = {"en": 240, "zh": 110}  # characters of an entry: MEMORY.md has 5 KB for everything
 _NEVER = ("social", "question", "offrecord")  # what somebody does with words that are no statement
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
 _JOINED, _DANGLES = (
@@ -118,6 +120,7 @@ class Candidate:
     dangling: bool = False  # nobody could tell what it is about
     parts: tuple[Statement, ...] = ()  # of what was joined from two pieces, each by itself
     above: LogLine | None = None  # the line before it in the log, where it was joined to that
+    change: Change | None = None  # what the user's own model says is to become of it
 
     @property
     def text(self) -> str:
@@ -190,6 +193,20 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
             )
         )
     return candidates
+
+
+_SURE = {KEEP: 0.9, ASK: 0.5, REFUSE: 0.0}  # how likely what a model decided lasts
+
+
+def decision_of(change: Change) -> str:
+    return {"ask": ASK, "drop": REFUSE}.get(change.verdict, KEEP)
+
+
+def candidate_by_model(line: LogLine, change: Change, judge: Judge) -> Candidate:
+    """A line as the user's own model words it."""
+    (tested,) = assess_all(judge, [change.text.strip() or line.words])
+    tested = replace(tested, kind=change.type)
+    return Candidate(entry_id(tested.judged.text), tested, line, _SURE[decision_of(change)], change=change)
 
 
 def _add_parts(parts: list[_Part], line: LogLine, above: LogLine | None, *, by_agent: bool) -> None:
@@ -271,6 +288,8 @@ _EVERYWHERE = {
 
 def about_the_user(candidate: Candidate) -> bool:
     """Whether a statement made in a project holds everywhere: a person, the owner's own wish, or a rule for every project."""
+    if candidate.change:
+        return candidate.change.scope == "everywhere"
     kind, language, text = candidate.tested.kind, candidate.tested.judged.language, candidate.text
     if kind == "PEOPLE" or _EVERYWHERE[language].search(text):
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from nacre.tidy import answers, apply, archive, collect, compress, distil
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import Day, DecidedLines, Log, LogLine, TidyContext
 from nacre.tidy.compress import CompressPlan
-from nacre.tidy.distil import Only
+from nacre.tidy.distil import Advice, Only
 from nacre.tidy.night import Night, count_night
 from nacre.vault import review, writing
 from nacre.vault.history import operation
@@ -84,12 +84,22 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
     report_phase = progress or (lambda _phase: None)
     left: list[Problem] = []
     recovered = 0
+    is_weekly = context.config.tidy.retention == "weekly"
+    pressed: Mapping[str, Sequence[compress.DigestText]] = {}
+    waiting: frozenset[str] = frozenset()
+    advice = Advice()
+    if not dry_run and {context.config.brain.digest, context.config.brain.distil} != {"local"}:
+        # A model may think for minutes: it is asked before the lock is taken, and what it says is checked again under it.
+        from nacre.tidy import by_model
+
+        pressed, waiting = by_model.press(context) if is_weekly else (pressed, waiting)
+        advice = by_model.advise(context)
     with nullcontext() if dry_run else operation(context, "tidy") as op:
         if op:
             recovered = apply.recover(context, op)
         report_phase(COMPRESS)
-        if context.config.tidy.retention == "weekly":
-            compressed = compress.plan(context)
+        if is_weekly:
+            compressed = compress.plan(context, pressed, waiting)
         else:
             sentence = say(
                 'tidy.retention is "decay": daily logs stay as they are, nothing is pressed into weeks or archived; "nacre decay" does that.',
@@ -99,7 +109,7 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
         if op:
             left += compress.apply(context, op, compressed)
         report_phase(DISTIL)
-        distilled, refused = plan_distil(context)
+        distilled, refused = plan_distil(context, advice=advice)
         left += refused
         if op:
             left += apply.apply_plan(context, op, distilled)
@@ -124,13 +134,16 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
 
 
 def plan_distil(
-    context: TidyContext, only: Only | None = None, lines: Sequence[LogLine] | None = None
+    context: TidyContext,
+    only: Only | None = None,
+    lines: Sequence[LogLine] | None = None,
+    advice: Advice | None = None,
 ) -> tuple[DistilPlan, list[Problem]]:
     """The plan of a distillation; one that would take out too much asks instead, or is not carried out and a problem."""
-    planned = distil.plan(context, only=only, lines=lines)
+    planned = distil.plan(context, advice=advice, only=only, lines=lines)
     if not apply.too_much_lost(context, planned):
         return planned, []
-    careful = distil.plan(context, careful=True, only=only, lines=lines)
+    careful = distil.plan(context, advice=advice, careful=True, only=only, lines=lines)
     problem = apply.too_much_lost(context, careful)
     return (DistilPlan(problems=careful.problems), [problem]) if problem else (careful, [])
 

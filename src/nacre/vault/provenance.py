@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nacre.model.workspace import Workspace, slug_of
@@ -37,6 +38,9 @@ class Digested(NamedTuple):
     week: str  # the file, relative to the workspace
     bullets: tuple[str, ...]
     size: int
+    worded: Mapping[str, tuple[str, ...]] = MappingProxyType(
+        {}
+    )  # lines of the digest in other words: what each is made of
 
 
 class Offered(NamedTuple):
@@ -96,7 +100,8 @@ def provenance_line(line: Captured | Digested | Offered) -> str:
     if isinstance(line, Offered):
         return dump_row({"day": line.day, "offered": line.bullets})
     if isinstance(line, Digested):
-        return dump_row({"day": line.day, "week": line.week, "pressed": line.bullets, "size": line.size})
+        worded = {"worded": dict(line.worded)} if line.worded else {}
+        return dump_row({"day": line.day, "week": line.week, "pressed": line.bullets, "size": line.size, **worded})
     value: dict[str, Any] = {"day": line.day, "session": line.session, "agent": line.agent}
     value |= {name: held for name in ("transcript", "place", "agents") if (held := getattr(line, name))}
     return dump_row(value | {"captured": dict(line.bullets)})
@@ -118,7 +123,7 @@ def _provenance(rows: Iterable[Mapping[str, Any]]) -> Provenance:
 
 # The same without reading all of it: the lines of a day, or of a bullet.
 
-_DAY, _SIZE, _ENTERED, _DECIDED, _PLACE = "day ", "size ", "entered ", "decided ", "place "
+_DAY, _SIZE, _ENTERED, _DECIDED, _PLACE, _WORDED = "day ", "size ", "entered ", "decided ", "place ", "worded "
 
 
 class Trail:
@@ -145,6 +150,12 @@ class Trail:
     def captured(self, marks: Iterable[str]) -> tuple[Captured, ...]:
         """The sections that one of the bullets stands in."""
         return _provenance(self._lines.rows(marks)).captured
+
+    def digested(self, marks: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """The lines of digests that are made of one of the bullets, or are one of these marks, and all that each is made of."""
+        sought = set(marks)
+        lines = _provenance(self._lines.rows([f"{_WORDED}{mark}" for mark in sought])).pressed
+        return {mark: of for line in lines for mark, of in line.worded.items() if mark in sought or sought & set(of)}
 
     def place(self, slug: str) -> str | None:
         """The folder of a project, by the last section that tells it."""
@@ -174,7 +185,9 @@ def _keys(value: dict[str, Any]) -> list[str] | None:
         return [*keys, *line.bullets, *([f"{_PLACE}{slug_of(place)}"] if line.place else [])]
     if isinstance(line, Offered):
         return keys + [mark if ":" in mark else f"{_DECIDED}{line.day} {mark}" for mark in line.bullets]
-    return [*keys, f"{_SIZE}{line.day} {line.size}", *(f"{_ENTERED}{line.day} {mark}" for mark in line.bullets)]
+    made_of = {bullet for bullets in line.worded.values() for bullet in bullets}
+    keys += [f"{_SIZE}{line.day} {line.size}", *(f"{_WORDED}{mark}" for mark in (*line.worded, *sorted(made_of)))]
+    return keys + [f"{_ENTERED}{line.day} {mark}" for mark in line.bullets]
 
 
 def _line(value: Mapping[str, Any]) -> Captured | Digested | Offered | None:
@@ -190,6 +203,8 @@ def _line(value: Mapping[str, Any]) -> Captured | Digested | Offered | None:
     if isinstance(marks := value.get("pressed"), list):
         size = value.get("size")
         size = size if isinstance(size, int) else -1
-        return Digested(day, str(value.get("week", "")), tuple(map(str, marks)), size)
+        worded = value.get("worded")
+        made_of = {mark: tuple(map(str, of)) for mark, of in worded.items()} if isinstance(worded, dict) else {}
+        return Digested(day, str(value.get("week", "")), tuple(map(str, marks)), size, made_of)
     marks = value.get("offered")
     return Offered(day, tuple(map(str, marks))) if isinstance(marks, list) else None

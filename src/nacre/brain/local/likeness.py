@@ -342,6 +342,12 @@ def adds_a_value(old: Statement, new: Statement) -> bool:
     return any(name not in old.text.lower() for name in names)
 
 
+def adds_a_code_word(old: Statement, new: Statement) -> bool:
+    """Whether the new statement names a path, an address or an identifier that the old one does not."""
+    words = {name.strip(".+-") for name in new.names}
+    return any(re.search(r"[_./@\d-]", word) and word not in old.text.lower() for word in words)
+
+
 def shares_a_value(old: Statement, new: Statement) -> bool:
     return bool(old.numbers & new.numbers or old.names & new.names or old.weekdays & new.weekdays)
 

@@ -13,6 +13,7 @@ from nacre.brain.local.likeness import (
     CHANGE,
     FOR_ONCE,
     Statement,
+    adds_a_code_word,
     adds_a_value,
     compare,
     cues,
@@ -156,6 +157,23 @@ def _by_words(old: Statement, new: Statement) -> Relation:
         return Relation("exception", clash)
     changes = says(CHANGE, new.text, new.language) or is_reversed(old, new)
     return Relation("replaces" if changes else "ask", clash)
+
+
+_BOTH_HOLD = 0.9  # odds from which the tuned model is sure that two statements stand side by side
+
+
+def bears_out(old: Statement, new: Statement, label: str) -> bool:
+    """Whether the words of two statements bear out what another brain says of them. Both must be of one matter; for one to go, the local
+    models must not be sure that both hold; to say the same, they must not differ in a value or be each other's reverse."""
+    alone = old.language != new.language or old.vector is None or new.vector is None
+    is_near = not alone and _likeness(old, new) >= APART[new.language]
+    equal, other, added = same_and_other(old.text, new.text)
+    if not (is_near or equal or old.word_set & new.word_set):
+        return False
+    rows = None if alone or label == "adds" else label_odds([(old, new)], new.language)
+    if rows is not None and rows[0][LABELS.index("adds")] > _BOTH_HOLD:
+        return False
+    return label != "same" or not (other or added or adds_a_code_word(old, new) or is_reversed(old, new))
 
 
 def nearest(remembered: Sequence[Statement], new: Statement) -> list[int]:

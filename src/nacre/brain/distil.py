@@ -1,0 +1,43 @@
+"""What new entries do to long-term memory by the user's own model: one order for a night, or for a pair of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nacre.brain.gates import Proof
+from nacre.brain.local.judge import Judge
+from nacre.brain.local.relation import bears_out
+from nacre.brain.model import Model
+from nacre.brain.orders import Change, Item, Order, load_prompt
+from nacre.model.entry import LONGEST, Relation
+from nacre.text.tokens import language_of
+
+_LABELS = {"none": "adds", "unclear": "ask"}
+_SURE = 0.9
+
+
+def proof_by(judge: Judge) -> Proof:
+    """The proof that the local brain gives."""
+
+    def proves(old: str, new: str, label: str) -> bool:
+        first, second = judge.meant([old, new])
+        return bears_out(first, second, label)
+
+    return proves
+
+
+def ask_changes(model: Model, judge: Judge, new: Sequence[Item], memory: Sequence[Item]) -> tuple[Change, ...]:
+    """What becomes of each new entry, as far as it passed the gates."""
+    language = language_of("\n".join(item.text for item in new))
+    prompt = load_prompt("distil", language, model.context.workspace)
+    order = Order("distil", language, tuple(new), prompt, tuple(memory), most=len(new), longest=LONGEST[language])
+    _, gated = model.claims(order, proof_by(judge))
+    return gated.kept
+
+
+def compare(model: Model, judge: Judge, old: str, new: str) -> Relation | None:
+    """How a new statement stands to a remembered one; none where the answer says nothing that can be used."""
+    changes = ask_changes(model, judge, [Item("e1", new)], [Item("k1", old)])
+    if not changes:
+        return None
+    return Relation(_LABELS.get(changes[0].relation, changes[0].relation), _SURE)

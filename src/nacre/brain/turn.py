@@ -1,0 +1,113 @@
+"""Orders that wait for the user's own agent, which fetches and answers them one after the other."""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Container
+from dataclasses import dataclass
+
+from nacre.brain import journal
+from nacre.brain.journal import TURN, Record
+from nacre.brain.model import spent_today
+from nacre.brain.orders import ANSWERS, LARGEST_ANSWER, BrainFailed, Work, parse_answer, schema
+from nacre.clock import duration
+from nacre.config.settings import Config
+from nacre.errors import BadInput
+from nacre.guard.secrets import legible, redact
+from nacre.model.workspace import Context
+from nacre.sources.registry import paused_at, pauses
+from nacre.text.tokens import tokens_estimate
+
+_FAULTS = 3  # that are named of an answer
+_KEPT = 2  # times the wait: from then on nobody can need the answer
+
+
+def works_by_turn(config: Config) -> list[str]:
+    """The kinds of work that are left to the user's agent."""
+    return [work for work in typing.get_args(Work) if getattr(config.brain, work, "") == TURN]
+
+
+def waiting_orders(context: Context, records: list[Record] | None = None) -> list[Record]:
+    """The orders that the user's agent may answer, the oldest first; none during a pause."""
+    works, now = works_by_turn(context.config), context.clock.now()
+    if not works or paused_at(pauses(context.workspace), now):
+        return []
+    longest = _KEPT * duration(context.config.brain.turn_wait)
+    records = journal.read_orders(context.workspace) if records is None else records
+    return [record for record in records if record.waits and record.work in works and now - record.at < longest]
+
+
+@dataclass(frozen=True)
+class NextOrder:
+    """How many orders wait, and the first of them: none where none waits or the budget of the day is spent."""
+
+    waiting: int
+    order: Record | None
+
+
+def next_order(context: Context) -> NextOrder:
+    records, limits = journal.read_orders(context.workspace), context.config.brain
+    waiting, spent = waiting_orders(context, records), spent_today(context, records)
+    is_spent = spent.calls >= limits.calls_per_day or spent.tokens >= limits.tokens_per_day
+    return NextOrder(len(waiting), waiting[0] if waiting and not is_spent else None)
+
+
+def take_answer(context: Context, key: str, answer: str) -> None:
+    """Put an answer into the journal, where the next run finds it; what does not fit the order is refused with the reason."""
+    workspace = context.workspace
+    with journal.hold_file(workspace):
+        records = [record for record in journal.read_orders(workspace) if record.brain == TURN]
+        record = next((record for record in reversed(records) if key in (record.key, record.key[:8])), None)
+        if record is None:
+            raise BadInput(
+                f'No order has the id "{key[:40]}"; ask for the next one.',
+                f"没有编号为“{key[:40]}”的任务；请领取下一个。",
+            )
+        if record.answer is not None:
+            raise BadInput(
+                f"Order {key} is answered already; ask for the next one.", f"任务 {key} 已有回答；请领取下一个。"
+            )
+        if not record.text:
+            english = f"Order {key} was withdrawn: what it held is not to be written any more. It needs no answer."
+            raise BadInput(english, f"任务 {key} 已撤回：其内容不再需要记录，无需回答。")
+        if record.why:
+            raise BadInput(
+                f"Order {key} needs no answer any more: it waited too long, and this machine did the work.",
+                f"任务 {key} 等待过久，已由本机完成，无需再回答。",
+            )
+        safe = redact(answer).text
+        _refuse_misfit(typing.cast("Work", record.work), safe)
+        spent = tokens_estimate(record.text) + tokens_estimate(safe)
+        journal.note_answered(workspace, record, safe, spent, context.clock.now())
+
+
+def _refuse_misfit(work: Work, answer: str) -> None:
+    from jsonschema import Draft202012Validator
+
+    faults = []
+    try:
+        if len(answer) <= LARGEST_ANSWER:
+            value = json.loads(answer[answer.find("{") : answer.rfind("}") + 1])
+            errors = Draft202012Validator(schema(ANSWERS[work])).iter_errors(value)
+            faults = [f"{error.json_path}: {legible(error.message)[:200]}" for error in errors][:_FAULTS]
+        if not faults:
+            parse_answer(work, answer)
+    except BrainFailed as error:
+        faults = [str(error)]
+    except (ValueError, RecursionError) as error:
+        faults = [str(error)[:200]]
+    if faults:
+        listed = "; ".join(faults)
+        raise BadInput(
+            f"The answer is not the JSON object that the order asks for ({listed}). Mend it and answer again.",
+            f"回答不是任务要求的 JSON 对象（{listed}）。请改正后重新回答。",
+        )
+
+
+def withdraw_orders(context: Context, work: Work, kept: Container[str]) -> None:
+    """Take the words out of the orders of a kind of work that wait and that nobody needs any more."""
+    records = journal.read_orders(context.workspace)
+    old = {record.key for record in records if record.waits and record.work == work and record.key not in kept}
+    if old:
+        journal.forget_orders(context.workspace, old)

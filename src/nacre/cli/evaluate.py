@@ -1,0 +1,132 @@
+"""nacre eval: what a model buys, measured on sessions whose right answers are known."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nacre.cli import ui
+from nacre.cli.brain import reason_name
+from nacre.i18n import say, use_language
+from nacre.model.report import Report
+
+if TYPE_CHECKING:
+    from nacre.evaluate.measures import Measure
+    from nacre.evaluate.replay import Cost
+
+
+@ui.command("nacre eval scenario --brain local --brain claude-code", "eval", dry_run=True)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--brain", "brains", metavar="NAME", multiple=True, help="Who does the work: local, hybrid, command, api, or an agent's program such as claude-code; may be repeated. Default: local, and the model that is set.")  # fmt: skip
+@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Leave the workspaces in this folder; the next run there pays only for orders that are new.")  # fmt: skip
+@ui.flag("--misses", "Name what was missed.")
+@ui.flag("--yes", "Do not ask.")
+def eval_(
+    options: ui.Options, folder: Path, brains: tuple[str, ...], keep: Path | None, *, misses: bool, yes: bool
+) -> Report:
+    """Replay the sessions of FOLDER day by day with each brain, and show every measure and what it cost.
+
+    FOLDER holds transcripts of agents and, in gold.json, what should become of them; or is a .jsonl file of pairs of statements. All of
+    it happens in a folder of its own: your memory is neither read nor written. No budget holds, so you are asked before a model is.
+    """
+    from nacre.config.settings import load
+    from nacre.evaluate.measures import measure
+    from nacre.evaluate.replay import brain_settings, configured, cost_of, replay
+    from nacre.evaluate.scenario import read_scenario
+
+    config = load()
+    use_language(config.language)
+    scenario, own = read_scenario(folder), config.brain
+    names = list(dict.fromkeys(brains or configured(own)))
+    settings = {name: brain_settings(own, name) for name in names}
+    models = [name for name in names if name != "local"]
+    if models or options.dry_run:
+        count, asked = scenario.orders * len(models), ", ".join(models) or say("no model", "无")
+        english = f"About {count} orders are sent, with what is said there, to: {asked}."
+        chinese = f"将发出约 {count} 个请求，其中包含这些会话和语句，发送给：{asked}。"
+        if options.dry_run:
+            return Report({"brains": names, "orders": count}, lines=[say(english, chinese)])
+        ui.confirm(f"{english} Go on?", f"{chinese}继续？", yes=yes)
+    measures: dict[str, list[Measure]] = {}
+    costs: dict[str, Cost] = {}
+    notes = []
+    with _room(keep) as root:
+        for name in names:
+            with ui.progress_bar(name, name) as bar:
+                replayed = replay(scenario, root / name, settings[name], bar)
+            with replayed.memory as memory:
+                measures[name], costs[name] = measure(scenario, replayed), cost_of(replayed)
+                notes = ui.every((line := memory.embedder()[1], f"{line}", f"{line}"))
+    facts = {name: {"measures": {row.name: _plain(row) for row in measures[name]}, "cost": asdict(costs[name])} for name in names}  # fmt: skip
+    missed = _missed(measures) if misses else []
+    return Report(facts, lines=[*_table(measures, costs), *missed], notes=[*_remarks(costs), *notes])
+
+
+@contextmanager
+def _room(keep: Path | None) -> Iterator[Path]:
+    if keep:
+        yield keep.absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="nacre-eval-") as folder:
+        yield Path(folder)
+
+
+def _plain(row: Measure) -> object:
+    return row.value if row.of is None else {"right": row.value, "of": row.of, "missed": row.missed}
+
+
+def _table(measures: dict[str, list[Measure]], costs: dict[str, Cost]) -> list[Sequence[str]]:
+    from nacre.evaluate.measures import NAMES
+
+    shown = ui.localised(NAMES)
+    rows: list[Sequence[str]] = [("", *measures)]
+    rows += [(shown[same[0].name], *map(_shown, same)) for same in zip(*measures.values(), strict=True)]
+    figures = [
+        (say("orders", "请求"), [cost.orders for cost in costs.values()]),
+        (say("tokens", "token"), [cost.tokens for cost in costs.values()]),
+        (say("claims kept", "通过检查的条目"), [cost.kept for cost in costs.values()]),
+    ]
+    for reason in sorted({reason for cost in costs.values() for reason in cost.dropped}):
+        name = say("dropped: ", "丢弃：") + reason_name(reason)
+        figures.append((name, [cost.dropped.get(reason, 0) for cost in costs.values()]))
+    figures.append(
+        (say("orders left to this machine", "改由本机完成的请求"), [cost.fallbacks for cost in costs.values()])
+    )
+    rows += [(name, *map(str, values)) for name, values in figures if any(values)]
+    return [*rows, (say("seconds", "秒"), *(f"{cost.seconds:.0f}" for cost in costs.values()))]
+
+
+def _shown(row: Measure) -> str:
+    if row.of is None:
+        return f"{row.value:g}"
+    return f"{row.value}/{row.of} ({100 * row.value / row.of:.0f}%)" if row.of else "-"
+
+
+def _missed(measures: dict[str, list[Measure]]) -> list[str]:
+    from nacre.evaluate.measures import NAMES
+
+    shown = ui.localised(NAMES)
+    return [
+        say(f"{shown[row.name]} ({name}): ", f"{shown[row.name]}（{name}）：") + ui.legible(" · ".join(row.missed))
+        for name, rows in measures.items()
+        for row in rows
+        if row.missed
+    ]
+
+
+def _remarks(costs: dict[str, Cost]) -> list[str]:
+    remarks = []
+    for name, cost in costs.items():
+        failed = f"{name}: {ui.plural(cost.failed, 'order')} failed, the last one: {cost.why}"
+        reused = f"{name}: {cost.reused} of {ui.plural(cost.orders, 'order')} had been answered in an earlier run and cost nothing."
+        remarks += ui.every(
+            (cost.failed, failed, f"{name}：{cost.failed} 个请求失败，最后一次：{cost.why}"),
+            (cost.reused, reused, f"{name}：{cost.orders} 个请求中有 {cost.reused} 个此前已有回答，没有产生费用。"),
+        )
+    return remarks
