@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import nacre.brain.journal
     import nacre.brain.model
     import nacre.brain.orders
+    import nacre.brain.presets
     import nacre.brain.turn
     import nacre.capture.extract
     import nacre.context.gather
@@ -291,16 +292,17 @@ class Indexes:
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
         """Make the vectors that are missing."""
-        embedder, reason = self.memory[1].chosen
 
-        def work(corpus: MemoryIndex) -> int:
+        def work(corpus: MemoryIndex, meaning: MeaningSource) -> int:
             corpus.rebuild()
-            count = index.embedding.fill(corpus.store, embedder, progress=progress) if embedder else 0
+            count = meaning.fill(progress=progress)
             index.embedding.prune(corpus.store)
             return count
 
+        both = [self.memory, *([self.sessions] if self.sessions else [])]
         try:
-            return IndexReport(None, sum(corpus.store.safely(partial(work, corpus)) for corpus in self._all), reason)
+            count = sum(corpus.store.safely(partial(work, corpus, meaning)) for corpus, meaning in both)
+            return IndexReport(None, count, self.memory[1].chosen[1])
         except ModelUnusable as error:
             return IndexReport(reason=str(error))
 
@@ -787,6 +789,7 @@ class Memory:
         )  # the name is of a model; that the agent comes is told by the setting
         records = brain.journal.read_orders(self.opened.workspace)
         waiting = brain.turn.waiting_orders(self.opened, records)
+        installed = brain.command.installed()
         return {
             **{work: getattr(limits, work) for work in works},
             "model": chosen[0].name if chosen else None,
@@ -794,7 +797,8 @@ class Memory:
             "callsPerDay": limits.calls_per_day,
             "tokensPerDay": limits.tokens_per_day,
             "private": list(limits.private),
-            "installed": brain.command.installed(),
+            "installed": installed,
+            "loggedIn": [name for name in installed if brain.presets.is_logged_in(name)],
             "waiting": len(waiting),
             "waitingSince": self.clock.local(waiting[0].at).isoformat(timespec="minutes") if waiting else None,
         }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +96,43 @@ def test_every_order_can_be_read_with_its_answer(workspace: Path, program: Progr
     assert "nacre-order v1 extract" in shown
     assert str(BAD["text"]) in shown
     assert "No order begins" in run(workspace, "brain", "orders", "zzzz", code=2)
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_on_a_terminal_an_agent_that_is_logged_in_is_offered_once(workspace: Path, tmp_path: Path, answer: str) -> None:
+    home, programs = tmp_path / "home", tmp_path / "bin"
+    for folder in (home / ".codex", programs):
+        folder.mkdir(parents=True)
+    (home / ".codex" / "auth.json").write_text("{}", "utf8")
+    (programs / "codex").write_text("#!/bin/sh\n", "utf8")
+    (programs / "codex").chmod(0o755)
+    env = {
+        **os.environ,
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "PATH": f"{programs}:/usr/bin:/bin",
+    }
+    env |= {"NACRE_MODELS_PATH": str(tmp_path / "none")}
+    first, second = (at_terminal(workspace, env, answer) for _ in range(2))
+    assert "Codex is installed and logged in. Let it write your memory?" in first
+    assert "Let it write your memory?" not in second
+    facts = json.loads(run(workspace, "brain", "--json", **env).splitlines()[0])
+    assert {facts[work] for work in ("extract", "digest", "distil", "summarise")} == {
+        "command" if answer == "y" else "local"
+    }
+
+
+def at_terminal(workspace: Path, env: dict[str, str], answer: str) -> str:
+    """What `nacre brain` prints on a terminal where somebody has typed an answer ahead."""
+    master, slave = pty.openpty()
+    os.write(master, f"{answer}\n".encode())
+    command = [sys.executable, "-m", "nacre", "--workspace", str(workspace), "brain"]
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env)
+    os.close(slave)
+    printed = b""
+    with contextlib.suppress(OSError):  # the terminal is gone with the program
+        while piece := os.read(master, 65_536):
+            printed += piece
+    assert process.wait() == 0
+    os.close(master)
+    return " ".join(printed.decode().split())

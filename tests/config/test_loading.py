@@ -60,7 +60,7 @@ def test_a_workspace_s_own_file_sets_only_what_is_harmless(place: Path) -> None:
         if key == "timezone":
             value = '"Asia/Shanghai"'
         elif known.choices:
-            value = f'"{known.choices[-1]}"'
+            value = f'["{known.choices[-1]}"]' if known.default == [] else f'"{known.choices[-1]}"'
         elif isinstance(known.default, str) and known.default.rstrip("smindhw").isdigit():
             value = '"90min"'
         elif known.default is None:

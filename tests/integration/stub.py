@@ -71,7 +71,7 @@ class Request:
     def tools(self) -> list[str]:
         """The names of the tools that are offered."""
         offered = self.body.get("tools") or []
-        flat = [entry for tool in offered for entry in tool.get("functionDeclarations") or tool.get("tools") or [tool]]
+        flat = [entry for tool in offered for entry in tool.get("functionDeclarations", tool.get("tools", [tool]))]
         return [str((tool.get("function") or tool).get("name", "")) for tool in flat]
 
     @property

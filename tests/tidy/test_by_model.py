@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +54,12 @@ class Brain:
 
 
 @pytest.fixture
-def brain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Brain]:
+def brain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Brain:
     made = Brain(tmp_path / "brain")
     monkeypatch.setenv("NACRE_BRAIN_DISTIL", "command")
     monkeypatch.setenv("NACRE_BRAIN_DIGEST", "command")
     monkeypatch.setenv("NACRE_BRAIN_COMMAND_ARGV", json.dumps([sys.executable, str(made.folder / "program.py")]))
-    yield made
+    return made
 
 
 def change(entry: str, verdict: str, *targets: str, text: str = "", relation: str = "none") -> dict[str, Any]:

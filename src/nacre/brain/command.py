@@ -1,4 +1,4 @@
-"""A program as a brain: it takes the order on stdin and prints the answer. Presets for the agents that people have logged in already."""
+"""A program as a brain: it takes the order on stdin and prints the answer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeGuard
 
+from nacre import disk
 from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
+from nacre.brain.presets import PRESETS, SYSTEM, Home, Preset, at, read
+from nacre.errors import NacreError
 from nacre.guard.secrets import legible
-from nacre.model.session import ORDER_MARK
-
-_SYSTEM = "You carry out the order that you are given and answer with one JSON object, nothing else."
 
 
 @dataclass(frozen=True)
@@ -29,60 +29,6 @@ class Reply:
 
     text: str
     tokens: int | None = None
-
-
-@dataclass(frozen=True)
-class Preset:
-    """How an agent's program is made a pure function: no tools, no hooks, no memory, no stored session where it can do without.
-
-    In `argv` and `env`, {schema} is the schema of the answer, {schema_file}, {answer_file} and {system_file} are files, {order} is the
-    order, which else comes on stdin.
-    """
-
-    argv: tuple[str, ...]
-    answer: tuple[
-        str, ...
-    ] = ()  # where the answer stands in the JSON that is printed; empty: what is printed is the answer
-    tokens: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-
-
-_NO_TOOLS = {"agent": {"nacre": {"mode": "primary", "prompt": _SYSTEM, "tools": {"*": False}}}, "share": "disabled"}
-PRESETS = {
-    "claude-code": Preset(
-        (
-            *"claude -p --output-format json --json-schema {schema} --no-session-persistence --safe-mode".split(),
-            *("--strict-mcp-config", "--tools", "", "--system-prompt", _SYSTEM),
-        ),
-        ("structured_output", "result"),
-        (
-            *("usage.input_tokens", "usage.output_tokens"),
-            *("usage.cache_creation_input_tokens", "usage.cache_read_input_tokens"),
-        ),
-    ),
-    "codex": Preset(
-        (
-            *"codex exec --ephemeral --ignore-user-config --ignore-rules --skip-git-repo-check -s read-only".split(),
-            *"--disable hooks --disable plugins --disable apps --disable shell_tool --disable multi_agent".split(),
-            *"--disable view_image --disable goals -c web_search=disabled".split(),
-            *"--output-schema {schema_file} -o {answer_file} -".split(),
-        )
-    ),
-    "gemini": Preset(
-        (
-            *("gemini", "-p", f"{ORDER_MARK}: {_SYSTEM}", "-o", "json"),
-            *"--approval-mode plan --extensions none --allowed-mcp-server-names none".split(),
-        ),
-        ("response",),
-        env={"GEMINI_SYSTEM_MD": "{system_file}"},
-    ),
-    "opencode": Preset(
-        tuple("opencode run --format json --pure --agent nacre --title nacre-order".split()),
-        ("part.text",),
-        env={"OPENCODE_CONFIG_CONTENT": json.dumps(_NO_TOOLS)},
-    ),
-    "openclaw": Preset(tuple("openclaw infer model run --json --local --prompt {order}".split()), ("outputs.0.text",)),
-}
 
 
 def installed(path: str | None = None) -> list[str]:
@@ -98,19 +44,58 @@ def ask_command(preset: str | None, argv: Sequence[str], order: Order, timeout: 
             "No program is set: name one with brain.command.preset or brain.command.argv.",
             "没有设定程序：请设置 brain.command.preset 或 brain.command.argv。",
         )
-    with tempfile.TemporaryDirectory(prefix="nacre-order-") as folder:
-        answer_file = Path(folder, "answer.json")
-        values = {"schema": json.dumps(order.schema), "order": order.text, "answer_file": str(answer_file)}
-        for name, text in (("schema_file", values["schema"]), ("system_file", _SYSTEM)):
-            values[name] = os.path.join(folder, name)
-            Path(values[name]).write_text(text, encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="nacre-order-", ignore_cleanup_errors=True) as made:
+        folder = Path(made)
+        for name in ("empty", "home"):
+            (folder / name).mkdir()
+        values = {"schema": json.dumps(order.schema), "order": order.text, "answer_file": str(folder / "answer.json")}
+        for name, text in (("schema_file", values["schema"]), ("system_file", SYSTEM)):
+            values[name] = str(folder / name)
+            (folder / name).write_text(text, encoding="utf-8")
         command = [_filled(part, values) for part in chosen.argv]
-        own = {name: _filled(value, values) for name, value in chosen.env.items()}
-        env = {**os.environ, **own, "PWD": folder, "NACRE_HOOKS_ENABLED": "false"}
-        printed = _run(command, "" if "{order}" in chosen.argv else order.text, folder, env, timeout)
+        home = chosen.home(folder / "home")
+        own = {name: _filled(value, values) for name, value in chosen.env.items()} | dict(home.env)
+        env = {**os.environ, **own, "PWD": str(folder / "empty"), "NACRE_HOOKS_ENABLED": "false"}
+        env |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), made)  # what it leaves there goes with it
+        with _furnished(home, folder / "home"):
+            printed = _run(command, "" if "{order}" in chosen.argv else order.text, folder / "empty", env, timeout)
         if "{answer_file}" in chosen.argv:
-            printed = _content(answer_file, command[0])
+            printed = _content(folder / "answer.json", command[0])
     return _reply(printed, chosen)
+
+
+@contextlib.contextmanager
+def _furnished(home: Home, folder: Path) -> Iterator[None]:
+    """The files of a home in their folder. A login is a link to the user's; where it cannot be one, or is no more, what the agent renewed is taken over."""
+    for name, text in home.settings.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    login = {name: data for name, path in home.login.items() if (data := read(path)) is not None}
+    for name, data in login.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            (folder / name).symlink_to(home.login[name].absolute())
+        except OSError:  # not allowed on Windows
+            disk.write(folder / name, data)
+    try:
+        yield
+    finally:
+        for name, data in login.items():
+            now = None if (folder / name).is_symlink() else read(folder / name)
+            if now is None or now == data or not _is_json(now):  # half written by a program that was ended
+                continue
+            try:
+                disk.replace(home.login[name], now, data)
+            except NacreError as error:
+                raise BrainFailed(str(error)) from error
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _filled(part: str, values: Mapping[str, str]) -> str:
@@ -127,7 +112,7 @@ def _content(path: Path, name: str) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _run(command: Sequence[str], given: str, folder: str, env: Mapping[str, str], timeout: float) -> str:
+def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str], timeout: float) -> str:
     name = os.path.basename(command[0])
     try:
         process = subprocess.Popen(
@@ -171,7 +156,8 @@ def _run(command: Sequence[str], given: str, folder: str, env: Mapping[str, str]
         raise _too_long(name)
     if process.returncode:
         lines = legible((said or printed).decode("utf-8", "replace")).strip().splitlines() or [""]
-        why = next((line for line in lines if "error" in line.casefold()), lines[-1]).strip()[:200]
+        telling = (line for mark in ('"message":', "error") for line in lines if mark in line.casefold())
+        why = next(telling, lines[-1]).strip()[:200]
         code = process.returncode
         raise BrainFailed(f"{name} ended with exit code {code}: {why}", f"{name} 以退出码 {code} 结束：{why}")
     return printed.decode("utf-8", "replace")
@@ -212,14 +198,14 @@ def _reply(printed: str, preset: Preset) -> Reply:
     found: list[str] = []
     spent: list[int] = []
     for value in _objects(printed):
-        if _at(value, "is_error") is True:
-            why = " ".join(legible(str(_at(value, "result") or "")).split())[:200]
+        if at(value, "is_error") is True:
+            why = " ".join(legible(str(at(value, "result") or "")).split())[:200]
             raise BrainFailed(f"{preset.argv[0]} tells of an error: {why}", f"{preset.argv[0]} 报告错误：{why}")
-        answers = (_at(value, place) for place in preset.answer)
+        answers = (at(value, place) for place in preset.answer)
         answer = next((answer for answer in answers if answer not in (None, "")), None)
         if answer is not None:
             found.append(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
-        spent += [count for place in preset.tokens if is_count(count := _at(value, place))]
+        spent += [count for place in preset.tokens if is_count(count := at(value, place))]
     return Reply("".join(found), sum(spent) or None)
 
 
@@ -237,13 +223,3 @@ def _objects(printed: str) -> Iterator[Any]:
         if values:
             return iter(values)
     return iter(())
-
-
-def _at(value: Any, place: str) -> Any:
-    """What stands at a dotted place in JSON; None for nothing."""
-    for name in place.split("."):
-        if isinstance(value, list) and name.isdigit():
-            value = value[int(name)] if int(name) < len(value) else None
-        else:
-            value = value.get(name) if isinstance(value, dict) else None
-    return value

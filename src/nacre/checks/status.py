@@ -73,7 +73,8 @@ def _brain(memory: Memory) -> dict[str, Any] | None:
     from nacre.brain.journal import orders_file
 
     settings = memory.config.brain
-    if settings.extract == settings.summarise == "local" and not orders_file(memory.workspace).exists():
+    modes = {settings.extract, settings.digest, settings.distil, settings.summarise}
+    if modes == {"local"} and not orders_file(memory.workspace).exists():
         return None
     return memory.brain_facts()
 

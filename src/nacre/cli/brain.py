@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli import ui
+from nacre.config.settings import user_config_file
 from nacre.errors import BadInput
 from nacre.i18n import say
+from nacre.memory import change_setting
 from nacre.model.report import Report
 
 if TYPE_CHECKING:
     from nacre.brain.turn import NextOrder
     from nacre.memory import Memory, Record
 
+WORKS = ("extract", "digest", "distil", "summarise")
 _AGENTS = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode", "openclaw": "OpenClaw"}  # fmt: skip
 
 
@@ -28,8 +31,12 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
     memory = ui.open_memory(ctx.obj)
     facts = memory.brain_facts()
     there = [_AGENTS[name] for name in facts["installed"]]
+    if not as_json and offer(memory, facts):
+        facts = memory.brain_facts()
     rows = [
         (say("logs are written by", "日志由谁书写"), writer(facts["extract"], facts["model"])),
+        (say("weekly digests by", "周报由谁书写"), writer(facts["digest"], facts["model"])),
+        (say("MEMORY.md is kept by", "MEMORY.md 由谁管理"), writer(facts["distil"], facts["model"])),
         (say("summaries by", "摘要由谁书写"), writer(facts["summarise"], facts["model"])),
         (say("spent today", "今日用量"), spent(facts)),
         (say("saved by the cache", "缓存节省"), say(f"{facts['saved']} tokens", f"{facts['saved']} 个 token")),
@@ -38,10 +45,29 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
         (say("programs found", "可用程序"), ", ".join(there) or say("none", "无")),
     ]
     example = facts["installed"][0] if facts["installed"] else "claude-code"
-    offer = f'"nacre brain use {example}" lets {_AGENTS[example]} write your logs and summaries, "nacre brain use local" takes that back.'
-    chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 书写日志和摘要；“nacre brain use local”改回本机。"
-    report = Report(facts, lines=rows, notes=[say(offer, chinese)])
+    english = f'"nacre brain use {example}" lets {_AGENTS[example]} write your memory, "nacre brain use local" takes that back.'
+    chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 书写记忆；“nacre brain use local”改回本机。"
+    report = Report(facts, lines=rows, notes=[say(english, chinese)])
     ui.print_reports([report], as_json=as_json)
+
+
+def offer(memory: Memory, facts: dict[str, Any]) -> bool:
+    """Ask once whether an agent that is logged in may write the memory; whether it was agreed to."""
+    ready = facts["loggedIn"]
+    is_local = all(facts[work] == "local" for work in WORKS)
+    if not ready or not is_local or memory.config.brain.offered or not ui.is_interactive():
+        return False
+    agent, private = _AGENTS[ready[0]], ", ".join(facts["private"]) or say("none", "无")
+    english = (
+        f"{agent} is installed and logged in. Let it write your memory? About 12 short calls a day, on your own account; "
+        f"secrets are blacked out first; private projects: {private}."
+    )
+    chinese = f"{agent} 已安装并登录。让它书写您的记忆吗？每天约 12 次简短调用，计入您自己的账户；敏感信息会先去掉；不外发的项目：{private}。"
+    agreed = click.confirm(say(english, chinese), default=False, err=True)
+    change_setting(user_config_file(), "brain.offered", value=True)
+    if agreed:
+        memory.use_brain(ready[0])
+    return agreed
 
 
 def writer(mode: str, model: str | None) -> str:
@@ -72,7 +98,7 @@ def spent(facts: dict[str, Any]) -> str:
 @ui.flag("--hybrid", "Only for sessions of 20 messages and more, or where little was found.")
 @ui.flag("--yes", "Do not ask.")
 def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
-    """Let NAME write the lines of your logs and the summaries of old sessions: an agent's program, "api" for the service that is set, "turn" for your agent when it comes for orders, or "local" for this machine."""
+    """Let NAME write your memory (logs, weekly digests, MEMORY.md, summaries): an agent's program, "api" for the service that is set, "turn" for your agent when it comes for orders, or "local" for this machine."""
     memory = ui.open_memory(options)
     names = (*_AGENTS, "api", "turn", "local")
     if name not in names:
@@ -85,8 +111,8 @@ def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
             memory.config.brain.private,
         )
         kept = ", ".join(private) or say("none", "无")
-        english = f"Let {shown} write your logs and summaries? What you and your agents say is sent to it, without secrets; private projects: {kept}."
-        chinese = f"让 {shown} 书写日志和摘要？您与代理的对话去掉敏感信息后会发给它；不外发的项目：{kept}。"
+        english = f"Let {shown} write your memory? What you and your agents say is sent to it, without secrets; private projects: {kept}."
+        chinese = f"让 {shown} 书写您的记忆吗？您与代理的对话去掉敏感信息后会发给它；不外发的项目：{kept}。"
         ui.confirm(english, chinese, yes=yes or options.dry_run)
     changes = memory.use_brain(name, hybrid=hybrid, dry_run=options.dry_run)
     lines = [f"{key} = {value}" for key, value in changes.items()]

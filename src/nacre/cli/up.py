@@ -17,6 +17,7 @@ from nacre.agents.connection import load_connections, state_folder
 from nacre.agents.registry import all_agents
 from nacre.checks.doctor import try_round_trip
 from nacre.cli import ui
+from nacre.cli.brain import offer as offer_brain
 from nacre.cli.capture import ask_consent, show_survey
 from nacre.cli.jobs import has_scheduler, runners
 from nacre.cli.main import run
@@ -104,6 +105,8 @@ def up(
         _offer_connecting(memory, wishes["connect"], yes=yes)
         agreed = offer_jobs(memory, wishes["jobs"], yes=yes)
         _offer_serving(memory, wishes["serve"], jobs=agreed, yes=yes)
+        if not yes:  # what is sent to a model wants a yes of its own
+            offer_brain(memory, memory.brain_facts())
     except (KeyboardInterrupt, click.Abort):
         again = program() + " up"
         ui.note(f'\nWhat was written is whole; "{again}" goes on from here.', f"\n已写入的内容完整；“{again}”可继续。")

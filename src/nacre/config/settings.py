@@ -219,7 +219,15 @@ class EmbedSettings:
     model: str | None = setting(None, "model name for a provider over HTTP")
     base_url: str | None = setting(None, "address of an OpenAI-compatible server")
     key_file: str | None = setting(None, "file that holds the provider's key, when it is not in the environment")
+    fallback: list[str] = setting(
+        [],
+        "who makes them while the provider cannot, in this order",
+        choices=("local", "openai", "gemini", "voyage", "mistral", "ollama"),
+    )
     batch: int = setting(64, "texts sent or computed together", least=1)
+    batch_api: bool = setting(
+        False, "leave a thousand texts and more to the batch service of openai, gemini or voyage: cheaper, hours later"
+    )
 
 
 @settings
@@ -264,6 +272,7 @@ class BrainSettings:
     calls_per_day: int = setting(40, "most orders that are sent in a day")
     tokens_per_day: int = setting(300_000, "most tokens that orders and answers may cost in a day")
     turn_wait: str = setting("12h", "how long an order waits for your agent until this machine does the work")
+    offered: bool = setting(False, "whether you were asked if an agent of yours may write your memory")
     command: BrainCommandSettings = field(default_factory=BrainCommandSettings)
     api: BrainApiSettings = field(default_factory=BrainApiSettings)
 
@@ -497,6 +506,8 @@ def checked(setting: Setting, value: Any, origin: str) -> Any:
         value = [{"path": path} if isinstance(path, str) else path for path in value]
     if not _fits(setting, kinds, value):
         expected = " | ".join(setting.choices or [_kind_in_words(kind, setting.default) for kind in kinds])
+        if setting.choices and list in kinds:
+            expected = f"[{expected}]"
         if isinstance(value, int | float):
             expected += f" >= {setting.least:g}" + ("" if setting.most is None else f" <= {setting.most:g}")
         place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
@@ -521,8 +532,6 @@ def _fits(setting: Setting, kinds: tuple[Any, ...], value: Any) -> bool:
     """Whether a value is of the right kind, one of the choices and within the bounds, and so is what a list or table holds."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         return False
-    if setting.choices and value not in setting.choices:
-        return False
     items = [value]
     if isinstance(value, list):
         (item,) = typing.get_args(setting.kind)
@@ -530,6 +539,8 @@ def _fits(setting: Setting, kinds: tuple[Any, ...], value: Any) -> bool:
         if any(type(inner) is not kind for inner in value) or (kind is int and len(value) != len(setting.default)):
             return False
         items = value
+    if setting.choices and any(item not in setting.choices for item in items):
+        return False
     for inner in items:
         texts = list(inner.values()) if isinstance(inner, dict) else [inner] if isinstance(inner, str) else []
         if any(not isinstance(text, str) or "\0" in text for text in texts):

@@ -111,14 +111,11 @@ class Watcher(threading.Thread):
 
     def _embed(self) -> int:
         """Make vectors in small steps, so that whoever asks meanwhile is not kept waiting; how many."""
-        from nacre.index.embedding import fill
-
         count = 0
         try:
-            embedder, _ = self._memory.embedder()
-            store = self._memory.keeper.store
-            while embedder and not self._stopping.is_set():
-                done = store.safely(lambda: fill(store, embedder, most=_VECTORS_AT_ONCE))
+            corpus, meaning = self._memory.indexes.memory
+            while not self._stopping.is_set():
+                done = corpus.store.safely(lambda: meaning.fill(most=_VECTORS_AT_ONCE))
                 count += done
                 if done < _VECTORS_AT_ONCE:
                     break

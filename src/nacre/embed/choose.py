@@ -1,10 +1,12 @@
-"""Which embedder is in force, by the settings, the models installed and the keys at hand."""
+"""Which embedder is in force, by the settings, the models installed, the keys at hand and what worked just now."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeGuard, TypeVar
 
 from nacre.config.settings import Config, EmbedSettings
 from nacre.embed.client import is_local
@@ -15,27 +17,103 @@ from nacre.errors import ModelUnusable
 from nacre.i18n import say
 from nacre.model.report import Problem
 
+Link = tuple[Embedder | None, str | None]  # one provider, and a line about it: why it cannot be used, or what to know
+Result = TypeVar("Result")
+
+_LEFT_ALONE = 300.0  # seconds
 _AUTO = ("openai", "gemini", "voyage")  # OpenClaw's order, after the local models
 
 
-def choose(config: Config, env: Mapping[str, str] | None = None) -> tuple[Embedder | None, str | None]:
-    """The embedder in force and a line about it: why there is none, what is missing, or to whom texts are sent."""
+class Chain:
+    """The provider and its fallbacks. One that fails is left alone for some minutes while another can do its work."""
+
+    def __init__(self, links: Sequence[Link]) -> None:
+        self._links = links
+        self._failed: dict[Embedder, tuple[float, str]] = {}  # until when it is left alone, and why
+
+    @property
+    def embedders(self) -> list[Embedder]:
+        return [embedder for embedder, _ in self._links if embedder]
+
+    @property
+    def chosen(self) -> Link:
+        """The embedder in force and a line about it: why there is none, what is missing, or to whom texts are sent."""
+        reasons: list[str] = []
+        for embedder, line in self._links:
+            if embedder is None:
+                reasons.append(line or "")
+            elif embedder is not self.embedders[-1] and self._failed.get(embedder, (0.0, ""))[0] > time.monotonic():
+                reasons.append(self._failed[embedder][1])
+            else:
+                return embedder, self._about(embedder, line, reasons)
+        return None, say(f"search by words only: {reasons[0]}", f"仅按文字搜索：{reasons[0]}")
+
+    def run(self, work: Callable[[Embedder], Result]) -> Result:
+        """The work, done by the first that can do it; there must be one."""
+        while True:
+            embedder = self.chosen[0] or self.embedders[0]
+            try:
+                return work(embedder)
+            except ModelUnusable as error:
+                if embedder is self.embedders[-1]:
+                    raise
+                self._failed[embedder] = time.monotonic() + _LEFT_ALONE, str(error).rstrip(".。")
+
+    def close(self) -> None:
+        for embedder in self.embedders:
+            if close := getattr(embedder, "close", None):
+                close()
+
+    def _about(self, embedder: Embedder, line: str | None, reasons: list[str]) -> str | None:
+        name = embedder.provider
+        lines = [say(f"{name} for now: {reasons[0]}", f"目前使用 {name}：{reasons[0]}")] if reasons else []
+        lines += [line] if line else []
+        later = self.embedders[self.embedders.index(embedder) + 1 :]
+        if hosts := [f"{other.provider} ({other.host})" for other in later if _sends_away(other)]:
+            names = ", ".join(hosts)
+            lines.append(say(f"while that fails, texts are sent to {names}", f"失败时文本会发送到 {names}"))
+        return "; ".join(lines) or None
+
+
+def chain(config: Config, env: Mapping[str, str] | None = None) -> Chain:
+    """What the settings name, each as far as it can be used."""
     env = os.environ if env is None else env
     settings = config.embed
+    first = _first(settings, env)
     if settings.provider == "none":
-        return None, say('search by words only: embed.provider is "none"', "仅按文字搜索：embed.provider 为“none”")
+        return Chain([first])
+    # The model, address and key file that are set belong to the provider, and so does its batch service.
+    plain = EmbedSettings(batch=settings.batch)
+    others = [_local(env) if name == "local" else _remote(name, plain, env) for name in settings.fallback]
+    return Chain([first, *others])
+
+
+def choose(config: Config, env: Mapping[str, str] | None = None) -> Link:
+    """The embedder in force by the settings alone, and a line about it."""
+    return chain(config, env).chosen
+
+
+def _first(settings: EmbedSettings, env: Mapping[str, str]) -> Link:
+    if settings.provider == "none":
+        return None, say('embed.provider is "none"', "embed.provider 为“none”")
     if settings.provider not in ("auto", "local"):
         return _remote(settings.provider, settings, env)
-    local = LocalEmbedder(env=env)
-    if not local.models():
-        for name in _AUTO if settings.provider == "auto" else ():
+    local = _local(env)
+    if local[0] is None and settings.provider == "auto":
+        for name in _AUTO:
             if any(env.get(variable, "").strip() for variable in PROVIDERS[name].key_variables):
                 # The model and address that are set belong to OpenAI's own format, not to whichever key is found.
-                fitting = settings if name == "openai" else EmbedSettings(batch=settings.batch)
-                return _remote(name, fitting, env)
+                fitting = EmbedSettings(batch=settings.batch, batch_api=settings.batch_api)
+                return _remote(name, settings if name == "openai" else fitting, env)
+    return local
+
+
+def _local(env: Mapping[str, str]) -> Link:
+    local = LocalEmbedder(env=env)
+    if not local.models():
         return None, say(
-            'search by words only: the embedding models are not installed; run "nacre models install"',
-            "仅按文字搜索：尚未安装向量模型；请运行“nacre models install”",
+            'the embedding models are not installed; run "nacre models install"',
+            "尚未安装向量模型；请运行“nacre models install”",
         )
     if not local.missing:
         return local, None
@@ -47,14 +125,11 @@ def choose(config: Config, env: Mapping[str, str] | None = None) -> tuple[Embedd
     )
 
 
-def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> tuple[Embedder | None, str | None]:
+def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> Link:
     provider = PROVIDERS[name]
     address = settings.base_url or provider.base_url
     if not is_address(address):
-        return None, say(
-            "search by words only: embed.base_url is not an http(s) address",
-            "仅按文字搜索：embed.base_url 不是 http(s) 地址",
-        )
+        return None, say("embed.base_url is not an http(s) address", "embed.base_url 不是 http(s) 地址")
     try:
         key = find_key(provider, settings.key_file, env)
     except ModelUnusable as error:
@@ -62,16 +137,27 @@ def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> tuple
     if not key and provider.key_variables and not is_local(address):
         variables = say(" or ", "或").join(provider.key_variables)
         return None, say(
-            f"search by words only: {name} wants a key; set {variables}, or embed.key_file",
-            f"仅按文字搜索：{name} 需要密钥；请设置 {variables} 或 embed.key_file",
+            f"{name} wants a key; set {variables}, or embed.key_file",
+            f"{name} 需要密钥；请设置 {variables} 或 embed.key_file",
         )
-    embedder = RemoteEmbedder(provider, key=key, base_url=address, model=settings.model, batch=settings.batch)
-    if is_local(address):
+    embedder = RemoteEmbedder(
+        provider,
+        key=key,
+        base_url=address,
+        model=settings.model,
+        batch=settings.batch,
+        batch_api=settings.batch_api,
+    )
+    if not _sends_away(embedder):
         return embedder, None
     return embedder, say(
         f"texts are sent to {name} at {embedder.host} ({embedder.model}) to make vectors",
         f"文本会发送到 {name}({embedder.host},{embedder.model})以生成向量",
     )
+
+
+def _sends_away(embedder: Embedder) -> TypeGuard[RemoteEmbedder]:
+    return isinstance(embedder, RemoteEmbedder) and not is_local(embedder.base_url)
 
 
 def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
@@ -80,6 +166,8 @@ def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> 
     if not isinstance(embedder, RemoteEmbedder):
         if not line or config.embed.provider == "none":
             return ()
+        if config.embed.provider not in ("auto", "local"):
+            return (Problem("provider unusable", line, remedy="nacre config"),)
         return (Problem("model missing" if embedder else "no vectors", line, remedy="nacre models install"),)
     problems = []
     path = Path(config.embed.key_file or "").expanduser()

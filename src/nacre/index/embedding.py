@@ -7,8 +7,9 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nacre.config.settings import Config, EmbedSettings
 from nacre.errors import ModelUnusable
@@ -16,8 +17,10 @@ from nacre.i18n import say
 from nacre.index.store import Store, set_meta
 
 if TYPE_CHECKING:
+    from nacre.embed.choose import Chain
     from nacre.embed.models import Embedder, ModelId
-    from nacre.index.vectors import Scanner
+    from nacre.embed.remote import RemoteEmbedder
+    from nacre.index.vectors import Floats, Scanner
 
 _GROUP = 256  # passages fetched, embedded and stored together
 _LIVE = "live batch"
@@ -28,11 +31,12 @@ _PATIENCE = 0.7  # seconds
 
 
 class Meaning(NamedTuple):
-    """What is needed to search by meaning, or why it cannot be; `stale` when part of it is still to be made."""
+    """What is needed to search by meaning, with the question's vectors by model; or why it cannot be. `stale` when part of it is still to be made."""
 
     models: tuple[Embedder, Scanner] | None
     reason: str | None = None
     stale: bool = False
+    asked: Mapping[str, Floats] = MappingProxyType({})
 
 
 def words_only(error: ModelUnusable) -> str:
@@ -40,39 +44,62 @@ def words_only(error: ModelUnusable) -> str:
 
 
 class MeaningSource:
-    """Holds the embedder and the scanner of one memory for as long as it is open."""
+    """Holds the embedders and the scanner of one memory for as long as it is open."""
 
     def __init__(self, config: Config, store: Store, embedder: Embedder | None = None) -> None:
         self._config = config
         self._store = store
         self._lock = threading.RLock()
-        self._chosen: tuple[Embedder | None, str | None] | None = (embedder, None) if embedder else None
+        self._embedder = embedder
+        self._made: Chain | None = None
         self._scanner: Scanner | None = None
 
     def over(self, store: Store) -> MeaningSource:
         other = MeaningSource(self._config, store)
-        other._chosen = self.chosen
+        other._made = self._chain
         return other
 
     @property
-    def chosen(self) -> tuple[Embedder | None, str | None]:
-        """Who makes the vectors and, where something is missing or sent away, a line about it."""
+    def _chain(self) -> Chain:
         with self._lock:
-            if self._chosen is None:
-                from nacre.embed.choose import choose
+            if self._made is None:
+                from nacre.embed.choose import Chain, chain
 
-                self._chosen = choose(self._config)
-            return self._chosen
+                self._made = Chain([(self._embedder, None)]) if self._embedder else chain(self._config)
+            return self._made
+
+    @property
+    def chosen(self) -> tuple[Embedder | None, str | None]:
+        """Who makes the vectors and, where something is missing, sent away or not back yet, a line about it."""
+        embedder, line = self._chain.chosen
+        count = "select count(*) from passages where batch < 0"
+        if away := self._store.safely(lambda: self._store.db.execute(count).fetchone()[0]):
+            english = f"{away} passages are with the batch service; a later run fetches their vectors"
+            about = say(english, f"{away} 段文字已交给批处理服务；之后的运行会取回向量")
+            line = f"{line}; {about}" if line else about
+        return embedder, line
 
     def close(self) -> None:
-        if self._chosen and (close := getattr(self._chosen[0], "close", None)):
-            close()
+        if self._made:
+            self._made.close()
 
-    def now(self) -> Meaning:
+    def fill(self, *, most: int | None = None, progress: Callable[[int, int], None] | None = None) -> int:
+        """Embed what is waiting, by the first provider that works; how many passages were done."""
+        chain = self._chain
+        if not chain.embedders:
+            return 0
+        return chain.run(lambda embedder: fill(self._store, embedder, chain.embedders, most=most, progress=progress))
+
+    def now(self, question: str) -> Meaning:
         """What can answer at this moment. A few passages that have no vector yet get theirs first."""
-        embedder, reason = self.chosen
-        if embedder is None:
-            return Meaning(None, reason)
+        if not self._chain.embedders:
+            return Meaning(None, self.chosen[1])
+        try:
+            return self._chain.run(lambda embedder: self._by(embedder, question))
+        except ModelUnusable as error:
+            return Meaning(None, words_only(error), stale=True)
+
+    def _by(self, embedder: Embedder, question: str) -> Meaning:
         from nacre.index.vectors import Scanner
 
         store = self._store
@@ -88,26 +115,37 @@ class MeaningSource:
 
             local, _ = choose(dataclasses.replace(self._config, embed=EmbedSettings(provider="local")))
             if local:
-                return Meaning((local, scanner), stale=True)
+                return Meaning((local, scanner), stale=True, asked=self._vectors_of(question, local))
         missing = waiting(store.db, batch, 1)
         until = time.monotonic() + _PATIENCE
-        try:
-            with self._lock:
-                while missing and time.monotonic() < until:
-                    fill(store, embedder, most=_EMBED_AT_ONCE, hurry=True)
-                    missing = waiting(store.db, batch, 1)
-        except ModelUnusable as error:  # the question would fail in the same way
-            return Meaning(None, words_only(error), stale=True)
-        if missing and not store.db.execute("select 1 from vectors limit 1").fetchone():
+        with self._lock:
+            while missing and time.monotonic() < until:
+                fill(store, embedder, self._chain.embedders, most=_EMBED_AT_ONCE, hurry=True)
+                missing = waiting(store.db, batch, 1)
+        stale = bool(missing) or are_away(store.db, batch)
+        if stale and not store.db.execute("select 1 from vectors limit 1").fetchone():
             reason = say(
                 'search by words only: no vectors have been made yet; run "nacre embed"',
                 "仅按文字搜索：尚未生成向量；请运行“nacre embed”",
             )
             return Meaning(None, reason, stale=True)
-        return Meaning((embedder, scanner), stale=bool(missing))
+        return Meaning((embedder, scanner), stale=stale, asked=self._vectors_of(question, embedder))
+
+    def _vectors_of(self, question: str, embedder: Embedder) -> dict[str, Floats]:
+        """The question's vector by each model that has made some of the index."""
+        from nacre.index.vectors import must_fit
+
+        made: dict[str, Floats] = {}
+        for model in embedder.models_for(question):
+            row = self._store.db.execute("select dims from models where hash = ?", (model.hash,)).fetchone()
+            if row:
+                made[model.hash] = embedder.embed(model, [question], query=True)[0]
+                must_fit(model, len(made[model.hash]), row[0])
+        return made
 
 
-# A batch is a set of models of one provider with which passages are embedded.
+# A batch is a set of models of one provider with which passages are embedded. Those that are with its batch service, to be embedded
+# there, have its number with a minus.
 
 
 def batch_for(store: Store, embedder: Embedder) -> int:
@@ -127,7 +165,8 @@ def batch_for(store: Store, embedder: Embedder) -> int:
 def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[int, int, bytes]]:
     """The passages (chunk, position, hash) that this batch has not embedded."""
     passages = "select chunk, position, hash from passages where batch"
-    query = f"{passages} is null union all {passages} < :batch union all {passages} > :batch limit :limit"
+    others = f"{passages} < :batch and batch <> -:batch union all {passages} > :batch"
+    query = f"{passages} is null union all {others} limit :limit"
     return db.execute(query, {"batch": batch, "limit": limit}).fetchall()
 
 
@@ -136,29 +175,35 @@ def waiting_count(db: sqlite3.Connection, batch: int) -> int:
     return int(db.execute("select count(*) from passages").fetchone()[0]) - int(done)
 
 
+def are_away(db: sqlite3.Connection, batch: int) -> bool:
+    return db.execute("select 1 from passages where batch = ?", (-batch,)).fetchone() is not None
+
+
 def fill(
     store: Store,
     embedder: Embedder,
+    chain: Sequence[Embedder] = (),
     *,
     most: int | None = None,
     hurry: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Embed what is waiting, at most `most` passages; how many were done. In a `hurry` a service that is slow is soon given up."""
+    """Embed what is waiting, at most `most` passages; how many were done. In a `hurry` a service that is slow is soon given up.
+    The first of a `chain` of embedders takes over when it is complete; vectors of the others are kept for when it fails."""
     from nacre.index import vectors
-    from nacre.index.document import passage_hash, passage_texts
 
     batch = batch_for(store, embedder)
+    if getattr(embedder, "jobs", None) and not hurry:
+        from nacre.index.batch_api import run_jobs
+
+        run_jobs(store, cast("RemoteEmbedder", embedder), batch)
     total = waiting_count(store.db, batch) if progress else 0
     done = 0
-    chunk_text = "select context, text from chunks where id = ?"
     while most is None or done < most:
         group = waiting(store.db, batch, _GROUP if most is None else min(_GROUP, most - done))
         if not group:
             break
-        # The passages' texts, made again from their chunks: the index does not keep them twice.
-        rows = [row for chunk in {chunk for chunk, *_ in group} for row in store.db.execute(chunk_text, (chunk,))]
-        texts = {passage_hash(passage): passage for row in rows for passage in passage_texts(*row)}
+        texts = texts_of(store.db, {chunk for chunk, *_ in group})
         by_model: dict[ModelId, dict[bytes, str]] = {}
         for key in (key for *_, key in group if key in texts):
             for model in embedder.models_for(texts[key]):
@@ -178,19 +223,29 @@ def fill(
         done += len(group)
         if progress:
             progress(done, max(total, done))
-    if most is not None and waiting(store.db, batch, 1):
+    is_first = not chain or embedder is chain[0]
+    if not is_first or are_away(store.db, batch) or (most is not None and waiting(store.db, batch, 1)):
         return done
     # A complete batch takes over; vectors of models it does not use go, also those of a batch that was given up.
     unused = (
         "select id from models where exists(select 1 from signs where model = models.id) and hash not in"
-        " (select value from batches, json_each(batches.models) where batches.id = ?)"
+        " (select value from json_each(?))"
     )
-    if store.get_meta(_LIVE) != str(batch) or store.db.execute(unused, (batch,)).fetchone():
+    used = json.dumps([model.hash for kept in (embedder, *chain) for model in kept.models()])
+    if store.get_meta(_LIVE) != str(batch) or store.db.execute(unused, (used,)).fetchone():
         with store.writing() as db:
-            for (number,) in db.execute(unused, (batch,)).fetchall():
+            for (number,) in db.execute(unused, (used,)).fetchall():
                 vectors.drop(db, number)
             set_meta(db, _LIVE, str(batch))
     return done
+
+
+def texts_of(db: sqlite3.Connection, chunks: Iterable[int]) -> dict[bytes, str]:
+    """The texts of passages by their hash, made again from their chunks: the index does not keep them twice."""
+    from nacre.index.document import passage_hash, passage_texts
+
+    rows = [row for chunk in chunks for row in db.execute("select context, text from chunks where id = ?", (chunk,))]
+    return {passage_hash(passage): passage for row in rows for passage in passage_texts(*row)}
 
 
 def prune(store: Store) -> int:

@@ -6,13 +6,12 @@ import dataclasses
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.config.settings import SearchSettings
-from nacre.errors import ModelUnusable
-from nacre.index.embedding import Meaning, MeaningSource, words_only
+from nacre.index.embedding import Meaning, MeaningSource
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS, in_groups
 from nacre.model.entry import Hit, SearchReport
@@ -36,11 +35,9 @@ from nacre.text.tokens import cjk_count, tokens
 from nacre.vault.storage import TIERS
 
 if TYPE_CHECKING:
-    from nacre.embed.models import Embedder
     from nacre.index.vectors import Floats, Scanner
 
     Vectors = dict[int, Floats]  # the question's vector, by model
-    Asked = dict[str, Floats]  # the same by the model's hash, made once for all parts of a search
 
 CORPORA = ("memory", "sessions", "all")
 _BY_WORDS = 70
@@ -67,12 +64,11 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
         while True:
             epoch = index.store.epoch  # before: what was brought up must be what is read
             index.current()
-            vectors = meaning.now() if request.mode != "text" else None
+            vectors = meaning.now(request.question.text) if request.mode != "text" else None
             with index.store.reading() as db:  # one moment, whatever others write meanwhile
                 if index.store.epoch == epoch:
-                    asked: Asked = {}
                     reports = [
-                        _search(db, request, vectors, asked, checkpoints=of, to_the_second=index.to_the_second)
+                        _search(db, request, vectors, checkpoints=of, to_the_second=index.to_the_second)
                         for of in _kinds(db, request)
                     ]
                     return _joined(reports[0], reports[1], request.limit) if len(reports) == 2 else reports[0]
@@ -128,7 +124,6 @@ def _search(
     db: sqlite3.Connection,
     request: SearchRequest,
     meaning: Meaning | None,
-    asked: Asked,
     *,
     checkpoints: bool,
     to_the_second: bool,
@@ -148,11 +143,8 @@ def _search(
     near: dict[int, dict[int, float]] = {}
     if meaning and meaning.models:
         embedder, scanner = meaning.models
-        try:
-            vectors, near, model = _by_meaning(chunks, question, embedder, scanner, asked)
-            provider = embedder.provider
-        except ModelUnusable as error:
-            fallback = words_only(error)
+        vectors, near, model = _by_meaning(chunks, meaning.asked, scanner)
+        provider = embedder.provider
     bm25 = chunks.by_words(terms, _BY_WORDS) if request.mode != "vector" or fallback else {}
     on_days = chunks.by_days(*question.days, _BY_WORDS) if question.days else []
     candidates = chunks.load({*bm25, *near, *on_days})
@@ -194,24 +186,18 @@ def _search(
 
 
 def _by_meaning(
-    chunks: Chunks, question: Question, embedder: Embedder, scanner: Scanner, asked: Asked
+    chunks: Chunks, asked: Mapping[str, Floats], scanner: Scanner
 ) -> tuple[Vectors, dict[int, dict[int, float]], str | None]:
     """The question's vector by model, the nearest chunks with their cosines, and the names of the models used."""
-    from nacre.index.vectors import must_fit
-
     vectors: Vectors = {}
     near: dict[int, dict[int, float]] = {}
     names: list[str] = []
-    for model in embedder.models_for(question.text):
-        row = chunks.db.execute("select id, dims from models where hash = ?", (model.hash,)).fetchone()
+    for model, vector in asked.items():
+        row = chunks.db.execute("select id, name from models where hash = ?", (model,)).fetchone()
         if row is None:
             continue
-        if model.hash not in asked:
-            asked[model.hash] = embedder.embed(model, [question.text], query=True)[0]
-        vector = asked[model.hash]
-        must_fit(model, len(vector), row[1])
         vectors[row[0]] = vector
-        names.append(model.name)
+        names.append(row[1])
         if chunks.scoped:  # what stands outside the scope takes no place among the nearest
             passages = chunks.passages()
             cosines = scanner.cosines(row[0], vector, list({key for _, key in passages}))
