@@ -43,7 +43,7 @@ def sync(
     desk.config = Config(brain=BrainSettings(**given))
     context = desk.setting(now).context
     context.workspace.machine.mkdir(exist_ok=True)
-    return desk.sync(now, dry_run=dry_run, by_model=by_model(context, each_word, lambda _: set()))
+    return desk.sync(now, dry_run=dry_run, by_model=by_model(context, each_word, list))
 
 
 def say(program: Program, *entries: dict[str, Any]) -> None:

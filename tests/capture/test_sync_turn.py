@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from nacre.capture.cursors import load_cursors
 from nacre.capture.sync import SyncReport
 from nacre.config.settings import BrainSettings, Config, SyncSettings
 from nacre.memory import Memory
+from nacre.model.session import Message
 from nacre.model.workspace import Context
 
 SECOND = "71871d67-1111-4222-8333-444455556666"
@@ -42,7 +44,10 @@ def context(desk: Desk, now: str, **brain: Any) -> Context:
 
 
 def sync(desk: Desk, now: str, *, off_record: Any = lambda _: set(), **brain: Any) -> SyncReport:
-    made = by_model(context(desk, now, **brain), each_word, off_record)
+    def on_record(said: Sequence[Message]) -> list[Message]:
+        return [message for message in said if message.id not in off_record(said)]
+
+    made = by_model(context(desk, now, **brain), each_word, on_record)
     return desk.sync(now, by_model=made, off_record=off_record)
 
 
@@ -242,7 +247,7 @@ def test_nothing_of_an_order_that_an_agent_fetched_in_a_session_is_captured(desk
 def test_a_dry_run_asks_for_nothing(desk: Desk) -> None:
     desk.claude(*TALK)
     here = context(desk, "2026-03-02 10:00")
-    assert desk.sync("2026-03-02 10:00", dry_run=True, by_model=by_model(here, each_word, lambda _: set())).sections
+    assert desk.sync("2026-03-02 10:00", dry_run=True, by_model=by_model(here, each_word, list)).sections
     assert journal.read_orders(desk.workspace) == []
     assert not load_cursors(desk.workspace).transcripts
 

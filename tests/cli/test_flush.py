@@ -59,7 +59,7 @@ def test_without_counts_the_prompts_are_shown_and_nothing_is_remembered(nacre: N
     told = json.loads(nacre("flush", "--json").stdout)
     assert (told["due"], told["reserveTokens"], told["softThresholdTokens"]) == (False, 20000, 4000)
     assert "NO_REPLY" in told["prompt"]
-    assert not (tmp_path / ".nacre" / "flush.json").exists()
+    assert not (tmp_path / ".nacre" / "flush").exists()
 
 
 def test_a_count_alone_is_a_mistake(nacre: Nacre) -> None:

@@ -25,8 +25,8 @@ from nacre.vault.storage import Disk
 
 WORKSPACE = ".nacre/workspace"
 # Derived, about this machine, or the report of the last run: no memory, and not what the next run has to complete.
-_NOT_COMPARED = (f"{WORKSPACE}/.nacre/index/", f"{WORKSPACE}/.nacre/history/", ".cache/", "run/")
-_NOT_COMPARED_NAMES = ("lock", "looked.json", "context.json", "flush.json", "promote_report.md")
+_NOT_COMPARED = (*(f"{WORKSPACE}/.nacre/{name}/" for name in ("index", "history", "flush")), ".cache/", "run/")
+_NOT_COMPARED_NAMES = ("lock", "looked.json", "context.json", "promote_report.md")
 _LINES_ONLY_ADDED = (".jsonl", ".md")
 
 Files = dict[str, bytes]

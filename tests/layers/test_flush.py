@@ -29,7 +29,6 @@ from nacre.layers.flush import (
     READ_ONLY,
     REFERENCE,
     SILENCE,
-    FlushState,
     ask_flush,
     flush_prompts,
     flush_threshold,
@@ -103,28 +102,37 @@ def test_where_nobody_counts_compactions_the_cycle_ends_below_half_of_the_thresh
 def test_a_dry_run_remembers_nothing(root: Path) -> None:
     with at(root) as memory:
         assert memory.flush(FULL, WINDOW, dry_run=True).due
-        assert not (root / ".nacre" / "flush.json").exists()
+        assert not (root / ".nacre" / "flush").exists()
         assert memory.flush(FULL, WINDOW).due
         assert not memory.flush(FULL, WINDOW, dry_run=True).due
 
 
 def test_what_is_remembered_is_private_bounded_and_names_no_session(root: Path) -> None:
-    path = root / ".nacre" / "flush.json"
+    folder = root / ".nacre" / "flush"
     assert code(root, FULL, session=SECRET) == DUE
+    (path,) = folder.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert SECRET not in path.read_text("utf8")
-    many = {f"{number:016x}": FlushState(MOMENT + dt.timedelta(seconds=number)) for number in range(500)}
-    old = {"old": FlushState(MOMENT - dt.timedelta(days=8))}
-    flush.save_states(Workspace(root), many | old, MOMENT)
-    assert set(flush.load_states(Workspace(root))) == {f"{number:016x}" for number in range(300, 500)}
+    assert SECRET not in path.name + path.read_text("utf8")
+    for number in range(300):
+        (folder / f"{number:016x}.json").write_text('{"compactions":null}', "utf8")
+        os.utime(folder / f"{number:016x}.json", (MOMENT.timestamp() + number - 8 * 86400,) * 2)
+    for number in range(300, 500):
+        (folder / f"{number:016x}.json").write_text('{"compactions":null}', "utf8")
+        os.utime(folder / f"{number:016x}.json", (MOMENT.timestamp() + number,) * 2)
+    assert code(root, FULL, session="another") == DUE
+    assert len(list(folder.iterdir())) == flush.MOST_SESSIONS
+    assert not (folder / f"{299:016x}.json").exists()
+    assert (folder / f"{499:016x}.json").exists()
 
 
 @pytest.mark.parametrize(
     "junk",
-    [b"", b"\xff\x00", b"[]", b'{"version":1,"sessions":[1]}', b"{" * 9999, b'{"version":1,"sessions":{"a":{}}}'],
+    [b"", b"\xff\x00", b"[]", b'{"sessions":[1]}', b"{" * 9999, b'{"compactions":'],
 )
 def test_a_damaged_memory_of_it_counts_as_none(root: Path, junk: bytes) -> None:
-    (root / ".nacre" / "flush.json").write_bytes(junk)
+    assert code(root, FULL) == DUE
+    (path,) = (root / ".nacre" / "flush").iterdir()
+    path.write_bytes(junk)
     assert code(root, FULL) == DUE
     assert code(root, FULL) == FLUSHED
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.layers.helpers import NOW, Layers
 
 from nacre.clock import Clock
-from nacre.layers.layer import fold_recalls
+from nacre.layers.organise import fold_recalls
 
 
 @pytest.fixture

@@ -9,21 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nacre import disk
 from nacre.agents import edits
 from nacre.agents.edits import MARKDOWN, Done
 from nacre.agents.registry import Agent, Call, ConnectOptions, Requirements, Target
 from nacre.config.settings import user_folder
+from nacre.daemon.process import daemon_process
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.i18n import say
-from nacre.jobs.installer import NO_ANSWER, Machine, brief_command, file_diff, machine_lock, run_command
+from nacre.jobs.installer import NO_ANSWER, Machine, Setup, brief_command, file_diff, machine_lock, run_command
+from nacre.jobs.schedulers import ServicePlan, plan_remove
+from nacre.memory import Memory, is_workspace, trusted_workspaces
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
 
 RECORD_NAME = "connections.json"
 
@@ -441,3 +441,33 @@ def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Pat
         for message, paths in ((gone, state.missing), (unknown, state.unreadable)):
             problems += [Problem("connection", message, path, remedy=remedy) for path in paths]
     return problems
+
+
+# Everything that Nacre wrote outside of memory: workspaces with their jobs, daemons and rules.
+
+
+@dataclass(frozen=True)
+class InstalledWorkspace:
+    """A workspace on this machine: what runs its jobs, the daemon that serves it, our rules in its AGENTS.md."""
+
+    memory: Memory
+    jobs: ServicePlan
+    daemon: int | None
+    rules: FileChange | None
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.jobs.changed or self.daemon or self.rules)
+
+
+def installed_workspaces(memory: Memory | None, machine: Machine) -> list[InstalledWorkspace]:
+    """Every workspace that Nacre was ever told to trust, and the one at hand."""
+    roots = dict.fromkeys([*([os.path.realpath(memory.workspace.root)] if memory else ()), *trusted_workspaces()])
+    workspaces = []
+    for root in filter(lambda root: is_workspace(Path(root)), roots):
+        with contextlib.suppress(NacreError):  # a workspace that cannot even be opened has nothing of ours running
+            opened = Memory.open(root)
+            jobs = plan_remove(Setup(opened, machine))
+            daemon = daemon_process(opened.workspace)
+            workspaces.append(InstalledWorkspace(opened, jobs, daemon, plan_rules(opened.workspace, "en", out=True)))
+    return workspaces

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -11,7 +12,6 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from nacre.agents.json_editor import holds_only, insert_value, new_json, replace_value, take_out
-from nacre.agents.toml_editor import load_toml, with_table
 from nacre.i18n import say
 from nacre.text.json5 import Node, parse
 from nacre.vault import rules
@@ -167,7 +167,8 @@ def recognise_edits(text: str, form: str, edits: Sequence[Edit]) -> list[Done]:
             continue
         now = value_at(values, edit.path)
         if isinstance(edit, Add):
-            changes += [Done("add", edit.path, item, depth=len(edit.path)) for item in _own_items(now, edit)]
+            items = [item for item in now if _is_own_item(item, edit)] if isinstance(now, list) else []
+            changes += [Done("add", edit.path, item, depth=len(edit.path)) for item in items]
         elif not edit.default and (now == edit.value or any("nacre" in command for command in _commands_in(now))):
             changes.append(Done("put", edit.path, now, depth=len(edit.path) - 1))
     return changes
@@ -236,10 +237,6 @@ def is_there(now: Any, done: Done) -> bool:
     if done.kind == "add":
         return isinstance(now, list) and done.value in now
     return done.kind != "put" or _holds(now, done.value)
-
-
-def _own_items(items: Any, edit: Add) -> list[Any]:
-    return [item for item in items if _is_own_item(item, edit)] if isinstance(items, list) else []
 
 
 def _is_own_item(item: Any, edit: Add) -> bool:
@@ -361,7 +358,93 @@ def _require_kind(node: Node, kind: str, path: tuple[str, ...]) -> None:
         raise CannotEdit(say(f"{english} is not {what}", f"{chinese}不是{what}"))
 
 
-# TOML, and rules in Markdown.
+# TOML: a table put or taken out; the result is read again and must hold exactly what was meant, with every comment. Rules in Markdown.
+
+_MARK = "\ufeff"
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    return tomllib.loads(text.removeprefix(_MARK).replace("\r\n", "\n"))
+
+
+def with_table(text: str, path: tuple[str, ...], value: dict[str, Any] | None) -> str:
+    """The text with the values in the table at the path, a new one at its end; None: without the table."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    holder = wanted = load_toml(text)
+    for name in path[:-1]:
+        holder = holder.setdefault(name, {})
+        if not isinstance(holder, dict):
+            raise ValueError(say(f'"{name}" is not a table', f"“{name}”不是表"))  # noqa: TRY004 - it is the user's text
+    is_new = path[-1] not in holder
+    if value is None:
+        holder.pop(path[-1], None)
+    else:
+        holder[path[-1]] = {**holder.get(path[-1], {}), **value}
+    if _is_toml_of(text, wanted):
+        return text
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if is_new and value is not None:
+        table: dict[str, Any] = value
+        for name in reversed(path):
+            table = {name: table}
+        bare = text.removeprefix(_MARK)
+        gap = "" if not bare or re.search(r"\n\r?\n\Z", bare) else "\n" if bare.endswith("\n") else "\n\n"
+        after = text + (gap + tomlkit.dumps(table)).replace("\n", newline)
+        if _is_toml_of(after, wanted):
+            return after
+    try:  # an inline table, or one that is there already
+        document = tomlkit.parse(text.removeprefix(_MARK))
+        parent: Any = document
+        for name in path[:-1]:
+            parent = parent[name]
+        if value is None:
+            del parent[path[-1]]
+        elif is_new:
+            parent[path[-1]] = value
+        else:
+            for name, item in value.items():
+                if parent[path[-1]].get(name) != item:
+                    parent[path[-1]][name] = item
+        after = (_MARK if text.startswith(_MARK) else "") + tomlkit.dumps(document)
+    except (TOMLKitError, TypeError, AttributeError, KeyError, ValueError):
+        after = ""
+    if value is None and after.endswith(newline * 2) and not text.endswith(newline * 2):
+        after = after.removesuffix(newline)  # the blank line that set the table apart
+    is_intact = value is None or not is_new or _only_adds(text, after)
+    if is_intact and _is_toml_of(after, wanted) and _comments(after) == _comments(text):
+        return after
+    name = ".".join(path)
+    raise ValueError(
+        say(
+            f"[{name}] cannot be changed without touching other lines; do it by hand (--print shows how)",
+            f"无法在不影响其他行的情况下修改 [{name}]；请手动编辑（--print 可显示内容）",
+        )
+    )
+
+
+def _only_adds(before: str, after: str) -> bool:
+    letters = iter(after)
+    return all(letter in letters for letter in before)
+
+
+def _comments(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.lstrip().startswith("#")]
+
+
+def _is_toml_of(text: str, wanted: dict[str, Any]) -> bool:
+    """Whether the text is TOML with these values, of the same kinds; an empty table may be left out, and nan equals itself."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: item for name in sorted(value) if (item := plain(value[name])) != {}}
+        return [plain(item) for item in value] if isinstance(value, list) else value
+
+    try:
+        return repr(plain(load_toml(text))) == repr(plain(wanted))
+    except ValueError:
+        return False
 
 
 def _put_toml(text: str, edit: Put) -> tuple[str, Done]:

@@ -11,16 +11,15 @@ import sysconfig
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nacre import disk
 from nacre.agents.edits import JSON, MARKDOWN, TOML, Add, Edit, Put, RulesBlock, load, value_at
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import Machine, refuse_control_characters
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
+from nacre.memory import Memory
+from nacre.vault.discover import openclaw_state
 
 _ALIASES = {"claude": "claude-code", "claude_code": "claude-code", "claudecode": "claude-code", "gemini-cli": "gemini"}
 _PROGRAM_NAMES = ("nacre", "nacre.exe")
@@ -264,7 +263,7 @@ _CORE = ("plugins", "entries", "memory-core")
 
 
 def _openclaw_places(machine: Machine) -> tuple[Path, Path]:
-    state = machine.openclaw_folder
+    state = openclaw_state(machine.env, machine.home)
     return state, settings_folder(machine, "OPENCLAW_CONFIG_PATH", str(state / "openclaw.json"))
 
 

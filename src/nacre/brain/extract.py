@@ -35,7 +35,7 @@ Extract = Callable[[Sequence[Message]], list[Bullet]]
 ByModel = Callable[[Session, str, Sequence[Message]], list[Bullet] | None]
 
 
-def by_model(context: Context, local: Extract, off_record: Callable[[Sequence[Message]], set[str]]) -> ByModel:
+def by_model(context: Context, local: Extract, on_record: Callable[[Sequence[Message]], list[Message]]) -> ByModel:
     """What the user's own model makes of the messages of a session; None where the local brain does all of it: it is chosen, the
     session is private or a group's, or "hybrid" is sure of it. `Waiting` while the user's agent is still to come."""
 
@@ -47,9 +47,7 @@ def by_model(context: Context, local: Extract, off_record: Callable[[Sequence[Me
             lines, limits = local(messages), context.config.sync
             if len(lines) >= min(limits.min_bullets, limits.max_bullets):
                 return lines
-        hidden = off_record(messages)
-        said = [message for message in drop_private(messages) if message.id not in hidden]
-        return extract_session(model, said, local)
+        return extract_session(model, on_record(drop_private(messages)), local)
 
     return extract
 

@@ -83,10 +83,10 @@ def check_claims(order: Order, claims: Sequence[C]) -> Gated[C]:
     kept: list[C] = []
     dropped: list[Dropped] = []
     seen: set[str] = set()
-    room = order.room or math.inf
+    room, frame = order.room or math.inf, FRAME[order.language]
     for claim in claims:
         words = " ".join(tokens(claim.text))
-        if len(kept) >= order.most or len(claim.text) + FRAME > room:
+        if len(kept) >= order.most or len(claim.text) + frame > room:
             reason = "too many"
         elif words and words in seen:
             reason = "repeated"
@@ -97,7 +97,7 @@ def check_claims(order: Order, claims: Sequence[C]) -> Gated[C]:
         else:
             seen.add(words)
             kept.append(claim)
-            room -= len(claim.text) + FRAME
+            room -= len(claim.text) + frame
     return Gated(tuple(kept), tuple(dropped))
 
 
@@ -233,7 +233,7 @@ def _without_dates(text: str, cited: Sequence[Item], ground: str) -> str:
             rf"(?:{date.year}\s?年\s?)?{date.month}\s?月\s?{date.day}\s?[日号]",
             rf"{date.day}(?:st|nd|rd|th)?\s(?:{month}|{month[:3]})\b(?:\s{date.year})?",
             rf"(?:{month}|{month[:3]})\s{date.day}(?:st|nd|rd|th)?\b(?:,?\s{date.year})?",
-            rf"{date.isoformat()}|{date.year}\s?年\s?{date.month}\s?月|{month}\s{date.year}",
+            rf"{date.isoformat()}|{date.year}\s?年(?!\s?\d)|{date.year}\s?年\s?{date.month}\s?月|{month}\s{date.year}",
         )
         text = compiled(rf"(?i)(?:{weekday},?\s?)?(?:{'|'.join(forms)})(?:\s?{weekday})?").sub(" ", text)
     return text
@@ -281,7 +281,7 @@ def _ground(order: Order, claim: Claim | Change, cited: Sequence[Item], *, is_ow
     """The words that a claim may draw on: nothing that was pasted. An owner's claim draws on the agent's words only where the owner
     answers a question of his or takes a proposal over."""
     if isinstance(claim, Change):
-        return "\n".join(item.text for item in cited)
+        return "\n".join(f"{item.text}\n{item.stamp[10:]}" for item in cited)
     if not is_owners:
         is_agents = any(item.speaker is Speaker.AGENT for item in cited)
         return "\n".join(item.own for item in cited if item.speaker is not Speaker.OTHER) if is_agents else ""
@@ -323,7 +323,7 @@ _LATIN = r"[A-Za-z][A-Za-z'’]*(?:-[A-Za-z]+)*"
 _NUMBER = r"\d+(?:[.,:/-]\d+)*"
 _SURNAMES = "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦许何吕张孔曹严华金魏陶姜谢邹苏潘葛范彭鲁韦马苗方俞任袁柳史唐费薛雷贺倪汤罗毕郝安常于傅齐康伍余顾孟黄穆萧尹姚邵汪毛戴宋庞纪舒屈项祝董梁杜阮蓝闵贾江郭梅林钟徐邱骆高夏蔡田樊胡凌霍卢莫丁邓叶程陆段侯曾廖欧阳刘龙温熊"
 _HAN_NAME = (
-    rf"(?:(?<=[由找给跟和问叫让请向与])|(?<=联系)|(?<=交给)|(?<=[，。、：；@ ])|\A)([{_SURNAMES}][\u4e00-\u9fff]{{1,2}})"
+    rf"(?:(?<=[由找给跟和问叫让请向与])|(?<=联系)|(?<=交给)|(?<=[，。、：；@ ])(?<!\d\s)|\A)([{_SURNAMES}][\u4e00-\u9fff]{{1,2}})"
     r"(?=负责|说|是|喜欢|要求|会|在|管|批|觉得|认为|建议|决定|来|审|接|做|写|也|和|、|，|的|去|已|。|\Z)"
     r"|([王李刘陈赵吴徐孙郭郑韩冯萧曹袁邓傅沈彭吕卢蒋蔡贾魏薛潘杜戴][\u4e00-\u9fff])"
     rf"|([{_SURNAMES}](?:总|工|姐|哥|老师|经理|医生|主任|律师|教授))|([小老阿][{_SURNAMES}])(?![\u4e00-\u9fff]?[板师家])"
@@ -334,6 +334,7 @@ _DENIES = {
     "en": r"(?i)\b(?:no|not|never|without|none|nothing|cannot|stop|avoid|instead|rather|only|except|unless|until|till|ban\w*|forbid\w*|drop\w*|remov\w+|refus\w+|reject\w+|against|skip\w*|leave out|quit)\b|n['’]t\b|\bdont\b",
     "zh": r"不|没|别|无|勿|禁|停|免|只|仅|除|非|拒|取消|去掉|删|改|换|未|否|甭",
 }
+_CHANGED = r"(?i)\b(?:now|before|formerly|used to|moved|switched|\w+n['’]?t)\b|原来|以前|之前|现在|旧"
 _NEGATES = {
     "en": r"(?i)\b(?:no(?! problem| worries)|not(?! only)|never|without|cannot|neither|nor|nothing|none|avoid|stop|refuse)\b|n['’]t\b(?! forget)|\bdont\b",
     "zh": r"不(?!仅|但|过|错|要忘|管)|没(?!问题|错|关系)|别(?!忘|的|人|处)|无|勿|禁止|严禁|拒",
@@ -428,7 +429,13 @@ def _plain_number(number: str) -> str:
 def _names_stand_in(text: str, ground: str, words: set[str], stems: set[str], language: str) -> bool:
     def is_known(word: str) -> bool:
         bare = compiled(r"['’]s?\Z").sub("", word).casefold()
-        return bare in words or bare.removesuffix("s") in words or bool(set(tokens(bare)) & stems) or len(bare) < 2
+        return (
+            bare in words
+            or bare.removesuffix("s") in words
+            or f"{bare}s" in words
+            or bool(set(tokens(bare)) & stems)
+            or len(bare) < 2
+        )
 
     if language == "zh":
         names = (next(filter(None, match.groups())) for match in compiled(_HAN_NAME).finditer(text))
@@ -459,8 +466,11 @@ def _is_subject(word: str, following: str, third: str) -> bool:
 
 def _turns_round(text: str, ground: str, language: str) -> bool:
     """Whether a claim denies what nothing in its source denies, or says plainly what its source denies."""
-    if compiled(_DENIES[language]).search(text) and not any(compiled(one).search(ground) for one in _DENIES.values()):
+    if compiled(_DENIES[language]).search(text) and not any(
+        compiled(pattern).search(ground) for pattern in (*_DENIES.values(), _CHANGED)
+    ):
         return True
+    text = compiled(r"\A[^:：,，;；]{3,60}[:：]\s*").sub("", text)  # "How releases work: …"
     # The words of each clause, and those of them that stand behind its negation.
     said = [
         (set(tokens(clause)), set(tokens(clause[negation.end() :])) if negation else set())

@@ -21,7 +21,7 @@ from nacre.vault.discover import trusted_workspaces
 
 Work = Literal["extract", "digest", "distil", "summarise"]
 LONGEST = {"en": 260, "zh": 130}  # characters of one line, as in the local brain
-FRAME = 30  # characters that stand around a line of a digest
+FRAME = {"en": 33, "zh": 11}  # characters that stand around a line of a digest; of Chinese a third of the bytes
 LARGEST_ANSWER = 400_000  # characters; no honest answer is so long
 
 
@@ -177,7 +177,7 @@ class Order:
         )
         # A boundary that nobody could have written into the data.
         end = hashlib.blake2b(data.encode("utf-8", "replace"), digest_size=6).hexdigest()
-        limits = {"most": self.most, "longest": self.longest, "room": self.room, "frame": FRAME}
+        limits = {"most": self.most, "longest": self.longest, "room": self.room, "frame": FRAME[self.language]}
         prompt = reduce(lambda text, limit: text.replace(f"{{{limit[0]}}}", str(limit[1])), limits.items(), self.prompt)
         asked = json.dumps(self.schema, separators=(",", ":"))
         return f"{ORDER_MARK} {self.work}\n\n{prompt.strip()}\n\nJSON schema: {asked}\n\n<data {end}>\n{data}\n</data {end}>\n"

@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.brain.local.dialogue import off_record_messages
+from nacre.brain.local.dialogue import off_record_messages, without_off_record
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.capture.cursors import any_opted_out, owner_count
@@ -86,7 +86,7 @@ def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequenc
         return setup
     from nacre.brain.extract import by_model
 
-    return replace(setup, by_model=by_model(context, bullets, off_record))
+    return replace(setup, by_model=by_model(context, bullets, lambda messages: without_off_record(messages, judge())))
 
 
 @dataclass(frozen=True)

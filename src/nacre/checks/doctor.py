@@ -144,22 +144,19 @@ def _correct_it() -> str:
 
 def daemon_problems(memory: Memory) -> Iterator[Problem]:
     """A socket that nobody listens on, and what is wrong with a daemon: silent, of another version, not watching, open."""
-    from nacre.daemon import client
-    from nacre.daemon.process import daemon_process
+    from nacre.daemon.process import ask_status, daemon_process
 
     if daemon_process(memory.workspace) is None:
         english = "A daemon ended without clearing its socket away; the next one replaces it."
         for path in _sockets(memory.workspace):
             yield problem("stale socket", english, "守护进程退出时没有清理套接字；下一个会替换它。", path, remedy=_MEND)
         return
-    try:
-        with client.Connection(str(memory.workspace.root), within=5.0, any_version=True) as connection:
-            skew, status = connection.daemon.get("skew"), connection.ask("status")
-    except (client.NoDaemon, NacreError) as error:
+    status = ask_status(memory, within=5.0) or {"answers": True}  # of another moment nothing is said
+    if not status["answers"]:
+        error = status["trouble"]
         english, chinese = f"The daemon does not answer: {error}.", f"守护进程没有响应：{error}。"
         yield problem("daemon silent", english, chinese, remedy="nacre serve --stop")
-        return
-    if skew:
+    if skew := status.get("skew"):
         english = f"The daemon cannot answer for this command: {skew}. Everything works without it."
         chinese = f"守护进程无法为本命令提供结果：{skew}。不用它也一切正常。"
         yield problem("daemon skew", english, chinese, remedy="nacre serve --stop && nacre serve --background")

@@ -10,11 +10,9 @@ from typing import Any
 import click
 
 from nacre.agents import connection, registry
-from nacre.agents import uninstall as removal
-from nacre.agents.connection import AgentPlan, ConnectResult, agent_states, state_folder
+from nacre.agents.connection import AgentPlan, ConnectResult, InstalledWorkspace, agent_states, state_folder
 from nacre.agents.edits import apply_edits
 from nacre.agents.registry import Agent, Call, ConnectOptions, all_agents, own_program
-from nacre.agents.uninstall import InstalledWorkspace
 from nacre.cli import ui
 from nacre.cli.jobs import service_lines, setup_of
 from nacre.config.settings import user_config_folder
@@ -269,7 +267,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
         memory = Memory.open(options.workspace, agent=options.agent)
     except NoWorkspace:
         memory = None
-    places = removal.installed_workspaces(memory, machine)
+    places = connection.installed_workspaces(memory, machine)
     caches = [folder for folder in [models_folder()] if folder.is_dir()]
     lines = [line for plan in agents for line in plan_lines(plan, removing=True)]
     yield Report(lines=[*lines, *(line for place in places if place.changed for line in _place_lines(place))])

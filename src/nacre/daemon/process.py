@@ -120,13 +120,13 @@ def daemon_process(workspace: Workspace) -> int | None:
         os.close(descriptor)
 
 
-def ask_status(memory: Memory) -> dict[str, Any] | None:
+def ask_status(memory: Memory, within: float = 2.0) -> dict[str, Any] | None:
     """What the daemon says of itself; none when there is none, or when the moment is not the machine's."""
     process = daemon_process(memory.workspace) if memory.clock.fixed is None else None
     if process is None:
         return None
     try:
-        with client.Connection(str(memory.workspace.root), within=2.0, any_version=True) as connection:
+        with client.Connection(str(memory.workspace.root), within=within, any_version=True) as connection:
             return {**connection.ask("status"), "skew": connection.daemon.get("skew"), "answers": True}
     except (client.NoDaemon, NacreError) as error:
         return {"process": process, "answers": False, "trouble": str(error)}

@@ -249,25 +249,20 @@ class Daemon:
 
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._server.stop())
-        self._watcher.start()
+        parts = [part for part in (self._http, self._watcher, self._jobs) if part]
+        for part in parts:
+            part.start()
         threading.Thread(target=self._warm_up, name="warm", daemon=True).start()
-        if self._jobs:
-            self._jobs.start()
-        if self._http:
-            if not self._http.gate.is_local:
-                self._log.warning("http beyond this machine")
-            self._http.start()
+        if self._http and not self._http.gate.is_local:
+            self._log.warning("http beyond this machine")
         try:
             self._server.serve(self._tick)
         except BaseException as error:
             self._log.critical("ended by %s", error_place(error))
             raise
         finally:
-            if self._http:
-                self._http.stop()
-            self._watcher.stop()
-            if self._jobs:
-                self._jobs.stop()
+            for part in parts:
+                part.stop()
             self._watcher.join(10)
             self._requests.close()
             self._endpoint.leave()

@@ -12,17 +12,21 @@ from nacre.capture.dedupe import vectors_of
 from nacre.errors import NotFound
 from nacre.forget import purge
 from nacre.forget.purge import PurgePlan, PurgeReport, redact_ledger
-from nacre.forget.related import Fact, distinct_targets, fact_of, lines_about, superseded_by_it
 from nacre.forget.target import (
+    Fact,
     ForgetContext,
     MemoryLine,
     MemoryLines,
     Target,
+    distinct_targets,
+    fact_of,
     find_targets,
     is_telling,
+    lines_about,
     lines_at,
     lines_of,
     several_targets,
+    superseded_by_it,
     unmarked,
     without_lines,
     write_memory,

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from nacre.capture.cursors import storable
 from nacre.capture.read import list_transcripts, read_session
 from nacre.errors import BadInput
-from nacre.forget.related import fact_of, lines_about
-from nacre.forget.target import ForgetContext, MemoryLine, MemoryLines, Target
+from nacre.forget.target import ForgetContext, MemoryLine, MemoryLines, Target, fact_of, lines_about
 from nacre.guard.secrets import redact, redact_messages
 from nacre.i18n import say
 from nacre.model.session import Session

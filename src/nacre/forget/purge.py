@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from nacre import disk
 from nacre.brain.journal import forget_orders
 from nacre.capture.checkpoint import NAME_LENGTH
 from nacre.errors import NacreError
-from nacre.forget.related import Fact
-from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of, unmarked, without_lines
+from nacre.forget.target import Fact, ForgetContext, MemoryLine, is_telling, lines_of, unmarked, without_lines
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
 from nacre.model.workspace import Workspace, slug_of
@@ -28,7 +27,16 @@ from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.history import Operation, operation, read_history
 from nacre.vault.ledger import Tombstones, load_tombstones
-from nacre.vault.storage import dump_row, list_backups, memory_files, operations_file, read, read_memory, storage_of
+from nacre.vault.storage import (
+    dump_row,
+    list_backups,
+    memory_files,
+    operations_file,
+    parse_row,
+    read,
+    read_memory,
+    storage_of,
+)
 from nacre.vault.writing import rewrite
 
 
@@ -64,7 +72,6 @@ class PurgePlan:
 
 @dataclass(frozen=True)
 class PurgeReport:
-    plan: PurgePlan
     left: tuple[Remaining, ...] = ()
     rebuilt: bool = False  # the index was made anew, and its vectors are to be
 
@@ -122,7 +129,7 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
     texts: list[str] = []
     for line in data.decode("utf-8", "replace").splitlines():
         if line.startswith("{"):
-            row = _parse_row(line)
+            row = parse_row(line) or {}
             if row.get("id") in ids:
                 matches |= {value for name in ("text", "without_it") if isinstance(value := row.get(name), str)}
         elif line.strip():
@@ -133,46 +140,38 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
     return {words for text in matches if (words := bare_words(text))}
 
 
-def _parse_row(line: str | bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return row if isinstance(row, dict) else {}
-
-
 def _with_names(words: Iterable[str]) -> list[str]:
     """The words, and what they become in the name of a checkpoint, as far as that tells anything."""
     every = list(words)
     return every + [slug for phrase in every if is_telling(slug := slug_of(phrase)[:NAME_LENGTH].strip("-"))]
 
 
-def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bool] | None = None) -> None:
-    """Take the words out of the lines of these ids, and whatever holds them out of all others."""
+def redact_ledger(op: Operation, ids: Collection[str], words: Words | None = None) -> None:
+    """Take the words out of the lines of these ids, and whatever holds `words` out of all others."""
     path = op.workspace.ledger
     data = read(op.workspace, path) or b""
     lines = data.split(b"\n")
     named = [entry.encode() for entry in ids]
     for at, line in enumerate(lines):
-        if holds is None and not any(entry in line for entry in named):
+        if words is None and not any(entry in line for entry in named):
             continue
-        row = _parse_row(line)
+        row = parse_row(line) or {}
         if row.get("id") in ids:
             redacted = {name: value for name, value in row.items() if name != "without_it"} | {"text": None}
         else:
-            redacted = {name: _without_words(value, holds) for name, value in row.items()} if holds else row
+            redacted = {name: _without_words(value, words) for name, value in row.items()} if words else row
         if redacted != row:
             lines[at] = dump_row(redacted).rstrip("\n").encode() + (b"\r" if line.endswith(b"\r") else b"")
     if (after := b"\n".join(lines)) != data:
         rewrite(op, path, after, read=disk.digest(data))
 
 
-def _without_words(value: Any, holds: Callable[[str], bool]) -> Any:
+def _without_words(value: Any, words: Words) -> Any:
     if isinstance(value, str):
-        return None if holds(value) else value
+        return None if words.found(value.encode("utf-8", "replace")) else value
     if isinstance(value, dict):
-        return {name: _without_words(inner, holds) for name, inner in value.items()}
-    return [_without_words(inner, holds) for inner in value] if isinstance(value, list) else value
+        return {name: _without_words(inner, words) for name, inner in value.items()}
+    return [_without_words(inner, words) for inner in value] if isinstance(value, list) else value
 
 
 def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
@@ -186,7 +185,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
                 now = {(line.start, line.end, line.text) for line in lines_of("", path, "longterm", data)}
                 if left := [line for line in lines if (line.start, line.end, line.text) in now]:
                     rewrite(op, path, without_lines(data, left), read=disk.digest(data))
-            redact_ledger(op, plan.ids, Words(plan.words).hold)
+            redact_ledger(op, plan.ids, Words(plan.words))
         # Every earlier content that holds the words goes, those of this very operation too.
         for name in {name for name, data in _history_contents(workspace) if words.found(data)}:
             disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
@@ -206,7 +205,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
     remaining = (
         Remaining(workspace.relative(trace.path), trace.line, _why_left(context, trace, library)) for trace in traces
     )
-    return PurgeReport(plan, tuple(dict.fromkeys(remaining)), rebuilt)
+    return PurgeReport(tuple(dict.fromkeys(remaining)), rebuilt)
 
 
 def _clean_index(context: ForgetContext, words: Words) -> bool:
@@ -302,9 +301,6 @@ class Words:
                 found += self._lines.get(form, ())
         return list(dict.fromkeys(found))
 
-    def hold(self, text: str) -> bool:
-        return bool(self.found(text.encode("utf-8", "replace")))
-
 
 def _squeezed(text: str) -> bytes:
     return " ".join(text.casefold().split()).encode("utf-8", "replace")
@@ -358,16 +354,11 @@ def traces_in(path: Path, words: Words) -> list[Trace]:
         return [Trace(path, "", inside=UNREADABLE)]
     for content in contents(data):
         for phrase in words.found(content):
-            traces.setdefault(phrase, Trace(path, phrase, _line_of(data, phrase)))
+            sought = Words([phrase])
+            lines = enumerate(() if b"\0" in data[:4096] else data.split(b"\n"), 1)  # of a database none is named
+            number = next((number for number, line in lines if sought.found(line)), None)
+            traces.setdefault(phrase, Trace(path, phrase, number))
     return list(traces.values())
-
-
-def _line_of(data: bytes, words: str) -> int | None:
-    """The line that the words stand on; none in a database, or where they go over several."""
-    if b"\0" in data[:4096]:
-        return None
-    sought = Words([words])
-    return next((number for number, line in enumerate(data.split(b"\n"), 1) if sought.found(line)), None)
 
 
 def contents(data: bytes) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import category
 
 from nacre import disk
@@ -23,11 +23,9 @@ from nacre.config.settings import user_config_folder
 from nacre.disk import hold
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import language, say
+from nacre.memory import Memory
 from nacre.model.workspace import Workspace
-from nacre.vault.discover import agent_workspaces, openclaw_state
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
+from nacre.vault.discover import agent_workspaces
 
 HEARTBEAT_BLOCK = "heartbeat"  # beside the names of schedulers: the block in HEARTBEAT.md
 # Where things lie, which a scheduler would not know. Never a key: what is not named here stays in the shell.
@@ -85,10 +83,6 @@ class Machine:
 
     def where(self, program: str) -> str | None:
         return shutil.which(program, path=self.env.get("PATH", os.defpath))
-
-    @property
-    def openclaw_folder(self) -> Path:
-        return openclaw_state(self.env, self.home)
 
     def openclaw_workspaces(self) -> dict[str, Path]:
         return agent_workspaces(env=self.env, home=self.home)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nacre import disk
 from nacre.clock import duration
@@ -20,13 +20,11 @@ from nacre.i18n import say
 from nacre.jobs import journal, schedule
 from nacre.jobs.journal import JobRun, Journal, Result
 from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, PlannedRun, due, in_words, next_time, requested_run
+from nacre.memory import Memory
 from nacre.model.report import fields
 from nacre.model.session import SessionFile
 from nacre.model.workspace import Context, Workspace
 from nacre.vault.storage import read_memory
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
 
 
 @dataclass(frozen=True)
@@ -317,8 +315,6 @@ def look(memory: Memory, *, ended: Collection[str] = (), timed: bool = True) -> 
 
 
 def main(arguments: list[str]) -> int:
-    from nacre.memory import Memory
-
     timed = arguments[:1] != [ONLY_QUEUED]
     root, *over = arguments if timed else arguments[1:]
     try:

@@ -4,74 +4,29 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import json
 import os
 import re
 import textwrap
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from nacre import disk
 from nacre.config.settings import FlushSettings
-from nacre.disk import hold
-from nacre.errors import BadInput, CannotWrite, NacreError
+from nacre.errors import BadInput, cannot_write
 from nacre.i18n import language, say
 from nacre.model.entry import TYPES, Entry
-from nacre.model.workspace import Context, Workspace
+from nacre.model.workspace import Context
 from nacre.text.tokens import language_of
-from nacre.vault import daily
+from nacre.vault import daily, spool
 from nacre.vault.storage import read_memory
 from nacre.vault.writing import REDACT, guarded
 
-VERSION = 2
-STATE_NAME = "flush.json"
-MOST_SESSIONS = 200  # sessions that are remembered, the newest
-KEPT = dt.timedelta(days=7)  # and how long
+MOST_SESSIONS = 200  # that are remembered to have got the prompts, the newest
+KEPT = 7 * 86_400.0  # seconds, and how long
 SILENCE = "NO_REPLY"
 MOST_LINES = 30
 LONGEST = 500  # characters of one line
 REFERENCE = ("MEMORY.md", "SOUL.md", "TOOLS.md", "AGENTS.md", "IDENTITY.md", "USER.md")
 _DATE = "YYYY-MM-DD"
-
-
-class FlushState(NamedTuple):
-    """A session that got the prompts, and how many compactions it had had then: unknown where nobody counts them."""
-
-    at: dt.datetime
-    compactions: int | None = None
-
-
-def session_key(session: str) -> str:
-    """How a session is known: an id may be anything, also something that must be written nowhere."""
-    return hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def load_states(workspace: Workspace) -> dict[str, FlushState]:
-    """What is remembered; nothing when the file is missing, or not ours to understand."""
-    try:
-        stored = json.loads(disk.read_bytes(workspace.machine / STATE_NAME) or b"{}")
-        if stored["version"] != VERSION:
-            return {}
-        return {
-            str(key): FlushState(dt.datetime.fromisoformat(value["at"]), value["compactions"])
-            for key, value in stored["sessions"].items()
-        }
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, NacreError):
-        return {}
-
-
-def save_states(workspace: Workspace, sessions: Mapping[str, FlushState], now: dt.datetime) -> None:
-    fresh = [(key, state) for key, state in sessions.items() if abs(now - state.at) <= KEPT]
-    newest = sorted(fresh, key=lambda pair: pair[1].at)[-MOST_SESSIONS:]
-    stored = {key: {"at": state.at.isoformat(), "compactions": state.compactions} for key, state in newest}
-    data = json.dumps({"version": VERSION, "sessions": stored}, separators=(",", ":")).encode()
-    disk.write(workspace.machine / STATE_NAME, data, root=workspace.root)
-
-
-def flush_lock(workspace: Workspace) -> AbstractContextManager[None]:
-    """One at a time; not the lock of the workspace, so that a long tidying keeps no agent waiting."""
-    return hold(workspace.machine / "flush.lock", timeout=5.0)
 
 
 # Whether the turn is due, and what the agent is told.
@@ -105,13 +60,6 @@ def flush_threshold(window: int, settings: FlushSettings) -> int:
     return max(window - settings.reserve_tokens - settings.soft_threshold_tokens, window // LEAST)
 
 
-def _is_flushed(before: FlushState, tokens: int, limit: int, compactions: int | None) -> bool:
-    """Whether this cycle has had its flush. Where nobody counts compactions, a context of less than half the threshold had one."""
-    if compactions is not None and before.compactions is not None:
-        return compactions == before.compactions
-    return 2 * tokens >= limit
-
-
 def ask_flush(
     context: Context, tokens: int, window: int, *, session: str, compactions: int | None = None, dry_run: bool = False
 ) -> Flush:
@@ -122,20 +70,25 @@ def ask_flush(
         )
     if blocked := flush_blocked(context):
         return blocked
-    workspace, now = context.workspace, context.clock.now()
-    limit, key = flush_threshold(window, context.config.flush), session_key(session)
+    workspace = context.workspace
+    limit = flush_threshold(window, context.config.flush)
+    # By its hash: an id may be anything, also something that must be written nowhere.
+    name = hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=8).hexdigest() + ".json"
+    folder = workspace.machine / "flush"
+    before = spool.read_json(str(folder / name))
+    # Where nobody counts compactions, a context of less than half the threshold had one since.
+    counted = compactions is not None and before.get("compactions") is not None
+    same_cycle = before.get("compactions") == compactions if counted else 2 * tokens >= limit
+    flushed = "compactions" in before and same_cycle
+    code = BELOW if tokens < limit else FLUSHED if flushed else DUE
     try:
-        with flush_lock(workspace):
-            states = before = load_states(workspace)
-            if key in states and not _is_flushed(states[key], tokens, limit, compactions):
-                states = {other: state for other, state in states.items() if other != key}
-            code = BELOW if tokens < limit else FLUSHED if key in states else DUE
-            if code == DUE:
-                states = {**states, key: FlushState(now, compactions)}
-            if states != before and not dry_run:
-                save_states(workspace, states, now)
-    except CannotWrite as error:
-        return Flush(READ_ONLY, str(error), limit)
+        if code == DUE and not dry_run:
+            spool.put_json(str(folder), name, {"compactions": compactions})
+            spool.sweep(str(folder), older_than=KEPT, most=MOST_SESSIONS, now=context.clock.now().timestamp())
+        elif before and not flushed and not dry_run:
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        return Flush(READ_ONLY, str(cannot_write(folder, error)), limit)
     if code == DUE:
         path, prompts = flush_prompts_for(context)
         return Flush(DUE, say(f"{tokens} tokens of {window}", f"{tokens} / {window} 个 token"), limit, path, prompts)
@@ -261,12 +214,10 @@ def flush_prompts(path: str, language: str, *, system: str | None = None, user: 
     day = path.rpartition("/")[2].removesuffix(".md")
 
     def with_rules(own: str | None, ours: str) -> str:
-        if own and own.strip():
-            tongue = language_of(own)
-            rules, text = [*_SAFETY[tongue], _NOTHING[tongue]], own.rstrip()
-        else:
-            rules, text = [*_SAFETY[language], _VARIANTS[language], _SECRETS[language], _NOTHING[language]], ours
-        text += "\n\n" + "\n".join(f"- {rule}" for rule in rules)
+        is_own = bool(own and own.strip())
+        tongue = language_of(own or "") if is_own else language
+        rules = (*_SAFETY[tongue], *(() if is_own else _CARE[tongue]), _NOTHING[tongue])
+        text = "\n- ".join([f"{(own or '').rstrip() if is_own else ours}\n", *rules])
         return text.replace("{path}", path).replace(_DATE, day)
 
     return Prompts(with_rules(system, _SYSTEM[language]), with_rules(user, _USER[language]))
@@ -311,13 +262,15 @@ _SAFETY = {
         f"{_NAMES['zh']} 在这一轮中只读：不编辑、不替换、不另建副本。",
     ),
 }
-_VARIANTS = {
-    "en": f"The day has this one file: no second one with a time in its name, such as {_DATE}-HHMM.md.",
-    "zh": f"一天只有这一个文件：不要另建带时间的文件，例如 {_DATE}-HHMM.md。",
-}
-_SECRETS = {
-    "en": "No passwords, keys, tokens or other secrets.",
-    "zh": "不要写密码、密钥、令牌等敏感信息。",
+_CARE = {
+    "en": (
+        f"The day has this one file: no second one with a time in its name, such as {_DATE}-HHMM.md.",
+        "No passwords, keys, tokens or other secrets.",
+    ),
+    "zh": (
+        f"一天只有这一个文件：不要另建带时间的文件，例如 {_DATE}-HHMM.md。",
+        "不要写密码、密钥、令牌等敏感信息。",
+    ),
 }
 _NOTHING = {
     "en": f"With nothing to keep, answer exactly {SILENCE}.",

@@ -11,8 +11,7 @@ from nacre.capture.checkpoint import parse_checkpoint
 from nacre.errors import NacreError
 from nacre.guard.secrets import redact
 from nacre.i18n import say
-from nacre.layers.layer import fold_recalls, local_time
-from nacre.layers.organise import Transition, plan
+from nacre.layers.organise import Transition, fold_recalls, local_time, plan
 from nacre.model.report import Problem
 from nacre.model.session import Kind, Session
 from nacre.model.workspace import Context, slug_of

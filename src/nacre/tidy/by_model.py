@@ -21,6 +21,7 @@ from nacre.tidy import compress, distil
 from nacre.tidy.collect import DecidedLines, LogLine, TidyContext, new_lines
 from nacre.tidy.compress import DigestText
 from nacre.tidy.distil import Advice, Draft
+from nacre.tidy.memory_files import names_project
 from nacre.vault.provenance import Trail
 
 _MOST = 40  # new lines in one order
@@ -29,7 +30,7 @@ _LONGEST_WAIT = dt.timedelta(
 )  # beside twice the wait for the user's agent: what is older, the local brain decides
 _MANY = 20  # lines of a day from which on "hybrid" lets the model press it
 _UNSURE = ("supersede", "merge", "ask", "demote")  # what the local brain does that "hybrid" leaves to the model
-SHARE = 0.36  # of a day's log that its digest may have, in bytes
+SHARE = 0.28  # of a day's log that its digest may have, in bytes
 
 
 def advise(context: TidyContext) -> Advice:
@@ -98,7 +99,7 @@ def _memory_items(context: TidyContext, draft: Draft, lines: Sequence[LogLine]) 
     items: dict[str, Item] = {}
     for file in draft.memory.files:
         project = None if file is draft.memory.general else file.path.parent.name
-        if project and project not in projects:
+        if project and project not in projects and not any(names_project(line.words, project) for line in lines):
             continue
         for line in file.lines:
             was = draft.states.get(line.id)
@@ -161,7 +162,7 @@ def _ask_digest(model: Model, trail: Trail, lines: Sequence[LogLine]) -> tuple[D
         for number, line in enumerate(lines, 1)
     )
     characters = compress.log_size(lines) // (3 if language == "zh" else 1)
-    room = max(int(SHARE * characters), FRAME + LONGEST[language] // 2)
+    room = max(int(SHARE * characters), FRAME[language] + LONGEST[language] // 2)
     prompt = load_prompt("digest", language, model.context.workspace)
     order = Order("digest", language, items, prompt, most=len(lines), longest=LONGEST[language], room=room)
     _, gated = model.claims(order)

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import relations, says_the_same
+from nacre.brain.local.relation import bears_out, relations, says_the_same
 from nacre.brain.local.wording import pieces
 from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
@@ -25,7 +25,7 @@ from nacre.tidy.budget import Worth
 from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields_in, new_lines
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, candidate_by_model, make_candidates
-from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
+from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field, names_project
 from nacre.vault import ledger, review
 from nacre.vault.entries import entry_id
 from nacre.vault.ledger import EntryState, LedgerStates, Record, Tombstones, load_tombstones
@@ -545,7 +545,11 @@ def _by_model(draft: Draft, candidate: Candidate, change: Change) -> Decision:
     entries = draft.memory.entries(draft.memory.home(candidate))
     unseen = [entry for entry in entries if entry[1].id not in draft.advice.shown]
     compared, _ = compare.compare_with(candidate.tested.judged.statement, [parts for _, _, parts in unseen])
-    return verdict, [(unseen[near.place][:2], near) for near in compared if near.kind == "same"]
+    same = [near for near in compared if near.kind == "same"]
+    statement = candidate.tested.judged.statement
+    return verdict, [
+        (unseen[near.place][:2], near) for near in same if bears_out(unseen[near.place][2].whole, statement, "same")
+    ]
 
 
 def _join(draft: Draft, candidate: Candidate, change: Change) -> bool:
@@ -559,8 +563,14 @@ def _join(draft: Draft, candidate: Candidate, change: Change) -> bool:
 
 
 def _same_project(draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line) -> bool:
-    """Whether an entry stands where the candidate belongs, or was said in the same project."""
+    """Whether an entry stands where the candidate belongs, was said in the same project, or is of one that a model saw named."""
     project = candidate.said.project
+    if (
+        candidate.change
+        and file is not draft.memory.general
+        and names_project(candidate.said.words, file.path.parent.name)
+    ):
+        return True
     return file is home or bool(project and project == draft.memory.project_of(file, draft.states.get(line.id)))
 
 

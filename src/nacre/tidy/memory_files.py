@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -182,6 +183,11 @@ def _most_like(words: str, missing: Iterable[EntryState]) -> EntryState | None:
 
 def file_field(file: LongTermFile) -> dict[str, object]:
     return {} if file.shown == "MEMORY.md" else {"file": file.shown}
+
+
+def names_project(words: str, slug: str) -> bool:
+    """Whether a statement names a project; short slugs are everyday words."""
+    return len(slug) > 3 and re.search(rf"(?i)(?<![\w-]){re.escape(slug)}(?![\w-])", words) is not None
 
 
 # Every MEMORY.md of a workspace, and the fields of IDENTITY.md and USER.md.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.brain.local.dialogue import off_record, sentences_of
+from nacre.brain.local.dialogue import off_record, sentences_of, without_off_record
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.model.session import Message, Speaker
@@ -67,3 +67,9 @@ def test_a_rule_about_keeping_things_hides_nothing(judge: Judge, language: str) 
 def test_what_is_said_beside_such_a_rule_is_told(judge: Judge, text: str) -> None:
     told = "\n".join(bullet.text for bullet in extract(talk(text, "ok"), judge))
     assert "bun" in told
+
+
+def test_of_what_else_a_message_says_nothing_is_hidden(judge: Judge) -> None:
+    said = talk("Please keep this off the record: my knee hurts.", "Understood.")
+    news = Message("2", START, Speaker.OWNER, "We moved to bun, npm is gone for good.")
+    assert without_off_record([*said, news], judge) == [news]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -161,6 +162,21 @@ def off_record_messages(messages: Sequence[Message], judge: Judge) -> set[str]:
     session = sentences_of(messages)
     hidden = off_record(session, judge.read([sentence.text for sentence in session]))
     return {session[place].message for place in hidden}
+
+
+def without_off_record(messages: Sequence[Message], judge: Judge) -> list[Message]:
+    """The messages without such sentences; one that says nothing else is left out."""
+    session = sentences_of(messages)
+    hidden = off_record(session, judge.read([sentence.text for sentence in session]))
+    kept: list[Message] = []
+    for message in messages:
+        own = [place for place, sentence in enumerate(session) if sentence.message == message.id]
+        gone = [session[place].text for place in own if place in hidden]
+        if gone and (len(gone) == len(own) or not all(words in message.text for words in gone)):
+            continue
+        text = reduce(lambda text, words: text.replace(words, " "), gone, message.text)
+        kept.append(replace(message, text=text) if gone else message)
+    return kept
 
 
 def _covered(place: int, session: Sequence[Sentence], judged: Sequence[Judged], owner_turns: Sequence[int]) -> set[int]:
