@@ -171,6 +171,10 @@ def test_an_old_day_is_pressed_in_the_models_words_and_forgotten_with_its_line(n
     assert "[Decision] Restore drill first Sunday of every month (src: 2026-03-09)\n" in nights.text(digest)
     assert "[Preference] Odile: email, never Slack (src: 2026-03-09)\n" in nights.text(digest)
     assert "41 minutes" not in nights.text(digest)
+    with nights.memory() as memory:
+        memory.forget(DAY[2])
+    assert "Odile" not in nights.text(digest)
+    assert "Restore drill" in nights.text(digest)
 
 
 def test_what_the_gates_drop_from_a_digest_stays_in_the_words_of_the_log(nights: Nights, brain: Brain) -> None:

@@ -200,8 +200,8 @@ def _owners_claim(order: Order, claim: Claim, cited: Sequence[Item], text: str, 
     every = said(item for item in cited if item.speaker is not Speaker.OTHER)
     named = said(item for item in order.items if item.speaker is Speaker.OWNER)
     answered = said(before for item in cited if (before := _answered(order, item)) and before in cited)
-    for part in filter(str.strip, compiled(_PARTS).split(text)):
-        is_rule = _is_rule(claim, part)
+    for number, part in enumerate(filter(str.strip, compiled(_PARTS).split(text))):
+        is_rule = _says_a_rule(part) or (number == 0 and _is_rule(claim, part))
         particulars = f"{ground}\n{answered}" if is_rule else every
         if reason := _not_in(part, ground if is_rule else every, particulars, named):
             return reason
@@ -212,8 +212,11 @@ def _owners_claim(order: Order, claim: Claim, cited: Sequence[Item], text: str, 
 
 def _is_rule(claim: Claim | Change, text: str) -> bool:
     """Whether it says what the owner wants or decided, or what is to be done."""
-    is_wish = isinstance(claim, NewEntry) and claim.type == "PREF"
-    return is_wish or bool(compiled(_INSTRUCTS).search(text) or compiled(_OWNERS).search(text))
+    return (isinstance(claim, NewEntry) and claim.type == "PREF") or _says_a_rule(text)
+
+
+def _says_a_rule(text: str) -> bool:
+    return bool(compiled(_INSTRUCTS).search(text) or compiled(_OWNERS).search(text))
 
 
 def _without_dates(text: str, cited: Sequence[Item], ground: str) -> str:

@@ -146,7 +146,7 @@ def _meant(
     """All lines of memory, and what is meant. With `named_only` what a search or a line number gives is not taken for it unasked."""
     lines = MemoryLines(context.workspace, context.config)
     matches, certain = find_targets(context, text, lines)
-    targets = distinct_targets(matches, LedgerStates(context.workspace))
+    targets = distinct_targets(matches, LedgerStates(context.workspace), Trail(context.workspace))
     if choose:
         return lines, choose(targets, certain)
     several = len({normal_words(target.words) for target in targets}) > 1
@@ -159,11 +159,11 @@ def plan_forget(
     context: ForgetContext, targets: Sequence[Target], lines: MemoryLines, *, similar: bool = False
 ) -> ForgetPlan:
     """What forgetting the targets would do. Touches nothing."""
-    states = LedgerStates(context.workspace)
+    states, trail = LedgerStates(context.workspace), Trail(context.workspace)
     stones = load_tombstones(context.workspace)
     facts = []
     for target in targets:
-        fact = fact_of(target, states, superseded=similar)
+        fact = fact_of(target, states, trail, superseded=similar)
         # Every wording that was buried together with it before belongs to it.
         shared = {stone.fact for stone in stones.stones if stone.id in fact.ids}
         buried = {stone.id: say("forgotten before", "之前已忘记") for stone in stones.stones if stone.fact in shared}

@@ -16,11 +16,11 @@ from nacre.model.session import Session
 from nacre.sources.registry import places_of, sources
 from nacre.sources.transcript import Transcript
 from nacre.text.blocks import stamp_of
-from nacre.vault import ledger, provenance
+from nacre.vault import ledger
 from nacre.vault.entries import source_day
 from nacre.vault.history import operation
 from nacre.vault.ledger import IN_MEMORY, EntryState, LedgerStates, Record
-from nacre.vault.provenance import Captured
+from nacre.vault.provenance import Captured, Trail
 from nacre.vault.storage import TIERS
 
 LONGEST_MESSAGE = 2000  # characters of a message
@@ -40,7 +40,7 @@ class PinPlan:
 def plan_pin(context: ForgetContext, target: Target, every: MemoryLines, *, off: bool = False) -> PinPlan:
     """What pinning the target, or taking its pin out, would write. A line that the ledger does not know is adopted first."""
     states = LedgerStates(context.workspace)
-    fact = fact_of(target, states, older=False)
+    fact = fact_of(target, states, Trail(context.workspace), older=False)
     lines = [line for path in every.files if path.endswith("MEMORY.md") for line in every.of(path)]
     chosen = [target.line] if target.line else []
     meant = (*chosen, *(line for line in lines if fact.reason(line)))
@@ -108,7 +108,7 @@ class Why:
 def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
     """Follow a target back to what was said. Reads files and transcripts; writes nothing."""
     states = LedgerStates(context.workspace)
-    fact = fact_of(target, states, older=False)
+    fact = fact_of(target, states, Trail(context.workspace), older=False)
     near = lines_about([fact], lines, states)
     own = [line for line in near if line.words and line.title is None and fact.reason(line)]
     own = [line for line in own if line.layer not in TIERS] or own  # a session put away is the session, told below
@@ -116,7 +116,7 @@ def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
         own.append(target.line)
     entries = [state for entry in fact.ids if (state := states.get(entry))]
     marks = set(fact.marks).union(*(line.marks for line in own if line.layer in ("daily", "archive")))
-    captured = provenance.Trail(context.workspace).captured(marks)
+    captured = Trail(context.workspace).captured(marks)
     order = {layer: place for place, layer in enumerate(_ORDER)}
     own.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
     chain = [

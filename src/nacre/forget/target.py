@@ -22,10 +22,11 @@ from nacre.model.workspace import DAY_NAME, Context, Workspace
 from nacre.search.read import no_such_id, parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT, is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import tokens
-from nacre.vault import longterm, provenance
+from nacre.vault import longterm
 from nacre.vault.entries import Document, Item, bare_words, bullet_id, document, entry_id, normal_words, words_of
 from nacre.vault.history import Operation
 from nacre.vault.ledger import LedgerStates
+from nacre.vault.provenance import Trail
 from nacre.vault.storage import TIERS, memory_files, read, read_memory, storage_of
 from nacre.vault.writing import changed_outside, rewrite, write_recorded
 
@@ -306,7 +307,7 @@ def _by_id(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[Targe
     if entry and entry.text:
         candidates = lines.about([entry.text])
     else:
-        captured = provenance.Trail(context.workspace).captured([text])
+        captured = Trail(context.workspace).captured([text])
         candidates = lines.about((), {section.day for section in captured}, {text}) if captured else lines.every()
     if named := [line for line in candidates if text in line.ids or text in line.marks]:
         return _distinct(named if all(line.normal == named[0].normal for line in named) else named[:1])
@@ -387,6 +388,7 @@ class Fact:
     named: MemoryLine | None = None  # the line that the user pointed at
     origins: frozenset[tuple[str, str]] = frozenset()  # days and marks of the bullets that it was made of
     entries: frozenset[str] = frozenset()  # ids of the entries that were made of the named line, by the ledger
+    days: frozenset[str] = frozenset()  # of which a digest words it otherwise
 
     def reason(self, line: MemoryLine) -> str | None:
         """Why a line belongs to the fact; None when it does not. Few words prove nothing: they are said of many things."""
@@ -417,7 +419,9 @@ def superseded_by_it() -> str:
     return say("superseded by it", "已被它取代")
 
 
-def fact_of(target: Target, states: LedgerStates, *, older: bool = True, superseded: bool = False) -> Fact:
+def fact_of(
+    target: Target, states: LedgerStates, trail: Trail, *, older: bool = True, superseded: bool = False
+) -> Fact:
     """The fact that a target is part of.
 
     With `older` what was merged into it belongs to it too. What it superseded is another statement, and only akin to it unless
@@ -440,6 +444,7 @@ def fact_of(target: Target, states: LedgerStates, *, older: bool = True, superse
     for entry in list(ids):
         for _, bullet in _sources(states, entry):
             marks.setdefault(bullet, say("what it was learned from", "它的来源"))
+    days = _add_digested(marks, trail)
     own = list(ids)
     replaced = _add_older(ids, marks, states, superseded=superseded) if older else {}
     beside = {key: reason for key, reason in replaced.items() if key not in ids and key not in marks}
@@ -458,7 +463,21 @@ def fact_of(target: Target, states: LedgerStates, *, older: bool = True, superse
     proven = {entry: every for entry, every in sources.items() if every and day in (None, every[0][0])}
     origins = frozenset(source for every in proven.values() for source in every)
     entries = frozenset(proven) if day else frozenset()
-    return Fact(target.id, target.words, ids, marks, forms, beside, target.line, origins, entries)
+    return Fact(target.id, target.words, ids, marks, forms, beside, target.line, origins, entries, days)
+
+
+def _add_digested(marks: dict[str, str], trail: Trail) -> frozenset[str]:
+    """Add the lines of digests that word one of the bullets otherwise, and the bullets of which such a line is made; their days."""
+    days: set[str] = set()
+    pressed, pressed_from = say("pressed from it", "由它压缩而来"), say("what it was pressed from", "它压缩自此")
+    known = set(marks)
+    for digested in trail.digested(known):
+        for line, bullets in digested.worded.items():
+            if line in known or known & set(bullets):
+                days.add(digested.day)
+                marks.setdefault(line, pressed)
+                marks |= {bullet: pressed_from for bullet in bullets if line in known and bullet not in marks}
+    return frozenset(days)
 
 
 def lines_about(facts: Iterable[Fact], lines: MemoryLines, states: LedgerStates) -> list[MemoryLine]:
@@ -472,7 +491,7 @@ def lines_about(facts: Iterable[Fact], lines: MemoryLines, states: LedgerStates)
             return lines.every()
         texts += [fact.words, *(state.text for state in entries if state.text)]
         texts += [fact.named.whole, fact.named.words] if fact.named else []
-        days |= {state.source.get("day", "") for state in entries}
+        days |= {state.source.get("day", "") for state in entries} | fact.days
         marks |= fact.marks.keys() | fact.beside.keys()
     return lines.about(texts, days, marks)
 
@@ -483,13 +502,13 @@ def _sources(states: LedgerStates, entry: str) -> list[tuple[str, str]]:
     return [(day, mark) for mark in state.bullets if (day := state.source.get("day"))] if state else []
 
 
-def distinct_targets(targets: Sequence[Target], states: LedgerStates) -> tuple[Target, ...]:
+def distinct_targets(targets: Sequence[Target], states: LedgerStates, trail: Trail) -> tuple[Target, ...]:
     chosen: list[Target] = []
     facts: list[Fact] = []
     for target in targets:
         if not target.line or not any(fact.reason(target.line) for fact in facts):
             chosen.append(target)
-            facts.append(fact_of(target, states))
+            facts.append(fact_of(target, states, trail))
     return tuple(chosen)
 
 

@@ -151,11 +151,9 @@ class Trail:
         """The sections that one of the bullets stands in."""
         return _provenance(self._lines.rows(marks)).captured
 
-    def digested(self, marks: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """The lines of digests that are made of one of the bullets, or are one of these marks, and all that each is made of."""
-        sought = set(marks)
-        lines = _provenance(self._lines.rows([f"{_WORDED}{mark}" for mark in sought])).pressed
-        return {mark: of for line in lines for mark, of in line.worded.items() if mark in sought or sought & set(of)}
+    def digested(self, marks: Iterable[str]) -> tuple[Digested, ...]:
+        """The days whose digest words one of the bullets otherwise, or is one of these lines."""
+        return _provenance(self._lines.rows([f"{_WORDED}{mark}" for mark in marks])).pressed
 
     def place(self, slug: str) -> str | None:
         """The folder of a project, by the last section that tells it."""
