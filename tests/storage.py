@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from nacre import disk
+from nacre.disk import TIMEOUT
 from nacre.errors import Locked, NotFound
-from nacre.lock import TIMEOUT
 from nacre.model.workspace import LINKED, Stored
 from nacre.vault.storage import is_daily
 

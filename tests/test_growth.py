@@ -30,7 +30,8 @@ from nacre.model.session import Message, Speaker
 from nacre.search.query import parse_question
 from nacre.search.search import snippet
 from nacre.tidy import budget, collect
-from nacre.vault import markdown, weekly, working
+from nacre.vault import weekly, working
+from nacre.vault.entries import document
 
 PACKAGES = (
     "guard",
@@ -130,7 +131,7 @@ def talk(text: str) -> list[Message]:
 
 
 def entries(text: str) -> object:
-    doc = markdown.document(Path("MEMORY.md"), text.encode())
+    doc = document(Path("MEMORY.md"), text.encode())
     return (
         [(item.words, item.marks) for item in doc.entries],
         weekly.digest_lines(doc),

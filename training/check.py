@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from data import HERE, dialogues, lines, pairs, statements
 from nacre.brain.local.judge import LANGUAGES
-from nacre.text.sentences import sentences
-from nacre.text.tokens import language_of, tokens
+from nacre.text.tokens import language_of, sentences, tokens
 from vectors import embed
 
 NEAR = {"en": 0.80, "zh": 0.86}  # by meaning: above this two sentences say nearly the same; the models' scales differ

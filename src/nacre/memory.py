@@ -19,13 +19,12 @@ from nacre.config import settings
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language
-from nacre.model.context import Context, Scope
 from nacre.model.entry import EVERYWHERE, Entry
 from nacre.model.report import Problem
-from nacre.model.workspace import Workspace, slug_of
+from nacre.model.workspace import Context, Scope, Workspace, slug_of
 from nacre.vault import discover
 from nacre.vault.discover import is_workspace, trust_workspace, trusted_workspaces
-from nacre.vault.files import memory_files
+from nacre.vault.storage import memory_files
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -66,11 +65,9 @@ if TYPE_CHECKING:
     from nacre.layers.flush import Flush, FlushAnswer, Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
-    from nacre.model.entry import Bullet
-    from nacre.model.hit import Hit, SearchReport
+    from nacre.model.entry import Bullet, Hit, Relation, SearchReport, Verdict
     from nacre.model.report import Step
     from nacre.model.session import SessionFile
-    from nacre.model.verdict import Relation, Verdict
     from nacre.search.layered import RecallReport
     from nacre.search.query import Filters
     from nacre.search.read import Excerpt
@@ -79,9 +76,9 @@ if TYPE_CHECKING:
     from nacre.tidy.collect import TidyContext
     from nacre.tidy.run import DecayReport, TidyReport
     from nacre.vault.create import InitPlan
-    from nacre.vault.files import MemoryFile
     from nacre.vault.history import History
     from nacre.vault.review import Question
+    from nacre.vault.storage import MemoryFile
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
@@ -363,7 +360,7 @@ class Working:
         state = vault.working.read_state(self.workspace, self.opened.clock)
         lines = guard.secrets.safe_lines(list(enumerate(state.document.bare, start=1)))
         text = "".join(f"{line}\n" for _, line in lines)
-        return state._replace(document=vault.markdown.document(state.document.path, text.encode()))
+        return state._replace(document=vault.entries.document(state.document.path, text.encode()))
 
     def get(self, section: str = "") -> dict[str, Any]:
         """Everything that it says, or one section, without secrets: task, context, decisions, pending, blockers."""
@@ -750,7 +747,7 @@ class Memory:
             slug, folder = self._stamp(project, here)
             entry = vault.daily.append_note(own, text, type, project=slug, by_agent=by_agent)
             if not by_agent:
-                vault.tombstones.lift_tombstones(op, entry.text)
+                vault.ledger.lift_tombstones(op, entry.text)
             if folder:  # from there tidying knows where the project lies
                 captured = vault.provenance.Captured(own.clock.today().isoformat(), "", "", {}, place=folder)
                 vault.provenance.write_provenance_once(op, captured)
@@ -851,7 +848,7 @@ class Memory:
         begin = self.clock.now() - min(duration(self.config.sync.first), capture.read.LONGEST)
         by_agent: dict[str, list[Path]] = {}
         for source in sources.registry.sources():
-            if sources.consent.settings_of(self.config, source.agent).enabled:
+            if sources.registry.settings_of(self.config, source.agent).enabled:
                 paths = [file.path for file in source.find(self.places) if file.changed >= begin.timestamp()]
                 by_agent.setdefault(source.agent, []).extend(paths)
         return {agent: paths for agent, paths in by_agent.items() if paths}
@@ -878,19 +875,19 @@ class Memory:
 
     def pause(self, length: dt.timedelta | None = None) -> None:
         """Capture nothing from now on, for a length of time or until `resume`."""
-        sources.consent.begin_pause(self.workspace, self.clock.now(), length)
+        sources.registry.begin_pause(self.workspace, self.clock.now(), length)
 
     def paused(self) -> bool:
-        return sources.consent.paused_at(sources.consent.pauses(self.workspace), self.clock.now()) is not None
+        return sources.registry.paused_at(sources.registry.pauses(self.workspace), self.clock.now()) is not None
 
     def resume(self) -> None:
         """Capture again; what was said during the pause stays out."""
-        sources.consent.end_pause(self.workspace, self.clock.now())
+        sources.registry.end_pause(self.workspace, self.clock.now())
 
     def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
         """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""
         bullets = capture.extract.extract_text(text, self.clock, self.brain)
-        bullets = capture.dedupe.not_forgotten(vault.tombstones.load_tombstones(self.workspace), bullets)
+        bullets = capture.dedupe.not_forgotten(vault.ledger.load_tombstones(self.workspace), bullets)
         if write and bullets:
             lines, project = [bullet.line for bullet in bullets], self._stamp(None)[0]
             vault.daily.append_notes(self.owned, "extract", lines, project=project)
@@ -974,7 +971,7 @@ class Memory:
 
     def entries(self) -> list[str]:
         """The words of every entry of the general MEMORY.md."""
-        longterm = vault.markdown.open_document(self.workspace, self.workspace.longterm)
+        longterm = vault.entries.open_document(self.workspace, self.workspace.longterm)
         return [entry.words for entry in longterm.entries] if longterm else []
 
     def _tidying(self) -> TidyContext:

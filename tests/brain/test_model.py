@@ -23,9 +23,8 @@ from nacre.clock import Clock
 from nacre.config.settings import BrainApiSettings, BrainCommandSettings, BrainSettings, Config
 from nacre.errors import BadInput
 from nacre.memory import Memory
-from nacre.model.context import Context
 from nacre.model.session import Speaker
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.text.tokens import tokens_estimate
 
 NOW = dt.datetime(2026, 3, 2, 10, tzinfo=dt.UTC)
@@ -190,7 +189,7 @@ def test_a_journal_with_impossible_times_is_harmless(tmp_path: Path, program: Pr
 HOLDER = """\
 import sys
 from pathlib import Path
-from nacre.lock import hold
+from nacre.disk import hold
 with hold(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

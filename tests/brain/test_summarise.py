@@ -17,9 +17,8 @@ from nacre.brain.summarise import with_model
 from nacre.clock import Clock
 from nacre.config.settings import BrainCommandSettings, BrainSettings, Config, SourceSettings
 from nacre.layers.organise import by_brain
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
-from nacre.sources.consent import begin_pause
+from nacre.model.workspace import Context, Workspace
+from nacre.sources.registry import begin_pause
 
 TEXT = """# Cache
 

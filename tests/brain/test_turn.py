@@ -21,9 +21,8 @@ from nacre.clock import Clock
 from nacre.config.settings import BrainSettings, Config
 from nacre.errors import BadInput
 from nacre.layers.organise import by_brain, organise
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
-from nacre.sources.consent import begin_pause
+from nacre.model.workspace import Context, Workspace
+from nacre.sources.registry import begin_pause
 from nacre.text.tokens import tokens_estimate
 
 

@@ -16,10 +16,9 @@ from nacre.capture.read import SyncSetup
 from nacre.capture.sync import SyncReport, sync
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.sources.registry import belongs_to, sources
 from nacre.sources.transcript import Places
 

@@ -11,8 +11,8 @@ from tests.capture.talks import SESSION, Desk, Said, at
 from nacre.capture.checkpoint import checkpoint_of_session, checkpoint_of_text, parse_checkpoint
 from nacre.config.settings import Config, SourceSettings, SourcesSettings
 from nacre.errors import BadInput, NotFound
-from nacre.sources.consent import begin_pause, end_pause
-from nacre.text.stamps import without_message_marks
+from nacre.sources.registry import begin_pause, end_pause
+from nacre.text.blocks import without_message_marks
 
 SAID: tuple[Said, ...] = (
     ("2026-03-02 09:00", "user", "move the shop to v2"),

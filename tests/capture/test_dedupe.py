@@ -12,8 +12,8 @@ from nacre.capture.dedupe import alike_in_meaning, drop_duplicates
 from nacre.config.settings import Config
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
-from nacre.model.context import Context
 from nacre.model.entry import Bullet
+from nacre.model.workspace import Context
 from nacre.vault import daily, injected
 from nacre.vault.injected import Delivered
 

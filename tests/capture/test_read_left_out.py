@@ -13,7 +13,7 @@ from nacre.capture.checkpoint import checkpoint_of_session
 from nacre.capture.read import Capturable, remember_exclusions, survey_sessions
 from nacre.config.settings import Config, SourceSettings, SourcesSettings, load
 from nacre.errors import NotFound
-from nacre.sources.consent import begin_pause, end_pause, paused_at, pauses
+from nacre.sources.registry import begin_pause, end_pause, paused_at, pauses
 
 SAID: tuple[Said, ...] = (("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "beta"))
 

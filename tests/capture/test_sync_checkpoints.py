@@ -12,7 +12,7 @@ from tests.capture.test_sync_groups import group  # noqa: F401 - a fixture
 from nacre.capture.checkpoint import LIMIT, checkpoint_of_session
 from nacre.config.settings import Config, TierSettings
 from nacre.model.session import Message
-from nacre.text.stamps import without_message_marks
+from nacre.text.blocks import without_message_marks
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.history import read_history
 from nacre.vault.undo import undo

@@ -13,8 +13,7 @@ import pytest
 from tests.capture.talks import Desk
 
 from nacre.capture import sync as syncing
-from nacre.vault import jsonl
-from nacre.vault.storage import Disk
+from nacre.vault.storage import Disk, read_rows
 
 CALLS = (
     "open",
@@ -95,7 +94,7 @@ def test_killed_at_every_single_call_a_run_is_completed_by_the_next_to_the_very_
         assert desk.logs() == expected, f"killed at call {points}"
         assert _trail(desk) == trail, f"killed at call {points}"
         assert not list(desk.workspace.root.rglob("*.tmp"))
-        assert not jsonl.read_rows(Disk(desk.workspace), ".nacre/history/operations.jsonl").problems
+        assert not read_rows(Disk(desk.workspace), ".nacre/history/operations.jsonl").problems
     assert points > 80
     assert desk.sync("2026-03-04 12:00").sections == ()
 

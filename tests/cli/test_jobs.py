@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import Desk as Machine
 
+from nacre.disk import hold
 from nacre.jobs import journal
-from nacre.lock import hold
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]

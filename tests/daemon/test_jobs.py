@@ -12,8 +12,8 @@ import pytest
 from tests.capture.talks import Desk as Machine
 
 from nacre.daemon.jobs import JobThread
+from nacre.disk import hold
 from nacre.jobs import journal
-from nacre.lock import hold
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
 from nacre.vault import spool

@@ -18,9 +18,8 @@ from nacre.forget.purge import Words
 from nacre.memory import Memory
 from nacre.vault import cache as vault_cache
 from nacre.vault import longterm
-from nacre.vault.entries import entry_id
+from nacre.vault.entries import entry_id, open_document
 from nacre.vault.history import read_history
-from nacre.vault.markdown import open_document
 from nacre.vault.undo import undo
 
 ALL = (FACT, BULLET, OLDER, "the agent would run npm and break the lockfile")

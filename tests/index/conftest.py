@@ -15,9 +15,8 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.index.freshness import MemoryIndex, TextReport, update
 from nacre.index.store import Store, index_file
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
-from nacre.vault.files import memory_files
+from nacre.model.workspace import Context, Workspace
+from nacre.vault.storage import memory_files
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from nacre.index import freshness as updating
 from nacre.index import store
 from nacre.index.store import VERSION, Store
 from nacre.model.workspace import Workspace
-from nacre.vault.files import memory_files
+from nacre.vault.storage import memory_files
 
 InChild = Callable[[Callable[[], None]], int]
 LONG_AGO = 1_700_000_000_000_000_000

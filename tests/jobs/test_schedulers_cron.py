@@ -12,8 +12,7 @@ from tests.jobs.standins import World
 from nacre.errors import ChangedOutside, NacreError
 from nacre.jobs.schedulers import apply_plan, plan_install, plan_remove
 from nacre.memory import Memory
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 
 lines = st.lists(
     st.sampled_from(

@@ -35,9 +35,8 @@ from nacre.layers.flush import (
     parse_answer,
 )
 from nacre.memory import Memory
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
-from nacre.sources.consent import begin_pause
+from nacre.model.workspace import Context, Workspace
+from nacre.sources.registry import begin_pause
 from nacre.tidy.collect import log_lines
 
 NOW = "2026-02-14T15:30:00+00:00"

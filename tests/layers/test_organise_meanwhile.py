@@ -15,9 +15,9 @@ from tests.forget.conftest import killed_at
 from tests.layers.helpers import Layers, brief
 
 from nacre import disk
+from nacre.disk import lock
 from nacre.errors import Locked, NacreError, NotFound, PartlyDone
 from nacre.layers.organise import organise
-from nacre.lock import lock
 from nacre.model.workspace import Workspace
 from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import operation

@@ -13,9 +13,9 @@ import pytest
 from tests.layers.helpers import Layers
 
 from nacre import disk
+from nacre.disk import lock
 from nacre.errors import ChangedOutside, Locked, NacreError
 from nacre.layers import organise
-from nacre.lock import lock
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
 from nacre.vault.checkpoints import checkpoint_bytes, layers_lock, list_checkpoints

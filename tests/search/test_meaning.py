@@ -11,7 +11,7 @@ from tests.embed.conftest import Service, service
 
 from nacre.embed import client, remote
 from nacre.memory import Memory
-from nacre.model.hit import SearchReport
+from nacre.model.entry import SearchReport
 
 __all__ = ["service"]
 

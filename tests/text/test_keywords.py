@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.text.keywords import key_words, tags, weighed
+from nacre.text.keywords import tags, weighed
+
+
+def key_words(text: str, most: int = 5) -> list[str]:
+    return [word.text for word in weighed(text, most)]
 
 
 @pytest.mark.parametrize(

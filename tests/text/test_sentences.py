@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.text.sentences import clauses, sentences
+from nacre.text.tokens import clauses, sentences
 
 
 @pytest.mark.parametrize(

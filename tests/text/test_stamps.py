@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nacre.text.stamps import Stamp, date_in, is_structural, project_named, stamp_of, tags_in
+from nacre.text.blocks import Stamp, date_in, is_structural, project_named, stamp_of, tags_in
 
 
 def test_a_log_heading_tells_time_session_project_and_group() -> None:

@@ -12,15 +12,14 @@ from tests.tidy.conftest import killed_at, run_in_child
 from tests.tidy.nights import BACKUP, JEST, RULE, SAFETY, VITEST, Nights, actions, filler
 
 from nacre.errors import ChangedOutside
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.tidy import apply, distil
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.run import run_tidy
 from nacre.vault import ledger, longterm, provenance, review
+from nacre.vault.entries import open_document
 from nacre.vault.history import operation
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import open_document
 
 
 def backups(nights: Nights) -> list[str]:

@@ -39,9 +39,8 @@ from nacre.tidy.answers import Answer
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import TidyContext
 from nacre.vault import daily, ledger, longterm, review, weekly, writing
-from nacre.vault.entries import bullet_id, entry_id
+from nacre.vault.entries import Item, bullet_id, entry_id, open_document
 from nacre.vault.history import last_id
-from nacre.vault.markdown import Item, open_document
 from nacre.vault.storage import Disk
 from nacre.vault.undo import undo
 

@@ -8,12 +8,11 @@ import pytest
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault import create, rules
 from nacre.vault.discover import is_trusted
+from nacre.vault.entries import document
 from nacre.vault.longterm import template
-from nacre.vault.markdown import document
 from nacre.vault.undo import undo
 
 

@@ -14,10 +14,9 @@ from tests.faults.calls import KILLED, TORN
 from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
+from nacre.disk import lock
 from nacre.errors import CannotWrite
-from nacre.lock import lock
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault.history import operation
 from nacre.vault.writing import rewrite
 

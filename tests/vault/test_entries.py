@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.text.stamps import label_of, labelled_spans
+from nacre.text.blocks import label_of, labelled_spans
 from nacre.vault.entries import (
     bare_words,
     bullet_id,

@@ -15,7 +15,7 @@ import pytest
 from nacre.config.settings import Config, IndexSettings, TierSettings
 from nacre.disk import LARGEST_LOG
 from nacre.model.workspace import LINKED, Workspace
-from nacre.vault.files import LARGEST, MemoryFile, memory_files
+from nacre.vault.storage import LARGEST, MemoryFile, memory_files
 
 
 def put(path: Path, text: str = "text\n") -> Path:

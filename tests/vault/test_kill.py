@@ -12,12 +12,10 @@ from pathlib import Path
 from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
-from nacre.vault import jsonl
+from nacre.model.workspace import Context, Workspace
 from nacre.vault.daily import append_note
 from nacre.vault.history import operation
-from nacre.vault.storage import Disk
+from nacre.vault.storage import Disk, read_rows
 from nacre.vault.undo import undo
 from nacre.vault.writing import rewrite
 
@@ -70,7 +68,7 @@ def test_notes_of_killed_processes_are_whole_and_those_acknowledged_are_there_on
     assert all(bullets[text] == 1 for text in acknowledged)
     assert set(bullets.values()) == {1}
     assert {line[:2] for line in data.decode().split("\n")} <= {"# ", "##", "- ", ""}
-    assert not jsonl.read_rows(Disk(workspace), ".nacre/history/operations.jsonl").problems
+    assert not read_rows(Disk(workspace), ".nacre/history/operations.jsonl").problems
     undo(Context(workspace, Config(), clock), last=10**6)
     assert not workspace.day(clock.today()).exists()
 

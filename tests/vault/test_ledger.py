@@ -8,12 +8,12 @@ from tests.storage import add_to_file, file_bytes, put_file
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import SecretRefused
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
-from nacre.vault import jsonl, ledger, refcount
+from nacre.model.workspace import Context, Workspace
+from nacre.vault import ledger, refcount
 from nacre.vault.entries import entry_id
 from nacre.vault.history import operation
 from nacre.vault.ledger import Record
+from nacre.vault.storage import dump_row
 from nacre.vault.writing import REDACT, append
 
 FULL = Record(
@@ -118,7 +118,7 @@ def test_a_field_of_the_wrong_kind_is_passed_over_and_the_line_kept(
 def test_a_line_of_the_ledger_stays_json_whatever_its_text_announces(
     workspace: Workspace, clock: Clock, text: str
 ) -> None:
-    row = jsonl.dump_row({"id": "0123456789", "text": text, "tests": {"prevents_error": 0.94}, "bullet": "b1946ac9"})
+    row = dump_row({"id": "0123456789", "text": text, "tests": {"prevents_error": 0.94}, "bullet": "b1946ac9"})
     with operation(Context(workspace, Config(), clock), "tidy") as op:
         append(op, workspace.ledger, row, on_secret=REDACT)
     assert file_bytes(workspace.ledger).decode() == row

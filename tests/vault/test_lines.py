@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nacre.model.workspace import Workspace
-from nacre.vault import jsonl, lines
+from nacre.vault import lines
 from nacre.vault.lines import BROKEN, FILE_NAME, LineIndex
+from nacre.vault.storage import parse_row
 
 BATCH = 1000
 
@@ -73,14 +74,14 @@ def test_the_rows_of_several_keys_come_in_the_order_of_the_file(path: Path) -> N
 
 
 def test_of_an_old_file_only_what_was_asked_for_is_read(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed, real = 0, jsonl.parse_row
+    parsed, real = 0, parse_row
 
     def counted(data: bytes | str) -> dict[str, Any] | None:
         nonlocal parsed
         parsed += 1
         return real(data)
 
-    monkeypatch.setattr(jsonl, "parse_row", counted)
+    monkeypatch.setattr(lines, "parse_row", counted)
     assert len(texts(old, 3)) == 71
     assert parsed <= 71
 

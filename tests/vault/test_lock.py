@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nacre.disk import lock
 from nacre.errors import Locked, NoWorkspace
-from nacre.lock import lock
 from nacre.model.workspace import Workspace
 
 

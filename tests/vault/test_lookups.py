@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from nacre.model.workspace import Workspace
-from nacre.vault import jsonl, ledger, lines, provenance
+from nacre.vault import ledger, lines, provenance
 from nacre.vault.ledger import VERDICTS, LedgerStates, Record
 from nacre.vault.provenance import Captured, Digested, Offered, Trail
+from nacre.vault.storage import dump_row
 
 DAYS = [f"2026-03-{day:02}" for day in range(1, 20)]
 MARKS = [f"{number:08x}" for number in range(12)]
@@ -49,7 +50,7 @@ def test_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int,
     workspace.memory.mkdir()
     for _ in range(4):
         with workspace.ledger.open("a", encoding="utf8") as file:
-            file.writelines(jsonl.dump_row(ledger.as_json(some_record(chance))) for _ in range(20))
+            file.writelines(dump_row(ledger.as_json(some_record(chance))) for _ in range(20))
         states, records = LedgerStates(workspace), ledger.read_ledger(workspace).records
         every = ledger.entry_states(records)
         assert {known: states.get(known) for known in every} == every
@@ -93,6 +94,6 @@ def test_a_broken_line_of_a_long_ledger_is_told(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(lines, "_BATCH", 500)
     workspace, chance = Workspace(tmp_path), random.Random(1)
     workspace.memory.mkdir()
-    rows = [jsonl.dump_row(ledger.as_json(some_record(chance))) for _ in range(40)]
+    rows = [dump_row(ledger.as_json(some_record(chance))) for _ in range(40)]
     workspace.ledger.write_text("".join([*rows[:5], "{\n", *rows[5:]]), encoding="utf8")
     assert [problem.line for problem in LedgerStates(workspace).problems(workspace)] == [6]

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.errors import BadInput
-from nacre.vault.entries import words_of
-from nacre.vault.markdown import (
+from nacre.vault.entries import (
     Document,
     Section,
     add_bullet,
@@ -17,6 +16,7 @@ from nacre.vault.markdown import (
     insert_lines,
     replace_lines,
     set_field,
+    words_of,
 )
 
 PIECES = st.sampled_from(

@@ -12,8 +12,8 @@ from tests.storage import put_file
 from nacre.config.settings import Config, HistorySettings
 from nacre.disk import LARGEST_LOG
 from nacre.model.workspace import Workspace
-from nacre.vault.files import LARGEST
 from nacre.vault.problems import file_problems
+from nacre.vault.storage import LARGEST
 
 
 def kinds(workspace: Workspace, config: Config | None = None) -> set[tuple[str, str, int | None]]:

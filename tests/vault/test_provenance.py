@@ -9,13 +9,12 @@ from tests.storage import file_bytes, is_there, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault import provenance
 from nacre.vault.entries import bullet_id
-from nacre.vault.files import memory_files
 from nacre.vault.history import operation
 from nacre.vault.provenance import Captured, Digested, Provenance
+from nacre.vault.storage import memory_files
 from nacre.vault.undo import undo
 
 TALK = Captured("2026-02-09", "61871d67", "claude-code", {"0f0f0f0f": ("m1", "m2"), "1a1a1a1a": ()}, "61871d67-1111")

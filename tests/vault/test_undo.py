@@ -13,12 +13,11 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
 from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault import ledger, longterm, provenance, refcount
 from nacre.vault.daily import append_note
+from nacre.vault.entries import open_document
 from nacre.vault.history import operation, read_history
-from nacre.vault.markdown import open_document
 from nacre.vault.provenance import Offered
 from nacre.vault.storage import Disk, operations_file, read
 from nacre.vault.undo import apply_undo, plan_undo, undo

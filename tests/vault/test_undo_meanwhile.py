@@ -13,8 +13,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import ChangedOutside, NotFound, PartlyDone
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault.daily import append_note
 from nacre.vault.history import MOVE, REWRITE, operation, read_history
 from nacre.vault.undo import undo

@@ -13,7 +13,7 @@ from tests.storage import put_file
 from nacre.errors import BadInput
 from nacre.index.document import Document
 from nacre.model.workspace import Workspace
-from nacre.vault.markdown import document
+from nacre.vault.entries import document
 from nacre.vault.weekly import DigestLine, add_lines, digest_files, digest_lines, digest_path
 
 WEEK = Path("2026-02-09.md")

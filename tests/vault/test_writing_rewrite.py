@@ -10,8 +10,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, PathEscape, SecretRefused
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault.history import Operation, operation
 from nacre.vault.writing import move_file, remove_file, rewrite
 

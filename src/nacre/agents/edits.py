@@ -15,7 +15,7 @@ from nacre.agents.json_editor import holds_only, insert_value, new_json, replace
 from nacre.i18n import say
 from nacre.text.json5 import Node, parse
 from nacre.vault import rules
-from nacre.vault.markdown import document
+from nacre.vault.entries import document
 
 JSON, TOML, MARKDOWN = "json", "toml", "markdown"
 

@@ -9,8 +9,7 @@ from nacre.brain.local.judge import Judge
 from nacre.brain.local.relation import bears_out
 from nacre.brain.model import Model
 from nacre.brain.orders import Change, Item, Order, load_prompt
-from nacre.model.entry import LONGEST
-from nacre.model.verdict import Relation
+from nacre.model.entry import LONGEST, Relation
 from nacre.text.tokens import language_of
 
 _LABELS = {"none": "adds", "unclear": "ask"}

@@ -20,13 +20,12 @@ from nacre.brain.orders import (
 from nacre.errors import BadInput
 from nacre.guard.privacy import drop_private
 from nacre.i18n import language
-from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.consent import left_out
+from nacre.model.workspace import Context
+from nacre.sources.registry import left_out
 from nacre.text.quoting import reports
-from nacre.text.sentences import sentences
-from nacre.text.tokens import language_of, tokens_estimate
+from nacre.text.tokens import language_of, sentences, tokens_estimate
 
 LARGEST = 6_000  # tokens of the messages of one order
 _LONG = 20  # messages from which on "hybrid" asks the model

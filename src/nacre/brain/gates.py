@@ -20,10 +20,19 @@ from nacre.brain.orders import FRAME, Change, Claim, DigestLine, Item, NewEntry,
 from nacre.guard.sanitise import clean, fold
 from nacre.guard.secrets import redact
 from nacre.model.session import Speaker
+from nacre.text.blocks import label_of
 from nacre.text.quoting import own_part, reports
-from nacre.text.sentences import clauses, sentences
-from nacre.text.stamps import label_of
-from nacre.text.tokens import CJK, STOP_WORDS, cjk_count, compiled, language_of, query_tokens, tokens
+from nacre.text.tokens import (
+    CJK,
+    STOP_WORDS,
+    cjk_count,
+    clauses,
+    compiled,
+    language_of,
+    query_tokens,
+    sentences,
+    tokens,
+)
 
 C = TypeVar("C", Claim, NewEntry, DigestLine, Change)
 Proof = Callable[[str, str, str], bool]  # of an entry, what is new, and how that is said to relate to it

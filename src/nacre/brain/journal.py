@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from nacre import disk
 from nacre.brain.orders import Order
+from nacre.disk import hold
 from nacre.guard.secrets import redact
-from nacre.lock import hold
 from nacre.model.workspace import Workspace
 from nacre.text.tokens import tokens_estimate
 

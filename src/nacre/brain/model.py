@@ -14,10 +14,10 @@ from nacre.brain.gates import Gated, Proof, check_changes, check_claims
 from nacre.brain.journal import TURN, Record, Spent
 from nacre.brain.orders import Answer, BrainFailed, Distilled, Extracted, Order, Waiting, parse_answer
 from nacre.clock import duration
+from nacre.disk import hold
 from nacre.errors import Locked
 from nacre.guard.secrets import redact
-from nacre.lock import hold
-from nacre.model.context import Context
+from nacre.model.workspace import Context
 from nacre.text.tokens import tokens_estimate
 
 _ANSWER = 2_000  # tokens that are kept free in the budget for an answer

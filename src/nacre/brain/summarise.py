@@ -9,10 +9,10 @@ from nacre.brain.local.gist import LEAST, MOST, Gist
 from nacre.brain.local.settled import split_turns
 from nacre.brain.model import Model, chosen_model
 from nacre.brain.orders import LONGEST, BrainFailed, Order, Summary, Waiting, items_of, load_prompt
-from nacre.model.context import Context
 from nacre.model.session import Kind, Session, Speaker
-from nacre.sources.consent import left_out, paused_at, pauses, settings_of
-from nacre.text.stamps import project_in_head, without_message_marks
+from nacre.model.workspace import Context
+from nacre.sources.registry import left_out, paused_at, pauses, settings_of
+from nacre.text.blocks import project_in_head, without_message_marks
 from nacre.text.tokens import tokens, tokens_estimate
 
 LARGEST = 12_000  # tokens of a checkpoint; sync keeps about half of that, an imported one may be a book

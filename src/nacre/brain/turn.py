@@ -15,8 +15,8 @@ from nacre.clock import duration
 from nacre.config.settings import Config
 from nacre.errors import BadInput
 from nacre.guard.secrets import legible, redact
-from nacre.model.context import Context
-from nacre.sources.consent import paused_at, pauses
+from nacre.model.workspace import Context
+from nacre.sources.registry import paused_at, pauses
 from nacre.text.tokens import tokens_estimate
 
 _FAULTS = 3  # that are named of an answer

@@ -25,12 +25,10 @@ from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import slug_of
 from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript
-from nacre.text.blocks import FRONT, blocks
+from nacre.text.blocks import FRONT, blocks, without_message_marks
 from nacre.text.keywords import tags
 from nacre.text.quoting import demands, own_part, own_words, reports
-from nacre.text.sentences import sentences
-from nacre.text.stamps import without_message_marks
-from nacre.text.tokens import language_of, query_tokens
+from nacre.text.tokens import language_of, query_tokens, sentences
 from nacre.vault.checkpoints import FORGOTTEN, HOT, WARM
 from nacre.vault.discover import project_of
 from nacre.vault.provenance import message_mark

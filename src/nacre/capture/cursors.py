@@ -20,10 +20,9 @@ from nacre.clock import Clock
 from nacre.guard.secrets import redact, storable_name
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import Workspace, slug_of
-from nacre.sources.consent import opted_out
-from nacre.sources.registry import group_stamp
+from nacre.sources.registry import group_stamp, opted_out
 from nacre.sources.transcript import MALFORMED, Mark, parse_time
-from nacre.text.stamps import stamp_of
+from nacre.text.blocks import stamp_of
 from nacre.vault.discover import project_places
 from nacre.vault.entries import bullet_id, words_of
 from nacre.vault.provenance import Captured

@@ -21,19 +21,17 @@ from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.sources.transcript import parse_time
-from nacre.text.sentences import sentences
-from nacre.text.stamps import stamp_of
-from nacre.vault.entries import BULLET, bare_words, normal_words, words_of
-from nacre.vault.ledger import LedgerStates
-from nacre.vault.markdown import document
+from nacre.text.blocks import stamp_of
+from nacre.text.tokens import sentences
+from nacre.vault.entries import BULLET, bare_words, document, normal_words, words_of
+from nacre.vault.ledger import LedgerStates, Tombstones, load_tombstones
 from nacre.vault.provenance import Trail, messages_behind
 from nacre.vault.storage import storage_of
-from nacre.vault.tombstones import Tombstones, load_tombstones
 
 if TYPE_CHECKING:
     from nacre.brain.local.likeness import Statement
     from nacre.embed.local import LocalEmbedder
-    from nacre.vault.tombstones import Vectors
+    from nacre.vault.ledger import Vectors
 
 
 # The notes that OpenClaw's own hook writes about a session.

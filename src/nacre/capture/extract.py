@@ -12,13 +12,12 @@ from nacre.clock import Clock
 from nacre.disk import digest
 from nacre.errors import BadInput
 from nacre.guard.secrets import redact, redact_messages
-from nacre.model.context import Context
 from nacre.model.entry import Bullet, Entry
 from nacre.model.session import Message, Speaker
-from nacre.model.workspace import DAY_NAME, Workspace
-from nacre.text.stamps import label_of, stamp_of
+from nacre.model.workspace import DAY_NAME, Context, Workspace
+from nacre.text.blocks import label_of, stamp_of
+from nacre.vault.entries import Item, document
 from nacre.vault.history import operation
-from nacre.vault.markdown import Item, document
 from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import rewrite
 

@@ -14,9 +14,9 @@ from nacre.capture.cursors import read_headings
 from nacre.capture.importing_files import CAPTURE, CHANGE, CREATE, SKIP
 from nacre.capture.read import Progress, SyncSetup
 from nacre.capture.sync import PATIENCE, sync
+from nacre.disk import hold
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
-from nacre.lock import hold
 from nacre.model.entry import Bullet
 from nacre.model.report import Step
 from nacre.model.session import Message, Session

@@ -19,18 +19,16 @@ from nacre.errors import BadInput, SecretRefused
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
 from nacre.i18n import say
-from nacre.model.context import Context
 from nacre.model.report import Step
-from nacre.model.workspace import DAY_NAME, slug_of
+from nacre.model.workspace import DAY_NAME, Context, slug_of
 from nacre.sources import claude
-from nacre.sources.consent import is_left_out, opted_out, settings_of
+from nacre.sources.registry import is_left_out, opted_out, settings_of
 from nacre.sources.transcript import list_files, parse_time
-from nacre.text.stamps import real_day
+from nacre.text.blocks import real_day
 from nacre.vault.checkpoints import list_checkpoints
 from nacre.vault.discover import expand
-from nacre.vault.files import LARGEST, TIERS
 from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, REFCOUNT_NAME, dump_counts, parse_counts
-from nacre.vault.storage import names, read, read_memory, storage_of
+from nacre.vault.storage import LARGEST, TIERS, names, read, read_memory, storage_of
 from nacre.vault.writing import guard_added
 
 CREATE, CHANGE, CAPTURE, SET, SKIP = "create", "change", "capture", "set", "skip"

@@ -17,11 +17,21 @@ from nacre.capture.cursors import any_opted_out, owner_count
 from nacre.capture.dedupe import Alike, alike_in_meaning
 from nacre.clock import duration
 from nacre.config.settings import Config, user_config_file
-from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, SessionFile
-from nacre.sources.consent import left_out, opted_out, outside_pauses, pauses, settings_of
-from nacre.sources.registry import belongs_to, listed_as, places_of, project_name, sources
+from nacre.model.workspace import Context
+from nacre.sources.registry import (
+    belongs_to,
+    left_out,
+    listed_as,
+    opted_out,
+    outside_pauses,
+    pauses,
+    places_of,
+    project_name,
+    settings_of,
+    sources,
+)
 from nacre.sources.transcript import Places, Source, Transcript, list_files
 from nacre.vault import spool
 from nacre.vault.discover import project_of

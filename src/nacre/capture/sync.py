@@ -34,26 +34,34 @@ from nacre.capture.read import (
     read_session,
 )
 from nacre.clock import Clock, duration
+from nacre.disk import hold
 from nacre.errors import BadInput, Locked, NacreError
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact, redact_messages
-from nacre.lock import hold
-from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.consent import Pause, left_out, opted_out, outside_pauses, paused_at, pauses, settings_of
-from nacre.sources.registry import listed_as, project_name
+from nacre.model.workspace import Context
+from nacre.sources.registry import (
+    Pause,
+    left_out,
+    listed_as,
+    opted_out,
+    outside_pauses,
+    paused_at,
+    pauses,
+    project_name,
+    settings_of,
+)
 from nacre.sources.transcript import Mark, Source, Transcript
 from nacre.vault import daily, provenance
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.discover import project_of
-from nacre.vault.files import memory_files
 from nacre.vault.history import operation
 from nacre.vault.injected import lines_given_to
+from nacre.vault.ledger import Tombstones, load_tombstones
 from nacre.vault.provenance import Captured
-from nacre.vault.storage import read, read_memory
-from nacre.vault.tombstones import Tombstones, load_tombstones
+from nacre.vault.storage import memory_files, read, read_memory
 
 BATCH = 40  # sections, at least, that are written and recorded as one operation
 SHARE = 20  # with many transcripts a batch is this part of them: each writes all their cursors

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.hit import Hit, SearchReport
+from nacre.model.entry import Hit, SearchReport
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 
@@ -54,8 +54,7 @@ def try_round_trip() -> tuple[Hit, SearchReport]:
 
 def transcript_problems(memory: Memory) -> Iterator[Problem]:
     """Agents whose newest session is of an unknown form, as after an update; nothing of it is kept. What cannot be read, sync tells."""
-    from nacre.sources.consent import settings_of
-    from nacre.sources.registry import sources
+    from nacre.sources.registry import settings_of, sources
 
     for source in (source for source in sources() if settings_of(memory.config, source.agent).enabled):
         newest = max(source.find(memory.places), key=lambda transcript: transcript.changed, default=None)

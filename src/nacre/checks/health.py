@@ -25,11 +25,9 @@ from nacre.tidy.compare import EntryParts
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
 from nacre.vault import review
-from nacre.vault.entries import normal_words
-from nacre.vault.jsonl import check_place
+from nacre.vault.entries import document, normal_words
 from nacre.vault.ledger import EntryState
-from nacre.vault.markdown import document
-from nacre.vault.storage import read_memory, storage_of
+from nacre.vault.storage import check_place, read_memory, storage_of
 
 LONGEST = 120  # characters of a line that are quoted
 TYPED_DAYS = 30  # in which a note without a type is worth a word

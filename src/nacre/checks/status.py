@@ -53,7 +53,7 @@ def _capture(memory: Memory) -> dict[str, Any]:
     """How far what was said has been captured, and by what it is judged."""
     from nacre.capture.cursors import load_cursors
     from nacre.embed.models import list_models
-    from nacre.sources.consent import paused_at, pauses
+    from nacre.sources.registry import paused_at, pauses
 
     cursors = load_cursors(memory.workspace)
     # The models on disk, not the judge itself: that would load its classifiers, for a third of what status may cost.

@@ -11,7 +11,7 @@ from nacre.cli import ui
 from nacre.daemon import requests
 from nacre.i18n import as_sentence, say
 from nacre.memory import IndexReport, Memory
-from nacre.model.hit import LAYERS
+from nacre.model.entry import LAYERS
 from nacre.model.report import Note, Report, fields
 
 _OPTIONS = (

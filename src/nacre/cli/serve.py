@@ -103,7 +103,7 @@ def _status_of(memory: Memory) -> dict[str, Any] | None:
 
 def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     from nacre.mcp.http import token
-    from nacre.model.context import Scope
+    from nacre.model.workspace import Scope
 
     Scope.parse(scope)
     running = (_status_of(memory) or {}).get("http") or {}

@@ -16,16 +16,15 @@ from nacre.context.readable import Reader, name_shown, project_of_checkpoint
 from nacre.errors import BadInput, CannotWrite, IndexUnusable, ModelUnusable
 from nacre.guard.secrets import visible
 from nacre.i18n import say
-from nacre.model.context import Context
-from nacre.model.workspace import slug_of
+from nacre.model.workspace import Context, slug_of
 from nacre.vault.discover import project_at, project_of
-from nacre.vault.files import TIERS
 from nacre.vault.ledger import NONE_CLOSED, Closed, ClosedEntries, load_closed
 from nacre.vault.review import read_review
+from nacre.vault.storage import TIERS
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.model.hit import Hit
+    from nacre.model.entry import Hit
 
 MOST_PASSAGES = 8  # passages
 OF_ONE = 2  # passages of one file; a session and its summary are one

@@ -15,8 +15,7 @@ from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact, safe_lines
 from nacre.i18n import say
 from nacre.model.workspace import DAY_NAME, Stored, Workspace, slug_of
-from nacre.text.blocks import HEADING, blocks
-from nacre.text.stamps import is_structural, project_in_head, stamp_of
+from nacre.text.blocks import HEADING, blocks, is_structural, project_in_head, stamp_of
 from nacre.vault.discover import project_at
 from nacre.vault.entries import bare_words
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.daemon import client, fast
+from nacre.disk import hold, system_lock
 from nacre.errors import CannotWrite, Locked, NacreError
-from nacre.lock import hold, system_lock
 from nacre.model.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from nacre.errors import BadInput
 from nacre.hooks.events import answer, folder_of, parse_event, speaker
 from nacre.i18n import as_sentence, say, use_language_here
 from nacre.memory import Memory, origin_elsewhere
-from nacre.model.context import Scope
-from nacre.model.hit import SearchReport
+from nacre.model.entry import SearchReport
 from nacre.model.report import fields
+from nacre.model.workspace import Scope
 
 OUT, NOTE = "out", "note"
 _NOT_UNDERSTOOD = ("The question is not one that a daemon understands.", "守护进程无法理解该请求。")

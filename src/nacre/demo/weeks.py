@@ -15,8 +15,7 @@ from nacre.clock import Clock, zone
 from nacre.config.settings import Config, EmbedSettings, SourceSettings, SourcesSettings
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 
 LANGUAGES = ("en", "zh")
 FIRST_DAY = dt.date(2026, 3, 2)

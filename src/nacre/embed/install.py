@@ -15,10 +15,9 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from nacre.disk import make_folder, sync_folder, write
+from nacre.disk import hold, make_folder, sync_folder, write
 from nacre.embed.models import PINS, LocalModel, ModelStatus, Pins, list_models, models_folder
 from nacre.errors import ModelUnusable, cannot_write
-from nacre.lock import hold
 
 Progress = Callable[[int, int | None, str], None]  # bytes done, bytes in all if known, what is being fetched
 

@@ -32,17 +32,14 @@ from nacre.forget.target import (
     write_memory,
 )
 from nacre.i18n import say
-from nacre.text.sentences import sentences
-from nacre.text.tokens import tokens
-from nacre.vault import injected, ledger, tombstones
+from nacre.text.tokens import sentences, tokens
+from nacre.vault import injected, ledger
 from nacre.vault.checkpoints import GIST, SUMMARY, stem_of
 from nacre.vault.entries import normal_words
-from nacre.vault.files import TIERS
 from nacre.vault.history import Operation, operation
-from nacre.vault.ledger import LedgerStates, Record
+from nacre.vault.ledger import LedgerStates, Record, Tombstones, load_tombstones, new_tombstone, workspace_key
 from nacre.vault.provenance import Trail, messages_behind
-from nacre.vault.storage import read_memory, storage_of
-from nacre.vault.tombstones import Tombstones
+from nacre.vault.storage import TIERS, read_memory, storage_of
 from nacre.vault.writing import changed_outside
 
 LOOKED_AT = 20  # hits that may say the same in other words
@@ -163,7 +160,7 @@ def plan_forget(
 ) -> ForgetPlan:
     """What forgetting the targets would do. Touches nothing."""
     states, trail = LedgerStates(context.workspace), Trail(context.workspace)
-    stones = tombstones.load_tombstones(context.workspace)
+    stones = load_tombstones(context.workspace)
     facts = []
     for target in targets:
         fact = fact_of(target, states, trail, superseded=similar)
@@ -385,14 +382,14 @@ def _bury(op: Operation, plan: ForgetPlan) -> None:
     redact_ledger(op, plan.ids)
     if not plan.wordings:
         return
-    key = tombstones.workspace_key(op)
+    key = workspace_key(op)
     now = op.clock.now()
     records = []
     for wording, vectors in zip(plan.wordings, vectors_of([item.words for item in plan.wordings]), strict=True):
-        stone = tombstones.new_tombstone(
+        stone = new_tombstone(
             key, wording.words, known=wording.id, fact=wording.fact, apart=wording.apart, vectors=vectors
         )
         at = now.isoformat(timespec="seconds")
-        more = {tombstones.FIELD: stone}
+        more = {ledger.TOMBSTONE: stone}
         records.append(Record(wording.id, at, "forgotten", valid_to=now.date().isoformat(), more=more))
     ledger.write_records(op, *records)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from nacre import disk
 from nacre.config.settings import Config
+from nacre.disk import hold, lock
 from nacre.errors import NacreError, cannot_write
-from nacre.lock import hold, lock
 from nacre.model.workspace import Workspace
 from nacre.vault import rules
 from nacre.vault.discover import trust_workspace
-from nacre.vault.files import TIERS
-from nacre.vault.markdown import document
+from nacre.vault.entries import document
+from nacre.vault.storage import TIERS
 
 _PLAIN = ("MEMORY.md", "SESSION-STATE.md", "refcount.json", "promote_report.md")
 

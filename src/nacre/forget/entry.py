@@ -15,13 +15,13 @@ from nacre.i18n import say
 from nacre.model.session import Session
 from nacre.sources.registry import places_of, sources
 from nacre.sources.transcript import Transcript
-from nacre.text.stamps import stamp_of
+from nacre.text.blocks import stamp_of
 from nacre.vault import ledger
 from nacre.vault.entries import source_day
-from nacre.vault.files import TIERS
 from nacre.vault.history import operation
 from nacre.vault.ledger import IN_MEMORY, EntryState, LedgerStates, Record
 from nacre.vault.provenance import Captured, Trail
+from nacre.vault.storage import TIERS
 
 LONGEST_MESSAGE = 2000  # characters of a message
 _A_DAY = 86400.0

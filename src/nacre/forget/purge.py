@@ -22,13 +22,21 @@ from nacre.forget.target import Fact, ForgetContext, MemoryLine, is_telling, lin
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
 from nacre.model.workspace import Workspace, slug_of
-from nacre.vault import injected, jsonl, ledger, provenance, tombstones
+from nacre.vault import injected, ledger, provenance
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
-from nacre.vault.files import list_backups, memory_files
 from nacre.vault.history import Operation, operation, read_history
-from nacre.vault.storage import operations_file, read, read_memory, storage_of
-from nacre.vault.tombstones import Tombstones
+from nacre.vault.ledger import Tombstones, load_tombstones
+from nacre.vault.storage import (
+    dump_row,
+    list_backups,
+    memory_files,
+    operations_file,
+    parse_row,
+    read,
+    read_memory,
+    storage_of,
+)
 from nacre.vault.writing import rewrite
 
 
@@ -71,7 +79,7 @@ class PurgeReport:
 def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str], words: Collection[str]) -> PurgePlan:
     """What purging would clean. Words that nobody remembers are known again by their tombstones where they still stand."""
     workspace = context.workspace
-    stones = tombstones.load_tombstones(workspace).only(ids)
+    stones = load_tombstones(workspace).only(ids)
     history = list(_history_contents(workspace))
     backups = {path: read_memory(workspace, path) for path in list_backups(workspace)}
     said = set(words).union(
@@ -121,7 +129,7 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
     texts: list[str] = []
     for line in data.decode("utf-8", "replace").splitlines():
         if line.startswith("{"):
-            row = jsonl.parse_row(line) or {}
+            row = parse_row(line) or {}
             if row.get("id") in ids:
                 matches |= {value for name in ("text", "without_it") if isinstance(value := row.get(name), str)}
         elif line.strip():
@@ -147,13 +155,13 @@ def redact_ledger(op: Operation, ids: Collection[str], words: Words | None = Non
     for at, line in enumerate(lines):
         if words is None and not any(entry in line for entry in named):
             continue
-        row = jsonl.parse_row(line) or {}
+        row = parse_row(line) or {}
         if row.get("id") in ids:
             redacted = {name: value for name, value in row.items() if name != "without_it"} | {"text": None}
         else:
             redacted = {name: _without_words(value, words) for name, value in row.items()} if words else row
         if redacted != row:
-            lines[at] = jsonl.dump_row(redacted).rstrip("\n").encode() + (b"\r" if line.endswith(b"\r") else b"")
+            lines[at] = dump_row(redacted).rstrip("\n").encode() + (b"\r" if line.endswith(b"\r") else b"")
     if (after := b"\n".join(lines)) != data:
         rewrite(op, path, after, read=disk.digest(data))
 

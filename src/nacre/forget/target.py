@@ -17,21 +17,17 @@ from nacre.errors import BadInput, NotFound
 from nacre.guard.secrets import excerpt
 from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
-from nacre.model.context import Context
-from nacre.model.hit import Hit
-from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.model.entry import Hit
+from nacre.model.workspace import DAY_NAME, Context, Workspace
 from nacre.search.read import no_such_id, parse_place
-from nacre.text.blocks import HEADING, ITEM, TEXT
-from nacre.text.stamps import is_structural, labelled_spans, real_day, stamp_of
+from nacre.text.blocks import HEADING, ITEM, TEXT, is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import tokens
 from nacre.vault import longterm
-from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, words_of
-from nacre.vault.files import TIERS, memory_files
+from nacre.vault.entries import Document, Item, bare_words, bullet_id, document, entry_id, normal_words, words_of
 from nacre.vault.history import Operation
 from nacre.vault.ledger import LedgerStates
-from nacre.vault.markdown import Document, Item, document
 from nacre.vault.provenance import Trail
-from nacre.vault.storage import read, read_memory, storage_of
+from nacre.vault.storage import TIERS, memory_files, read, read_memory, storage_of
 from nacre.vault.writing import changed_outside, rewrite, write_recorded
 
 _QUOTE = re.compile(r"\A\s*(?:>\s*)+")

@@ -97,11 +97,6 @@ def reach(text: str) -> tuple[int, int]:
     return 3 if _has(_ALL_OF_IT, words) else int(earlier), 2 if to_come else 0
 
 
-def reaches_back(messages: Sequence[Message]) -> bool:
-    own = (message.text for message in messages if message.speaker is Speaker.OWNER)
-    return any(asks_for_privacy(text) and reach(text)[0] > 0 for text in own)
-
-
 _PROMISES = (
     r"(?i)\bi(?: will not| won['’]?t|['’]?ll (?:not|never)| shall not|['’]?m not going to)(?: be)? (?:(?:note|noting|remember|remembering|record|recording|sav(?:e|ing)|stor(?:e|ing)|log(?:ging)?|keep(?:ing)?|"
     r"mak(?:e|ing) (?:a |any )?notes? of|keep(?:ing)? (?:a |any )?(?:note|record)s? of) (?:any of )?(?:that|this|it)|(?:writ(?:e|ing)|put(?:ting)?) (?:any of )?(?:that|this|it) (?:down|anywhere|(?:in|into) (?:my |your |the |any )?(?:notes?|memory|logs?|records?)))"

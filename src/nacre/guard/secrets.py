@@ -1,25 +1,27 @@
-"""Secrets are replaced by their kind before a text is written or displayed."""
+"""Secrets are replaced by their kind before a text is written or displayed; those that are known by their own form are found here."""
 
 from __future__ import annotations
 
+import re
+from binascii import a2b_base64
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, chain
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from nacre.errors import SecretRefused
+from nacre.guard import values
 from nacre.guard.assignments import HINTS, assignments, commands, elements, following, pairs, tables
-from nacre.guard.prose import SCRIPT_HINTS, USED, answers, awaits, english, other_scripts
+from nacre.guard.prose import SCRIPT_HINTS, USED, announced_values, answers, awaits, english, other_scripts
 from nacre.guard.sanitise import clean, fold, one_line
-from nacre.guard.spoken import announced_values
-from nacre.guard.tokens import blocks, headers, logins, tokens
-from nacre.guard.values import LONG_RUN, Finding, Findings, Redaction, any_of, numbers, pattern
+from nacre.guard.values import LONG_RUN, Finding, Findings, Redaction, any_of, apply_rules, numbers, pattern, rule_rows
 
 if TYPE_CHECKING:
     from nacre.model.session import Message
+
 
 # Words of sentences and commands that may give a secret away without naming it.
 SPOKEN_HINTS = (
@@ -302,3 +304,275 @@ def legible(text: str) -> str:
 def excerpt(text: str, most: int) -> str:
     """The beginning of such words on one line, as a sentence quotes them; a secret that the cut would halve is gone before."""
     return one_line(legible(text))[:most]
+
+
+# Secrets known by their own form: tokens of vendors, addresses, key blocks, headers.
+
+
+# Ids that programs print all day: they look like keys and open nothing.
+KNOWN_IDS = frozenset(
+    """
+    toolu msg call chatcmpl cmpl req resp rs fc ws asst thread file run step session sess_id org user proj batch ft ftjob cus pi sub evt price
+    prod ch in txn acct card seti src gen id uid usr task job trace span img vol subnet vpc eni ami sg rtb igw snap eip build commit sha
+    sha1 sha256 sha384 sha512 md5 integrity chunk index main vendor bundle style class css asset hash etag node page block item key_id
+    event message channel conversation room agent srvtoolu container att dpl team cache sticky data ubuntu python node linux darwin
+    """.split()
+)
+PUBLISHABLE = ("pk_live_", "pk_test_", "sb_publishable_", "phc_")
+# No token is longer; without an end a text of nothing but beginnings would be read again for each.
+LONGEST = 5_000
+PUBLIC_BLOCK = "-----BEGIN (?![A-Z ]*PRIVATE)[A-Z0-9 ]{3,40}-----(?:[^-]|-(?!----BEGIN ))*?-----END "
+
+
+@cache
+def _beginnings() -> tuple[dict[str, list[tuple[str, str, str]]], list[tuple[str, str, str]]]:
+    """The plain beginnings by their first two characters, and those with a dot or slash that cut a run in two."""
+    plain: dict[str, list[tuple[str, str, str]]] = {}
+    cut: list[tuple[str, str, str]] = []
+    for kind, prefixes, rest in rule_rows("token"):
+        for prefix in prefixes.split():
+            # Where the rest may hold a slash or a plus sign, a run may end early.
+            whole = pattern(r"^[A-Za-z0-9_-]{2,}$").match(prefix) and "+/" not in rest
+            (plain.setdefault(prefix[:2], []) if whole else cut).append((kind, prefix, rest))
+    for rows in plain.values():
+        rows.sort(key=lambda row: -len(row[1]))
+    return plain, cut
+
+
+def tokens(text: str) -> Findings:
+    """Every token of a known shape, and every lone run of characters that only a machine makes."""
+    seed = pattern(r"^\s{0,8}([A-Z2-7]{16}|[A-Z2-7]{26}|[A-Z2-7]{32}|[A-Z2-7]{52})\s*$").match(text)
+    if seed and len(pattern("[2-7]").findall(seed[1])) >= 2 and not values.is_made_up(seed[1]):
+        yield Finding("one-time code seed", *seed.span(1))
+    yield from apply_rules("jwt", text, lambda value: not pattern(r"(?i)your|xxxx").search(value))
+    beginnings, cut = _beginnings()
+    # Certificates and public keys are as random as private ones, and made to be shown.
+    public = [block.span() for block in pattern(PUBLIC_BLOCK).finditer(text)] if "-----BEGIN " in text else []
+    for run in pattern(LONG_RUN).finditer(text):
+        start, end = run.span()
+        if any(begin <= start < stop for begin, stop in public):
+            continue
+        places = [start]
+        if before := pattern(r"\\[nrt]|%..").match(
+            text, max(start - 1, 0)
+        ):  # the end of a line or a byte, as written in code
+            places.append(before.end())
+        # In names of files and folders a token follows other words.
+        places += [at for at in range(start + 1, min(start + 60, end)) if text[at - 1] in "-_" and text[at].isalpha()]
+        rows = ((place, row) for place in places for row in beginnings.get(text[place : place + 2], ()))
+        vendors = (_token_at(text, place, row) for place, row in rows)
+        if finding := next(filter(None, vendors), None) or _unknown(text, start, end):
+            yield finding
+    for row in cut:
+        place = text.find(row[1])
+        while place >= 0:
+            finding = None if place and text[place - 1].isalnum() else _token_at(text, place, row)
+            if finding:
+                yield finding
+            place = text.find(row[1], finding.end if finding else place + len(row[1]))
+    if pattern(r"(?:AK|AS)IA[A-Z0-9]{16}").search(text):  # the secret has no form of its own, and stands with its id
+        yield from apply_rules("aws", text, _is_aws_secret)
+    for kind, sign, shape in rule_rows("shape"):
+        if pattern(sign).search(text):
+            for match in pattern(r"(?<![A-Za-z0-9_/+-])(?:" + shape + r")(?![A-Za-z0-9_-])").finditer(text):
+                even = len(set(match[0][:20])) < 4 and not match[0].startswith("AAAA")
+                if not even and not values.is_made_up(match[0]):
+                    yield Finding(kind, *match.span())
+    yield from apply_rules("address", text, _is_address_key)
+
+
+def _token_at(text: str, place: int, row: tuple[str, str, str]) -> Finding | None:
+    kind, prefix, rest = row
+    if not text.startswith(prefix, place):
+        return None
+    match = pattern(rf"(?:{rest})(?![A-Za-z0-9])").match(text, place + len(prefix), place + LONGEST)
+    if not match or values.is_made_up(match[0]):
+        return None
+    end = match.end()
+    # A token at the end of a sentence keeps its full stop out of the mark.
+    while text[end - 1] in ".-" and end - place > 20:
+        end -= 1
+    return Finding(kind, place, end)
+
+
+def _unknown(text: str, start: int, end: int) -> Finding | None:
+    """A token of a vendor we do not know: a short beginning and a random rest, or a random run that stands alone."""
+    value = text[start:end]
+    if not 20 <= len(value) <= 300 or values.is_uuid(value) or values.is_made_up(value):
+        return None
+    if value.startswith(PUBLISHABLE) or pattern(r"[_-]").split(value.lower(), maxsplit=1)[0] in KNOWN_IDS:
+        return None
+    # Part of an address, a path, a checksum or a larger block of base64.
+    last, first, second = text[max(0, start - 1) : start], text[end : end + 1], text[end + 1 : end + 2]
+    inside = (last and last in "/+.@#~\\&?%") or (first and first in "/+(@") or (first == "." and second.isalnum())
+    label = r"(?i)(?:sha\d*|md5|base64|integrity|hash|etag|digest|checksum|id|ref|commit|boundary|nonce|h1)[\"']?\s?[-:=,]+\s?[\"'<]?$"
+    public = pattern("^AAAA[A-Z]..?(?:NzaC1|VjZHNh)").match(value)
+    if public or inside or pattern(label).search(text[max(0, start - 12) : start]):
+        return None
+    vendor = r"^([A-Za-z]{2,12}(?:[_-][a-z0-9]{1,8}){0,2})[_-]([A-Za-z0-9]{20,}|[A-Za-z0-9_-]{24,})$"
+    if match := pattern(vendor).match(value):
+        name, body = match.groups()
+        hexadecimal = values.is_hex(body) and len(body) >= 32 and "_" in value and name.islower()
+        is_token = (values.is_random(body) or hexadecimal) and not values.is_made_up(body)
+        return Finding("access token", start, end) if is_token else None
+    joints = value.count("-") + value.count("_")
+    if (len(value) >= 32 and joints <= 4) or (len(value) >= 24 and not joints):
+        padding = len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))  # belongs to the value
+        return Finding("key", start, end + padding) if values.is_random(value) else None
+    return None
+
+
+# Secrets in addresses: passwords before the host, webhooks whose path is the key, signatures in the query.
+
+DATABASES = "postgres postgresql mysql mariadb mongodb redis rediss amqp amqps mssql sqlserver oracle clickhouse cassandra jdbc".split()
+
+
+def _is_address_key(value: str) -> bool:
+    """Not made up; a path of plain words joined by hyphens is a document's invention."""
+    return not values.is_made_up(value) and len(pattern(r"(?<![A-Za-z])[a-z]{2,}(?![A-Za-z0-9])").findall(value)) < 5
+
+
+def _is_aws_secret(value: str) -> bool:
+    return values.classes(value) >= 3 and values.changes(value) >= 0.4 and not values.is_made_up(value)
+
+
+def _has_digit(value: str) -> bool:
+    return values.is_real(value) and pattern(r"\d").search(value) is not None
+
+
+def logins(text: str) -> Findings:
+    # The user's name cannot hold a colon and the password no slash, so each address is read once.
+    for match in pattern(r"://([^\s:/@\"'<>\\]{0,120}):([^\s/\"'<>`\\]{1,200})@(?=[\w\[$%{-])").finditer(text):
+        before = pattern(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,30}$")
+        scheme = before.search(text, max(0, match.start() - 32), match.start())
+        if scheme and values.is_real(match[2]):  # the names of a password are none
+            database = scheme[0].lower().split("+")[0] in DATABASES
+            yield Finding("connection string" if database else "password", *match.span(2))
+    yield from apply_rules("login token", text, _has_digit)
+    yield from apply_rules("real", text, values.is_real)
+
+
+# Private keys and other secrets that stand in blocks, also when the block was cut off.
+
+# Editors turn the hyphens into dashes.
+BEGIN = r"[-–—]{2,5} ?BEGIN (?P<what>[A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?) ?[-–—]{2,5}"
+END = r"[-–—]{2,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?[-–—]{2,5}"
+# The first bytes of a private key in DER: RSA and PKCS #8, elliptic curves, Ed25519.
+BARE = r"(?<![A-Za-z0-9+/])(?:MII[B-J][A-Za-z0-9+/]{2}IBA[AD][KA]|MII[C-J][A-Za-z0-9+/]{2}[A-Z]BOBgkqhkiG9w0BBQ0w|M[A-I][A-Za-z0-9+/]{1,2}C?AgEAMB[MAI]GByqGSM4|MHcCAQEEI|MC4CAQAwBQYDK2Vw)[A-Za-z0-9+/]{20,}={0,2}"
+# What may stand between the two lines: base64, headers such as "Proc-Type: 4,ENCRYPTED", quoting, escaped line ends,
+# and what a log or a diff puts before each line.
+BODY_LINE = (
+    r"(?:[ \t>|+#\"'`,*/.\d:\[\]T-]{0,40}(?:[A-Za-z0-9+/=]{16,}|=[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{1,15}={1,2})[\"'`,;\\ \t+]{0,8}"
+    r"|[ \t>+#\"'-]{0,10}(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset|Subject|X-[\w-]+): ?[^\n]{0,120}|[ \t>+#\"']{0,8})"
+)
+LINE_END = r"(?:\r?\n|(?:\\{1,4}[rn]){1,2}|$)"
+
+
+def blocks(text: str) -> Findings:
+    """Private keys: between their lines, as much of them as is left, and bare or encoded in base64."""
+    if "PRIVATE KEY" in text:
+        yield from _between_lines(text)
+        yield from _before_last_line(text)
+    yield from apply_rules("certain", text)
+    if "MI" in text or "MHcCAQEE" in text or "MC4CAQ" in text:
+        for match in pattern(BARE).finditer(text):
+            first = pattern(LINE_END).match(text, match.end())
+            end = _end_of_lines(text, match.end(), first.end() if first else len(text))
+            yield Finding("private key", match.start(), end)
+    yield from _encoded(text)
+
+
+def _between_lines(text: str) -> Findings:
+    place = 0
+    while begin := pattern(BEGIN).search(text, place):
+        after = begin.end()
+        following = pattern(BEGIN).search(text, after)
+        end = pattern(END).search(text, after, following.start() if following else len(text))
+        if end and end.start() - after < 40_000:
+            place = end.end()
+        elif first := pattern(r"[\"'`,;+ \t]{0,6}" + LINE_END).match(text, after):
+            place = _end_of_lines(text, after, first.end())
+        else:
+            one_line = pattern(r"[ \t]{0,4}[A-Za-z0-9+/=]{16,}").match(text, after)
+            place = one_line.end() if one_line else after
+        body = pattern(r"[A-Za-z0-9+/]{16,}").search(text, after, place)
+        # An encrypted key without its body says nothing; a plain one is marked even so, for the rest may follow.
+        # A sentence that goes on behind the line only speaks of it.
+        spoken = pattern(r"[\"'`]? [a-z]{2,} [a-z]").match(text, after)
+        if body or ("ENCRYPTED" not in begin["what"] and not spoken):
+            yield Finding("private key", begin.start(), place)
+
+
+def _before_last_line(text: str) -> Findings:
+    for end in pattern(END).finditer(text):
+        start = reached = end.start()
+        for _ in range(400):
+            before = text.rfind("\n", 0, max(0, start - 1)) + 1
+            line = text[before:start]
+            if before >= start or len(line) > 200 or not pattern(BODY_LINE + LINE_END).fullmatch(line):
+                break
+            if pattern(r"[A-Za-z0-9+/]{16,}").search(line):
+                reached = before
+            start = before
+        if reached < end.start():
+            begin = pattern(r"[\s>\"'`]*").match(text, reached)
+            yield Finding("private key", begin.end() if begin else reached, end.end())
+
+
+def _end_of_lines(text: str, place: int, here: int) -> int:
+    """Where the lines of base64 end that follow a place, from another on."""
+    while here < len(text) and (line := pattern(BODY_LINE + LINE_END).match(text, here)) and line.end() > here:
+        here = line.end()
+        if line[0].strip():
+            place = line.start() + len(line[0].rstrip())
+    return place
+
+
+def _encoded(text: str) -> Findings:
+    """Base64 that hides a key or a login: read once, in the few forms that begin like structured text."""
+    if not pattern(r"eyJ|ewog|ewoJ|Wwog|W3si|[MNO][DTjz][A-Za-z][wxyz0-5]").search(text):
+        return
+    run = r"(?<![A-Za-z0-9+/=_-])(?:eyJ|ewo|Wwo|W3si|[MNO][DTjz][A-Za-z][wxyz0-5])[A-Za-z0-9+/]{28,20000}={0,2}(?![A-Za-z0-9+/_.-])"
+    names = r'"kty".{0,400}"d"|"d".{0,400}"kty"|private_key|"(?:password|secret|auth)"'
+    for match in pattern(run).finditer(text):
+        try:
+            plain = a2b_base64(match[0][: len(match[0]) // 4 * 4]).decode("latin-1")
+        except ValueError:
+            continue
+        if pattern(names, re.DOTALL).search(plain):
+            yield Finding("private key" if "k" in plain[:200] and "kty" in plain else "credentials", *match.span())
+        elif pattern(r"^\d{10,12}:[^\x20-\x7e]*").match(plain) and len(match[0]) == 44:
+            yield Finding("atlassian token", *match.span())
+
+
+# Secrets that HTTP carries: Authorization and cookies.
+
+SESSION_COOKIES = (
+    r"(?:[\w.-]{0,30}(?:sess(?:ion)?(?:[_-]?id)?|sid|auth|token|jwt|csrf|xsrf|remember|sso|identity|credential)[\w.-]{0,20}|"
+    r"connect\.sid|PHPSESSID|JSESSIONID|ASP\.NET_SessionId|SAPISID|HSID|SSID|APISID|li_at|c_user|xs|SESSDATA|bili_jct)"
+)
+
+
+SCHEME = r"\b(bearer|basic|digest|ntlm|negotiate|token|apikey|key|hmac|aws4-hmac-sha256)\s{1,3}[\"']?([a-z0-9._~+/%:=-]{8,4000})"
+
+
+def headers(line: str, lower: str) -> Findings:
+    if "auth" in lower or "bearer" in lower or "basic" in lower:
+        yield from apply_rules("scheme", line, lambda value: _has_digit(value) and not values.is_path(value), lower)
+        for match in pattern(SCHEME).finditer(lower):
+            value = line[match.start(2) : match.end(2)].rstrip(".:")
+            named = "authorization" in lower[max(0, match.start() - 30) : match.start()]
+            has_digit = pattern(r"\d").search(value)
+            if len(value) < 8 or not values.is_real(value) or values.is_identifier(value) or values.is_path(value):
+                continue
+            basic = match[1] == "basic" and (value.endswith("=") or values.is_random(value))
+            if (named and has_digit) or basic:
+                yield Finding("authorization", match.start(2), match.start(2) + len(value))
+            elif match[1] == "bearer" and len(value) >= 12 and has_digit and not values.is_made_up(value):
+                yield Finding("bearer token", match.start(2), match.start(2) + len(value))
+    if "cookie" in lower:
+        pair = pattern(rf"(?i)(?<![\w.-]){SESSION_COOKIES}=([^\s;,\"']{{8,4000}})")
+        for header in pattern(r"(?i)(?:set-)?cookie[\"']?\s{0,3}[:=,]\s{0,3}[\"']?([^\n\"']{8,8000})").finditer(line):
+            for match in pair.finditer(line, header.start(1), header.end(1)):
+                if values.is_real(match[1]) and not values.is_identifier(match[1]):
+                    yield Finding("session cookie", match.start(1), match.end(1))

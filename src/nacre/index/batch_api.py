@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from nacre.disk import hold
 from nacre.index.embedding import texts_of, waiting
 from nacre.index.store import Store, set_meta
-from nacre.lock import hold
 
 if TYPE_CHECKING:
     from nacre.embed.batch_api import Jobs

@@ -22,10 +22,8 @@ from typing import TYPE_CHECKING
 
 from nacre.errors import CannotRead, NacreError
 from nacre.index.store import CHECKPOINT_WORDS, WORDS, Store, wanted_settings, words_table
-from nacre.model.context import Context
-from nacre.model.workspace import LINKED, Workspace
-from nacre.vault.files import MemoryFile, memory_files
-from nacre.vault.storage import read_log, storage_of
+from nacre.model.workspace import LINKED, Context, Workspace
+from nacre.vault.storage import MemoryFile, memory_files, read_log, storage_of
 
 if TYPE_CHECKING:
     from nacre.index.document import Document, Part

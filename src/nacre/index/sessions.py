@@ -18,17 +18,25 @@ from typing import NamedTuple
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import hash_name, redact, redact_messages, storable_name
-from nacre.index.document import Part
+from nacre.index.document import Part, stretches
 from nacre.index.freshness import MemoryIndex, Progress, TextReport, remove_file, replace_chunks
 from nacre.index.store import Store, wanted_settings
-from nacre.model.context import Context
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Workspace, slug_of
-from nacre.sources import consent
-from nacre.sources.registry import belongs_to, group_stamp, places_of, project_name
+from nacre.model.workspace import Context, Workspace, slug_of
+from nacre.sources.registry import (
+    belongs_to,
+    group_stamp,
+    is_left_out,
+    lacks_folder,
+    opted_out,
+    outside_pauses,
+    pauses,
+    places_of,
+    project_name,
+    settings_of,
+)
 from nacre.sources.transcript import Places, Source, Transcript
-from nacre.text.chunk import stretches
-from nacre.text.stamps import Stamp
+from nacre.text.blocks import Stamp
 from nacre.vault.discover import project_of, project_places
 
 SESSIONS_FILE = "sessions.sqlite"
@@ -138,7 +146,7 @@ class SessionIndex(MemoryIndex):
 
     def _blocks(self, session: Session) -> list[_Block]:
         """What of a session may be indexed, redacted, an empty line after each message."""
-        kept = privacy.drop_private(consent.outside_pauses(session.messages, consent.pauses(self.context.workspace)))
+        kept = privacy.drop_private(outside_pauses(session.messages, pauses(self.context.workspace)))
         blocks: list[_Block] = []
         first = _FIRST_LINE
         for message in redact_messages([message for message in kept if message.speaker is not Speaker.OTHER]):
@@ -155,7 +163,7 @@ class SessionIndex(MemoryIndex):
             self._sources = sources()
         belongs_here = belongs_to(self.context.workspace, self.context.config)
         for source in self._sources:
-            if consent.settings_of(self.context.config, source.agent).enabled:
+            if settings_of(self.context.config, source.agent).enabled:
                 yield from ((source, transcript) for transcript in filter(belongs_here, source.find(self._places)))
 
     def _rows(self) -> dict[str, _Row]:
@@ -204,11 +212,11 @@ class SessionIndex(MemoryIndex):
         tasks: list[_Task] = []
         hidden: list[_Row] = []
         self._listed = {}
-        pauses = consent.pauses(self.context.workspace)
+        spans = pauses(self.context.workspace)
         for source, transcript in self._transcripts():
             before = rows.pop(transcript.key, None) or rows.pop(hash_name(transcript.key), None)
             self._listed[before.key if before else transcript.key] = (source, transcript)
-            touching = [pause for pause in pauses if pause.begin.timestamp() <= transcript.changed]
+            touching = [pause for pause in spans if pause.begin.timestamp() <= transcript.changed]
             allowed = repr((transcript.facts.get("kind"), transcript.facts.get("group"), touching))
             if before:
                 unchanged = before.stamp == _stamp(transcript)
@@ -283,14 +291,14 @@ class _Exclusions:
         self._signs: dict[str, bool] = {}  # whether a folder carries the sign: asked once in a run
 
     def excludes(self, session: Session) -> bool:
-        patterns = consent.settings_of(self._config, session.agent).exclude
-        if (patterns and consent.is_left_out(session, patterns)) or self._signed(session.cwd):
+        patterns = settings_of(self._config, session.agent).exclude
+        if (patterns and is_left_out(session, patterns)) or self._signed(session.cwd):
             return True
-        return consent.lacks_folder(session) and (bool(patterns) or any(map(self._signed, self._folders)))
+        return lacks_folder(session) and (bool(patterns) or any(map(self._signed, self._folders)))
 
     def _signed(self, folder: str) -> bool:
         if folder not in self._signs:
-            self._signs[folder] = consent.opted_out(folder)
+            self._signs[folder] = opted_out(folder)
         return self._signs[folder]
 
 

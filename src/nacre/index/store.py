@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nacre.config.settings import Config
-from nacre.disk import make_folder
+from nacre.disk import hold, make_folder
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
-from nacre.lock import hold
-from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
-from nacre.vault.files import TIERS
+from nacre.vault.storage import TIERS
 
 VERSION = 3
+# Raised when the same text would give other tokens or other chunks: an index made before is then built anew.
+_TOKENIZER, _CHUNKER = 1, 3
 _NAME = "index.sqlite"
 _LOCK = "making"  # held while the file is made or set aside, never while it is used
 _ATTEMPTS = 6  # at work that others disturb by deleting or replacing the file
@@ -69,8 +69,8 @@ def wanted_settings(config: Config, **more: object) -> str:
     made_with = {
         "tokens": config.index.chunk_tokens,
         "overlap": config.index.chunk_overlap,
-        "chunker": CHUNKER_VERSION,
-        "tokenizer": TOKENIZER_VERSION,
+        "chunker": _CHUNKER,
+        "tokenizer": _TOKENIZER,
     }
     return json.dumps(made_with | more, sort_keys=True)
 

@@ -20,9 +20,9 @@ from unicodedata import category
 
 from nacre import disk
 from nacre.config.settings import user_config_folder
+from nacre.disk import hold
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import language, say
-from nacre.lock import hold
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
 from nacre.vault.discover import agent_workspaces

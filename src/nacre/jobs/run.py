@@ -14,17 +14,16 @@ from typing import Any
 
 from nacre import disk
 from nacre.clock import duration
+from nacre.disk import hold
 from nacre.errors import BadInput, Locked, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import say
 from nacre.jobs import journal, schedule
 from nacre.jobs.journal import JobRun, Journal, Result
 from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, PlannedRun, due, in_words, next_time, requested_run
-from nacre.lock import hold
 from nacre.memory import Memory
-from nacre.model.context import Context
 from nacre.model.report import fields
 from nacre.model.session import SessionFile
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault.storage import read_memory
 
 

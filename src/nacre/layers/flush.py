@@ -13,8 +13,8 @@ from nacre import disk
 from nacre.config.settings import FlushSettings
 from nacre.errors import BadInput, cannot_write
 from nacre.i18n import language, say
-from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
+from nacre.model.workspace import Context
 from nacre.text.tokens import language_of
 from nacre.vault import daily, spool
 from nacre.vault.storage import read_memory
@@ -130,7 +130,7 @@ def flush_blocked(context: Context) -> Flush | None:
 
 
 def _is_paused(context: Context) -> bool:
-    from nacre.sources.consent import paused_at, pauses
+    from nacre.sources.registry import paused_at, pauses
 
     return paused_at(pauses(context.workspace), context.clock.now()) is not None
 
@@ -184,7 +184,7 @@ def _folded(words: str) -> list[str]:
 
 def take_answer(context: Context, text: str, *, dry_run: bool = False) -> FlushAnswer:
     """Append the answer to today's log under `## HH:MM note`, as one operation. What stands there is not written again."""
-    from nacre.vault.tombstones import load_tombstones
+    from nacre.vault.ledger import load_tombstones
 
     workspace, clock = context.workspace, context.clock
     if _is_paused(context):

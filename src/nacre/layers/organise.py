@@ -22,8 +22,8 @@ from nacre.config.settings import TierSettings
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.guard.sanitise import clean
 from nacre.i18n import say
-from nacre.model.context import Context
 from nacre.model.report import Problem, Step
+from nacre.model.workspace import Context
 from nacre.vault import refcount
 from nacre.vault.checkpoints import (
     FORGOTTEN,
@@ -43,10 +43,9 @@ from nacre.vault.checkpoints import (
     stem_of,
     survey_checkpoints,
 )
-from nacre.vault.files import TIERS
 from nacre.vault.history import Operation, operation
 from nacre.vault.refcount import ROTATED, SUMMARY_OF, Count, Counts, Recall, moment
-from nacre.vault.storage import storage_of
+from nacre.vault.storage import TIERS, storage_of
 from nacre.vault.writing import REDACT, Batch, changed_outside, guarded
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nacre.disk import hold
 from nacre.errors import BadSetting, cannot_write
-from nacre.lock import hold
 from nacre.mcp.server import HANDSHAKE_VERSIONS, STATELESS_VERSION, Server, dump, parse
 
 if TYPE_CHECKING:

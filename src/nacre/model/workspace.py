@@ -1,4 +1,4 @@
-"""Where each file of a workspace lies, and what a storage of them does."""
+"""A workspace: where each of its files lies, what a storage of them does, and one that was opened, as a value that is passed on whole."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from nacre.errors import PathEscape
+from nacre.errors import BadInput, PathEscape
+
+if TYPE_CHECKING:
+    from nacre.clock import Clock
+    from nacre.config.settings import Config
+
 
 DAY_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-([^/]+))?\.md")
 _SLUG = re.compile(r"[^\w-]+")
@@ -171,3 +177,35 @@ def slug_of(name: str) -> str:
     import hashlib  # four milliseconds that hardly any name costs
 
     return f"unnamed-{hashlib.blake2b(name.encode(), digest_size=3).hexdigest()}"  # names of signs alone are names too
+
+
+class Scope(NamedTuple):
+    """Who listens: the owner alone, or a group, for which only its own sections and public files exist."""
+
+    group: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As `parse` reads it."""
+        return "main" if self.group is None else f"group:{self.group}"
+
+    @classmethod
+    def parse(cls, text: str) -> Scope:
+        if text == "main":
+            return cls()
+        kind, _, name = text.partition(":")
+        if kind == "group" and name.strip():
+            return cls(name.strip())
+        raise BadInput(
+            f'"{text}" is not a scope; use main or group:NAME.', f"“{text}”不是有效范围；请用 main 或 group:名称。"
+        )
+
+
+@dataclass(frozen=True)
+class Context:
+    """An opened workspace: passed on whole instead of in parts."""
+
+    workspace: Workspace
+    config: Config
+    clock: Clock
+    scope: Scope = field(default_factory=Scope)

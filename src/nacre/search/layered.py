@@ -15,17 +15,16 @@ from nacre.guard.secrets import AROUND, redact, redact_lines
 from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS
-from nacre.model.context import Context
 from nacre.model.report import Problem
+from nacre.model.workspace import Context
 from nacre.search.query import Filters, condition
 from nacre.search.rank import Chunks
 from nacre.search.search import snippet
+from nacre.text.blocks import without_message_marks
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
-from nacre.text.stamps import without_message_marks
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens
 from nacre.vault.checkpoints import FORGOTTEN, GIST, Checkpoint, Family, families, survey_checkpoints
-from nacre.vault.files import TIERS
-from nacre.vault.storage import read
+from nacre.vault.storage import TIERS, read
 
 MAX_FILES = 3  # more that answer are narrowed down
 LONGEST_PASSAGES = 1500  # characters of one file that are shown

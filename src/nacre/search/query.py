@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from nacre.clock import monday
 from nacre.errors import BadInput
-from nacre.model.context import Scope
-from nacre.model.hit import LAYERS
+from nacre.model.entry import LAYERS
+from nacre.model.workspace import Scope
 from nacre.text.tokens import query_tokens, stop_tokens, tokens
 
 _MONTHS = "january february march april may june july august september october november december".split()

@@ -17,13 +17,12 @@ from nacre import disk
 from nacre.errors import BadInput, NacreError, NotFound
 from nacre.guard.secrets import AROUND, redact_lines
 from nacre.i18n import say
-from nacre.model.context import Context, Scope
 from nacre.model.report import Problem
+from nacre.model.workspace import Context, Scope
 from nacre.search.query import Filters, condition
 from nacre.vault import refcount
 from nacre.vault.checkpoints import HOT
-from nacre.vault.files import largest, layer_of, memory_files
-from nacre.vault.storage import storage_of
+from nacre.vault.storage import largest, layer_of, memory_files, storage_of
 
 if TYPE_CHECKING:
     from nacre.index.sessions import SessionIndex

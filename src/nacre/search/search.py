@@ -14,8 +14,8 @@ from nacre.config.settings import SearchSettings
 from nacre.index.embedding import Meaning, MeaningSource
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS, in_groups
-from nacre.model.context import Context, Scope
-from nacre.model.hit import Hit, SearchReport
+from nacre.model.entry import Hit, SearchReport
+from nacre.model.workspace import Context, Scope
 from nacre.search.query import Filters, Question, condition
 from nacre.search.rank import (
     FLOOR,
@@ -30,9 +30,9 @@ from nacre.search.rank import (
     need_of_neighbours,
     weigh_time,
 )
-from nacre.text.stamps import LABELS, stamp_of
+from nacre.text.blocks import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
-from nacre.vault.files import TIERS
+from nacre.vault.storage import TIERS
 
 if TYPE_CHECKING:
     from nacre.index.vectors import Floats, Scanner

@@ -1,20 +1,24 @@
-"""Every agent whose transcripts can be read, where each keeps them, and which workspace and project they belong to."""
+"""Every agent whose transcripts can be read, where each keeps them, which workspace and project they belong to, and what the user leaves out."""
 
 from __future__ import annotations
 
+import datetime as dt
+import fnmatch
 import hashlib
 import importlib
 import itertools
+import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nacre.config.settings import Config
+from nacre import disk
+from nacre.config.settings import Config, SourceSettings
 from nacre.guard.secrets import redact
-from nacre.model.session import Kind, Session
+from nacre.model.session import Kind, Message, Session
 from nacre.model.workspace import Workspace, slug_of
-from nacre.sources.consent import folder, settings_of
 from nacre.sources.transcript import Places, Source, Transcript
 from nacre.vault.discover import agent_workspaces, folder_name
 
@@ -84,3 +88,109 @@ def sources() -> tuple[Source, ...]:
     names = (name.partition(".") for name in MODULES)
     modules = ((importlib.import_module(f"nacre.sources.{module}"), source) for module, _, source in names)
     return tuple(getattr(module, source.upper() or "SOURCE") for module, source in modules)
+
+
+# What the user leaves out: agents, projects and chats, spans of time, projects that opted out themselves.
+
+
+# An empty file of this name keeps the sessions about a folder, and all below it, out of memory.
+OPT_OUT = ".nacre-ignore"
+LEFT_OUT, NO_FOLDER = "left out", "no folder"  # why a session is not captured
+_IN_FOLDERS = frozenset({"claude-code", "codex", "cursor", "gemini", "opencode"})  # agents that work in a folder
+_LONGEST = 4096  # characters of a path
+
+
+def settings_of(config: Config, agent: str) -> SourceSettings:
+    settings = getattr(config.sources, agent.replace("-", "_"), None)
+    return settings if isinstance(settings, SourceSettings) else SourceSettings()
+
+
+def is_left_out(session: Session, patterns: Iterable[str], listed_as: str = "") -> bool:
+    """Whether a session's folder, project, group, agent or id, or what it is listed under, fits a pattern to leave out."""
+    names = {session.agent, session.id, session.group, listed_as}
+    if cwd := folder(session.cwd):
+        parents = {str(parent) for parent in Path(cwd).parents} - {"/", "."}
+        names |= {cwd, os.path.basename(cwd.rstrip("/\\")), *parents}
+    folded = [name.casefold() for name in names if name]
+    folded_patterns = [os.path.expanduser(pattern).rstrip("/").casefold() for pattern in patterns]
+    return any(pattern == name or fnmatch.fnmatchcase(name, pattern) for pattern in folded_patterns for name in folded)
+
+
+def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, signed: Callable[[], bool]) -> str:
+    """Why a session is left out; empty where it is not. A coding session whose folder nobody knows may be about any folder: it is left
+    out where patterns leave anything out, or `signed` says that a folder we know of carries the sign."""
+    if is_left_out(session, patterns, listed_as) or opted_out(session.cwd):
+        return LEFT_OUT
+    return NO_FOLDER if lacks_folder(session) and (patterns or signed()) else ""
+
+
+def lacks_folder(session: Session) -> bool:
+    """Whether a session with an agent that works in a folder does not tell which."""
+    return session.agent in _IN_FOLDERS and not folder(session.cwd)
+
+
+def folder(cwd: str) -> str:
+    """The folder that a transcript names; nothing where no file system could hold it."""
+    return "" if "\0" in cwd or len(cwd) > _LONGEST else cwd
+
+
+def opted_out(cwd: str) -> bool:
+    """Whether the folder of a session, or one above it, carries the sign that it is to be left out."""
+    place = Path(folder(cwd))
+    return place.is_absolute() and any(os.path.lexists(parent / OPT_OUT) for parent in (place, *place.parents))
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A span of time in which nothing is captured; open when it has no end yet."""
+
+    begin: dt.datetime
+    end: dt.datetime | None = None
+
+    def holds(self, moment: dt.datetime) -> bool:
+        return self.begin <= moment and (self.end is None or moment < self.end)
+
+
+def pauses(workspace: Workspace) -> tuple[Pause, ...]:
+    """Every pause there was. A file that cannot be understood counts as a pause: silence is the safe side."""
+    data = disk.read_bytes(workspace.pauses)
+    try:
+        rows = json.loads(data) if data is not None else []
+        moments = [(dt.datetime.fromisoformat(row["begin"]), row["end"]) for row in rows]
+        return tuple(Pause(begin, dt.datetime.fromisoformat(end) if end else None) for begin, end in moments)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return (Pause(dt.datetime.min.replace(tzinfo=dt.UTC)),)
+
+
+def paused_at(spans: Sequence[Pause], moment: dt.datetime) -> Pause | None:
+    return next((pause for pause in spans if pause.holds(moment)), None)
+
+
+def begin_pause(workspace: Workspace, now: dt.datetime, length: dt.timedelta | None) -> Pause:
+    """Stop capturing from now on, for a while or until `end_pause`."""
+    try:
+        pause = Pause(now, now + length if length is not None else None)
+    except OverflowError:  # longer than the calendar is
+        pause = Pause(now)
+    _save(workspace, now, pause)
+    return pause
+
+
+def end_pause(workspace: Workspace, now: dt.datetime) -> bool:
+    """Capture again. What was said during the pause is never captured. False when there was none."""
+    if not paused_at(pauses(workspace), now):
+        return False
+    _save(workspace, now)
+    return True
+
+
+def _save(workspace: Workspace, now: dt.datetime, *begun: Pause) -> None:
+    """Write down every pause; those that hold now end, and one that begins in the same moment replaces them."""
+    ended = [replace(pause, end=now) if pause.holds(now) else pause for pause in pauses(workspace)]
+    spans = [*(pause for pause in ended if not begun or pause.end != pause.begin), *begun]
+    rows = [{"begin": span.begin.isoformat(), "end": span.end.isoformat() if span.end else None} for span in spans]
+    disk.write(workspace.pauses, json.dumps(rows, indent=1).encode(), root=workspace.root)
+
+
+def outside_pauses(messages: Iterable[Message], spans: Sequence[Pause]) -> tuple[Message, ...]:
+    return tuple(message for message in messages if not paused_at(spans, message.at))

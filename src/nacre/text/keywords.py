@@ -127,13 +127,9 @@ class KeyWord(NamedTuple):
     weight: float
 
 
-def key_words(text: str, most: int = 5) -> list[str]:
-    """The core words of a question, best first; none where it is made of asking alone."""
-    return [word.text for word in weighed(text, most)]
-
-
 def weighed(text: str, most: int = 5) -> list[KeyWord]:
-    """The same, with how much each tells: what was quoted, then names, code words and numbers, then the rest."""
+    """The core words of a question, best first, with how much each tells: what was quoted, then names, code words and numbers, then the
+    rest; none where it is made of asking alone."""
     plain = unicodedata.normalize("NFKC", text[:LONGEST_QUESTION])
     words = list(_of_question(plain))
     if not words:  # of one character, where nothing longer is said: the cat's name is asked for

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, islice, pairwise
 from typing import NamedTuple
 
-from nacre.text.sentences import sentences
-from nacre.text.tokens import compiled
+from nacre.text.tokens import compiled, sentences
 
 LONGEST = 6000  # characters that people type; what is longer is pasted, and its beginning and end say what it is for
 _LEAD_IN = 200  # characters of a paragraph that may introduce what follows it, or remark on what stands before it

@@ -18,10 +18,10 @@ from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile, file_field
-from nacre.vault import review, tombstones
+from nacre.vault import review
 from nacre.vault.entries import entry_id
 from nacre.vault.history import Operation, operation
-from nacre.vault.ledger import Record
+from nacre.vault.ledger import Record, load_tombstones
 from nacre.vault.longterm import Edit
 from nacre.vault.provenance import undone_mark
 from nacre.vault.review import Question
@@ -102,7 +102,7 @@ def is_for_agents(question: Question) -> bool:
 
 def _check_agents_answer(draft: Draft, question: Question, words: str) -> None:
     """An agent's answer may add what is offered, and nothing else: what stands, what the person took back or forgot is the person's."""
-    forgotten = tombstones.load_tombstones(draft.context.workspace).exactly([words])[0]
+    forgotten = load_tombstones(draft.context.workspace).exactly([words])[0]
     if not is_for_agents(question) or draft.memory.find(entry_id(words)):
         reason = say("it is about a line that stands in memory", "它涉及记忆中已有的一行")
     elif forgotten or draft.trail.was_asked(undone_mark(question.id)):

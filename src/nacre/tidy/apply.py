@@ -13,16 +13,15 @@ from nacre.clock import monday
 from nacre.errors import NO_PERMISSION, BadInput, NacreError
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
-from nacre.text.stamps import real_day
+from nacre.text.blocks import real_day
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import IDENTITY, USER, TidyContext
 from nacre.tidy.compress import LABELS
 from nacre.vault import daily, ledger, longterm, provenance, review, weekly, writing
-from nacre.vault.entries import bullet_id
+from nacre.vault.entries import bullet_id, document, open_document
 from nacre.vault.history import Operation
 from nacre.vault.ledger import Record
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import document, open_document
 from nacre.vault.provenance import Offered
 from nacre.vault.review import Question
 from nacre.vault.storage import read

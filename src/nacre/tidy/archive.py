@@ -17,10 +17,9 @@ from nacre.model.report import Problem, Step
 from nacre.tidy.collect import FIELD_NOTE, Log, TidyContext, log_lines
 from nacre.tidy.compress import CompressPlan
 from nacre.vault import provenance
-from nacre.vault.files import list_backups
 from nacre.vault.history import Operation
 from nacre.vault.provenance import Digested
-from nacre.vault.storage import read, storage_of
+from nacre.vault.storage import list_backups, read, storage_of
 from nacre.vault.writing import BYTE_ORDER_MARK, changed_outside, expect, move_file, remove_file, write_recorded
 
 

@@ -15,7 +15,7 @@ from nacre.clock import duration
 from nacre.guard.secrets import redact
 from nacre.model.session import Kind, Session, Speaker
 from nacre.model.workspace import slug_of
-from nacre.sources.consent import left_out
+from nacre.sources.registry import left_out
 from nacre.text.tokens import language_of
 from nacre.tidy import compress, distil
 from nacre.tidy.collect import DecidedLines, LogLine, TidyContext, new_lines

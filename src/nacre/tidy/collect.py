@@ -14,19 +14,15 @@ from nacre.disk import digest
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
-from nacre.model.context import Context
 from nacre.model.entry import TYPES
 from nacre.model.report import Problem, problem
-from nacre.model.workspace import Workspace
-from nacre.text.blocks import HEADING, ITEM, TEXT
-from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
-from nacre.vault.entries import bare_words, bullet_id, words_of
-from nacre.vault.files import LARGEST
+from nacre.model.workspace import Context, Workspace
+from nacre.text.blocks import HEADING, ITEM, TEXT, Stamp, label_of, labelled_spans, stamp_of
+from nacre.vault.entries import Document, bare_words, bullet_id, document, words_of
 from nacre.vault.ledger import LedgerStates
-from nacre.vault.markdown import Document, document
 from nacre.vault.provenance import Trail
 from nacre.vault.review import Question
-from nacre.vault.storage import read, storage_of
+from nacre.vault.storage import LARGEST, read, storage_of
 
 
 @dataclass(frozen=True)

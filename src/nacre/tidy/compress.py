@@ -20,13 +20,11 @@ from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, Secre
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
-from nacre.text.sentences import sentences
-from nacre.text.tokens import language_of
+from nacre.text.tokens import language_of, sentences
 from nacre.tidy.collect import CATEGORIES, Day, Log, LogLine, TidyContext, judged_part, list_days, read_log
 from nacre.vault import provenance, weekly
-from nacre.vault.entries import bare_words, bullet_id
+from nacre.vault.entries import Document, bare_words, bullet_id, document, open_document
 from nacre.vault.history import Operation
-from nacre.vault.markdown import Document, document, open_document
 from nacre.vault.provenance import Digested, Trail
 from nacre.vault.writing import expect, rewrite
 

@@ -15,10 +15,10 @@ from nacre.brain.local.relation import bears_out, relations, says_the_same
 from nacre.brain.local.wording import pieces
 from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
+from nacre.model.entry import ASK, KEEP, REFUSE, Verdict
 from nacre.model.report import Problem, Step
-from nacre.model.verdict import ASK, KEEP, REFUSE, Verdict
-from nacre.text.sentences import clauses
-from nacre.text.stamps import real_day
+from nacre.text.blocks import real_day
+from nacre.text.tokens import clauses
 from nacre.tidy import budget, compare, judge, memory_files
 from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth
@@ -26,9 +26,9 @@ from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, candidate_by_model, make_candidates
 from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field, names_project
-from nacre.vault import review, tombstones
+from nacre.vault import ledger, review
 from nacre.vault.entries import entry_id
-from nacre.vault.ledger import EntryState, LedgerStates, Record
+from nacre.vault.ledger import EntryState, LedgerStates, Record, Tombstones, load_tombstones
 from nacre.vault.provenance import Offered, Trail, undone_mark
 from nacre.vault.review import Question
 
@@ -327,7 +327,7 @@ def plan(
     new = [line for line in new if (line.day, line.mark) not in draft.advice.waiting]
     draft.problems += problems
     _adopt_hand_edits(draft)
-    forgotten = tombstones.load_tombstones(context.workspace)
+    forgotten = load_tombstones(context.workspace)
     for start in range(0, len(new), AT_ONCE):
         for candidate in _candidates(draft, new[start : start + AT_ONCE], forgotten):
             _offer(draft, candidate)
@@ -383,7 +383,7 @@ def _adopt_hand_edits(draft: Draft) -> None:
             draft.problems.append(Problem("over its limits", sentence, file.shown, remedy=remedy, severity="error"))
 
 
-def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.Tombstones) -> list[Candidate]:
+def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: Tombstones) -> list[Candidate]:
     """The candidates of some lines, without what is forgotten, in the order in which they were said. Of what was said in a group only
     the owner's words count, and only where capture vouches for them. What comes up in several sessions counts more."""
     from nacre.brain.local import classifier
@@ -393,7 +393,7 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
     candidates = _with_advice(draft, owners, make_candidates(owners, draft.context.judge(), agents))
     if forgotten:
         texts = [candidate.text for candidate in candidates]
-        vectors: list[tombstones.Vectors] = [
+        vectors: list[ledger.Vectors] = [
             {} if judged.vector is None else {classifier.load(judged.language, "full").model: judged.vector}
             for judged in (candidate.tested.judged for candidate in candidates)
         ]

@@ -23,8 +23,7 @@ from nacre.brain.local.wording import (
     starts_with_pronoun,
     without_it,
 )
-from nacre.model.entry import LONGEST, TYPES
-from nacre.model.verdict import ASK, KEEP, REFUSE, Verdict
+from nacre.model.entry import ASK, KEEP, LONGEST, REFUSE, TYPES, Verdict
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import LogLine
 from nacre.vault.entries import entry_id

@@ -23,14 +23,11 @@ from nacre.tidy.collect import Field, LogLine, TidyContext, value_of
 from nacre.tidy.compare import EntryParts
 from nacre.tidy.judge import Candidate, Tested, about_the_user
 from nacre.vault import longterm, writing
-from nacre.vault.entries import comments_in, entry_id
-from nacre.vault.files import list_longterm
-from nacre.vault.jsonl import check_place
+from nacre.vault.entries import Document, comments_in, document, entry_id, open_document, replace_lines, set_field
 from nacre.vault.ledger import EntryState
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import Document, document, open_document, replace_lines, set_field
 from nacre.vault.provenance import Captured, Trail
-from nacre.vault.storage import storage_of
+from nacre.vault.storage import check_place, list_longterm, storage_of
 from nacre.vault.writing import guarded
 
 

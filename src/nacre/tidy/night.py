@@ -9,9 +9,9 @@ from typing import NamedTuple
 from nacre.errors import NotFound
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
-from nacre.vault import history, jsonl, ledger
+from nacre.vault import history, ledger
 from nacre.vault.ledger import Record
-from nacre.vault.storage import storage_of
+from nacre.vault.storage import parse_rows, storage_of
 
 _LATEST = 500  # operations among which the last night is looked for
 
@@ -50,7 +50,7 @@ def last_night(workspace: Workspace) -> tuple[str, Night] | None:
         if operation.command not in ("tidy", "decay") or operation.state == history.UNDONE or not written:
             continue
         try:
-            rows = [row.value for digest in written for row in jsonl.parse_rows(storage.content(digest), shown).rows]
+            rows = [row.value for digest in written for row in parse_rows(storage.content(digest), shown).rows]
         except NotFound:
             return None  # what was kept of it was purged
         return operation.at, count_night(filter(None, map(ledger.record_from, rows)))

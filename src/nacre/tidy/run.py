@@ -19,11 +19,10 @@ from nacre.tidy.compress import CompressPlan
 from nacre.tidy.distil import Advice, Only
 from nacre.tidy.night import Night, count_night
 from nacre.vault import review, writing
-from nacre.vault.files import list_longterm
 from nacre.vault.history import operation
 from nacre.vault.ledger import LedgerStates
 from nacre.vault.provenance import Offered, Trail
-from nacre.vault.storage import read
+from nacre.vault.storage import list_longterm, read
 
 _ACTIONS_ZH = {
     "add": "新增",

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from nacre import disk
 from nacre.clock import Clock, duration
 from nacre.config.settings import CacheSettings
+from nacre.disk import hold
 from nacre.errors import BadInput, NotFound, PathEscape
-from nacre.lock import hold
 from nacre.vault import spool
 from nacre.vault.writing import guarded
 

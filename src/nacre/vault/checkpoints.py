@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 
 from nacre import disk
 from nacre.config.settings import Config
+from nacre.disk import TIMEOUT, hold
 from nacre.errors import BadInput, CannotWrite, NacreError
-from nacre.lock import TIMEOUT, hold
-from nacre.model.context import Context
 from nacre.model.report import Problem, problem
-from nacre.model.workspace import Storage, Stored, Workspace
+from nacre.model.workspace import Context, Storage, Stored, Workspace
 from nacre.vault import refcount
-from nacre.vault.files import LARGEST, TIERS
 from nacre.vault.history import Operation, can_be_named, operation
-from nacre.vault.storage import read, storage_of
+from nacre.vault.storage import LARGEST, TIERS, read, storage_of
 from nacre.vault.writing import REDACT, changed_outside, guarded, move_file, rewrite
 
 HOT, WARM, GIST, FORGOTTEN = TIERS

@@ -9,13 +9,12 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.i18n import say
-from nacre.model.context import Context
 from nacre.model.report import Plan, Step
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault import longterm, rules
 from nacre.vault.discover import trust_workspace
+from nacre.vault.entries import document
 from nacre.vault.history import operation
-from nacre.vault.markdown import document
 from nacre.vault.storage import read
 from nacre.vault.writing import rewrite
 

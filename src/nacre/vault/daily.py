@@ -9,13 +9,11 @@ from pathlib import Path
 
 from nacre.disk import LARGEST_LOG
 from nacre.errors import BadInput, CannotWrite
-from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
-from nacre.model.workspace import Workspace
-from nacre.text.blocks import HEADING, unclosed_fences
-from nacre.text.stamps import stamp_of
+from nacre.model.workspace import Context, Workspace
+from nacre.text.blocks import HEADING, stamp_of, unclosed_fences
+from nacre.vault.entries import Document, document
 from nacre.vault.history import Operation, operation
-from nacre.vault.markdown import Document, document
 from nacre.vault.storage import names, read, storage_of
 from nacre.vault.writing import REDACT, append, guarded
 

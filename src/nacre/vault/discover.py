@@ -15,8 +15,7 @@ from nacre.config.settings import Config
 from nacre.errors import NacreError, NoWorkspace, PathEscape
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
-from nacre.vault.files import list_longterm
-from nacre.vault.storage import read
+from nacre.vault.storage import list_longterm, read
 
 
 def check_own_files(workspace: Workspace) -> None:
@@ -57,7 +56,7 @@ def trust_workspace(path: Path, folder: Path | None = None, *, trust: bool = Tru
     if (real in trusted_workspaces(folder)) == trust:
         return
     from nacre import disk
-    from nacre.lock import hold
+    from nacre.disk import hold
 
     file = _trust_file(folder)
     with hold(file.with_name("trusted.lock")):

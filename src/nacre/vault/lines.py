@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from nacre import disk
 from nacre.errors import NacreError
 from nacre.model.workspace import Workspace
-from nacre.vault import jsonl, spool
-from nacre.vault.storage import storage_of
+from nacre.vault import spool
+from nacre.vault.storage import check_place, parse_row, parse_rows, storage_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -46,7 +46,7 @@ class LineIndex:
         self._db: sqlite3.Connection | None = None
         storage, name = storage_of(workspace), workspace.relative(path)
         try:
-            jsonl.check_place(storage, name)
+            check_place(storage, name)
             rest = None if workspace.storage else self._open(workspace.index, path)
             self._hold((storage.read(name) or b"") if rest is None else rest)
         except NacreError:
@@ -85,7 +85,7 @@ class LineIndex:
             places = {place for key in wanted for place in self._db.execute(query, (self._name, key))}
             for start, length in sorted(places):
                 self._file.seek(start)
-                row = jsonl.parse_row(self._file.read(length))
+                row = parse_row(self._file.read(length))
                 if row is None or wanted.isdisjoint(self._keys(row)):  # somebody writes into the file just now
                     self._db, stored = None, []
                     self._file.seek(0)
@@ -99,7 +99,7 @@ class LineIndex:
         return {BROKEN} if keys is None else set(map(_safe, keys))
 
     def _hold(self, data: bytes) -> None:
-        rows = jsonl.parse_rows(data, "")
+        rows = parse_rows(data, "")
         self._rows, self._places = [row.value for row in rows.rows], {BROKEN: []} if rows.problems else {}
         for place, row in enumerate(self._rows):
             for key in self._keys(row):
@@ -167,7 +167,7 @@ class LineIndex:
     def _found(self, data: memoryview, start: int, stop: int) -> Iterator[tuple[str, str, int, int]]:
         for line in bytes(data[start:stop]).split(b"\n"):
             if line.strip():
-                for key in self._keys(jsonl.parse_row(line)):
+                for key in self._keys(parse_row(line)):
                     yield self._name, key, start, len(line)
             start += len(line) + 1
 

@@ -10,11 +10,9 @@ from nacre import disk
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, PathEscape
 from nacre.i18n import say
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
-from nacre.vault.entries import words_of
+from nacre.model.workspace import Context, Workspace
+from nacre.vault.entries import Document, add_bullet, add_section, document, open_document, plain_title, words_of
 from nacre.vault.history import Operation, operation
-from nacre.vault.markdown import Document, add_bullet, add_section, document, open_document, plain_title
 from nacre.vault.storage import read, storage_of
 from nacre.vault.writing import check_limits, expect, guarded, rewrite, write_recorded
 

@@ -13,9 +13,8 @@ from nacre.errors import NacreError
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import DAY_NAME, Stored, Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import jsonl, ledger, refcount, spool, writing
-from nacre.vault.files import LARGEST, largest, layer_of
-from nacre.vault.storage import operations_file, storage_of
+from nacre.vault import ledger, refcount, spool, writing
+from nacre.vault.storage import LARGEST, largest, layer_of, operations_file, read_rows, storage_of
 
 _NEARLY_FULL = 0.9
 _SEEN = "looked.json"  # beside the index: the signatures of files with which nothing was wrong
@@ -68,7 +67,7 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
         elif path == workspace.recalls:
             yield from refcount.read_recalls(workspace).problems
         else:
-            yield from jsonl.read_rows(storage, shown).problems
+            yield from read_rows(storage, shown).problems
         return
     layers = storage.real(workspace.relative(workspace.tiers(config.tiers.path)))
     real = storage.real(shown) if stored.is_link else shown

@@ -11,10 +11,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nacre.model.workspace import Workspace, slug_of
-from nacre.vault import jsonl
 from nacre.vault.history import Operation
 from nacre.vault.lines import LineIndex
-from nacre.vault.storage import read, storage_of
+from nacre.vault.storage import dump_row, read, read_rows, storage_of
 from nacre.vault.writing import REDACT, append
 
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
@@ -99,22 +98,18 @@ def undone_mark(entry: str) -> str:
 
 def provenance_line(line: Captured | Digested | Offered) -> str:
     if isinstance(line, Offered):
-        return jsonl.dump_row({"day": line.day, "offered": line.bullets})
+        return dump_row({"day": line.day, "offered": line.bullets})
     if isinstance(line, Digested):
         worded = {"worded": dict(line.worded)} if line.worded else {}
-        return jsonl.dump_row(
-            {"day": line.day, "week": line.week, "pressed": line.bullets, "size": line.size, **worded}
-        )
+        return dump_row({"day": line.day, "week": line.week, "pressed": line.bullets, "size": line.size, **worded})
     value: dict[str, Any] = {"day": line.day, "session": line.session, "agent": line.agent}
     value |= {name: held for name in ("transcript", "place", "agents") if (held := getattr(line, name))}
-    return jsonl.dump_row(value | {"captured": dict(line.bullets)})
+    return dump_row(value | {"captured": dict(line.bullets)})
 
 
 def read_provenance(workspace: Workspace) -> Provenance:
     """The trail as far as it can be read; a torn or foreign line is passed over."""
-    return _provenance(
-        row.value for row in jsonl.read_rows(storage_of(workspace), workspace.relative(workspace.trail)).rows
-    )
+    return _provenance(row.value for row in read_rows(storage_of(workspace), workspace.relative(workspace.trail)).rows)
 
 
 def _provenance(rows: Iterable[Mapping[str, Any]]) -> Provenance:

@@ -16,10 +16,8 @@ from nacre.config.settings import Config
 from nacre.errors import BadInput
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.vault import jsonl
-from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
-from nacre.vault.storage import storage_of
+from nacre.vault.storage import TIERS, dump_row, read_records, storage_of
 from nacre.vault.writing import expect, write_recorded
 
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
@@ -53,7 +51,7 @@ def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool 
         return
     names = ("at", "path", "id", "lines", "query_hash", "via")
     rows = [{name: getattr(recall, name) for name in names} for recall in recalls]
-    text = "".join(jsonl.dump_row({k: held for k, held in row.items() if held is not None}) for row in rows)
+    text = "".join(dump_row({k: held for k, held in row.items() if held is not None}) for row in rows)
     storage, name = storage_of(workspace), workspace.relative(workspace.recalls)
     torn = storage.end(name, 1) not in (b"", b"\n")
     storage.append(name, b"\n" * torn + redact(clean(text)).text.encode("utf-8", "replace"), durable=durable)
@@ -79,7 +77,7 @@ class Recalls(NamedTuple):
 
 
 def read_recalls(workspace: Workspace) -> Recalls:
-    return Recalls(*jsonl.read_records(storage_of(workspace), workspace.relative(workspace.recalls), _recall))
+    return Recalls(*read_records(storage_of(workspace), workspace.relative(workspace.recalls), _recall))
 
 
 def _recall(value: Mapping[str, Any]) -> Recall | None:

@@ -11,11 +11,9 @@ from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
-from nacre.vault import jsonl
-from nacre.vault.entries import without_comments, words_of
+from nacre.vault.entries import Item, document, without_comments, words_of
 from nacre.vault.history import Operation
-from nacre.vault.markdown import Item, document
-from nacre.vault.storage import read
+from nacre.vault.storage import parse_row, read
 from nacre.vault.writing import REDACT, guarded, rewrite
 
 CLASH, DOUBT, FULL, ADOPTED, FADED = KINDS = ("clash", "doubt", "full", "adopted", "faded")
@@ -117,7 +115,7 @@ def _about(text: str) -> dict[str, Any]:
         start = line.find(_OPENING)
         end = line.find(_CLOSING, start)
         if 0 <= start < end:
-            return jsonl.parse_row(line[start + len(_OPENING) - 1 : end + 1]) or {}
+            return parse_row(line[start + len(_OPENING) - 1 : end + 1]) or {}
     return {}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nacre.errors import BadInput
 
 if TYPE_CHECKING:
-    from nacre.vault.markdown import Document
+    from nacre.vault.entries import Document
 
 TITLE = {"en": "## Memory", "zh": "## 记忆"}
 

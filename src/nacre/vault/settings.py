@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from nacre import disk
+from nacre.disk import hold
 from nacre.errors import BadSetting
-from nacre.lock import hold
 
 
 def changed(path: Path, key: str, value: Any) -> str:

@@ -1,21 +1,26 @@
-"""The files of a workspace as named byte strings (`Storage`): what everything in the vault reads, lists and writes memory through."""
+"""The files of a workspace as named byte strings (`Storage`), which of them are memory, and the rows of those of one JSON object a line:
+what everything in the vault reads, lists and writes memory through."""
 
 from __future__ import annotations
 
 import contextlib
+import fnmatch
+import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from nacre import disk
-from nacre.errors import NacreError, NotFound, raise_unless_absent
-from nacre.lock import TIMEOUT, lock
-from nacre.model.workspace import DAY_NAME, Storage, Stored, Workspace
-from nacre.vault import jsonl
+from nacre.config.settings import Config
+from nacre.disk import TIMEOUT, lock
+from nacre.errors import NacreError, NotFound, PathEscape, raise_unless_absent
+from nacre.i18n import say
+from nacre.model.report import Problem, problem
+from nacre.model.workspace import DAY_NAME, LINKED, Storage, Stored, Workspace
 
 _LARGEST_BLOB = 200_000_000  # bytes; more than any note, and little enough to hold
 _QUICKLY = 1_000_000  # bytes from which on contents are packed less tightly
@@ -137,7 +142,7 @@ class Disk:
         path = operations_file(self.workspace)
         with disk.writing_to(path):
             disk.private_folder(self.workspace.machine)
-        disk.append_bytes(path, disk.lines_for(path, jsonl.dump_row(row)), durable=durable)
+        disk.append_bytes(path, disk.lines_for(path, dump_row(row)), durable=durable)
 
     def records(self) -> Iterator[dict[str, Any]]:
         try:
@@ -153,7 +158,7 @@ class Disk:
                 data = file.read(end - start) + rest
                 # The first line of a block may begin before it.
                 rest, _, lines = data.partition(b"\n") if start else (b"", b"", data)
-                for row in reversed(jsonl.parse_rows(lines, "").rows):
+                for row in reversed(parse_rows(lines, "").rows):
                     yield row.value
                 end, block = start, 2 * block
 
@@ -168,3 +173,212 @@ def operations_file(workspace: Workspace) -> Path:
 def blob_path(history: Path, digest: str) -> Path:
     """Where a content is kept by its hash, compressed."""
     return history / "blobs" / digest[:2] / digest[2:]
+
+
+# Which Markdown files are memory, compressed logs of the archive among them, and in which layer each lies.
+
+
+LARGEST = 10_000_000  # bytes; a larger Markdown file is not a note, and doctor says so
+TIERS = ("hot", "warm", "gist", "forgotten")
+_MARKDOWN = (".md",)
+
+
+class MemoryFile(NamedTuple):
+    """A file as the walk saw it. Two equal signatures mean that nothing was written in between."""
+
+    path: str  # as users see it
+    full: str
+    layer: str
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+
+
+def memory_files(workspace: Workspace, config: Config, folders: set[str] | None = None) -> Iterator[MemoryFile]:
+    """Every file that search covers: long-term memory, logs, notes, digests, checkpoints and extra paths.
+
+    `folders` is given every folder whose change could add, alter or remove one of them, every file that has a second name
+    (a hard link) through which it could be written, and `LINKED` where only another walk can tell.
+    """
+    root = os.path.join(workspace.root, "")
+    seen: set[str] = set()
+    for stored, layer in _stored_files(workspace, config, set() if folders is None else folders):
+        name, size, modified, changed, inode, is_plain, _ = stored
+        if not is_plain or (size > LARGEST and size > largest(layer)) or name == "memory/review.md":
+            continue
+        if name not in seen:  # an extra path may lie where memory lies anyway
+            seen.add(name)
+            full = name if os.path.isabs(name) else root + name
+            # Bytes of a name that are not UTF-8 are shown as \\xe9: text that is kept cannot hold them.
+            path = name if name.isascii() else os.fsencode(name).decode("utf-8", errors="backslashreplace")
+            yield MemoryFile(path, full, layer, size, modified, changed, inode)
+
+
+def layer_of(path: str) -> str:
+    """The layer of a file below memory/, by its place and name."""
+    if path.startswith("memory/weekly/"):
+        return "weekly"
+    if path.startswith("memory/archive/"):
+        return "archive"
+    name = path[path.rfind("/") + 1 :]
+    return "daily" if name[0].isdigit() and DAY_NAME.fullmatch(name) else "note"
+
+
+def largest(layer: str) -> int:
+    """How many bytes a file of a layer may have to be searched."""
+    return disk.LARGEST_LOG if layer in ("daily", "archive") else LARGEST
+
+
+def _stored_files(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[tuple[Stored, str]]:
+    storage = storage_of(workspace)
+    for stored in storage.walk("", ("MEMORY.md", "USER.md"), folders, depth=1):
+        if stored.name in ("MEMORY.md", "USER.md"):
+            yield stored, "longterm"
+    yield from ((stored, "longterm") for stored in _project_files(workspace, folders))
+    for stored in storage.walk("memory", (".md", ".md.gz"), folders):
+        if stored.name.endswith(".md") or (stored.name.startswith("memory/archive/") and not stored.is_link):
+            yield stored, layer_of(stored.name)
+    tiers = workspace.relative(workspace.tiers(config.tiers.path))
+    for tier in TIERS:
+        yield from ((stored, tier) for stored in storage.walk(f"{tiers}/{tier}", _MARKDOWN, folders))
+    for extra in config.index.extra_paths:
+        if extra.get("path"):
+            pattern = extra.get("pattern", "*.md").removeprefix("**/")
+            yield from ((stored, "extra") for stored in _extra_files(workspace, extra["path"], pattern, folders))
+
+
+def _project_files(workspace: Workspace, folders: set[str] | None = None) -> list[Stored]:
+    files = storage_of(workspace).walk("projects", ("/MEMORY.md",), folders, depth=2)
+    return sorted(
+        (stored for stored in files if stored.name.count("/") == 2), key=lambda stored: stored.name.split("/")
+    )
+
+
+def list_longterm(workspace: Workspace) -> list[Path]:
+    """Every MEMORY.md: the general one, whether it is there or not, and those of projects, whatever stands there."""
+    return [workspace.longterm, *(workspace.root / stored.name for stored in _project_files(workspace))]
+
+
+def list_backups(workspace: Workspace) -> list[Path]:
+    """The backups of each MEMORY.md and of working memory, by their names."""
+    files = storage_of(workspace).walk(workspace.relative(workspace.archive), depth=1)
+    plain = (workspace.root / stored.name for stored in files if stored.is_plain and not stored.is_link)
+    return sorted(path for path in plain if ".bak-" in path.name)
+
+
+def _extra_files(workspace: Workspace, path: str, pattern: str, folders: set[str]) -> Iterator[Stored]:
+    """What an extra path names, which may lie anywhere on the machine."""
+    place = os.path.normpath(os.path.join(workspace.root, os.path.expanduser(path)))
+    if disk.is_within(str(workspace.machine), place):
+        return  # the index and what undo keeps are not memory
+    shown = workspace.relative(Path(place))
+    if os.path.isfile(place):
+        folders.add(os.path.dirname(place))
+        if stored := disk.stored_at(place, place, shown, folders):
+            yield stored
+        return
+    if os.path.islink(place):
+        folders.add(LINKED)
+    for stored in disk.walk(place, place, f"{shown}/", _MARKDOWN if pattern == "*.md" else ("",), folders):
+        if pattern == "*.md" or _matches(stored.name, f"{shown}/", pattern):
+            yield stored
+
+
+def _matches(path: str, shown: str, pattern: str) -> bool:
+    """Whether a path fits the pattern of an extra path; a pattern without "/" is about the name alone, "**/" is any folder."""
+    if "/" not in pattern:
+        return fnmatch.fnmatch(path.rpartition("/")[2], pattern)
+    below = path[len(shown) :]
+    return fnmatch.fnmatch(below, pattern) or ("**/" in pattern and fnmatch.fnmatch(below, pattern.replace("**/", "")))
+
+
+# Files of one JSON object a line: a broken line is skipped and told.
+
+T = TypeVar("T")
+
+
+class Row(NamedTuple):
+    line: int
+    value: dict[str, Any]
+
+
+class Rows(NamedTuple):
+    """The good lines, and problems with the others."""
+
+    rows: tuple[Row, ...]
+    problems: tuple[Problem, ...]
+
+
+def dump_row(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def read_rows(storage: Storage, name: str) -> Rows:
+    """All objects of a file; a broken line is a problem with its number."""
+    try:
+        check_place(storage, name)
+        return parse_rows(storage.read(name) or b"", name)
+    except NacreError as error:
+        remedy = say("move it away, or put the real file in its place", "请将其移走，或换回真正的文件")
+        return Rows((), (Problem("unreadable", str(error), name, remedy=remedy, severity="error"),))
+
+
+def check_place(storage: Storage, name: str) -> None:
+    """An error when a file is a link that leads out of the workspace."""
+    if os.path.isabs(storage.real(name)):
+        raise PathEscape(
+            f"{name} is a link that leads out of the workspace; Nacre does not follow it.",
+            f"{name} 是指向工作区之外的链接；Nacre 不会跟随它。",
+        )
+
+
+def parse_rows(data: bytes, shown: str) -> Rows:
+    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
+    # All at once is twice as fast as line by line. No string of JSON goes over the end of a line.
+    if all(line[:1] == b"{" and line[-1:] == b"}" for _, line in lines):
+        try:
+            values = json.loads(b"[" + b",\n".join(line for _, line in lines) + b"]")
+        except (ValueError, RecursionError):
+            values = []
+        if len(values) == len(lines) and all(type(value) is dict for value in values):
+            return Rows(tuple(Row(number, value) for (number, _), value in zip(lines, values, strict=True)), ())
+    rows: list[Row] = []
+    problems: list[Problem] = []
+    for number, line in lines:
+        if (value := parse_row(line)) is not None:
+            rows.append(Row(number, value))
+        elif number == data.count(b"\n") + 1:
+            english = f"The last line of {shown} was never finished; it is skipped."
+            problems.append(problem("torn line", english, f"{shown} 的最后一行没有写完，已跳过。", shown, number))
+        else:
+            english = f"Line {number} of {shown} is no JSON object; it is skipped."
+            chinese = f"{shown} 第 {number} 行不是 JSON 对象，已跳过。"
+            remedy = ("mend or remove the line", "请修正或删除该行")
+            problems.append(problem("broken line", english, chinese, shown, number, remedy=remedy))
+    return Rows(tuple(rows), tuple(problems))
+
+
+def parse_row(line: bytes | str) -> dict[str, Any] | None:
+    """The object on a line; None where it holds none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_records(
+    storage: Storage, name: str, parse: Callable[[dict[str, Any]], T | None]
+) -> tuple[tuple[T, ...], tuple[Problem, ...]]:
+    """What the rows of a file tell, and problems with those that tell nothing."""
+    rows, broken = read_rows(storage, name)
+    records: list[T] = []
+    problems = list(broken)
+    for line, value in rows:
+        if (record := parse(value)) is not None:
+            records.append(record)
+            continue
+        english = f"Line {line} of {name} lacks what its kind of record needs; it is skipped."
+        problems.append(problem("broken line", english, f"{name} 第 {line} 行缺少必要的字段，已跳过。", name, line))
+    return tuple(records), tuple(sorted(problems, key=lambda problem: problem.line or 0))

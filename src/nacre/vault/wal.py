@@ -12,14 +12,12 @@ from nacre import disk
 from nacre.errors import BadInput, NotFound
 from nacre.guard.values import pattern
 from nacre.i18n import say
-from nacre.model.context import Context
 from nacre.model.report import Plan, Step
-from nacre.model.workspace import Workspace
+from nacre.model.workspace import Context, Workspace
 from nacre.vault import working
-from nacre.vault.files import list_backups
+from nacre.vault.entries import Document, document, replace_lines
 from nacre.vault.history import operation
-from nacre.vault.markdown import Document, document, replace_lines
-from nacre.vault.storage import read
+from nacre.vault.storage import list_backups, read
 from nacre.vault.working import BLOCKERS, CONTEXT, DECISIONS, PENDING, TASK, StateEntry, as_text, same, section_entries
 from nacre.vault.writing import guarded, remove_file, rewrite, write_recorded
 

@@ -12,10 +12,8 @@ from typing import NamedTuple
 from nacre.clock import monday
 from nacre.errors import BadInput
 from nacre.model.workspace import Workspace
-from nacre.text.blocks import HEADING, ITEM, TEXT
-from nacre.text.stamps import date_in, label_of, labelled_spans, project_named, real_day, stamp_of
-from nacre.vault.entries import source_day, words_of
-from nacre.vault.markdown import Document, document, insert_lines
+from nacre.text.blocks import HEADING, ITEM, TEXT, date_in, label_of, labelled_spans, project_named, real_day, stamp_of
+from nacre.vault.entries import Document, document, insert_lines, source_day, words_of
 from nacre.vault.storage import names
 
 _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")

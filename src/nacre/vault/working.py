@@ -15,9 +15,18 @@ from nacre.guard.values import pattern
 from nacre.i18n import language
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import markdown
-from nacre.vault.entries import words_of
-from nacre.vault.markdown import Document, Item, Section, document, insert_lines, plain_title, shape_of
+from nacre.vault.entries import (
+    Document,
+    Item,
+    Section,
+    add_bullet,
+    add_section,
+    document,
+    insert_lines,
+    plain_title,
+    shape_of,
+    words_of,
+)
 from nacre.vault.storage import storage_of
 
 TASK, CONTEXT, DECISIONS, PENDING, BLOCKERS = SECTIONS = ("task", "context", "decisions", "pending", "blockers")
@@ -299,13 +308,13 @@ def hides_nothing(old: Document, new: Document, name: str) -> bool:
 
 def with_entry(doc: Document, name: str, line: str) -> Document:
     doc, section = _with_section(doc, name)
-    return document(doc.path, markdown.add_bullet(doc, section, line))
+    return document(doc.path, add_bullet(doc, section, line))
 
 
 def _with_section(doc: Document, name: str) -> tuple[Document, Section]:
     if section := find_section(doc, name):
         return doc, section
-    doc = document(doc.path, markdown.add_section(doc, heading_for(doc, name), []))
+    doc = document(doc.path, add_section(doc, heading_for(doc, name), []))
     if section := find_section(doc, name):
         return doc, section
     raise stuck(doc, name)  # a fence or comment that is never closed hides it

@@ -16,9 +16,8 @@ from nacre import disk
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
 from nacre.model.workspace import Storage, Workspace
-from nacre.vault import jsonl
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
-from nacre.vault.storage import is_daily, storage_of
+from nacre.vault.storage import dump_row, is_daily, storage_of
 
 OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
@@ -137,7 +136,7 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
     ended first; the file's own line ends are used."""
     if path.suffix == ".jsonl":
         values = [json.loads(line) for line in text.split("\n") if line]
-        safe = "".join(jsonl.dump_row(_guard_value(value, on_secret)) for value in values)
+        safe = "".join(dump_row(_guard_value(value, on_secret)) for value in values)
     else:
         safe = guarded(text, on_secret)
     if not safe.strip("\n"):

@@ -14,8 +14,8 @@ from tests.capture.talks import Desk
 
 from nacre.config.settings import SourceSettings, SourcesSettings
 from nacre.errors import BadInput, NotFound
-from nacre.model.context import Context
-from nacre.vault.files import layer_of, memory_files
+from nacre.model.workspace import Context
+from nacre.vault.storage import layer_of, memory_files
 from nacre.vault.undo import undo
 
 

@@ -12,8 +12,9 @@ from nacre.daemon.requests import answer_search
 from nacre.errors import BadInput, NacreError, NotFound, SecretRefused
 from nacre.mcp.tools import Tool, call, tools
 from nacre.memory import Memory
-from nacre.vault import review, tombstones
+from nacre.vault import review
 from nacre.vault.history import operation
+from nacre.vault.ledger import load_tombstones
 from nacre.vault.review import Question
 
 TODAY = "memory/2026-03-20.md"
@@ -123,9 +124,9 @@ def test_what_was_forgotten_may_be_known_again_when_the_person_says_it_and_not_w
     found = asked(memory, "memory_search", query="heron stands vault")["results"][0]
     asked(memory, "memory_forget", id=found["id"])
     asked(memory, "memory_write", text="The heron stands in the vault", importance=7)
-    assert tombstones.load_tombstones(memory.workspace).stones
+    assert load_tombstones(memory.workspace).stones
     memory.remember("The heron stands in the vault", importance=7)
-    assert not tombstones.load_tombstones(memory.workspace).stones
+    assert not load_tombstones(memory.workspace).stones
 
 
 def test_a_secret_is_refused_and_not_repeated(root: Path, memory: Memory) -> None:

@@ -14,8 +14,7 @@ from nacre.brain.local.judge import Judge, Judged
 from nacre.guard.privacy import asks_for_privacy, forbids_things, means_what_was_said, reach
 from nacre.model.session import Message, Speaker
 from nacre.text.quoting import own_words
-from nacre.text.sentences import sentences
-from nacre.text.tokens import tokens
+from nacre.text.tokens import sentences, tokens
 
 if TYPE_CHECKING:
     import numpy as np

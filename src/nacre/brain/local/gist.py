@@ -19,10 +19,9 @@ from nacre.brain.local.settled import (
 from nacre.brain.local.wording import LONGEST, only_blacked_out
 from nacre.guard.sanitise import clean, one_line
 from nacre.model.session import Speaker
+from nacre.text.blocks import project_in_head
 from nacre.text.quoting import demands, own_words, reports
-from nacre.text.sentences import sentences
-from nacre.text.stamps import project_in_head
-from nacre.text.tokens import language_of, tokens
+from nacre.text.tokens import language_of, sentences, tokens
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judge

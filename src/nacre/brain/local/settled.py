@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from nacre.model.session import Speaker
 from nacre.text.quoting import demands, own_words, reports
-from nacre.text.sentences import sentences
+from nacre.text.tokens import sentences
 
 DATED = re.compile(
     r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d(?: <!-- \w+ -->)?[ \t]*$"

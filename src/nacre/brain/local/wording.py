@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.text.quoting import AGENT, OUTCOME, own_part
-from nacre.text.sentences import clauses, sentences
-from nacre.text.tokens import language_of
+from nacre.text.tokens import clauses, language_of, sentences
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judged

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nacre.index.document import PASSAGE_TOKENS, Chunk, chunks, passages
 from nacre.text.blocks import FRONT, HEADING, blocks
-from nacre.text.chunk import PASSAGE_TOKENS, Chunk, chunks, passages
 from nacre.text.tokens import tokens_estimate
 
 RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$|\s*")

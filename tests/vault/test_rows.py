@@ -10,17 +10,16 @@ import pytest
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import NacreError, PathEscape
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
-from nacre.vault import jsonl, ledger, provenance
+from nacre.model.workspace import Context, Workspace
+from nacre.vault import ledger, provenance
 from nacre.vault.discover import check_own_files
 from nacre.vault.history import operation
 from nacre.vault.provenance import Offered
-from nacre.vault.storage import Disk
+from nacre.vault.storage import Disk, read_rows
 
 
 def kinds(workspace: Workspace, name: str) -> list[str]:
-    rows, problems = jsonl.read_rows(Disk(workspace), f"memory/{name}.jsonl")
+    rows, problems = read_rows(Disk(workspace), f"memory/{name}.jsonl")
     assert rows == ()
     return [one.kind for one in problems]
 
@@ -39,7 +38,7 @@ def test_a_link_is_followed_inside_the_workspace_alone(workspace: Workspace, tmp
         (folder / f"{name}.jsonl").write_text('{"a":1}\n')
         (workspace.memory / f"{name}.jsonl").symlink_to(folder / f"{name}.jsonl")
     assert kinds(workspace, "outside") == ["unreadable"]
-    assert [row.value for row in jsonl.read_rows(Disk(workspace), "memory/inside.jsonl").rows] == [{"a": 1}]
+    assert [row.value for row in read_rows(Disk(workspace), "memory/inside.jsonl").rows] == [{"a": 1}]
 
 
 def test_ledger_and_trail_that_cannot_be_read_say_nothing(workspace: Workspace) -> None:
