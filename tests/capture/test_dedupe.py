@@ -14,8 +14,8 @@ from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
 from nacre.model.entry import Bullet
 from nacre.model.workspace import Context
-from nacre.vault import daily, injected
-from nacre.vault.injected import Delivered
+from nacre.vault import daily, spool
+from nacre.vault.spool import Delivered
 
 NOON = "2026-03-02 12:00"
 
@@ -121,7 +121,7 @@ def test_a_log_that_is_no_text_hinders_nothing(desk: Desk) -> None:
 
 def given(desk: Desk, session: str, text: str) -> None:
     """What a hook notes when it gave a text to a session."""
-    injected.save_delivered(desk.workspace, session, Delivered().with_lines(text, 1.0), 1.0)
+    spool.save_delivered(desk.workspace, session, Delivered().with_lines(text, 1.0), 1.0)
 
 
 def test_what_a_hook_gave_to_a_session_is_not_captured_again_as_new(desk: Desk) -> None:

@@ -12,7 +12,7 @@ from nacre.cli.main import run
 from nacre.cli.tidy import question_json, question_line
 from nacre.errors import BadInput
 from nacre.memory import Memory
-from nacre.vault import injected
+from nacre.vault import spool
 from nacre.vault.review import Question
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -57,10 +57,10 @@ def test_review_shows_no_secrets() -> None:
 
 
 def test_what_sessions_were_given_is_forgotten_too(memory: Memory) -> None:
-    injected.save_delivered(memory.workspace, "a", injected.Delivered().with_lines(f"- {FACT}\n", 1.0), 1.0)
+    spool.save_delivered(memory.workspace, "a", spool.Delivered().with_lines(f"- {FACT}\n", 1.0), 1.0)
     memory.workspace.given.write_text(f'{{"packs": [], "text": "- {FACT}"}}', "utf8")  # as earlier versions kept it
     memory.forget("MEMORY.md:4", choose=take)
-    assert injected.load_delivered(memory.workspace, "a") == injected.Delivered()
+    assert spool.load_delivered(memory.workspace, "a") == spool.Delivered()
     assert not memory.workspace.given.exists()
 
 

@@ -9,8 +9,8 @@ from tests.hooks.conftest import Session
 
 from nacre.context.answering import LONGEST
 from nacre.model.workspace import Workspace
-from nacre.vault import injected
-from nacre.vault.injected import MOST_LINES, Delivered
+from nacre.vault import spool
+from nacre.vault.spool import MOST_LINES, Delivered
 
 
 def test_a_session_begins_with_its_context(session: Session) -> None:
@@ -97,25 +97,25 @@ def test_what_is_remembered_of_a_session_is_bounded(session: Session) -> None:
     told = Delivered().with_lines("\n".join(f"line number {number}" for number in range(MOST_LINES * 2)), 5.0)
     assert len(told.lines) == MOST_LINES
     workspace = Workspace(session.root)
-    injected.save_delivered(workspace, "s", told, 5.0)
-    assert injected.load_delivered(workspace, "s") == told
+    spool.save_delivered(workspace, "s", told, 5.0)
+    assert spool.load_delivered(workspace, "s") == told
 
 
 def test_sessions_of_long_ago_are_forgotten(session: Session) -> None:
     workspace = Workspace(session.root)
-    injected.save_delivered(workspace, "old", Delivered(1.0, ("ab",)), 0.0)
-    later = dt.datetime.now(dt.UTC).timestamp() + injected.OLDEST + 60
-    injected.save_delivered(workspace, "new", Delivered(later), later)
-    assert injected.load_delivered(workspace, "old") == Delivered()
+    spool.save_delivered(workspace, "old", Delivered(1.0, ("ab",)), 0.0)
+    later = dt.datetime.now(dt.UTC).timestamp() + spool.OLDEST + 60
+    spool.save_delivered(workspace, "new", Delivered(later), later)
+    assert spool.load_delivered(workspace, "old") == Delivered()
 
 
 def test_sessions_that_never_begin_with_us_do_not_grow_for_ever(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(injected, "MOST_SESSIONS", 3)
+    monkeypatch.setattr(spool, "MOST_SESSIONS", 3)
     workspace = Workspace(session.root)
     for number in range(6):
-        injected.save_delivered(workspace, f"s{number}", Delivered(0.0, ("ab",)), 5.0)
+        spool.save_delivered(workspace, f"s{number}", Delivered(0.0, ("ab",)), 5.0)
     assert len(list((workspace.machine / "hooks").iterdir())) == 3
 
 

@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nacre.model.workspace import Workspace
-from nacre.vault import lines
-from nacre.vault.lines import BROKEN, FILE_NAME, LineIndex
-from nacre.vault.storage import parse_row
+from nacre.vault import storage as lines
+from nacre.vault.storage import BROKEN, FILE_NAME, LineIndex, parse_row
 
 BATCH = 1000
 

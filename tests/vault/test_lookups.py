@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nacre.model.workspace import Workspace
-from nacre.vault import ledger, lines, provenance
+from nacre.vault import ledger, provenance
+from nacre.vault import storage as lines
 from nacre.vault.ledger import VERDICTS, LedgerStates, Record
 from nacre.vault.provenance import Captured, Digested, Offered, Trail
 from nacre.vault.storage import dump_row

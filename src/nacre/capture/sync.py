@@ -58,9 +58,9 @@ from nacre.vault import daily, provenance
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.discover import project_of
 from nacre.vault.history import operation
-from nacre.vault.injected import lines_given_to
 from nacre.vault.ledger import Tombstones, load_tombstones
 from nacre.vault.provenance import Captured
+from nacre.vault.spool import lines_given_to
 from nacre.vault.storage import memory_files, read, read_memory
 
 BATCH = 40  # sections, at least, that are written and recorded as one operation

@@ -16,7 +16,7 @@ from nacre.context.pack import PieceLine, has_content, is_wide, pack, tokens, we
 from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
 from nacre.i18n import say
-from nacre.vault.injected import Delivered, load_delivered, save_delivered
+from nacre.vault.spool import Delivered, load_delivered, save_delivered
 
 if TYPE_CHECKING:
     from nacre.context.gather import Superseded

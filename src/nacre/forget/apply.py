@@ -33,7 +33,7 @@ from nacre.forget.target import (
 )
 from nacre.i18n import say
 from nacre.text.tokens import sentences, tokens
-from nacre.vault import injected, ledger
+from nacre.vault import ledger, spool
 from nacre.vault.checkpoints import GIST, SUMMARY, stem_of
 from nacre.vault.entries import normal_words
 from nacre.vault.history import Operation, operation
@@ -124,7 +124,7 @@ def forget(
             )
         if not dry_run:
             # First: killed in between, it is done again.
-            injected.forget_delivered(context.workspace)
+            spool.forget_delivered(context.workspace)
             apply_forget(context, plan)
     if not dry_run:
         index = context.keeper()

@@ -22,7 +22,7 @@ from nacre.forget.target import Fact, ForgetContext, MemoryLine, is_telling, lin
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
 from nacre.model.workspace import Workspace, slug_of
-from nacre.vault import injected, ledger, provenance
+from nacre.vault import ledger, provenance, spool
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.history import Operation, operation, read_history
@@ -189,7 +189,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
         # Every earlier content that holds the words goes, those of this very operation too.
         for name in {name for name, data in _history_contents(workspace) if words.found(data)}:
             disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
-        injected.forget_delivered(workspace)
+        spool.forget_delivered(workspace)
         forget_orders(workspace)
         for root in (workspace.root, workspace.tiers(config.tiers.path)):
             for place, _, _ in os.walk(root):

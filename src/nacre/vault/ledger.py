@@ -17,8 +17,7 @@ from nacre.model.workspace import Workspace
 from nacre.text.tokens import sentences
 from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
 from nacre.vault.history import Operation
-from nacre.vault.lines import BROKEN, LineIndex
-from nacre.vault.storage import dump_row, parse_rows, read, read_records, storage_of
+from nacre.vault.storage import BROKEN, LineIndex, dump_row, parse_rows, read, read_records, storage_of
 from nacre.vault.writing import REFUSE, OnSecret, append
 
 if TYPE_CHECKING:

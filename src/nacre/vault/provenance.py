@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from nacre.model.workspace import Workspace, slug_of
 from nacre.vault.history import Operation
-from nacre.vault.lines import LineIndex
-from nacre.vault.storage import dump_row, read, read_rows, storage_of
+from nacre.vault.storage import LineIndex, dump_row, read, read_rows, storage_of
 from nacre.vault.writing import REDACT, append
 
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
