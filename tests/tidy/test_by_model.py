@@ -178,7 +178,7 @@ def test_an_old_day_is_pressed_in_the_models_words_and_forgotten_with_its_line(n
     assert "Restore drill" in nights.text(digest)
 
 
-def test_what_the_gates_drop_from_a_digest_stays_in_the_words_of_the_log(nights: Nights, brain: Brain) -> None:
+def test_what_the_gates_drop_from_a_digest_is_pressed_on_this_machine(nights: Nights, brain: Brain) -> None:
     nights.log("2026-03-09", *DAY)
     invented = {"text": "Odile reads email at 9", "speaker": "owner", "category": "preference", "cites": [f"@{DAY[2]}"]}
     brain.will({"digest": {"lines": [invented]}, "distil": {"changes": []}})

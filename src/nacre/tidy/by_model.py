@@ -30,7 +30,7 @@ _LONGEST_WAIT = dt.timedelta(
 )  # beside twice the wait for the user's agent: what is older, the local brain decides
 _MANY = 20  # lines of a day from which on "hybrid" lets the model press it
 _UNSURE = ("supersede", "merge", "ask", "demote")  # what the local brain does that "hybrid" leaves to the model
-SHARE = 0.34  # of a day's log that its digest may have, in bytes
+SHARE = 0.33  # of a day's log that its digest may have, in bytes
 
 
 def advise(context: TidyContext) -> Advice:
@@ -155,7 +155,7 @@ def press(context: TidyContext) -> tuple[dict[str, tuple[DigestText, ...]], froz
 
 
 def _ask_digest(model: Model, trail: Trail, lines: Sequence[LogLine]) -> tuple[DigestText, ...]:
-    """The lines of a digest; what only claims that were dropped tell stays in the words of the log. A claim is of one project."""
+    """The lines of a digest; what only claims that were dropped tell is left to the local brain. A claim is of one project."""
     language = language_of("\n".join(line.words for line in lines))
     by_agent = {mark for section in trail.of(lines[0].day).captured for mark in section.agents}
     items = tuple(

@@ -67,7 +67,7 @@ class DigestText(NamedTuple):
     """A line of a digest as the user's own model words it, and what it is made of."""
 
     text: str
-    category: str  # empty: as the local brain says
+    category: str  # empty: the local brain presses it
     of: tuple[LogLine, ...]
 
 
@@ -232,12 +232,16 @@ def _tell(
         texts = [DigestText(line.words, "", (line,)) for line in places if _by_hand(line) or not _is_much(lines)]
         if _is_much(lines):
             marks = {line.mark: line for line in lines}
-            own = by_model.get(day, ())
+            own, rest = by_model.get(day, ()), lines
             if own and {line.mark for text in own for line in text.of} <= marks.keys():
-                texts += [text._replace(of=tuple(marks[line.mark] for line in text.of)) for text in own]
-            else:
-                pressed = _pressed(context, lines, labels, captured, before)
-                texts += [DigestText(words, "", (line,)) for line, words in pressed.items()]
+                rest = [marks[line.mark] for text in own for line in text.of if not text.category]
+                texts += [
+                    text._replace(of=tuple(marks[line.mark] for line in text.of)) for text in own if text.category
+                ]
+            pressed = {line: line.words for line in rest}
+            if _is_much(rest):
+                pressed = _pressed(context, rest, labels, captured, before)
+            texts += [DigestText(words, "", (line,)) for line, words in pressed.items()]
         texts.sort(key=lambda text: min(map(list(places).index, text.of)))
         for words, category, of in texts:
             line, place = of[0], places[of[0]]
