@@ -21,7 +21,7 @@ from nacre.vault.discover import trusted_workspaces
 
 Work = Literal["extract", "digest", "distil", "summarise"]
 LONGEST = {"en": 260, "zh": 130}  # characters of one line, as in the local brain
-FRAME = {"en": 33, "zh": 11}  # characters that stand around a line of a digest; of Chinese a third of the bytes
+FRAME = {"en": 33, "zh": 20}  # characters that stand around a line of a digest, about
 LARGEST_ANSWER = 400_000  # characters; no honest answer is so long
 
 

@@ -168,7 +168,8 @@ def _ask_digest(model: Model, trail: Trail, lines: Sequence[LogLine]) -> tuple[D
         )
         for number, line in enumerate(lines, 1)
     )
-    characters = compress.log_size(lines) // (3 if language == "zh" else 1)
+    words = "".join(line.words for line in lines)
+    characters = compress.log_size(lines) * len(words) / len(words.encode())  # what fits into so many bytes
     room = max(int(SHARE * characters), FRAME[language] + LONGEST[language] // 2)
     prompt = load_prompt("digest", language, model.context.workspace)
     order = Order("digest", language, items, prompt, most=len(lines), longest=LONGEST[language], room=room)
