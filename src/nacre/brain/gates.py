@@ -339,8 +339,8 @@ _DENIES = {
 }
 _CHANGED = r"(?i)\b(?:now|before|formerly|used to|moved|switched|\w+n['’]?t)\b|原来|以前|之前|现在|旧"
 _NEGATES = {
-    "en": r"(?i)\b(?:no(?! problem| worries)|not(?! only)|never|without|cannot|neither|nor|nothing|none|avoid|stop|refuse)\b|n['’]t\b(?! forget)|\bdont\b",
-    "zh": r"不(?!仅|但|过|错|要忘|管)|没(?!问题|错|关系)|别(?!忘|的|人|处)|无|勿|禁止|严禁|拒",
+    "en": r"(?i)\b(?:no(?! problem| worries|\s*[.,!;])|not(?! only)|never|without|cannot|neither|nor|nothing|none|avoid|stop|refuse)\b|n['’]t\b(?! forget)|\bdont\b",
+    "zh": r"不(?!仅|但|过|错|要忘|管|[，。！,!])|没(?!问题|错|关系)|别(?!忘|的|人|处)|无|勿|禁止|严禁|拒",
 }
 # Words that English sentences of a log begin with, and that are no names.
 _OPENERS = frozenset(
@@ -468,31 +468,35 @@ def _is_subject(word: str, following: str, third: str) -> bool:
 
 
 def _turns_round(text: str, ground: str, language: str) -> bool:
-    """Whether a claim denies what nothing in its source denies, or says plainly what its source denies."""
-    if compiled(_DENIES[language]).search(text) and not any(
-        compiled(pattern).search(ground) for pattern in (*_DENIES.values(), _CHANGED)
-    ):
-        return True
+    """Whether a claim says plainly what a clause of its source denies and none says, or denies what a clause says and none denies."""
     text = compiled(r"\A[^:：,，;；]{3,60}[:：]\s*").sub("", text)  # "How releases work: …"
-    # The words of each clause, and those of them that stand behind its negation.
-    said = [
-        (set(tokens(clause)), set(tokens(clause[negation.end() :])) if negation else set())
-        for clause in _clauses(ground)
-        for negation in [compiled(_NEGATES[language]).search(clause)]
-    ]
-    for clause in _clauses(text):
-        words = set(query_tokens(clause))
-        if compiled(_DENIES[language]).search(clause):
-            continue
-        plainly = set().union(*(every - denied for every, denied in said))
-        only_denied = (word for _, denied in said for word in words & denied if word not in plainly)
-        if any(word.isascii() and not word[0].isdigit() for word in only_denied):
-            return True  # it stands nowhere but behind a "not"
-        shared = [(len(words & every), len(words & denied)) for every, denied in said]
-        best = max((count for count, _ in shared), default=0)
-        if best > 0.6 * len(words) and all(2 * denied >= count for count, denied in shared if count == best):
+    said = [_sides(clause, language) for clause in _clauses(ground)]
+    denies = any(compiled(pattern).search(ground) for pattern in (*_DENIES.values(), _CHANGED))
+    for plain, denied in (_sides(clause, language) for clause in _clauses(text)):
+        if denied:
+            if not denies and any(_holds(other, denied) for other, _ in said):
+                return True
+        elif any(_holds(plain, other) for _, other in said) and not any(
+            _holds(every, other) for _, other in said if _holds(plain, other) for every, _ in said
+        ):
             return True
     return False
+
+
+def _sides(clause: str, language: str) -> tuple[set[str], set[str]]:
+    """The telling words of a clause: those that it says, and those that stand behind its negation."""
+    negation = compiled(_NEGATES[language]).search(clause)
+    plain, denied = (clause[: negation.start()], clause[negation.end() :]) if negation else (clause, "")
+    return set(query_tokens(plain)), set(query_tokens(denied))
+
+
+def _holds(words: set[str], others: set[str]) -> bool:
+    """Whether nearly all of the others are among some words; of Chinese with names and code words in it, these."""
+    others = {word for word in others if word.isascii()} or others
+    return bool(others) and len(words & others) >= (len(others) if len(others) < 4 else _NEARLY_ALL * len(others))
+
+
+_NEARLY_ALL = 0.75
 
 
 def _clauses(text: str) -> list[str]:
