@@ -805,8 +805,8 @@ class Memory:
 
     def use_brain(self, name: str, *, hybrid: bool = False, dry_run: bool = False) -> dict[str, str]:
         """Choose who writes the logs, in the user's settings: an agent's program, "api", "turn" or "local". Returns what was set."""
-        by_program = name not in ("local", "api", "turn")
-        mode = name if name in ("local", "turn") else "hybrid" if hybrid else "command" if by_program else "api"
+        by_program = name not in ("local", "api", "turn", "command")
+        mode = name if name in ("local", "turn") else "hybrid" if hybrid else "command" if by_program else name
         changes: dict[str, str | None] = {f"brain.{work}": mode for work in brain.orders.ANSWERS}
         if by_program:  # in the place of a program of the user's own
             changes |= {"brain.command.preset": name, "brain.command.argv": None}
@@ -1102,6 +1102,8 @@ class Memory:
         report = forget.apply.forget(
             self._forgetting(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run
         )
+        if not dry_run:  # what waits for the user's agent may hold it; it is asked for anew, without
+            brain.turn.withdraw_orders(self.owned, None, ())
         return self._indexed(report, changed=report.purged and report.purged.rebuilt)
 
     def pin(self, id: str, *, off: bool = False, dry_run: bool = False) -> PinPlan:  # noqa: A002 - the word users know

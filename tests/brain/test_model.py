@@ -17,6 +17,7 @@ import pytest
 from tests.brain.conftest import ANSWER, Program, Service
 
 from nacre.brain import journal
+from nacre.brain.gates import Dropped, Gated
 from nacre.brain.model import Model, chosen_model, spent_today
 from nacre.brain.orders import BrainFailed, Order, items_of, load_prompt
 from nacre.clock import Clock
@@ -214,12 +215,15 @@ def test_orders_and_answers_can_be_read_afterwards_without_secrets(tmp_path: Pat
     program.will("answer", ANSWER.replace("pnpm", "sk-proj-Zk3v9QmT7wLx2RbN8dFyH4sJ"))
     asked = model(tmp_path, program)
     asked.ask(order())
-    asked._note_checked(order(), 0, {"malformed": 1})
-    asked._note_checked(order(), 5, {})  # a second look changes nothing
+    claim = Dropped("Use npm with sk-proj-Zk3v9QmT7wLx2RbN8dFyH4sJ", "name")
+    asked._note_checked(order(), Gated((), (claim,)), {"name": 1})
+    asked._note_checked(order(), Gated(), {})  # a second look changes nothing
     (record,) = journal.read_orders(asked.context.workspace)
     assert record.text == order().text
     assert "sk-proj" not in (record.answer or "")
-    assert (record.kept, record.dropped) == (0, {"malformed": 1})
+    assert (record.kept, record.dropped) == (0, {"name": 1})
+    assert [reason for reason, _ in record.claims] == ["name"]
+    assert "sk-proj" not in record.claims[0][1]
 
 
 def test_an_order_with_a_secret_never_leaves(tmp_path: Path, program: Program) -> None:
@@ -316,6 +320,7 @@ import sys
 from tests.brain.test_model import NOW, model, order
 from tests.brain.conftest import Program
 from nacre.brain import journal
+from nacre.brain.gates import Dropped, Gated
 from pathlib import Path
 program = Program.__new__(Program)
 program.folder = Path(sys.argv[1]) / "program"

@@ -154,7 +154,7 @@ def test_nothing_private_is_in_an_order(nights: Nights, brain: Brain, monkeypatc
     assert brain.orders == []
 
 
-DAY = ["The restore drill runs on the first Sunday of every month", "Agent: the restore drill took 41 minutes this time", "Odile only reads email, never Slack"]  # fmt: skip
+DAY = ["The restore drill runs on the first Sunday of every month", "Agent: the restore drill took 41 minutes this time", "Odile only reads email, never Slack", "Agent: the old export took two hours because every row was read twice, which a cache of the rows avoids now"]  # fmt: skip
 
 
 def test_an_old_day_is_pressed_in_the_models_words_and_forgotten_with_its_line(nights: Nights, brain: Brain) -> None:

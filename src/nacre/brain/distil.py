@@ -40,4 +40,7 @@ def compare(model: Model, judge: Judge, old: str, new: str) -> Relation | None:
     changes = ask_changes(model, judge, [Item("e1", new, is_entry=True)], [Item("k1", old, is_entry=True)])
     if not changes:
         return None
-    return Relation(_LABELS.get(changes[0].relation, changes[0].relation), _SURE)
+    relation = changes[0].relation
+    if changes[0].verdict == "ask" and relation == "same":  # without proof
+        relation = "unclear"
+    return Relation(_LABELS.get(relation, relation), _SURE)

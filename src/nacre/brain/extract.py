@@ -110,8 +110,9 @@ def _by_order(model: Model, messages: Sequence[Message], local: Extract, most: i
     bullets = [_bullet(entry, ids) for entry in gated.kept]
     own = {ids[item.id] for item in order.items if _is_to_be_remembered(item)}
     missing = own | {ids[name] for dropped in gated.dropped for name in dropped.cites if name in ids}
-    if not bullets and missing:
-        return local(messages)
+    if not bullets:  # a model that has nothing to say of a session that has something is no help
+        lines, limits = local(messages), model.context.config.sync
+        return lines if missing or len(lines) >= min(limits.min_bullets, limits.max_bullets) else []
     return _with_local(bullets, own, missing, local(messages) if missing else [])
 
 

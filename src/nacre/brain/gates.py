@@ -61,6 +61,7 @@ REASONS = {
     "cites nothing": "没有引用",
     "cites what is not there": "引用不存在",
     "too many": "条数过多",
+    "no room": "篇幅已满",
     "too long": "过长",
     "markup": "含有标记",
     "repeated": "重复",
@@ -78,6 +79,10 @@ REASONS = {
 }
 
 
+# What is wrong with the words of a claim alone.
+_WORDING = ("number", "name", "code word", "quotation", "negation", "not in the source", "language", "too long")
+
+
 def check_claims(order: Order, claims: Sequence[C]) -> Gated[C]:
     """The claims that pass, in their order, and those that do not."""
     kept: list[C] = []
@@ -86,8 +91,10 @@ def check_claims(order: Order, claims: Sequence[C]) -> Gated[C]:
     room, frame = order.room or math.inf, FRAME[order.language]
     for claim in claims:
         words = " ".join(tokens(claim.text))
-        if len(kept) >= order.most or len(claim.text) + frame > room:
+        if len(kept) >= order.most:
             reason = "too many"
+        elif len(claim.text) + frame > room:
+            reason = "no room"
         elif words and words in seen:
             reason = "repeated"
         else:
@@ -119,7 +126,15 @@ def check_changes(order: Order, changes: Sequence[Change], proves: Proof) -> Gat
             reason = _why_not(order, change)
         if reason:
             dropped.append(Dropped(change.text[: order.longest], reason, change.cites))
-        else:
+        if reason in _WORDING and change.verdict in (
+            "keep",
+            "update",
+        ):  # what it decides stands, in the words of the entry
+            change = replace(change, text=order.by_id[change.entry].text)  # noqa: PLW2901
+            reason = "" if len(change.text) <= order.longest else reason
+        if not reason:
+            if change.verdict == "drop":  # what it says of a line that goes is nobody's business
+                change = replace(change, text=order.by_id[change.entry].text)  # noqa: PLW2901
             kept.append(_proven(order, change, proves))
     return Gated(tuple(kept), tuple(dropped))
 
@@ -142,7 +157,7 @@ def _proven(order: Order, change: Change, proves: Proof) -> Change:
             return replace(change, targets=change.targets[:1])
         return replace(change, verdict="keep", relation="adds", text=entry)
     if change.verdict == "drop" and change.relation == "same" and lines and not proves(lines[0], entry, "same"):
-        change = replace(change, verdict="ask", relation="unclear")
+        change = replace(change, verdict="ask")
     if change.verdict == "ask" and _why_not(order, change):
         return replace(change, text=entry)
     return change
@@ -185,7 +200,16 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
     if is_other and bool(cjk_count(text)) != any(cjk_count(item.own) for item in cited):
         return "language"
     folded = _without_dates(folded, cited, fold(every).text)
-    if is_title or not is_owners or isinstance(claim, Change):
+    if isinstance(claim, Change):
+        # The line that is replaced may say the opposite; who is meant may stand in another entry.
+        entry = ground if claim.verdict == "merge" else order.by_id[claim.entry].text
+        particulars = (
+            ground if claim.verdict in ("update", "merge") else f"{entry}\n{order.by_id[claim.entry].stamp[10:]}"
+        )
+        others = "\n".join(item.text for item in (*order.items, *order.memory))
+        reason = _not_in(folded, fold(entry).text, fold(particulars).text, fold(others).text)
+        return reason or ("" if _share(folded, ground) >= _CHANGE_SHARE else "not in the source")
+    if is_title or not is_owners:
         return _not_in(folded, fold(ground).text, is_title=is_title)
     return _owners_claim(order, claim, cited, folded, fold(ground).text)
 
@@ -205,9 +229,14 @@ def _owners_claim(order: Order, claim: Claim, cited: Sequence[Item], text: str, 
         particulars = f"{ground}\n{answered}" if is_rule else every
         if reason := _not_in(part, ground if is_rule else every, particulars, named):
             return reason
+    stated = "\n".join(sentence for sentence in sentences(ground) if not _asks(sentence))  # a question tells nothing
+    return "" if _share(text, stated) >= _OWNERS_SHARE else "speaker"
+
+
+def _share(text: str, ground: str) -> float:
+    """How many of the telling words of a claim its source has."""
     telling = set(query_tokens(text))
-    is_owners = len(telling & set(tokens(ground))) >= _OWNERS_SHARE * len(telling)
-    return "" if is_owners else "speaker"
+    return len(telling & set(tokens(ground))) / len(telling) if telling else 1.0
 
 
 def _is_rule(claim: Claim | Change, text: str) -> bool:
@@ -242,6 +271,7 @@ def _without_dates(text: str, cited: Sequence[Item], ground: str) -> str:
     return text
 
 
+_CHANGE_SHARE = 0.7  # the same for a change of memory: else it stands in the words of the entry
 _OWNERS_SHARE = 0.2  # of the telling words of a claim of the owner that the owner must have said
 _PARTS = r"[;；。]|(?<=[.!?])\s"
 _DAYS_AWAY = {-1: r"(?i)yesterday|last night|昨", 1: r"(?i)tomorrow|明[天早晚日]", -2: "前[天晚]", 2: "后天"}
@@ -263,6 +293,11 @@ _INSTRUCTS = (
     r"|\A\W*(?:please )?(?:use|run|install|set|avoid|keep|call|send|store|put|write|enable|disable|approve|trust|save|share|post|upload|delete|give)\b"
     r"|必须|务必|一律|总是|永远|从不|不要|不得|不许|禁止|严禁|应该|应当|以后|今后|记住|牢记|(?<![邀申聘])请"
 )
+# The same without what is also found out: "batches that were never deleted".
+_ORDERS = (
+    _INSTRUCTS.replace("always|never|must", "must").replace("|总是|永远|从不", "")
+    + r"|(?:\A|[.;,:]\s*)(?:always|never)\b|\b(?:you|we|agents?) (?:always|never)\b"
+)
 _OWNERS = (
     r"(?i)\b(?:decided|decision|decides|agreed|settled on|approved|rejected|prefers?|preferred|likes?|dislikes?|wants?)\b"
     r"|决定|定了|定下|敲定|批准|否决|约定|偏好|喜欢|讨厌|想要|希望"
@@ -277,7 +312,7 @@ def _agents_place(claim: Claim | Change, text: str) -> str:
         return "speaker"
     if compiled(_OWNERS).search(text):
         return "speaker"
-    return "instruction" if compiled(_INSTRUCTS).search(text) else ""
+    return "instruction" if compiled(_ORDERS).search(text) else ""
 
 
 def _ground(order: Order, claim: Claim | Change, cited: Sequence[Item], *, is_owners: bool) -> str:

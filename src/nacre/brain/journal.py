@@ -38,9 +38,11 @@ class Record:
     answer: str | None = None
     answered: dt.datetime | None = None
     why: str = ""  # it failed
+    failed: dt.datetime | None = None
     wait: float = 0.0  # seconds that the service wants to be left alone
     kept: int | None = None  # None before the gates have looked at it
     dropped: Mapping[str, int] = field(default_factory=dict)
+    claims: tuple[tuple[str, str], ...] = ()  # those that were dropped, each with its reason
     reused: tuple[dt.datetime, ...] = ()
 
     @property
@@ -82,11 +84,12 @@ def read_orders(workspace: Workspace) -> list[Record]:
                 if row["answer"] is not None:  # its words may have been taken out
                     record = replace(record, answer=str(row["answer"]))
             elif state == "failed":
-                record = replace(record, why=str(row["why"]), wait=float(row["wait"]))
+                record = replace(record, why=str(row["why"]), wait=float(row["wait"]), failed=at)
                 record = replace(record, tokens=max(int(row.get("tokens", 0)), record.tokens))
             elif state == "checked":
                 dropped = {str(reason): int(count) for reason, count in row["dropped"].items()}
-                record = replace(record, kept=int(row["kept"]), dropped=dropped)
+                claims = tuple((str(reason), str(text)) for reason, text in row.get("claims", ()))
+                record = replace(record, kept=int(row["kept"]), dropped=dropped, claims=claims)
             elif state == "reused":
                 record = replace(record, reused=(*record.reused, at))
             records[key] = record
@@ -126,8 +129,18 @@ def note_failed(workspace: Workspace, order: Order, why: str, wait: float, token
         _append(workspace, order, at, "failed", {"why": kept, "wait": wait, "tokens": tokens})
 
 
-def note_checked(workspace: Workspace, order: Order, kept: int, dropped: Mapping[str, int], at: dt.datetime) -> None:
-    _append(workspace, order, at, "checked", {"kept": kept, "dropped": dict(dropped)})
+def note_checked(
+    workspace: Workspace,
+    order: Order,
+    kept: int,
+    dropped: Mapping[str, int],
+    claims: Iterable[tuple[str, str]],
+    at: dt.datetime,
+) -> None:
+    rows = [(reason, redact(text).text) for reason, text in claims]
+    with hold_file(workspace):
+        more = {} if _was_forgotten(workspace, order) else {"claims": rows}
+        _append(workspace, order, at, "checked", {"kept": kept, "dropped": dict(dropped), **more})
 
 
 def note_reused(workspace: Workspace, order: Order, at: dt.datetime) -> None:

@@ -112,14 +112,15 @@ class Model:
         else:
             gated = check_claims(order, answer.entries if isinstance(answer, Extracted) else answer.lines)
         reasons = gated.reasons | ({"malformed": malformed} if malformed else {})
-        self._note_checked(order, len(gated.kept), reasons)
+        self._note_checked(order, gated, reasons)
         return answer, gated
 
-    def _note_checked(self, order: Order, kept: int, dropped: dict[str, int]) -> None:
+    def _note_checked(self, order: Order, gated: Gated[Any], dropped: dict[str, int]) -> None:
         """Record what the gates made of an answer, once."""
         records = journal.read_orders(self.context.workspace)
         if any(record.key == order.key and record.answer is not None and record.kept is None for record in records):
-            journal.note_checked(self.context.workspace, order, kept, dropped, self._now)
+            claims = ((claim.reason, claim.text) for claim in gated.dropped)
+            journal.note_checked(self.context.workspace, order, len(gated.kept), dropped, claims, self._now)
 
     def _send(self, order: Order) -> tuple[str, int | None]:
         settings, timeout = self.context.config.brain, duration(self._timeout).total_seconds()
@@ -157,7 +158,7 @@ class Model:
         if failed:
             last = records[-1]
             pause = min(max(_PAUSE * 2 ** min(failed - 1, 6), last.wait), _LONGEST_PAUSE)
-            if abs(self._now - last.at) < dt.timedelta(seconds=pause):
+            if abs(self._now - (last.failed or last.at)) < dt.timedelta(seconds=pause):
                 raise BrainFailed("The model failed a moment ago.", "模型刚刚出错，稍后再试。")
 
 

@@ -105,9 +105,9 @@ def _refuse_misfit(work: Work, answer: str) -> None:
         )
 
 
-def withdraw_orders(context: Context, work: Work, kept: Container[str]) -> None:
-    """Take the words out of the orders of a kind of work that wait and that nobody needs any more."""
+def withdraw_orders(context: Context, work: Work | None, kept: Container[str]) -> None:
+    """Take the words out of the orders of a kind of work, or of all, that wait and that nobody needs any more."""
     records = journal.read_orders(context.workspace)
-    old = {record.key for record in records if record.waits and record.work == work and record.key not in kept}
+    old = {record.key for record in records if record.waits and work in (None, record.work) and record.key not in kept}
     if old:
         journal.forget_orders(context.workspace, old)

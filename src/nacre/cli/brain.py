@@ -98,11 +98,16 @@ def spent(facts: dict[str, Any]) -> str:
 @ui.flag("--hybrid", "Only for sessions of 20 messages and more, or where little was found.")
 @ui.flag("--yes", "Do not ask.")
 def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
-    """Let NAME write your memory (logs, weekly digests, MEMORY.md, summaries): an agent's program, "api" for the service that is set, "turn" for your agent when it comes for orders, or "local" for this machine."""
+    """Let NAME write your memory (logs, weekly digests, MEMORY.md, summaries): an agent's program, "command" for a program of your own (brain.command.argv), "api" for the service that is set, "turn" for your agent when it comes for orders, or "local" for this machine."""
     memory = ui.open_memory(options)
-    names = (*_AGENTS, "api", "turn", "local")
+    names = (*_AGENTS, "command", "api", "turn", "local")
     if name not in names:
         raise BadInput(f'"{name}" is none of {", ".join(names)}.', f"“{name}”不是 {'、'.join(names)} 之一。")
+    if name == "command" and not memory.config.brain.command.argv:
+        raise BadInput(
+            'No program is set: nacre config set --user brain.command.argv \'["my-program", "--flag"]\'',
+            '没有设定程序：nacre config set --user brain.command.argv \'["my-program", "--flag"]\'',
+        )
     if hybrid and name == "turn":
         raise BadInput("--hybrid is for programs and services.", "--hybrid 只用于程序和服务。")
     if name != "local":
@@ -118,8 +123,11 @@ def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
     lines = [f"{key} = {value}" for key, value in changes.items()]
     turn = 'Orders wait for your agent: by MCP it has memory_orders now; "nacre jobs install --with openclaw" gives OpenClaw\'s cron prompts that answer them.'
     turn_chinese = "任务会等您的代理来处理：通过 MCP 可用 memory_orders；“nacre jobs install --with openclaw”会让 OpenClaw 的定时任务处理它们。"
+    missing = name in _AGENTS and name not in memory.brain_facts()["installed"]
+    absent = f"The program of {_AGENTS.get(name, name)} was not found here; until it is installed, this machine does the work."
     note = ui.first(
         (name == "local", "", ""),
+        (missing, absent, f"本机没有找到 {_AGENTS.get(name, name)} 的程序；安装之前由本机完成。"),
         (name == "turn", turn, turn_chinese),
         (True, '"nacre brain test" sends it a small order.', "“nacre brain test”会发一个小任务试试。"),
     )
@@ -157,6 +165,7 @@ def orders(options: ui.Options, order: str | None, count: int, *, only_next: boo
     facts = [_plain(memory, record) for record in records[-count:]]
     if order:
         shown = [records[0].text, records[0].answer or records[0].why or say("(no answer yet)", "（尚无回答）")]
+        shown += [f"✗ {reason_name(reason)}: {text}" for reason, text in records[0].claims]
         return Report(
             facts[0] | {"text": shown[0], "answer": records[0].answer}, lines=[ui.legible(text) for text in shown]
         )

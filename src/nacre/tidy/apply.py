@@ -57,6 +57,7 @@ class DistilPlan:
 
 
 MAX_LOST = 0.25  # share of its entries that a file may lose in one distillation
+MAX_REPLACED, _MANY = 0.5, 5  # share of its entries that may be worded anew, and from how many on that is counted
 _FEW = 2  # a file of a few lines may lose one
 
 
@@ -115,12 +116,13 @@ def too_much_lost(context: TidyContext, planned: DistilPlan) -> Problem | None:
         elsewhere = {words for path, kept in after.items() if path != edit.path for words in kept}
         moved = sum(words in elsewhere for words in set(entries).difference(after[edit.path]))
         before, lost = len(entries), len(entries) - len(after[edit.path]) - moved
-        if lost >= _FEW and lost > before * MAX_LOST:
+        replaced = len(set(entries).difference(*after.values()))
+        if (lost >= _FEW and lost > before * MAX_LOST) or (replaced >= _MANY and replaced > before * MAX_REPLACED):
             shown = context.workspace.relative(edit.path)
             sentence = say(
-                f"Refused: {shown} would lose {lost} of its {before} entries in one night. Nothing in it was changed; "
+                f"Refused: {shown} would lose {max(lost, replaced)} of its {before} entries in one night. Nothing in it was changed; "
                 'look at "nacre tidy --dry-run", and at memory/ledger.jsonl.',
-                f"已拒绝：{shown} 一夜之间会失去 {before} 条中的 {lost} 条。其中没有任何改动；"
+                f"已拒绝：{shown} 一夜之间会失去 {before} 条中的 {max(lost, replaced)} 条。其中没有任何改动；"
                 "请查看“nacre tidy --dry-run”以及 memory/ledger.jsonl。",
             )
             return Problem("too much lost", sentence, shown, severity="error")

@@ -9,13 +9,13 @@ from dataclasses import replace
 from nacre.brain.distil import ask_changes
 from nacre.brain.journal import TURN
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import FRAME, LONGEST, BrainFailed, Change, Item, Order, Waiting, load_prompt
+from nacre.brain.orders import LONGEST, BrainFailed, Change, Item, Order, Waiting, load_prompt
 from nacre.brain.turn import withdraw_orders
 from nacre.clock import duration
 from nacre.guard.secrets import redact
 from nacre.model.session import Kind, Session, Speaker
 from nacre.model.workspace import slug_of
-from nacre.sources.registry import left_out
+from nacre.sources.registry import left_out, paused_at, pauses
 from nacre.text.tokens import language_of
 from nacre.tidy import compress, distil
 from nacre.tidy.collect import DecidedLines, LogLine, TidyContext, new_lines
@@ -30,13 +30,14 @@ _LONGEST_WAIT = dt.timedelta(
 )  # beside twice the wait for the user's agent: what is older, the local brain decides
 _MANY = 20  # lines of a day from which on "hybrid" lets the model press it
 _UNSURE = ("supersede", "merge", "ask", "demote")  # what the local brain does that "hybrid" leaves to the model
+_SMALL_ROOM = 200  # characters that a short day may have, up to half of its own
 SHARE = 0.33  # of a day's log that its digest may have, in bytes
 
 
 def advise(context: TidyContext) -> Advice:
     """What becomes of the new lines, as far as a model was chosen for that, answered, and got past the gates."""
     model = chosen_model(context, "distil")
-    if model is None:
+    if model is None or paused_at(pauses(context.workspace), context.clock.now()):
         return Advice()
     draft = Draft(context)
     lines, _, _ = new_lines(context, DecidedLines(draft.trail, draft.states, draft.questions))
@@ -45,7 +46,7 @@ def advise(context: TidyContext) -> Advice:
         longest = _LONGEST_WAIT + 2 * duration(context.config.brain.turn_wait)
         oldest = (context.clock.now() - longest).date().isoformat()
         lines = [line for line in lines if line.day >= oldest]
-    if not lines or (context.config.brain.distil == "hybrid" and not _is_unsure(context)):
+    if context.config.brain.distil == "hybrid" and not _is_unsure(context):
         return Advice()
     changes: dict[tuple[str, str], Change] = {}
     shown: set[str] = set()
@@ -136,21 +137,25 @@ def _is_public(context: TidyContext, trail: Trail, day: str, mark: str, project:
 def press(context: TidyContext) -> tuple[dict[str, tuple[DigestText, ...]], frozenset[str]]:
     """By day: the lines of its digest as a model words them; and the days that wait for one."""
     model = chosen_model(context, "digest")
-    if model is None:
+    if model is None or paused_at(pauses(context.workspace), context.clock.now()):
         return {}, frozenset()
     trail = Trail(context.workspace)
     pressed: dict[str, tuple[DigestText, ...]] = {}
     waiting: set[str] = set()
+    asked: set[str] = set()
     for day, lines in compress.captured_lines(context).items():
         may_leave = all(_may_leave(context, trail, line) for line in lines)
         if not may_leave or (context.config.brain.digest == "hybrid" and len(lines) < _MANY):
             continue
         try:
             pressed[day] = _ask_digest(model, trail, lines)
-        except Waiting:
+        except Waiting as error:
             waiting.add(day)
+            asked.update(error.keys)
         except BrainFailed:
             continue  # the local brain does it
+    if model.kind == TURN:
+        withdraw_orders(context, "digest", asked)
     return {day: texts for day, texts in pressed.items() if texts}, frozenset(waiting)
 
 
@@ -169,8 +174,8 @@ def _ask_digest(model: Model, trail: Trail, lines: Sequence[LogLine]) -> tuple[D
         for number, line in enumerate(lines, 1)
     )
     words = "".join(line.words for line in lines)
-    characters = compress.log_size(lines) * len(words) / len(words.encode())  # what fits into so many bytes
-    room = max(int(SHARE * characters), FRAME[language] + LONGEST[language] // 2)
+    characters = compress.log_size(lines) * len(words) // len(words.encode())  # what fits into so many bytes
+    room = max(int(SHARE * characters), min(_SMALL_ROOM, characters // 2))
     prompt = load_prompt("digest", language, model.context.workspace)
     order = Order("digest", language, items, prompt, most=len(lines), longest=LONGEST[language], room=room)
     _, gated = model.claims(order)

@@ -446,7 +446,8 @@ def _earlier(draft: Draft, candidates: Sequence[Candidate]) -> list[tuple[LogLin
 
 def _offer(draft: Draft, candidate: Candidate) -> None:
     # Only the owner gives names, in private.
-    names = [] if candidate.agents or candidate.said.group else fields_in(candidate.text)
+    told = candidate.said.words if candidate.change else candidate.text  # a model gives no names
+    names = [] if candidate.agents or candidate.said.group else fields_in(told)
     if names:  # kept as a memory where no file has a field for it
         candidate = replace(candidate, explicit=True, tested=replace(candidate.tested, kind="PREF", without_it=None))
     are_set = [_set_field(draft, candidate, name) for name in names]
@@ -458,11 +459,12 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         return
     change = candidate.change
     if change and change.verdict == "merge" and not candidate.explicit:
-        if _join(draft, candidate, change):
+        if _join(draft, candidate, change, home):
             return
         change = replace(change, verdict="keep", text=candidate.said.words)  # both stand
         candidate = candidate_by_model(candidate.said, change, draft.context.judge())
-    decided = _by_model(draft, candidate, change) if change else _by_local_brain(draft, candidate, home)
+    is_gone = change and change.targets and not any(map(draft.memory.find, change.targets))
+    decided = _by_model(draft, candidate, change) if change and not is_gone else _by_local_brain(draft, candidate, home)
     if decided is None:
         return
     verdict, found = decided
@@ -552,11 +554,11 @@ def _by_model(draft: Draft, candidate: Candidate, change: Change) -> Decision:
     ]
 
 
-def _join(draft: Draft, candidate: Candidate, change: Change) -> bool:
+def _join(draft: Draft, candidate: Candidate, change: Change, home: LongTermFile) -> bool:
     """Put the line that a model made of an entry and a new statement in the place of that entry, where it may be changed."""
     place = draft.memory.find(change.targets[0])
     was = draft.states.get(place[1].id) if place else None
-    if not place or not was or not budget.may_change(place[1], was):
+    if not place or not was or not budget.may_go(place[1], was) or not _same_project(draft, candidate, home, *place):
         return False
     verdict = Verdict(KEEP, (), candidate.tested.without_it, {}, candidate.lasting)
     return _reword(draft, candidate, verdict, *place, was)
@@ -585,7 +587,7 @@ def _is_decided(draft: Draft, candidate: Candidate) -> bool:
         return True
     if before.verdict in ("superseded", "demoted"):
         return candidate.said.day <= (before.valid_to or "")
-    return before.verdict in ("refused", "forgotten")
+    return before.verdict == "forgotten" or (before.verdict == "refused" and not candidate.explicit)
 
 
 # Fields of IDENTITY.md and USER.md.
