@@ -206,9 +206,10 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
         particulars = (
             ground if claim.verdict in ("update", "merge") else f"{entry}\n{order.by_id[claim.entry].stamp[10:]}"
         )
-        others = "\n".join(item.text for item in (*order.items, *order.memory))
+        day = order.by_id[claim.entry].stamp[:10]
+        others = "\n".join(item.text for item in order.items if item.stamp[:10] == day)
         reason = _not_in(folded, fold(entry).text, fold(particulars).text, fold(others).text)
-        return reason or ("" if _share(folded, ground) >= _CHANGE_SHARE else "not in the source")
+        return reason or ("" if _share(folded, particulars) >= _CHANGE_SHARE else "not in the source")
     if is_title or not is_owners:
         return _not_in(folded, fold(ground).text, is_title=is_title)
     return _owners_claim(order, claim, cited, folded, fold(ground).text)
@@ -422,7 +423,11 @@ def _not_in(text: str, ground: str, particulars: str = "", named: str = "", *, i
     telling = [word for word in query_tokens(text) if language == "en" or len(word) == 1 or word.isascii()]
     own = set(tokens(ground))
     share = sum(word in own for word in telling) / max(len(telling), 1)
-    return "not in the source" if telling and share < _COVERED[language] else ""
+    if telling and share < _COVERED[language]:
+        return "not in the source"
+    # No part of it may be of another matter: "… and shares every password".
+    parts = (set(query_tokens(part)) for clause in _clauses(text) for part in compiled(r"\band\b|\bor\b").split(clause))
+    return "not in the source" if any(len(part) > 2 and not part & stems for part in parts) else ""
 
 
 def _words_of(ground: str) -> tuple[str, set[str]]:
