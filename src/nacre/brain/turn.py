@@ -58,11 +58,11 @@ def take_answer(context: Context, key: str, answer: str) -> None:
     workspace = context.workspace
     with journal.hold_file(workspace):
         records = [record for record in journal.read_orders(workspace) if record.brain == TURN]
-        record = next((record for record in reversed(records) if key in (record.key, record.key[:8])), None)
+        record = next((record for record in reversed(records) if len(key) > 3 and record.key.startswith(key)), None)
         if record is None:
             raise BadInput(
-                f'No order has the id "{key[:40]}"; ask for the next one.',
-                f"没有编号为“{key[:40]}”的任务；请领取下一个。",
+                f'No order has the id "{key[:40]}"; "nacre brain orders --next" shows the next one.',
+                f"没有编号为“{key[:40]}”的任务；“nacre brain orders --next”显示下一个。",
             )
         if record.answer is not None:
             raise BadInput(

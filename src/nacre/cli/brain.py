@@ -190,7 +190,12 @@ def _next_report(coming: NextOrder) -> Report:
     if order is None:
         spent = f"{count} wait, but the budget of the day is spent."
         left = ui.first(
-            (count, spent, f"还有 {count} 个，但今天的额度已用完。"), (True, "No order waits.", "没有等待的任务。")
+            (count, spent, f"还有 {count} 个，但今天的额度已用完。"),
+            (
+                True,
+                "No order waits.",
+                "没有等待的任务。",
+            ),
         )
         return Report(facts, lines=[left])
     head = say(f"Order {order.key} (waiting: {count})", f"任务 {order.key}（等待中：{count}）")

@@ -115,6 +115,12 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
             left += apply.apply_plan(context, op, distilled)
         report_phase(ARCHIVE)
         problems = [*compressed.problems, *distilled.problems]
+        if count := len(advice.waiting) + len(waiting):
+            sentence = say(
+                f"{count} lines and days wait for your agent; until then they stay as they are.",
+                f"有 {count} 行或日志等待您的智能体处理；在此之前保持原样。",
+            )
+            problems.append(Problem("waits for your agent", sentence, remedy="nacre brain orders --next"))
         moves = archive.plan(context, compressed, problems)
         if op:
             left += archive.apply(context, op, moves)
