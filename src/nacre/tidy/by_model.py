@@ -30,7 +30,7 @@ _LONGEST_WAIT = dt.timedelta(
 )  # beside twice the wait for the user's agent: what is older, the local brain decides
 _MANY = 20  # lines of a day from which on "hybrid" lets the model press it
 _UNSURE = ("supersede", "merge", "ask", "demote")  # what the local brain does that "hybrid" leaves to the model
-_SMALL_ROOM = 200  # characters that a short day may have, up to half of its own
+_SMALL_ROOM = {"en": 200, "zh": 100}  # characters that a short day may have, up to half of its own
 SHARE = 0.33  # of a day's log that its digest may have, in bytes
 
 
@@ -175,7 +175,7 @@ def _ask_digest(model: Model, trail: Trail, lines: Sequence[LogLine]) -> tuple[D
     )
     words = "".join(line.words for line in lines)
     characters = compress.log_size(lines) * len(words) // len(words.encode())  # what fits into so many bytes
-    room = max(int(SHARE * characters), min(_SMALL_ROOM, characters // 2))
+    room = max(int(SHARE * characters), min(_SMALL_ROOM[language], characters // 2))
     prompt = load_prompt("digest", language, model.context.workspace)
     order = Order("digest", language, items, prompt, most=len(lines), longest=LONGEST[language], room=room)
     _, gated = model.claims(order)
