@@ -44,11 +44,6 @@ FOR_ONCE = {
     r"|this (?:once|time|pr|one time)\b(?: only)?|temporar\w*|until (?:then|tomorrow|it|he|she|they|the)|till)\b",
     "zh": r"就这(?:一)?次|这次|这回|临时|暂时|只限|今天先|就一次|先(?:用|按|这么|这样)|这个 ?PR|这一版|这一批|这批|这场",
 }
-PASSING = {
-    "en": r"\b(?:since (?:noon|this morning|yesterday|last night|(?:mon|tues|wednes|thurs|fri|satur|sun)day)|right now|at the moment|atm|still (?:waiting|open|missing|down)"
-    r"|this (?:morning|afternoon|evening|week)|today|tonight|tomorrow|yesterday|currently|on my way|in the (?:car|train))\b",
-    "zh": r"今天|今晚|明天|昨天|昨晚|刚才|刚刚|正在|这会儿|这两天|本周|这周|下周|点前|一会儿?|马上|目前|暂时|在(?:高铁|地铁|车|飞机|路)上",
-}
 RECURRING = {
     "en": r"\b(?:every|each|weekly|monthly|nightly|daily|yearly|quarterly|biweekly)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b",
     "zh": r"每(?:天|周|月|年|晚|早|次|个|季|隔|逢|星期|两周)|逢(?:周|星期)|例会|例行|定期",
