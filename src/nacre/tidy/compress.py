@@ -255,8 +255,8 @@ def _tell(
             text = f"[{label}] {words} (src: {day})"
             week.texts.append((of, text))
             week.steps.append(Step("add", week.shown, reason, text))
-        told = {line for text in texts for line in text.of}
-        for line in (line for line in places if line not in told):
+        entered = {line for text in texts for line in text.of}
+        for line in (line for line in places if line not in entered):
             reason = say(f"{places[line]} tells less than the rest of its day", f"{places[line]} 不如当天其他内容重要")
             week.steps.append(Step("drop", week.shown, reason, line.words))
     week.steps += repeats

@@ -446,8 +446,8 @@ def _earlier(draft: Draft, candidates: Sequence[Candidate]) -> list[tuple[LogLin
 
 def _offer(draft: Draft, candidate: Candidate) -> None:
     # Only the owner gives names, in private.
-    told = candidate.said.words if candidate.change else candidate.text  # a model gives no names
-    names = [] if candidate.agents or candidate.said.group else fields_in(told)
+    words = candidate.said.words if candidate.change else candidate.text  # a model gives no names
+    names = [] if candidate.agents or candidate.said.group else fields_in(words)
     if names:  # kept as a memory where no file has a field for it
         candidate = replace(candidate, explicit=True, tested=replace(candidate.tested, kind="PREF", without_it=None))
     are_set = [_set_field(draft, candidate, name) for name in names]
