@@ -126,15 +126,15 @@ def check_changes(order: Order, changes: Sequence[Change], proves: Proof) -> Gat
             reason = _why_not(order, change)
         if reason:
             dropped.append(Dropped(change.text[: order.longest], reason, change.cites))
-        if reason in _WORDING and change.verdict in (
-            "keep",
-            "update",
-        ):  # what it decides stands, in the words of the entry
-            change = replace(change, text=order.by_id[change.entry].text)  # noqa: PLW2901
-            reason = "" if len(change.text) <= order.longest else reason
-        if not reason:
-            if change.verdict == "drop":  # what it says of a line that goes is nobody's business
-                change = replace(change, text=order.by_id[change.entry].text)  # noqa: PLW2901
+        is_reworded = reason in _WORDING and change.verdict in ("keep", "update")
+        if reason and not is_reworded:
+            continue
+        if is_reworded or change.verdict == "drop":  # what it decides stands, in the words of the entry
+            words = order.by_id[change.entry].text
+            if is_reworded and len(words) > order.longest:
+                continue
+            kept.append(_proven(order, replace(change, text=words), proves))
+        else:
             kept.append(_proven(order, change, proves))
     return Gated(tuple(kept), tuple(dropped))
 
@@ -209,7 +209,7 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
         day = order.by_id[claim.entry].stamp[:10]
         others = "\n".join(item.text for item in order.items if item.stamp[:10] == day)
         reason = _not_in(folded, fold(entry).text, fold(particulars).text, fold(others).text)
-        return reason or ("" if _share(folded, particulars) >= _CHANGE_SHARE else "not in the source")
+        return reason or ("" if _share(folded, fold(particulars).text) >= _CHANGE_SHARE else "not in the source")
     if is_title or not is_owners:
         return _not_in(folded, fold(ground).text, is_title=is_title)
     return _owners_claim(order, claim, cited, folded, fold(ground).text)
