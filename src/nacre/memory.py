@@ -581,7 +581,7 @@ class Memory:
         corpus: str = "memory",
         **narrowing: Unpack[Narrowing],
     ) -> list[Hit]:
-        """The passages that answer, best first; none when nothing does. `min_score=0` ranks and never abstains."""
+        """What answers, best first. Where nothing clearly does, the nearest, each marked `weak`."""
         filters = self.filters(**narrowing)
         report = self.ask(query, limit, min_score=min_score, now=now, mode=mode, corpus=corpus, filters=filters)
         return list(report.hits)

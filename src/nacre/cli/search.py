@@ -17,7 +17,7 @@ from nacre.model.report import Note, Report, fields
 _OPTIONS = (
     click.argument("query", nargs=-1, required=True),
     click.option("-n", "--limit", type=click.IntRange(1, 1000), help="How many results at most."),
-    click.option("--min-score", type=float, help="Lowest score shown; 0 ranks and never abstains."),
+    click.option("--min-score", type=float, help="Lowest score shown."),
     click.option("--since", metavar="DAY", help="Only from this day on (2026-02-01, or 7d for the last week)."),
     click.option("--until", metavar="DAY", help="Only up to this day."),
     click.option(

@@ -200,7 +200,7 @@ class IndexSettings:
 @settings
 class SearchSettings:
     max_results: int = shared(10, "how many results a search returns", least=1, most=1000)
-    min_score: float | None = shared(None, "lowest score shown; unset: the learned point below which Nacre abstains")
+    min_score: float | None = shared(None, "lowest score shown; unset: also weak hits, marked as such")
     decay: str = shared("tie", "what age does to a score", choices=("tie", "multiply", "off"))
     half_life_days: float = shared(30.0, "after how many days the weight of age has halved", least=0.01)
     mmr_lambda: float = shared(0.7, "relevance (1) against variety (0) of the results", most=1)

@@ -102,7 +102,8 @@ def place_of(memory: Memory, project: str | None, here: str | None) -> SessionPr
 
 def hits_for(memory: Memory, query: str, place: SessionProject, mode: str, most: int = _HITS) -> tuple[Hit, ...]:
     """What answers the question, for this project and of none; a group's own has no project."""
-    hits = memory.ask(query, most, mode=mode, filters=memory.filters(project=place.project)).hits
+    report = memory.ask(query, most, mode=mode, filters=memory.filters(project=place.project))
+    hits = tuple(hit for hit in report.hits if not hit.weak)
     if memory.scope.group is not None:
         return hits
 

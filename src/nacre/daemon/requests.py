@@ -81,7 +81,7 @@ def answer_search(
         answer = reports[0].as_plain() | {
             "results": rows,
             "fallback": fallbacks[0] if fallbacks else None,
-            "abstained": all(report.abstained for report in reports),
+            "abstained": bool(hits) and all(hit.weak for hit, _ in hits),
             "stale": any(report.stale for report in reports),
             "tookMs": round(sum(report.took_ms for report in reports), 2),
         }
@@ -94,20 +94,20 @@ def answer_search(
             'Part of the index is still to be made; "nacre index" completes it.',
             "索引尚未完全建好；“nacre index”可以补全。",
         )
-    if not hits and reports[0].abstained:
-        printed.note(
-            "Nothing in memory seems to answer that. (--min-score 0 shows the nearest all the same.)",
-            "记忆中似乎没有答案。（--min-score 0 可显示最接近的内容。）",
-        )
+    if hits and all(hit.weak for hit, _ in hits):
+        printed.note("Nothing in memory clearly answers this; nearest:", "记忆中没有明确的答案；最接近的是：")
     elif not hits:
         printed.note("Nothing in memory matches.", "记忆中没有匹配的内容。")
     strong, dim, plain = ("\x1b[36m\x1b[1m", "\x1b[2m", "\x1b[0m") if terminal else ("", "", "")
     for hit, agent in hits:
         about = (hit.date, hit.layer, agent, hit.project and f"project:{hit.project}", hit.id)
+        about += (say("superseded", "已被取代") if hit.superseded else "", say("weak", "弱") if hit.weak else "")
         where = f"{strong}{hit.path}:{hit.start_line}{plain}  {hit.score:.2f}"
         lines = [f"{where}  {'  '.join(part for part in about if part)}"]
         lines += [f"{dim}  {hit.heading}{plain}"] if hit.heading else []
         lines += [f"  {line}" for line in hit.snippet.splitlines()]
+        if hit.also:
+            lines.append(f"{dim}  {say('also in', '另见')} {', '.join(hit.also)}{plain}")
         if explain:
             lines.append("  = " + "  ".join(f"{name} {value:g}" for name, value in hit.parts.items()))
             lines += ["  < " + "  ".join(f"{name} {value}" for name, value in hit.provenance.items())] * bool(

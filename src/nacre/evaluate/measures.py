@@ -200,7 +200,7 @@ def _of_search(gold: Gold, memory: Memory) -> Iterator[Measure]:
     started = time.perf_counter()
     hits = {row["id"]: memory.search(row["q"], limit=5, now=now) for row in queries}
     seconds = time.perf_counter() - started
-    weak = {name: all(getattr(hit, "weak", False) for hit in some) for name, some in hits.items()}  # none at all, too
+    weak = {name: all(hit.weak for hit in some) for name, some in hits.items()}  # none at all, too
     silent = [row["id"] for row in queries if row["kind"] == "abstain"]
     is_answer = {row["id"]: [_matches(row["answer_match"], hit.snippet) for hit in hits[row["id"]]] for row in queries if row["kind"] != "abstain"}  # fmt: skip
     yield _share("answers in top 5", ((name, any(places)) for name, places in is_answer.items()))

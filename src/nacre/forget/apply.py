@@ -277,11 +277,14 @@ def _alike(
             if reason and line.words:
                 alike.setdefault(line.span, _removal(line, reason))
         for hit in context.search(fact.words, LOOKED_AT) if fact.words else ():
-            untagged = [line for line in lines.of(hit.path) if not _is_tags(line)]
-            here = lines_at(untagged, hit.start_line, hit.end_line)
+            here = [
+                line
+                for path, first, last in hit.places
+                for line in lines_at([line for line in lines.of(path) if not _is_tags(line)], first, last)
+            ]
             # With a heading like it, the heading is what is near, not the line below it.
             is_titled = _overlap(fact.words, hit.heading) >= OVERLAP / 2
-            is_near = len(here) == 1 and hit.parts.get("cosine", 0.0) >= COSINE and not is_titled
+            is_near = len(here) == len(hit.places) and hit.parts.get("cosine", 0.0) >= COSINE and not is_titled
             for line in here:
                 if is_near or _overlap(fact.words, line.words) >= OVERLAP:
                     alike.setdefault(line.span, _removal(line, looks_like))

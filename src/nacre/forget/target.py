@@ -278,10 +278,10 @@ def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple
         return _distinct(same_words), True
     matches: list[MemoryLine] = []
     query = set(tokens(text))
-    hits = [hit for hit in context.search(text, MOST) if hit.layer not in ("session", "extra")]
+    hits = [hit for hit in context.search(text, MOST) if hit.layer not in ("session", "extra") and not hit.weak]
     # A session only tells how an entry came about.
     for hit in [hit for hit in hits if hit.layer not in TIERS] or hits:
-        here = lines_at(lines.of(hit.path), hit.start_line, hit.end_line)
+        here = [line for path, first, last in hit.places for line in lines_at(lines.of(path), first, last)]
         matches += [line for line in here if query & set(tokens(line.whole))] or here
     if not matches:
         raise NotFound(

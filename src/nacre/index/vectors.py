@@ -139,6 +139,14 @@ class Scanner:
         stored, scores = self._scores("hash", model, question, hashes)
         return dict(zip(stored, scores.tolist(), strict=True))
 
+    def rows(self, model: int, hashes: Sequence[bytes]) -> Floats:
+        """The vectors of those texts that have one."""
+        query = "select hash, scale, data from vectors where hash in (%s) and model = ?"
+        rows = in_groups(self._store.db, query, hashes, model)
+        if not rows:
+            return np.empty((0, 0), np.float32)
+        return _values(rows, len(rows[0][2])) * np.array([row[1] for row in rows], np.float32)[:, None]
+
     def _scores(self, column: str, model: int, question: Floats, keys: Sequence[object]) -> tuple[list[bytes], Floats]:
         query = f"select hash, scale, data from vectors where {column} in (%s) and model = ?"
         rows = in_groups(self._store.db, query, keys, model)

@@ -99,6 +99,9 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
         "layer!": _text("layer of memory"),
         "date": _TEXT_OR_NULL,
         "citation!": _text("path#L3-L9"),
+        "weak!": _FLAG | _about("it hardly answers: do not rely on it"),
+        "superseded!": _FLAG | _about("a newer statement took its place"),
+        "also!": {"type": "array", "items": _text("where else the same is said")},
         "provenance": _TABLE,
         "project": _text("the project it holds for"),
     }
@@ -109,7 +112,7 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
         "order": _text("what to do, and its data"),
         "note": _text("a sentence"),
     }
-    least = _about("lowest score shown; 0 ranks and never abstains", "显示的最低分；0 表示只排序、从不放弃作答")
+    least = _about("lowest score shown", "显示的最低分")
     layer = "only this layer; hot, warm, gist and forgotten are whole conversations by age"
     project = 'the project that it is about, if not the one you work in; "*" for what holds everywhere'
     clear = "with task: let it go unfinished; with blocker: it is out of the way"
@@ -119,9 +122,9 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
             say("Search memory", "搜索记忆"),
             say(
                 "Finds what memory holds by words and by meaning. Use it before you answer about prior work, decisions, dates, people, preferences or todos. "
-                "Each result names its file and lines; read more with memory_get. No result means that memory does not answer: say so.",
+                "Each result names its file and lines; read more with memory_get. When abstained is true, nothing clearly answers: say so, and do not rely on the weak results.",
                 "按词语和含义在记忆中查找。回答有关以往的工作、决定、日期、人物、偏好或待办之前先用它。"
-                "每条结果都给出文件和行号，可用 memory_get 读取更多。没有结果表示记忆中没有答案：请直说。",
+                "每条结果都给出文件和行号，可用 memory_get 读取更多。abstained 为 true 表示记忆中没有明确的答案：请直说，不要依据 weak 的结果作答。",
             ),
             {
                 "query!": _text("what to look for, in the user's own words", "要找的内容，用用户自己的说法", 2000),
@@ -138,7 +141,7 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
                 "model": _TEXT_OR_NULL,
                 "provider": _TEXT_OR_NULL,
                 "fallback": _TEXT_OR_NULL | _about("why meaning took no part"),
-                "abstained!": _FLAG | _about("nothing in memory seems to answer"),
+                "abstained!": _FLAG | _about("nothing in memory clearly answers: the results are weak"),
                 "disabled!": _FLAG,
                 "stale!": _FLAG | _about("part of the index is still being made"),
                 "tookMs": _NUMBER,

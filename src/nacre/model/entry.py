@@ -77,6 +77,10 @@ class Relation(NamedTuple):
 LAYERS = ("longterm", "daily", "weekly", "archive", "note", "hot", "warm", "gist", "forgotten", "extra", "session")
 
 
+def citation(path: str, first: int, last: int) -> str:
+    return f"{path}#L{first}-L{last}"
+
+
 @dataclass(frozen=True)
 class Hit:
     """A passage with its exact lines (both counted from 1, both included) and how it was found."""
@@ -91,6 +95,9 @@ class Hit:
     layer: str
     date: str | None
     project: str | None = None
+    weak: bool = False  # it hardly answers
+    superseded: bool = False  # a newer statement takes its place
+    also: tuple[str, ...] = ()  # where else the same is said, as citations
     text_score: float = 0.0
     vector_score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
@@ -103,12 +110,19 @@ class Hit:
 
     @property
     def citation(self) -> str:
-        return f"{self.path}#L{self.start_line}-L{self.end_line}"
+        return citation(self.path, self.start_line, self.end_line)
+
+    @property
+    def places(self) -> list[tuple[str, int, int]]:
+        """Where this is said, itself first: path, first and last line."""
+        others = [place.rpartition("#L") for place in self.also]
+        lines = [(path, *map(int, span.split("-L"))) for path, _, span in others]
+        return [(self.path, self.start_line, self.end_line), *((path, first, last) for path, first, last in lines)]
 
     def as_plain(self) -> dict[str, Any]:
         """By the names that agents know; how the score was come by is left out."""
-        names = "id path start_line end_line heading score vector_score text_score snippet source layer date citation"
-        row = fields(self, names, provenance=dict(self.provenance))
+        names = "id path start_line end_line heading score vector_score text_score snippet source layer date citation weak superseded"
+        row = fields(self, names, also=list(self.also), provenance=dict(self.provenance))
         return row | ({"project": self.project} if self.project else {})
 
 

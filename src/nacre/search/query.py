@@ -1,82 +1,16 @@
-"""What a search asks for: the tokens of the question, the days it names, whether it asks about the present, and what narrows it."""
+"""What a search asks for: the tokens of the question, the time it names, whether it asks how things stand or stood, and what narrows it."""
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from functools import cache
 from typing import NamedTuple
 
-from nacre.clock import monday
 from nacre.errors import BadInput
 from nacre.model.entry import LAYERS
 from nacre.model.workspace import Scope
+from nacre.search.time import Period, period_named
 from nacre.text.tokens import query_tokens, stop_tokens, tokens
-
-_MONTHS = "january february march april may june july august september october november december".split()
-_NAME = r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-# Days and months in digits, then with the month's name, in the order in which they are looked for.
-_IN_DIGITS = (
-    r"\b(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})\b",
-    r"(?:(?P<year>\d{4})\s*年\s*)?(?P<month>\d{1,2})\s*月\s*(?P<day>\d{1,2})\s*[日号]",
-    r"\b(?P<year>\d{4})-(?P<month>\d{2})\b(?![-/.]\d)",
-    r"(?P<year>\d{4})\s*年\s*(?P<month>\d{1,2})\s*月",
-)
-_BY_NAME = (
-    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_NAME}\b\.?,?(?:\s+(?P<year>\d{{4}}))?",
-    rf"\b{_NAME},?\s+(?P<year>\d{{4}})\b",
-    rf"\b{_NAME}\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(?P<year>\d{{4}}))?",
-)
-# Words for a day, a week or a month, and how many of these ago it is.
-_RELATIVE = (
-    (r"\bday before yesterday\b|前天", "day", 2),
-    (r"\byesterday\b|昨天|昨日", "day", 1),
-    (r"\btoday\b|今天|今日", "day", 0),
-    (r"\blast week\b|上个?(?:星期|礼拜|周)(?![一二三四五六日天末])", "week", 1),
-    (r"\bthis week\b|[这本]个?(?:星期|礼拜|周)(?![一二三四五六日天末])", "week", 0),
-    (r"\blast month\b|上个?月", "month", 1),
-)
-_HINTS = ("yesterday", "today", "week", "month", "天", "日", "周", "星期", "礼拜", "月")
-
-Days = tuple[str, str, str]  # the first and the last day, both included, and the words that named them
-
-
-def days_named(text: str, today: dt.date) -> Days | None:
-    """What the question names, if anything; a day without a year is the latest one that has come."""
-    lower = text.lower()
-    patterns: tuple[str, ...] = ()
-    # A pattern costs more to compile than digits, months and hints to look for.
-    if any(character.isdigit() for character in text):
-        patterns = _IN_DIGITS
-        if any(month[:3] in lower for month in _MONTHS):
-            patterns += _BY_NAME
-    for pattern in patterns:
-        if (match := re.search(pattern, lower)) and (span := _span(today, **match.groupdict())):
-            return *span, match[0]
-    for pattern, unit, ago in _RELATIVE if any(hint in lower for hint in _HINTS) else ():
-        if match := re.search(pattern, lower):
-            first = last = today - dt.timedelta(days=ago)
-            if unit == "week":
-                first = monday(today) - dt.timedelta(days=7 * ago)
-                last = first + dt.timedelta(days=6)
-            elif unit == "month":
-                last = today.replace(day=1) - dt.timedelta(days=1)
-                first = last.replace(day=1)
-            return first.isoformat(), last.isoformat(), match[0]
-    return None
-
-
-def _span(today: dt.date, month: str, year: str | None = None, day: str | None = None) -> tuple[str, str] | None:
-    """The first and last day of a day or a month as they are written; None where there is no such day."""
-    number = int(month) if month.isdigit() else 1 + [name[:3] for name in _MONTHS].index(month[:3])
-    try:
-        named = dt.date(int(year or today.year), number, int(day or 1))
-        if not year and named > today:
-            named = named.replace(year=today.year - 1)
-    except ValueError:
-        return None
-    return named.isoformat(), named.isoformat() if day else f"{named.isoformat()[:7]}-31"
-
 
 # What a question asks for, beyond its words: how things stand now, or a certain day.
 
@@ -94,26 +28,31 @@ _NOW_HAN = ("现在", "目前", "当前", "如今", "最新", "至今", "多少"
 _THEN_HAN = ("为什么", "为何", "过去", "当时", "之前", "以前", "曾", "那天", "上次", "昨天", "原来", "原先", "最初")
 
 
+_BEFORE = frozenset("before originally previously earlier initially former formerly used".split())
+_BEFORE_HAN = ("之前", "以前", "原来", "原先", "最初", "起初", "改之前", "一开始", "当初", "过去")
+
+
 @cache
 def _about_anything() -> frozenset[str]:
     """Tokens of words that ask what there was without saying about what."""
     words = (
-        "what happened happen did i we write wrote written say said note notes log decide decided work worked talk talked"
-        " 发生了什么 做了什么 做过什么 写了什么 说了什么 聊了什么 记了什么 干了什么 讨论了什么 决定了什么 有什么事 有哪些事情"
+        "what happened happen did i we was were write wrote written say said note notes log decide decided work worked talk talked go going went up"
+        " 发生了什么 做了什么 做过什么 写了什么 说了什么 聊了什么 记了什么 干了什么 讨论了什么 决定了什么 有什么事 有哪些事情 忙了什么 忙什么 干嘛 忙些什么 都 些"
     )
     return frozenset(tokens(words))
 
 
 class Question(NamedTuple):
-    """A question, its telling tokens, and the days it is about where it names any."""
+    """A question, its telling tokens, and the time it is about where it names any."""
 
     text: str
     tokens: tuple[str, ...]
     present: bool = False  # asks how things stand
+    past: bool = False  # asks how they were before
     now: bool = False  # and says so: "now", 现在
-    days: tuple[str, str] | None = None  # the first and the last
-    of_dates: frozenset[str] = frozenset()  # tokens of the days named: they may match, but need not be covered
-    only_days: bool = False  # asks for nothing but what there was on those days
+    period: Period | None = None  # the time that it names
+    of_dates: frozenset[str] = frozenset()  # tokens of that time: they may match, but need not be covered
+    only_days: bool = False  # asks for nothing but what there was then
 
 
 def parse_question(text: str, today: dt.date) -> Question:
@@ -128,11 +67,10 @@ def parse_question(text: str, today: dt.date) -> Question:
             "The question holds no word or number to look for; write a few words.",
             "问题中没有可供查找的文字或数字；请写几个词。",
         )
-    *days, named = days_named(bare, today) or ("",)
+    period = period_named(bare, today)
     only_days = False
-    if named:
-        at = bare.lower().find(named.lower())
-        rest = tokens(f"{bare[:at]} {bare[at + len(named) :]}")
+    if period:
+        rest = tokens(" ".join(bare.split(period.words, 1)))
         only_days = all(token in _about_anything() or token in stop_tokens() for token in rest)
     words = {word.strip('.,;:!?"()') for word in bare.lower().replace("’", "'").split()}
     of_then = bool(words & _THEN) or any(word in bare for word in _THEN_HAN)
@@ -140,9 +78,10 @@ def parse_question(text: str, today: dt.date) -> Question:
         text=bare,
         tokens=telling,
         present=not of_then and (bool(words & _NOW) or any(word in bare for word in _NOW_HAN)),
+        past=bool(words & _BEFORE) or any(word in bare for word in _BEFORE_HAN),
         now=bool(words & _NOW_ITSELF) or any(word in bare for word in _NOW_ITSELF_HAN),
-        days=(days[0], days[1]) if named else None,
-        of_dates=frozenset(query_tokens(named)) if named else frozenset(),
+        period=period,
+        of_dates=frozenset(query_tokens(period.words)) if period else frozenset(),
         only_days=only_days,
     )
 

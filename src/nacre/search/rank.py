@@ -1,317 +1,241 @@
-"""Which chunks are worth scoring and their scores: words and meaning fused, neighbours, time, diversity, and the confidence that
-the best answers at all."""
+"""The scores of statements by learned weights, which of them is out of date, how sure we are of the best, and variety.
+
+`weights.json` holds what `training/rank.py` learned: for each feature its worth and how that changes with the context, once for searches by
+words and meaning and once for words alone; the odds that a newer statement takes the place of an older one; the odds that a hit answers.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
-import sqlite3
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
 
-from nacre.index.store import CHECKPOINT_WORDS, IN_TIERS, WORDS, in_groups
-from nacre.search.query import Question, Where
+from nacre.search.evidence import FEATURES, Statement
+from nacre.search.query import Question
+from nacre.text.tokens import cjk_count, compiled
 
-MANY = 5000  # chunks above which very common words no longer choose candidates
-Tokens = tuple[list[str], list[str]]  # of the body and of the headings
-_COLUMNS = "c.id, c.file, c.position, c.date, c.layer, c.size"
-
-
-@dataclass(slots=True)
-class Candidate:
-    """A chunk under consideration, with what each way of looking says of it."""
-
-    id: int
-    file: int
-    position: int
-    date: str | None
-    layer: str
-    size: int  # in tokens
-    bm25: float = 0.0
-    coverage: float = 0.0
-    cosines: dict[int, float] = field(default_factory=dict)  # by model
-    body: str = ""  # its tokens, each between spaces
-    text: float = 0.0
-    vector: float = 0.0
-    base: float = 0.0  # words and meaning together
-    lift: float = 0.0  # by good neighbours
-    time: float = 0.0  # what its date adds
-
-    @property
-    def score(self) -> float:
-        return self.base + self.lift
-
-    @property
-    def final(self) -> float:
-        return self.score + self.time
+TEMPERATURE = 3.0  # by how much less of the learned score a hit's shown score falls to a third
+_OF_WORDS = frozenset({"words", "coverage", "shared coverage", "phrase"})
+_OF_MEANING = frozenset({"meaning", "near"})
 
 
-class Terms(NamedTuple):
-    """The words of a question with their weight in this corpus; `chosen` are rare enough to choose candidates by."""
-
-    weights: dict[str, float]
-    chosen: tuple[str, ...]
-    total: int  # chunks in all
-    size: float  # mean tokens of a chunk, where the scope is narrower than the index
+@cache
+def learned() -> Any:
+    return json.loads(resources.files("nacre.search").joinpath("weights.json").read_text(encoding="utf-8"))
 
 
-class Chunks:
-    """The chunks that a search may see: entries or checkpoints that meet `where`. `scope` is its part that the caller cannot
-    widen: what stands outside of it has no influence on any score, nor have checkpoints on that of an entry."""
-
-    def __init__(self, db: sqlite3.Connection, where: Where, scope: Where, *, checkpoints: bool = False) -> None:
-        self.db = db
-        self.scoped = bool(scope[0])
-        self._where = where
-        self._scope = scope
-        self._words = CHECKPOINT_WORDS if checkpoints else WORDS
-        self.is_filtered = bool(where[0])
-        self._and_where = f" and {where[0]}" if where[0] else ""
-        self._and_kind = self._and_where + (f" and {IN_TIERS}" if checkpoints else f" and not {IN_TIERS}")
-
-    def weigh_terms(self, tokens: Sequence[str], weightless: frozenset[str]) -> Terms:
-        """Inverse document frequency of each word inside the scope; in a large corpus very common words choose nothing.
-        The `weightless` ones choose too, but it does not matter whether they are covered."""
-        counts: dict[str, int] = {}
-        size = 0.0
-        if self.scoped:
-            query = f"select count(*), total(size) from chunks c where {self._scope[0]}"
-            total, size = self.db.execute(query, self._scope[1]).fetchone()
-            for body, heading in self._matching(tokens, self._scope).values():
-                for token in set(tokens) & {*body, *heading}:
-                    counts[token] = counts.get(token, 0) + 1
-        else:
-            total = 0
-            # Of a few checkpoints nothing tells how rare a word is: for them entries count too.
-            for table in {WORDS, self._words}:
-                total += self.db.execute(f"select count(*) from {table}_docsize").fetchone()[0]
-                query = f"select term, doc from {table}_terms where term in (%s)"
-                for token, count in in_groups(self.db, query, tokens):
-                    counts[token] = counts.get(token, 0) + count
-        weights = {
-            token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
-        }
-        if weightless < set(tokens):
-            weights |= dict.fromkeys(weightless, 0.0)
-        rarest = sorted(counts, key=lambda token: counts[token])
-        if total > MANY:
-            rarest = [token for at, token in enumerate(rarest) if at < 3 or counts[token] <= total / 20]
-        return Terms(weights, tuple(rarest[:64]), total, size / total if total else 0.0)
-
-    def by_words(self, terms: Terms, count: int) -> dict[int, float]:
-        """The best chunks by BM25, with their score as a positive number."""
-        if not terms.chosen:
-            return {}
-        if self.scoped:
-            # BM25 as FTS5 computes it, but with the term weights and sizes of the scope alone: those of the whole index would
-            # tell a group which words stand in private memory.
-            scores: dict[int, float] = {}
-            for number, (body, heading) in self._matching(terms.chosen, self._where).items():
-                longer = 1.2 * (0.25 + 0.75 * (len(body) + len(heading)) / (terms.size or 1.0))
-                often = ((token, body.count(token) + 0.5 * heading.count(token)) for token in terms.chosen)
-                scores[number] = sum(terms.weights[token] * f * 2.2 / (f + longer) for token, f in often if f)
-            return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:count])
-        join = " join chunks c on c.id = w.rowid" if self.is_filtered else ""
-        query = (
-            f"select w.rowid, -bm25({self._words}, 1.0, 0.5) as s from {self._words} w{join}"
-            f" where {self._words} match ?{self._and_where} order by s desc limit ?"
-        )
-        return dict(self.db.execute(query, (_any_of(terms.chosen), *self._where[1], count)).fetchall())
-
-    def _matching(self, tokens: Sequence[str], where: Where) -> dict[int, Tokens]:
-        query = (
-            f"select w.rowid, w.body, w.heading from {self._words} w join chunks c on c.id = w.rowid"
-            f" where {self._words} match ? and {where[0]}"
-        )
-        rows: dict[int, Tokens] = {}
-        for start in range(0, len(tokens), 64):
-            for number, body, heading in self.db.execute(query, (_any_of(tokens[start : start + 64]), *where[1])):
-                rows[number] = body.split(), heading.split()
-        return rows
-
-    def by_days(self, first: str, last: str, count: int) -> list[int]:
-        query = f"select c.id from chunks c where c.date between ? and ?{self._and_kind}"
-        values = (first, last, *self._where[1], count)
-        return [row[0] for row in self.db.execute(f"{query} order by c.date desc, c.id limit ?", values)]
-
-    def passages(self, hashes: Sequence[bytes] | None = None) -> list[tuple[int, bytes]]:
-        query = f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where %s{self._and_kind}"
-        if hashes is None:
-            return self.db.execute(query % "true", self._where[1]).fetchall()
-        return in_groups(self.db, query % "p.hash in (%s)", hashes, *self._where[1])
-
-    def load(self, ids: Iterable[int]) -> dict[int, Candidate]:
-        rows = in_groups(self.db, f"select {_COLUMNS} from chunks c where c.id in (%s)", list(ids))
-        return {row[0]: Candidate(*row) for row in rows}
-
-    def neighbours(self, candidates: Iterable[Candidate], reach: int) -> dict[int, Candidate]:
-        """What stands up to `reach` chunks before and after these, in the same files."""
-        places = [place for candidate in candidates for place in (candidate.file, candidate.position)]
-        query = (
-            f"select distinct {_COLUMNS}"
-            f" from (values {','.join(['(?,?)'] * (len(places) // 2))}) v join chunks c on c.file = v.column1"
-            f" and c.position between v.column2 - {reach:d} and v.column2 + {reach:d}{self._and_where}"
-        )
-        return {row[0]: Candidate(*row) for row in self.db.execute(query, (*places, *self._where[1]))}
-
-    def read_words(self, candidates: dict[int, Candidate], terms: Terms) -> None:
-        """Fill in the tokens of each candidate, and how much of the question's weight they cover."""
-        whole = sum(terms.weights.values()) or 1.0
-        shares = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
-        query = f"select rowid, body, heading from {self._words} where rowid in (%s)"
-        for number, body, heading in in_groups(self.db, query, list(candidates)):
-            # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them.
-            padded = candidates[number].body = f" {body} "
-            lacking = [(token, share) for token, share in shares if token not in padded]
-            coverage = 1.0 - sum(share for _, share in lacking)
-            if lacking and heading:
-                above = f" {heading} "
-                coverage += 0.5 * sum(share for token, share in lacking if token in above)
-            candidates[number].coverage = coverage
+def score(
+    found: Sequence[Statement], context: Sequence[float], *, text_only: bool, share: float | None = None
+) -> list[Statement]:
+    """Score the statements that have features; they are returned, best first. `share` is how much of the score the user wants to come
+    from meaning; without it the learned balance holds."""
+    table = learned()["text" if text_only else "hybrid"]
+    worth = [sum(value * factor for value, factor in zip(table[name], context, strict=True)) for name in FEATURES]
+    if share is not None:
+        for at, name in enumerate(FEATURES):
+            worth[at] *= 2 * (1 - share) if name in _OF_WORDS else 2 * share if name in _OF_MEANING else 1.0
+    ranked = [statement for statement in found if statement.features]
+    for statement in ranked:
+        statement.score = sum(map(float.__mul__, worth, statement.features))
+    ranked.sort(key=lambda statement: -statement.score)
+    return ranked
 
 
-def _any_of(tokens: Sequence[str]) -> str:
-    return " OR ".join(f'"{token}"' for token in tokens)
+# Of two statements about the same thing the newer one holds.
+
+CONTENDERS = 10  # statements that are compared with one another
+ALIKE = 0.4  # likeness from which two statements may be about the same
+REACH = 2.5  # by how much less the newer one may score
+LONGEST = 90  # tokens of such a statement; longer passages say many things
+CERTAIN = 2.0  # odds from which the older one is shown as superseded
+PAIR = (
+    "always",
+    "likeness",  # cosine of the two
+    "shared words",  # as a share of the shorter
+    "shared question",  # how much of what each covers of the question both cover
+    "margin",  # by how much the newer one fits better
+    "behind",  # by how much the older one fits worse than the best
+    "newer behind",
+    "changes",  # the newer one speaks of a change
+    "older changes",
+    "other numbers",  # both name numbers, and not the same
+    "same numbers",
+    "number wanted",  # the newer one lacks the kind of number that is asked for
+    "newer asks",  # the newer one is a question or a request
+    "older asks",
+    "present",
+    "past",
+    "older longterm",
+    "newer longterm",
+    "days apart",
+    "denied",  # one of them denies something, the other does not
+    "other speaker",  # two people say it
+)
+_CHANGE = (
+    r"(?i)\b(?:now|no longer|any ?more|mov(?:e|es|ed|ing)|switch\w*|instead|chang\w+|replac\w+|new|gone|dropp?\w*|stopp?\w*|ended|retired|over to|from now on|again|after all|turns? out|actually"
+    r"|postponed|pushed|brought forward|rescheduled|cancell?ed|up to|down to|bumped|raised|lowered|cut to|upgraded|left|took over|takes over|back to|off|correction|finally)\b"
+    r"|改|换|不再|现在|以后|挪|推迟|提前|延期|取消|升级|升到|降到|调整|搬|接手|接替|离职|走了|不用了|停了|变成|涨到|降|加到|减到|其实|最终|最后|新的|更正|撤|从此"
+)
+_SPEAKER = r"\A[-*+\s]*([^\W\d_]\w{0,20}|[\u4e00-\u9fff]{2,4})[:：]\s"
+_DENIAL = r"(?i)\b(?:no|not|never|none|without|\w+n't)\b|[不没无别勿]"
+_NUMBERS = r"\d+(?:[.:,/]\d+)*|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day|周[一二三四五六日末]|[一二两三四五六七八九十]+(?=[点号月天个次周年])"
+Likeness = Callable[[Statement, Statement], float]
+Successors = Sequence[tuple[Statement, Statement | None]]  # statements that no longer hold, and what holds instead
 
 
-# The scores.
+def pair_features(
+    older: Statement, newer: Statement, question: Question, best: float, weights: Mapping[str, float], like: float
+) -> list[float]:
+    """What speaks for the newer statement taking the place of the older one, in the order of PAIR."""
+    first, second = older.shown, newer.shown
+    words, new_words = set(first.body.split()), set(second.body.split())
+    covered = {token for token in weights if token in words}
+    new_covered = {token for token in weights if token in new_words}
+    either = sum(weights[token] for token in covered | new_covered) or 1.0
+    numbers, new_numbers = (set(compiled(_NUMBERS).findall(text.lower())) for text in (first.text, second.text))
+    at = FEATURES.index("when"), FEATURES.index("amount"), FEATURES.index("question")
+    days = 0.0
+    if older.date and newer.date:
+        days = min(60.0, abs(_day(newer.date) - _day(older.date))) / 60
+    return [
+        1.0,
+        like,
+        len(words & new_words) / max(1, min(len(words), len(new_words))),
+        sum(weights[token] for token in covered & new_covered) / either,
+        max(-3.0, min(3.0, newer.score - older.score)) / 3,
+        min(3.0, best - older.score) / 3,
+        min(3.0, best - newer.score) / 3,
+        float(bool(compiled(_CHANGE).search(second.text))),
+        float(bool(compiled(_CHANGE).search(first.text))),
+        float(bool(numbers and new_numbers and not numbers & new_numbers)),
+        float(bool(numbers & new_numbers)),
+        float(any(older.features[k] > newer.features[k] for k in at[:2])),
+        newer.features[at[2]],
+        older.features[at[2]],
+        float(question.present),
+        float(question.past),
+        float(first.layer == "longterm"),
+        float(second.layer == "longterm"),
+        days,
+        float(bool(compiled(_DENIAL).search(first.text)) != bool(compiled(_DENIAL).search(second.text))),
+        float(_speaker(first.text) != _speaker(second.text)),
+    ]
 
 
-class Weights(NamedTuple):
-    """How much each signal counts. The defaults were learned on public question sets, see docs/search.md."""
-
-    vector: float = 0.5
-    vector_when_uncovered: float = 0.1  # added as the words of the question are found less and less
-    vector_when_covered: float = 0.35  # taken off as the best candidate covers more than COVERED of the question
-    coverage: float = 0.3  # share of coverage within the text signal; the rest is BM25
-    beside: float = 0.15
-    two_away: float = 0.05
-    same_file: float = 0.15
+def _speaker(text: str) -> str:
+    match = compiled(_SPEAKER).match(text)
+    return match[1].lower() if match else ""
 
 
-# Neighbours matter where entries are short, as the turns of a session; passages of this many tokens stand for themselves.
-SHORT, LONG = 50, 90
-COVERED = 0.6
+def _day(iso: str) -> int:
+    return dt.date.fromisoformat(iso).toordinal()
 
 
-def fuse(candidates: Collection[Candidate], weights: Weights, *, text_only: bool) -> None:
-    """Give the candidates their base scores, from 0 to 1."""
-    best_bm25 = max((candidate.bm25 for candidate in candidates), default=0.0) or 1.0
-    coverage = max((candidate.coverage for candidate in candidates), default=0.0)
-    # The weight of meaning against words: little where one candidate holds every word that was asked for.
-    exact = max(0.0, (coverage - COVERED) / (1 - COVERED))
-    share = weights.vector + weights.vector_when_uncovered * (1 - coverage) - weights.vector_when_covered * exact
-    share = 0.0 if text_only else min(1.0, max(0.0, share))
-    ranges: dict[int, tuple[float, float]] = {}  # of the cosines, by model
-    for candidate in candidates:
-        for model, cosine in candidate.cosines.items():
-            low, high = ranges.get(model, (cosine, cosine))
-            ranges[model] = (min(low, cosine), max(high, cosine))
-    for candidate in candidates:
-        candidate.text = (1 - weights.coverage) * candidate.bm25 / best_bm25 + weights.coverage * candidate.coverage
-        candidate.vector = 0.0
-        for model, cosine in candidate.cosines.items():
-            low, high = ranges[model]
-            candidate.vector = max(candidate.vector, (cosine - low) / (high - low) if high > low else 1.0)
-        candidate.base = (1 - share) * candidate.text + share * candidate.vector
+def in_order_of_time(contenders: Sequence[Statement], like: Likeness) -> list[Statement]:
+    """The statements whose time is known, oldest first. What long-term memory holds is as old as the entry that it is most like."""
+    dated = [statement for statement in contenders if statement.date]
+    days = {id(statement): statement.date or "" for statement in dated}
+    for statement in contenders:
+        if not statement.date and dated:
+            nearest = max(dated, key=lambda other: like(statement, other))
+            if like(statement, nearest) >= 0.6:
+                days[id(statement)] = (nearest.date or "") + "~"  # written after it
+    timed = [statement for statement in contenders if id(statement) in days]
+    return sorted(
+        timed, key=lambda statement: (days[id(statement)], statement.shown.file, statement.shown.position)
+    )
 
 
-def need_of_neighbours(candidates: Collection[Candidate]) -> float:
-    """How much the candidates need their neighbours, from 0 to 1, by how short they are on average."""
-    if not candidates:
-        return 0.0
-    length = sum(candidate.size for candidate in candidates) / len(candidates)
-    return min(1.0, max(0.0, (LONG - length) / (LONG - SHORT)))
+def contending(contenders: Sequence[Statement], like: Likeness) -> Iterator[tuple[Statement, Statement, float]]:
+    """The pairs, the older first, that are alike enough to be about the same, with their likeness; the newer may not answer far worse."""
+    for at, newer in enumerate(contenders):
+        for older in contenders[:at]:
+            if newer.score > older.score - REACH and (near := like(older, newer)) >= ALIKE:
+                yield older, newer, near
 
 
-def lift(candidates: Collection[Candidate], weights: Weights) -> None:
-    """Let an entry gain from good neighbours: in a log of short entries an answer often stands next to what was asked for."""
-    share = need_of_neighbours(candidates)
-    places = {(candidate.file, candidate.position): candidate.base for candidate in candidates}
-    by_file: dict[int, list[float]] = {}
-    for candidate in candidates:
-        by_file.setdefault(candidate.file, []).append(candidate.base)
-    common = {file: sum(sorted(bases)[-3:]) / 3 for file, bases in by_file.items() if len(bases) > 1}
-    for candidate in candidates:
-        file, position = candidate.file, candidate.position
-        near = [places.get((file, position + offset), 0.0) for offset in (-1, 1, -2, 2)]
-        candidate.lift = share * (
-            weights.beside * max(near[:2])
-            + weights.two_away * max(near[2:])
-            + weights.same_file * common.get(file, 0.0)
-        )
+def supersede(
+    ranked: list[Statement],
+    question: Question,
+    weights: Mapping[str, float],
+    like: Likeness,
+    known: Successors = (),
+) -> list[Statement]:
+    """Let what holds now stand above what it takes the place of, where the ledger knows it or the two statements tell; the other way
+    round for a question about how things were before."""
+    best, table = ranked[0].score if ranked else 0.0, learned()["supersedes"]
+    changes: list[tuple[float, Statement, Statement]] = []
+    contenders = in_order_of_time([one for one in ranked[:CONTENDERS] if one.shown.size <= LONGEST], like)
+    for older, newer, near in contending(contenders, like):
+        row = pair_features(older, newer, question, best, weights, near)
+        odds = sum(table[name] * value for name, value in zip(PAIR, row, strict=True))
+        if odds > 0:
+            changes.append((odds, older, newer))
+    for older, successor in known:
+        older.superseded = True
+        if successor:
+            changes.append((math.inf, older, successor))
+    for odds, older, newer in sorted(changes, key=lambda change: change[0]):
+        older.superseded = older.superseded or odds > CERTAIN
+        above, below = (older, newer) if question.past else (newer, older)
+        if above.score <= below.score:
+            above.score, below.score = below.score, min(above.score, below.score - 0.01)
+    return sorted(ranked, key=lambda statement: -statement.score)
 
 
-# What time does to a ranking: the present prefers the newest, a named day prefers itself, age otherwise breaks near ties.
+# How old it is.
 
-EVERGREEN = frozenset({"longterm", "note", "extra"})
-NEAR_TIE = 0.005  # how much of the best score age may move a hit by
-CONTENDER = 0.8  # of two statements this near to each other the newer is more likely how things stand now
-NEWER = 0.1
-NOW = 0.25  # instead, when the question says "now"
-KEPT = 0.5  # how new long-term memory counts: kept as true, but when was it written?
-NAMED_DAY = 0.35
+NEAR_TIE = 0.02  # the most that age alone adds to a score
 
 
-def weigh_time(
-    candidates: Collection[Candidate], question: Question, today: dt.date, decay: str, half_life: float
-) -> None:
-    """Set what each score gains by its date; with `multiply`, OpenClaw's own form, what is lost to age."""
-    best = max((candidate.score for candidate in candidates), default=0.0) or 1.0
-    for candidate in candidates:
-        date = candidate.date
-        candidate.time = 0.0
-        if date and question.days and question.days[0] <= date <= question.days[1]:
-            candidate.time += NAMED_DAY * best
-        fresh = 1.0
-        if date and candidate.layer not in EVERGREEN and half_life > 0:
-            fresh = math.pow(0.5, max(0, (today - dt.date.fromisoformat(date)).days) / half_life)
-        if decay == "multiply":
-            candidate.time -= candidate.score * (1 - fresh)
-        elif decay == "tie":
-            candidate.time += NEAR_TIE * best * fresh
-    if not question.present or decay != "tie":
+def weigh_age(ranked: list[Statement], decay: str) -> None:
+    """Age breaks near ties. With `multiply`, OpenClaw's own form, a shown score is multiplied by its freshness."""
+    if decay == "off":
         return
-    # How new the contenders are among themselves, from 0 to 1: by day, then by place in the log. Long-term memory is meant to hold
-    # how things stand; an undated note says nothing of when.
-    weight = (NOW if question.now else NEWER) * best
-    contenders = [candidate for candidate in candidates if candidate.score >= CONTENDER * best]
-    dated = [candidate for candidate in contenders if candidate.date]
-    dated.sort(key=lambda candidate: (candidate.date or "", candidate.file, candidate.position))
-    for at, candidate in enumerate(dated):
-        if candidate.layer != "longterm" and len(dated) > 1:
-            candidate.time += weight * (at / (len(dated) - 1))
-    for candidate in contenders:
-        if candidate.layer == "longterm" and len(contenders) > 1:
-            candidate.time += weight * KEPT
+    for statement in ranked:
+        fresh = statement.fresh
+        statement.score += TEMPERATURE * math.log(max(1e-6, fresh)) if decay == "multiply" else NEAR_TIE * fresh
+    ranked.sort(key=lambda statement: -statement.score)
 
 
-# How sure we are that the best candidate answers at all, so that a question nobody answered gets an honest nothing.
+# How sure we are that the best answers at all.
 
 SURE_OF_DAYS = 0.6  # a question for nothing but a day is answered by what was written on it
-FLOOR = 0.2  # on the questions it was fitted to, in English: about 98 of 100 answers kept, more than half of the others dropped
-
-# Intercept, coverage, cosine; by script of the question, because each has its own embedding model. Han is also covered by chance
-# more easily.
-_WORDS = {"latin": (-3.0, 8.9, 0.0), "han": (-2.2, 7.5, 0.0)}
-_BOTH = {"latin": (-5.4, 5.5, 8.9), "han": (-4.8, 3.9, 6.4)}
-# The best of many unrelated passages comes nearer to a question than the best of few: by the medians of three sets about this much in cosine
-# for every e-fold of passages. The curves hold for a memory of TYPICAL size.
-_BY_CHANCE = 0.029
-_TYPICAL = 200
+WEAK = 0.3  # a hit that scores less hardly answers
+SURE = ("always", "coverage", "shared coverage", "cosine", "nearer", "margin", "lead", "size")
 
 
-def confidence(candidates: Sequence[Candidate], script: str, total: int, *, text_only: bool) -> float:
-    """From 0 to 1, by the best three candidates out of a memory of `total` passages."""
-    best = candidates[:3]
-    if not best:
-        return 0.0
-    coverage = max(candidate.coverage for candidate in best)
-    cosine = max(max(candidate.cosines.values(), default=0.0) for candidate in best)
-    cosine -= _BY_CHANCE * math.log(max(1, total) / _TYPICAL) if cosine else 0.0
-    intercept, by_coverage, by_cosine = (_WORDS if text_only else _BOTH)[script]
-    return 1 / (1 + math.exp(-(intercept + by_coverage * coverage + by_cosine * cosine)))
+def sure_features(ranked: Sequence[Statement], total: int) -> list[float]:
+    """What speaks for the best hits answering at all, in the order of SURE."""
+    best, few = ranked[:3], ranked[:10]
+    cosines = [max((c for copy in one.copies for c in copy.cosines.values()), default=0.0) for one in few]
+    scores = [one.score for one in few]
+    coverage, filled = FEATURES.index("coverage"), FEATURES.index("filled")
+    return [
+        1.0,
+        max(one.features[coverage] for one in best),
+        max(one.features[coverage] + one.features[filled] for one in best),
+        max(cosines),
+        max(cosines) - sum(cosines) / len(cosines),
+        (scores[0] - sum(scores) / len(scores)) / 4,
+        (scores[0] - scores[min(1, len(scores) - 1)]) / 4,
+        math.log(max(1, total)) / 10,
+    ]
+
+
+def confidence(ranked: Sequence[Statement], question: Question, total: int, *, text_only: bool) -> float:
+    """From 0 to 1, by the best candidates out of a memory of `total` passages."""
+    kind = ("text " if text_only else "hybrid ") + ("han" if cjk_count(question.text) else "latin")
+    table = learned()["answers"][kind]
+    odds = sum(table[name] * value for name, value in zip(SURE, sure_features(ranked, total), strict=True))
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
+
+
+# Variety.
 
 
 def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance: float, count: int) -> list[int]:

@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-import re
+import math
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.config.settings import SearchSettings
 from nacre.index.embedding import Meaning, MeaningSource
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS, in_groups
-from nacre.model.entry import Hit, SearchReport
+from nacre.model.entry import Hit, SearchReport, citation
 from nacre.model.workspace import Context, Scope
 from nacre.search.query import Filters, Question, condition
+from nacre.search.candidates import Candidate, Chunks, Terms
+from nacre.search.evidence import FEATURES, Statement, context_of, estimate, fill, fold_entries, need_of_neighbours, statements
 from nacre.search.rank import (
-    FLOOR,
     SURE_OF_DAYS,
-    Candidate,
-    Chunks,
-    Weights,
+    TEMPERATURE,
+    WEAK,
+    Likeness,
+    Successors,
     confidence,
     diversify,
-    fuse,
-    lift,
-    need_of_neighbours,
-    weigh_time,
+    score,
+    supersede,
+    weigh_age,
 )
-from nacre.text.blocks import LABELS, stamp_of
-from nacre.text.tokens import cjk_count, tokens
+from nacre.text.blocks import stamp_of
+from nacre.text.tokens import tokens
+from nacre.vault.entries import bare_words, entry_id
+from nacre.vault.ledger import load_closed
 from nacre.vault.storage import TIERS
 
 if TYPE_CHECKING:
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
 CORPORA = ("memory", "sessions", "all")
 _BY_WORDS = 70
 _BY_MEANING = 70
+_LOGGED = ("daily", "archive", "weekly")
 _LIFTED = 25  # the best candidates whose neighbours are looked at too
-_SOURCE = re.compile(r" src \d{4}_\d{2}_\d{2}(?: \d+)*$")
 
 
 class SearchRequest(NamedTuple):
@@ -102,7 +104,8 @@ def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> Sea
     passages = (dataclasses.replace(hit, score=min(hit.score, most)) for hit in rest if hit.layer in TIERS)
     hits = (*kept, *passages)
     took = entries.took_ms + checkpoints.took_ms
-    return dataclasses.replace(entries, hits=hits, abstained=entries.abstained and not hits, took_ms=took)
+    abstained = bool(hits) and all(hit.weak for hit in hits)
+    return dataclasses.replace(entries, hits=hits, abstained=abstained, took_ms=took)
 
 
 def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
@@ -114,22 +117,30 @@ def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
         next((report for report in reports if report.model), reports[0]),
         hits=tuple(hits),
         fallback=next((report.fallback for report in reports if report.fallback), None),
-        abstained=not hits and any(report.abstained for report in reports),
+        abstained=bool(hits) and all(hit.weak for hit in hits),
         stale=any(report.stale for report in reports),
         took_ms=sum(report.took_ms for report in reports),
     )
 
 
-def _search(
-    db: sqlite3.Connection,
-    request: SearchRequest,
-    meaning: Meaning | None,
-    *,
-    checkpoints: bool,
-    to_the_second: bool,
-) -> SearchReport:
-    """The best hits, inside one moment of the index; without `meaning` by words alone."""
-    started = time.perf_counter()
+class Gathered(NamedTuple):
+    """The statements that may answer, with their features, and what else a ranking needs."""
+
+    found: list[Statement]
+    context: list[float]
+    terms: Terms
+    likeness: Likeness
+    vectors: Vectors
+    on_days: bool
+    model: str | None
+    provider: str | None
+    fallback: str | None
+
+
+def gather(
+    db: sqlite3.Connection, request: SearchRequest, meaning: Meaning | None, *, checkpoints: bool, to_the_second: bool
+) -> Gathered:
+    """What words, meaning, the days named and the neighbours of the best bring in; without `meaning` by words alone."""
     question, clock, settings = request.question, request.context.clock, request.context.config.search
     scope = condition(request.context.scope, Filters(), None)
     today = clock.today().isoformat() if clock.fixed else None
@@ -146,40 +157,57 @@ def _search(
         vectors, near, model = _by_meaning(chunks, meaning.asked, scanner)
         provider = embedder.provider
     bm25 = chunks.by_words(terms, _BY_WORDS) if request.mode != "vector" or fallback else {}
-    on_days = chunks.by_days(*question.days, _BY_WORDS) if question.days else []
+    on_days = chunks.by_period(question.period, _BY_WORDS) if question.period else []
     candidates = chunks.load({*bm25, *near, *on_days})
     for number, candidate in candidates.items():
         candidate.bm25 = bm25.get(number, 0.0)
         candidate.cosines = near.get(number, {})
     chunks.read_words(candidates, terms)
     _fill_cosines(chunks, candidates.values(), vectors, scanner)
-    weights = _weights(settings)
-    fuse(candidates.values(), weights, text_only=not vectors)
-    if need_of_neighbours(candidates.values()):
-        best = sorted(candidates.values(), key=lambda candidate: -candidate.base)[:_LIFTED]
-        around = chunks.neighbours(best, 2)
+    found = statements(candidates.values())
+    estimate(found)
+    if found and need_of_neighbours(found):
+        best = sorted(found, key=lambda statement: -statement.fit)[:_LIFTED]
+        around = chunks.neighbours([copy for statement in best for copy in statement.copies], 2)
         fresh = {number: candidate for number, candidate in around.items() if number not in candidates}
         chunks.read_words(fresh, terms)
         _fill_cosines(chunks, fresh.values(), vectors, scanner)
         candidates |= fresh
-        fuse(candidates.values(), weights, text_only=not vectors)
-        lift(candidates.values(), weights)
-    weigh_time(candidates.values(), question, clock.today(), settings.decay, settings.half_life_days)
-    ranked = sorted(candidates.values(), key=lambda candidate: -candidate.final)
-    script = "han" if cjk_count(question.text) else "latin"
-    sure = confidence(ranked, script, terms.total, text_only=not vectors)
-    if question.only_days and on_days:
-        sure = max(sure, SURE_OF_DAYS)
-    hits = _hits(db, ranked, frozenset(terms.weights), request, sure)
-    least = next(score for score in (request.min_score, settings.min_score, FLOOR) if score is not None)
-    kept = [hit for hit, alone in hits if hit.score >= least and alone >= least]
+        found = statements(candidates.values())
+        estimate(found)
+    found = fold_entries(found)
+    fill(found, question, terms, clock.today(), settings.half_life_days)
+    likeness = _likeness(chunks, vectors, scanner)
+    return Gathered(found, context_of(found), terms, likeness, vectors, bool(on_days), model, provider, fallback)
+
+
+def _search(
+    db: sqlite3.Connection, request: SearchRequest, meaning: Meaning | None, *, checkpoints: bool, to_the_second: bool
+) -> SearchReport:
+    """The best hits, inside one moment of the index."""
+    started = time.perf_counter()
+    question, settings = request.question, request.context.config.search
+    gathered = gather(db, request, meaning, checkpoints=checkpoints, to_the_second=to_the_second)
+    text_only = not gathered.vectors
+    ranked = score(gathered.found, gathered.context, text_only=text_only, share=_share_of_meaning(settings))
+    weigh_age(ranked, settings.decay)
+    if settings.decay != "off":
+        ranked = supersede(ranked, question, gathered.terms.weights, gathered.likeness, _successors(ranked, request))
+    sure = 0.0
+    if ranked:
+        sure = confidence(ranked, question, gathered.terms.total, text_only=text_only)
+        if question.only_days and gathered.on_days:
+            sure = max(sure, SURE_OF_DAYS)
+    hits = _hits(db, ranked, frozenset(gathered.terms.weights), request, sure)
+    least = request.min_score if request.min_score is not None else settings.min_score
+    kept = tuple(hit for hit in hits if least is None or hit.score >= least)[: request.limit]
     return SearchReport(
-        hits=tuple(kept[: request.limit]),
-        mode="hybrid" if vectors and request.mode == "hybrid" else "vector" if vectors else "text",
-        model=model,
-        provider=provider,
-        fallback=fallback,
-        abstained=bool(hits) and not kept,
+        hits=kept,
+        mode="hybrid" if not text_only and request.mode == "hybrid" else "text" if text_only else "vector",
+        model=gathered.model,
+        provider=gathered.provider,
+        fallback=gathered.fallback,
+        abstained=bool(hits) and all(hit.weak for hit in hits),
         stale=bool(meaning and meaning.stale),
         took_ms=(time.perf_counter() - started) * 1000,
     )
@@ -230,62 +258,63 @@ def _fill_cosines(chunks: Chunks, candidates: Iterable[Candidate], vectors: Vect
                 by_model[model] = max(by_model.get(model, -1.0), cosines[key])
 
 
-def _weights(settings: SearchSettings) -> Weights:
-    """The learned weights, or the user's own split between meaning and words."""
+def _likeness(chunks: Chunks, vectors: Vectors, scanner: Scanner | None) -> Likeness:
+    """How alike two statements are: by the cosine of their vectors, and by their words where they have none."""
+    known: dict[int, dict[int, Floats]] = {}
+
+    def rows_of(candidate: Candidate) -> dict[int, Floats]:
+        if candidate.id not in known:
+            hashes = [key for _, key in in_groups(chunks.db, "select chunk, hash from passages where chunk in (%s)", [candidate.id])]
+            known[candidate.id] = {model: rows for model in vectors if scanner and len(rows := scanner.rows(model, hashes))}
+        return known[candidate.id]
+
+    def likeness(first: Statement, second: Statement) -> float:
+        one, other = rows_of(first.shown), rows_of(second.shown)
+        if common := one.keys() & other.keys():
+            return max(float((one[model] @ other[model].T).max()) for model in common)
+        words, others = set(first.shown.body.split()), set(second.shown.body.split())
+        return len(words & others) / max(1, min(len(words), len(others)))
+
+    return likeness
+
+
+def _successors(ranked: Sequence[Statement], request: SearchRequest) -> Successors:
+    """Which of the best no longer hold as the ledger knows, with the statement among them that holds instead."""
+    context = request.context
+    if context.scope.group is not None or not context.workspace.ledger.exists():
+        return []
+    closed = load_closed(context.workspace, context.clock.today().isoformat())
+    ids = {entry_id(bare_words(statement.shown.text)): statement for statement in ranked[: request.limit]}
+    return [
+        (statement, ids.get(end.by or ""))
+        for statement in ids.values()
+        if statement.shown.layer in _LOGGED and (end := closed.of(statement.shown.text, statement.date))
+    ]
+
+
+def _share_of_meaning(settings: SearchSettings) -> float | None:
+    """The user's own split between meaning and words; None for the learned one."""
     vector, text = settings.vector_weight, settings.text_weight
     if vector is None and text is None:
-        return Weights()
+        return None
     vector = 1 - (text or 0.0) if vector is None else vector
     text = 1 - vector if text is None else text
-    return Weights(vector / ((vector + text) or 1.0), vector_when_uncovered=0.0, vector_when_covered=0.0)
+    return vector / ((vector + text) or 1.0)
 
 
 def _hits(
-    db: sqlite3.Connection, ranked: list[Candidate], words: frozenset[str], request: SearchRequest, sure: float
-) -> list[tuple[Hit, float]]:
-    """The best, made varied, as hits. The best score is how sure we are; the others stand in proportion. With each the
-    score it would have without its neighbours: they may move a hit up, but not make one."""
+    db: sqlite3.Connection, ranked: list[Statement], words: frozenset[str], request: SearchRequest, sure: float
+) -> list[Hit]:
+    """The best, made varied, as hits. The score of the best is how sure we are; the others stand in proportion."""
     top = ranked[: request.limit + 10]
-    if request.min_score is None:
-        top = _without_copies(top)
-    if not top:
-        return []
-    finals = [max(0.0, candidate.final) for candidate in top]
-    best = finals[0] or 1.0
-    relative = [final / best for final in finals]
-    settings = request.context.config.search
-    bodies = [frozenset(candidate.body.split()) for candidate in top]
-    hits: list[tuple[Hit, float]] = []
+    relative = [math.exp((statement.score - top[0].score) / TEMPERATURE) for statement in top]
+    bodies = [frozenset(statement.shown.body.split()) for statement in top]
+    hits: list[Hit] = []
     highest = 1.0
-    for at in diversify(relative, bodies, settings.mmr_lambda, request.limit):
-        candidate = top[at]
+    for at in diversify(relative, bodies, request.context.config.search.mmr_lambda, request.limit):
         highest = min(highest, relative[at])  # a copy that moved down must not look better than what stands above it
-        alone = (candidate.base + candidate.time) / best * sure
-        hits.append((_hit(db, candidate, highest * sure, words, request.context), alone))
+        hits.append(_hit(db, top[at], highest * sure, words, request.context))
     return hits
-
-
-def _without_copies(ranked: list[Candidate]) -> list[Candidate]:
-    """Of entries that say the same to the letter only the best; of equally good ones that in long-term memory, else the newest. A
-    day's line and its copy in the week's digest differ in their label and source alone."""
-
-    def precedence(candidate: Candidate) -> tuple[bool, str]:
-        return candidate.layer == "longterm", candidate.date or ""
-
-    kept: dict[str, Candidate] = {}
-    for candidate in ranked:
-        body = _SOURCE.sub("", candidate.body.strip())
-        body = body[next((len(label) for label in _labels() if body.startswith(label)), 0) :]
-        held = kept.setdefault(body, candidate)
-        if precedence(candidate) > precedence(held) and candidate.final >= 0.9 * held.final:
-            kept[body] = candidate
-    ids = {candidate.id for candidate in kept.values()}
-    return [candidate for candidate in ranked if candidate.id in ids]
-
-
-@cache
-def _labels() -> tuple[str, ...]:
-    return tuple(" ".join(tokens(label)) + " " for label in LABELS)
 
 
 def own_heading(heading: str, scope: Scope) -> str:
@@ -296,25 +325,22 @@ def own_heading(heading: str, scope: Scope) -> str:
     return " > ".join(parts[next(stamped, len(parts)) :])
 
 
-def _hit(db: sqlite3.Connection, candidate: Candidate, score: float, words: frozenset[str], context: Context) -> Hit:
-    row = db.execute(
-        "select c.key, f.path, c.first, c.last, c.heading, c.text, c.project, c.session, c.time, c.audience, c.label"
-        " from chunks c join files f on f.id = c.file where c.id = ?",
-        (candidate.id,),
-    ).fetchone()
-    key, path, first, last, heading, text, project, session, at, audience, label = row
+def _hit(db: sqlite3.Connection, statement: Statement, score: float, words: frozenset[str], context: Context) -> Hit:
+    candidate = statement.shown
+    rows = in_groups(
+        db,
+        "select c.id, c.key, f.path, c.first, c.last, c.heading, c.text, c.project, c.session, c.time, c.audience, c.label"
+        " from chunks c join files f on f.id = c.file where c.id in (%s)",
+        [copy.id for copy in statement.copies],
+    )
+    places = {number: row for number, *row in rows}
+    key, path, first, last, heading, text, project, session, at, audience, label = places.pop(candidate.id)
     group = audience if audience != "*" else None
     provenance = {"session": session, "time": at, "day": candidate.date, "group": group}
     provenance["speaker" if candidate.layer == "session" else "type"] = label
-    parts = {
+    parts = dict(zip(FEATURES, statement.features, strict=True)) | {
         "bm25": candidate.bm25,
-        "coverage": candidate.coverage,
         "cosine": max(candidate.cosines.values(), default=0.0),
-        "words": candidate.text,
-        "meaning": candidate.vector,
-        "base": candidate.base,
-        "neighbours": candidate.lift,
-        "time": candidate.time,
     }
     return Hit(
         id=key,
@@ -327,8 +353,11 @@ def _hit(db: sqlite3.Connection, candidate: Candidate, score: float, words: froz
         layer=candidate.layer,
         date=candidate.date,
         project=project,
-        text_score=round(candidate.text, 4),
-        vector_score=round(candidate.vector, 4),
+        weak=score < WEAK,
+        superseded=statement.superseded,
+        also=tuple(sorted(citation(*place[1:4]) for place in places.values())),
+        text_score=round(statement.words, 4),
+        vector_score=round(statement.meaning, 4),
         parts={name: round(value, 4) for name, value in parts.items()},
         provenance={name: value for name, value in provenance.items() if value},
     )

@@ -1,0 +1,168 @@
+"""Which chunks are worth scoring: found by words, by meaning, by day or beside a good one; each with what the index knows of it."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from nacre.index.store import CHECKPOINT_WORDS, IN_TIERS, WORDS, in_groups
+from nacre.search.query import Where
+from nacre.search.time import Period
+
+MANY = 5000  # chunks above which very common words no longer choose candidates
+Tokens = tuple[list[str], list[str]]  # of the body and of the headings
+_BEGINNING = 600  # characters of a chunk that are looked at for what they say
+_COLUMNS = f"c.id, c.file, c.position, c.date, c.time, c.layer, c.size, substr(c.text, 1, {_BEGINNING})"
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A chunk under consideration, with what each way of looking says of it."""
+
+    id: int
+    file: int
+    position: int
+    date: str | None
+    time: str | None
+    layer: str
+    size: int  # in tokens
+    text: str  # its beginning
+    bm25: float = 0.0
+    coverage: float = 0.0
+    cosines: dict[int, float] = field(default_factory=dict)  # by model
+    body: str = ""  # its tokens, each between spaces
+
+
+class Terms(NamedTuple):
+    """The words of a question with their weight in this corpus; `chosen` are rare enough to choose candidates by."""
+
+    weights: dict[str, float]
+    chosen: tuple[str, ...]
+    total: int  # chunks in all
+    size: float  # mean tokens of a chunk, where the scope is narrower than the index
+
+
+class Chunks:
+    """The chunks that a search may see: entries or checkpoints that meet `where`. `scope` is its part that the caller cannot
+    widen: what stands outside of it has no influence on any score, nor have checkpoints on that of an entry."""
+
+    def __init__(self, db: sqlite3.Connection, where: Where, scope: Where, *, checkpoints: bool = False) -> None:
+        self.db = db
+        self.scoped = bool(scope[0])
+        self._where = where
+        self._scope = scope
+        self._words = CHECKPOINT_WORDS if checkpoints else WORDS
+        self.is_filtered = bool(where[0])
+        self._and_where = f" and {where[0]}" if where[0] else ""
+        self._and_kind = self._and_where + (f" and {IN_TIERS}" if checkpoints else f" and not {IN_TIERS}")
+
+    def weigh_terms(self, tokens: Sequence[str], weightless: frozenset[str]) -> Terms:
+        """Inverse document frequency of each word inside the scope; in a large corpus very common words choose nothing.
+        The `weightless` ones choose only where there are no others, and it does not matter whether they are covered."""
+        counts: dict[str, int] = {}
+        size = 0.0
+        if self.scoped:
+            query = f"select count(*), total(size) from chunks c where {self._scope[0]}"
+            total, size = self.db.execute(query, self._scope[1]).fetchone()
+            for body, heading in self._matching(tokens, self._scope).values():
+                for token in set(tokens) & {*body, *heading}:
+                    counts[token] = counts.get(token, 0) + 1
+        else:
+            total = 0
+            # Of a few checkpoints nothing tells how rare a word is: for them entries count too.
+            for table in {WORDS, self._words}:
+                total += self.db.execute(f"select count(*) from {table}_docsize").fetchone()[0]
+                query = f"select term, doc from {table}_terms where term in (%s)"
+                for token, count in in_groups(self.db, query, tokens):
+                    counts[token] = counts.get(token, 0) + count
+        weights = {
+            token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
+        }
+        if weightless < set(tokens):
+            weights |= dict.fromkeys(weightless, 0.0)
+        rarest = sorted(counts.keys() - weightless or counts, key=lambda token: (counts[token], token))
+        if total > MANY:
+            rarest = [token for at, token in enumerate(rarest) if at < 3 or counts[token] <= total / 20]
+        return Terms(weights, tuple(rarest[:64]), total, size / total if total else 0.0)
+
+    def by_words(self, terms: Terms, count: int) -> dict[int, float]:
+        """The best chunks by BM25, with their score as a positive number."""
+        if not terms.chosen:
+            return {}
+        if self.scoped:
+            # BM25 as FTS5 computes it, but with the term weights and sizes of the scope alone: those of the whole index would
+            # tell a group which words stand in private memory.
+            scores: dict[int, float] = {}
+            for number, (body, heading) in self._matching(terms.chosen, self._where).items():
+                longer = 1.2 * (0.25 + 0.75 * (len(body) + len(heading)) / (terms.size or 1.0))
+                often = ((token, body.count(token) + 0.5 * heading.count(token)) for token in terms.chosen)
+                scores[number] = sum(terms.weights[token] * f * 2.2 / (f + longer) for token, f in often if f)
+            return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:count])
+        join = " join chunks c on c.id = w.rowid" if self.is_filtered else ""
+        query = (
+            f"select w.rowid, -bm25({self._words}, 1.0, 0.5) as s from {self._words} w{join}"
+            f" where {self._words} match ?{self._and_where} order by s desc limit ?"
+        )
+        return dict(self.db.execute(query, (_any_of(terms.chosen), *self._where[1], count)).fetchall())
+
+    def _matching(self, tokens: Sequence[str], where: Where) -> dict[int, Tokens]:
+        query = (
+            f"select w.rowid, w.body, w.heading from {self._words} w join chunks c on c.id = w.rowid"
+            f" where {self._words} match ? and {where[0]}"
+        )
+        rows: dict[int, Tokens] = {}
+        for start in range(0, len(tokens), 64):
+            for number, body, heading in self.db.execute(query, (_any_of(tokens[start : start + 64]), *where[1])):
+                rows[number] = body.split(), heading.split()
+        return rows
+
+    def by_period(self, period: Period, count: int) -> list[int]:
+        """What was said in a time, the newest first; within a part of the day only where the hour is known."""
+        query = f"select c.id from chunks c where c.date between ? and ?{self._and_kind}"
+        values: list[object] = [period.first, period.last, *self._where[1]]
+        if period.hours:
+            query += " and (c.time is null or c.time not glob '[0-2][0-9]:*' or (c.time >= ? and c.time < ?))"
+            values += [f"{hour:02d}" for hour in period.hours]
+        return [row[0] for row in self.db.execute(f"{query} order by c.date desc, c.id limit ?", (*values, count))]
+
+    def passages(self, hashes: Sequence[bytes] | None = None) -> list[tuple[int, bytes]]:
+        query = f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where %s{self._and_kind}"
+        if hashes is None:
+            return self.db.execute(query % "true", self._where[1]).fetchall()
+        return in_groups(self.db, query % "p.hash in (%s)", hashes, *self._where[1])
+
+    def load(self, ids: Iterable[int]) -> dict[int, Candidate]:
+        rows = in_groups(self.db, f"select {_COLUMNS} from chunks c where c.id in (%s)", list(ids))
+        return {row[0]: Candidate(*row) for row in rows}
+
+    def neighbours(self, candidates: Iterable[Candidate], reach: int) -> dict[int, Candidate]:
+        """What stands up to `reach` chunks before and after these, in the same files."""
+        places = [place for candidate in candidates for place in (candidate.file, candidate.position)]
+        query = (
+            f"select distinct {_COLUMNS}"
+            f" from (values {','.join(['(?,?)'] * (len(places) // 2))}) v join chunks c on c.file = v.column1"
+            f" and c.position between v.column2 - {reach:d} and v.column2 + {reach:d}{self._and_where}"
+        )
+        return {row[0]: Candidate(*row) for row in self.db.execute(query, (*places, *self._where[1]))}
+
+    def read_words(self, candidates: dict[int, Candidate], terms: Terms) -> None:
+        """Fill in the tokens of each candidate, and how much of the question's weight they cover."""
+        whole = sum(terms.weights.values()) or 1.0
+        shares = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
+        query = f"select rowid, body, heading from {self._words} where rowid in (%s)"
+        for number, body, heading in in_groups(self.db, query, list(candidates)):
+            # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them.
+            padded = candidates[number].body = f" {body} "
+            lacking = [(token, share) for token, share in shares if token not in padded]
+            coverage = 1.0 - sum(share for _, share in lacking)
+            if lacking and heading:
+                above = f" {heading} "
+                coverage += 0.5 * sum(share for token, share in lacking if token in above)
+            candidates[number].coverage = coverage
+
+
+def _any_of(tokens: Sequence[str]) -> str:
+    return " OR ".join(f'"{token}"' for token in tokens)

@@ -1,0 +1,224 @@
+"""What speaks for a candidate: one row of numbers for each statement, from words, meaning, neighbours, form and time.
+
+Copies of one line in a log, its archive, the week's digest and long-term memory are one statement. The numbers lie between 0 and 1 or
+near it; what each is worth, `weights.json` says, which `training/rank.py` learns.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from nacre.search.candidates import Candidate, Terms
+from nacre.search.query import Question
+from nacre.text.blocks import LABELS
+from nacre.text.tokens import compiled, tokens
+
+FEATURES = (
+    "words",  # BM25, as a share of the best
+    "coverage",  # share of the question's weight that its words cover
+    "meaning",  # cosine, from the least to the best of the candidates
+    "near",  # cosine in standard deviations above the mean of the candidates
+    "either",  # the better of words and meaning
+    "phrase",  # share of the question's neighbouring words that stand side by side
+    # The shorter entries are, the more their neighbours tell of them.
+    "before",  # how well the entry before it fits
+    "around",  # and the best of those two before and two after it
+    "filled",  # how much more of the question's weight it covers with the entries beside it
+    "answers",  # the entry before it is a question that fits
+    "question",  # it is itself a question or a request
+    "brief",  # it says little
+    "when",  # the question asks for a time, and it tells one
+    "amount",  # the question asks for an amount, and it tells one
+    "period",  # it was said in the time that the question names; twice where it asks for nothing else
+    "longterm",
+)
+CONTEXT = ("always", "covered")  # what the worth of each depends on: "covered" is the best coverage of any candidate
+
+_BASE_CONTEXT = 0.3  # share of coverage within words, for the first estimate
+SHORT, LONG = 35, 65  # tokens of the candidates on average: up to the former their neighbours tell much of them, from the latter on nothing
+EVERGREEN = frozenset({"longterm", "note", "extra"})
+_SOURCE = re.compile(r" src \d{4}_\d{2}_\d{2}(?: \d+)*$")
+_MOST = 80  # statements that are looked at closely
+_CLOSELY = 30  # and those among which entries are joined to the lines they were made of
+_SAME, _FEW = 0.9, 5  # share of the words of the shorter that stand in the longer; words below which that says nothing
+_LOGGED = frozenset({"daily", "archive", "weekly"})
+
+_AROUND = r"\A[-*+\s]*(?:\[[^\]]{1,12}\]\s*)?(?:[^\W\d_][\w ]{0,20}[:：]\s)?|\s*(?:\(src: [\d-]+\)\s*)?\Z"
+_REQUEST = (
+    r"(?i)(?:can|could|would|will) (?:you|we|i)\b|please\b|(?:remind|tell|show|find|give) me\b|look up\b|check (?:if|whether)\b|User asked"
+    r"|帮我|麻烦|请(?:你|帮)|能不能|可不可以|提醒我|查一下|看一下|用户问|用户要求|(?:thanks|thank you|ok|okay|great|done|谢谢|谢啦|好的|收到|辛苦)\b.{0,12}\Z"
+)
+_TELLS_WHEN = (
+    r"(?i)\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april"
+    r"|may|june|july|august|september|october|november|december|since|until|recently)\b|\b\d{4}\b|\d{1,2}[:/]\d{2}|\d(?:st|nd|rd|th)\b|[昨今明前后][天晚]|[上下这本]个?(?:周|月|星期|礼拜)|[月号年]|星期|周[一二三四五六日末]|点"
+)
+_TELLS_AMOUNT = (
+    r"(?i)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|hundred|thousand|couple|half|both|twice|once)\b"
+    r"|[一二两三四五六七八九十百千万半几][个只位条张次天周月年块元家本台件岁斤米度小遍成]"
+)
+_WANTS_WHEN = r"(?i)\bwhen\b|\bwhat (?:date|day|time|year|month|week)|\bwhich (?:date|day|year|month|week|morning|evening)|\bhow long\b|什么时候|哪[天年月周]|哪一[天年月周]|几[号点月]|何时|多久|日期|时间"
+_WANTS_AMOUNT = r"(?i)\bhow (?:many|much|often|old|long|far|big|large|high|tall)\b|\bwhat (?:port|price|number|version|rate|size|percentage|limit|cost)|多少|几|多[大高长远重贵]|价格|端口|版本|预算"
+
+
+@dataclass(slots=True)
+class Statement:
+    """What is said in one place or, in the same words, in several; with what speaks for it."""
+
+    copies: list[Candidate]
+    shown: Candidate
+    words: float = 0.0
+    meaning: float = 0.0
+    near: float = 0.0
+    fit: float = 0.0  # a first estimate from words and meaning alone
+    fresh: float = 1.0  # halves with each half-life
+    features: list[float] = field(default_factory=list)
+    score: float = 0.0
+    superseded: bool = False  # a newer statement takes its place for certain, or nearly so
+
+    @property
+    def date(self) -> str | None:
+        return self.shown.date or next((copy.date for copy in self.copies if copy.date), None)
+
+
+def statements(candidates: Collection[Candidate]) -> list[Statement]:
+    """The candidates with copies folded: shown is the one in long-term memory, else the newest, else the one in a log."""
+
+    def precedence(candidate: Candidate) -> tuple[bool, str, bool]:
+        return candidate.layer == "longterm", candidate.date or "", candidate.layer != "weekly"
+
+    grouped: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        body = candidate.body.strip()
+        if candidate.layer == "weekly":
+            body = _SOURCE.sub("", body)
+        body = body[next((len(label) for label in _labels() if body.startswith(label)), 0) :]
+        grouped.setdefault(body or str(candidate.id), []).append(candidate)
+    return [Statement(copies, max(copies, key=precedence)) for copies in grouped.values()]
+
+
+@cache
+def _labels() -> tuple[str, ...]:
+    return tuple(" ".join(tokens(label)) + " " for label in LABELS)
+
+
+def fold_entries(found: list[Statement]) -> list[Statement]:
+    """The statements with entries of long-term memory joined to the lines they were made of: the shorter holds hardly another word."""
+    best = sorted(found, key=lambda statement: -statement.fit)[:_CLOSELY]
+    entries = [statement for statement in best if statement.shown.layer == "longterm"]
+    words = {id(statement): frozenset(statement.shown.body.split()) for statement in best}
+    gone: set[int] = set()
+    for statement in best:
+        for entry in entries if statement.shown.layer in _LOGGED else ():
+            own, others = words[id(statement)], words[id(entry)]
+            if len(own & others) >= _SAME * min(len(own), len(others)) and min(len(own), len(others)) >= _FEW:
+                entry.copies += statement.copies
+                gone.add(id(statement))
+                break
+    return [statement for statement in found if id(statement) not in gone]
+
+
+def estimate(found: Sequence[Statement], *, by_words: bool = True) -> None:
+    """Give each statement its share of words, of meaning, and the mean of both as a first estimate."""
+    every = [copy for statement in found for copy in statement.copies]
+    best = max((copy.bm25 for copy in every), default=0.0) or 1.0
+    ranges: dict[int, tuple[float, float, float, float]] = {}  # of the cosines, by model: least, best, mean, deviation
+    by_model: dict[int, list[float]] = {}
+    for copy in every:
+        for model, cosine in copy.cosines.items():
+            by_model.setdefault(model, []).append(cosine)
+    for model, cosines in by_model.items():
+        mean = sum(cosines) / len(cosines)
+        deviation = (sum((cosine - mean) ** 2 for cosine in cosines) / len(cosines)) ** 0.5
+        ranges[model] = (min(cosines), max(cosines), mean, deviation + 1e-6)
+    for statement in found:
+        bm25 = max(copy.bm25 for copy in statement.copies)
+        coverage = max(copy.coverage for copy in statement.copies)
+        statement.words = (1 - _BASE_CONTEXT) * bm25 / best + _BASE_CONTEXT * coverage
+        statement.meaning, statement.near = 0.0, -0.75
+        for copy in statement.copies:
+            for model, cosine in copy.cosines.items():
+                least, most, mean, deviation = ranges[model]
+                share = (cosine - least) / (most - least) if most > least else 1.0
+                statement.meaning = max(statement.meaning, share)
+                statement.near = max(statement.near, (cosine - mean) / deviation / 4)
+        if not ranges:
+            statement.near = 0.0
+        statement.fit = (statement.words + statement.meaning) / 2 if ranges else statement.words
+
+
+def context_of(found: Sequence[Statement]) -> list[float]:
+    """What the worth of the features depends on, in the order of CONTEXT."""
+    return [1.0, max((copy.coverage for statement in found for copy in statement.copies), default=0.0)]
+
+
+def need_of_neighbours(found: Sequence[Statement]) -> float:
+    """How much the entries beside one tell of it, from 0 to 1: much where entries are short, as the turns of a conversation."""
+    sizes = [copy.size for statement in found for copy in statement.copies]
+    return min(1.0, max(0.0, (LONG - sum(sizes) / max(1, len(sizes))) / (LONG - SHORT)))
+
+
+def fill(found: list[Statement], question: Question, terms: Terms, today: dt.date, half_life: float) -> None:
+    """Set the features of the best by their first estimate; the others keep none."""
+    short = need_of_neighbours(found)
+    places = {(copy.file, copy.position): (statement, copy) for statement in found for copy in statement.copies}
+    best = max((copy.bm25 for statement in found for copy in statement.copies), default=0.0) or 1.0
+    whole = sum(terms.weights.values()) or 1.0
+    shares = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
+    pairs = [f" {first} {second} " for first, second in zip(question.tokens, question.tokens[1:], strict=False)]
+    lower = question.text.lower()
+    wants_when = bool(compiled(_WANTS_WHEN).search(lower))
+    wants_amount = bool(compiled(_WANTS_AMOUNT).search(lower))
+    def promise(statement: Statement) -> float:
+        return statement.fit + float(any(in_period(copy, question) for copy in statement.copies))
+
+    for statement in sorted(found, key=promise, reverse=True)[:_MOST]:
+        shown, copies = statement.shown, statement.copies
+        before = around = answers = shared = 0.0
+        for copy in copies:
+            beside = [places.get((copy.file, copy.position + offset)) for offset in (-1, 1, -2, 2)]
+            fits = [place[0].fit if place else 0.0 for place in beside]
+            before, around = max(before, fits[0]), max(around, *fits[1:])
+            if beside[0]:
+                answers = max(answers, fits[0] * asks(beside[0][1].text))
+            bodies = copy.body + "".join(place[1].body for place in beside[:2] if place)
+            shared = max(shared, sum(share for token, share in shares if token in bodies))
+        coverage = max(copy.coverage for copy in copies)
+        if shown.layer not in EVERGREEN and (date := statement.date) and half_life > 0:
+            statement.fresh = 0.5 ** (max(0, (today - dt.date.fromisoformat(date)).days) / half_life)
+        statement.features = [
+            max(copy.bm25 for copy in copies) / best,
+            coverage,
+            statement.meaning,
+            statement.near,
+            max(statement.words, statement.meaning),
+            sum(pair in shown.body for pair in pairs) / len(pairs) if pairs else 0.0,
+            short * before,
+            short * around,
+            short * max(0.0, shared - coverage),
+            short * answers,
+            short * asks(shown.text),
+            min(1.0, 12 / max(1, shown.size)),
+            float(wants_when and bool(compiled(_TELLS_WHEN).search(shown.text))),
+            float(wants_amount and bool(compiled(_TELLS_AMOUNT).search(shown.text))),
+            float(any(in_period(copy, question) for copy in copies)) * (2.0 if question.only_days else 1.0),
+            float(shown.layer == "longterm"),
+        ]
+
+
+def asks(text: str) -> bool:
+    """Whether a text is a question or a request, or ends in one."""
+    bare = compiled(_AROUND).sub("", text)
+    return bare.endswith(("?", "？", "吗", "呢")) or bool(compiled(_REQUEST).match(bare))
+
+
+def in_period(candidate: Candidate, question: Question) -> bool:
+    """Whether it was said in the time that the question names."""
+    period = question.period
+    if not (period and candidate.date and period.first <= candidate.date <= period.last):
+        return False
+    hour = candidate.time and candidate.time[-5:-3] if period.hours else None  # "14:05"; the time of a message is longer
+    return not (period.hours and hour and hour.isdigit()) or period.hours[0] <= int(hour) < period.hours[1]

@@ -1,0 +1,261 @@
+"""Learns how search ranks, from the worlds in `recall/` and, where a folder of them is given, from public sets with a permissive licence.
+
+    python training/rank.py [--public FOLDER NAME…]            score each author by weights that never saw them, then write weights.json
+    python training/rank.py --score FOLDER                      how the weights in the package do on every set of a folder
+
+Three things are learned, all linear: what each feature of a statement is worth in which context, when a newer statement takes the place of
+an older one, and how sure one may be that the best hit answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+
+from nacre.search import rank
+from nacre.search.evidence import CONTEXT, FEATURES, Statement
+from nacre.text.tokens import cjk_count
+from worlds import HERE, Example, load
+
+Array = npt.NDArray[np.float64]
+Table = dict[str, Any]
+WEIGHTS = HERE.parent / "src/nacre/search/weights.json"
+CALLED_WEAK = 0.09  # share of right answers that are called weak
+CHANGES = 0.3  # odds from which a newer statement is put above an older one
+NOTHING = ("none", "foreign")  # kinds of questions that nothing answers
+PERMISSIVE = ("longmemeval-s-500", "madial-zh")  # public sets whose licence lets anybody learn from them
+
+
+def minimise(loss: Callable[[Array], tuple[float, Array]], size: int) -> Array:
+    """Where a smooth convex loss, given with its slope, is least."""
+    return np.array(scipy.optimize.minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": 300}).x)
+
+
+# What each feature is worth: the odds of each right statement against all that are not.
+
+
+def fit_worth(examples: Sequence[Example], decay: float = 2e-3) -> dict[str, list[float]]:
+    """Each world counts alike, whatever the number of its questions to the power of a half."""
+    chosen = [one for one in examples if any(one.gold)]
+    counts: dict[str, int] = defaultdict(int)
+    for one in chosen:
+        counts[one.world] += 1
+    rows, owner, right = [], [], []
+    for number, one in enumerate(chosen):
+        features = np.array([statement.features for statement in one.found])
+        rows.append((features[:, :, None] * np.array(one.context)[None, None, :]).reshape(len(features), -1))
+        owner += [number] * len(features)
+        right += one.gold
+    x, group, gold = np.concatenate(rows), np.array(owner), np.array(right, float)
+    share = np.array([1 / math.sqrt(counts[one.world]) for one in chosen])
+    share /= share.sum()
+    golds = np.bincount(group, gold, len(chosen))
+
+    def loss(weights: Array) -> tuple[float, Array]:
+        scores = x @ weights
+        most = np.full(len(chosen), -1e9)
+        np.maximum.at(most, group, scores)
+        odds = np.exp(scores - most[group])
+        wrong = np.bincount(group, odds * (1 - gold), len(chosen))
+        p = odds / (odds + wrong[group])  # of a right one, against all wrong ones
+        each = gold * (share / golds)[group]
+        slope = -each * (1 - p)
+        against = np.bincount(group, each * (1 - p) / np.maximum(wrong[group] + 1e-12, 1e-12), len(chosen))
+        slope += against[group] * odds * (1 - gold)
+        value = -(each * np.log(p + 1e-12)).sum() + decay * (weights @ weights)
+        return float(value), x.T @ slope + 2 * decay * weights
+
+    found = minimise(loss, x.shape[1]).reshape(len(FEATURES), len(CONTEXT))
+    return {name: [round(float(value), 3) for value in row] for name, row in zip(FEATURES, found, strict=True)}
+
+
+def ranked(one: Example, table: Table) -> list[Statement]:
+    """The statements in the order of their learned scores."""
+    worth = np.array([table[name] for name in FEATURES]) @ np.array(one.context)
+    for statement in one.found:
+        statement.score = float(np.dot(worth, statement.features))
+        statement.superseded = False
+    return sorted(one.found, key=lambda statement: -statement.score)
+
+
+# When a newer statement takes the place of an older one.
+
+
+def pairs(one: Example, table: Table) -> list[tuple[list[float], bool]]:
+    """What speaks for it and whether it does: of questions about a change, and of those that an older statement answers although a newer
+    one is near, or says the same again."""
+    order = ranked(one, table)
+    held = {id(statement): names for statement, names in zip(one.found, one.entries, strict=True)}
+    short = [statement for statement in order[: rank.CONTENDERS] if statement.shown.size <= rank.LONGEST]
+    contenders = rank.in_order_of_time(short, one.alike)
+    result = []
+    past = one.asked.kind == "before"
+    for older, newer, near in rank.contending(contenders, one.alike):
+        old, new = held[id(older)], held[id(newer)]
+        gold, others = (one.asked.others, one.asked.gold) if past else (one.asked.gold, one.asked.others)
+        changed = one.asked.kind in ("update", "before") and bool(old & others - gold and new & gold)
+        if changed or old & gold:
+            row = rank.pair_features(older, newer, one.question, order[0].score, one.weights, near)
+            result.append((row, changed))
+    return result
+
+
+def fit_logistic(rows: Sequence[Sequence[float]], right: Sequence[bool], share: Sequence[float], decay: float) -> Array:
+    x, y, weight = np.array(rows), np.array(right, float), np.array(share)
+    weight = weight / weight.sum()
+
+    def loss(weights: Array) -> tuple[float, Array]:
+        p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
+        value = -(weight * (y * np.log(p + 1e-12) + (1 - y) * np.log(1 - p + 1e-12))).sum()
+        return float(value + decay * (weights @ weights)), x.T @ (weight * (p - y)) + 2 * decay * weights
+
+    return minimise(loss, x.shape[1])
+
+
+def fit_supersedes(examples: Sequence[Example], tables: dict[bool, Table]) -> dict[str, float]:
+    rows = [row for one in examples for row in pairs(one, tables[one.text_only])]
+    found = fit_logistic([row[0] for row in rows], [row[1] for row in rows], [1.0] * len(rows), 1e-5)
+    found[0] -= math.log(CHANGES / (1 - CHANGES))
+    return {name: round(float(value), 3) for name, value in zip(rank.PAIR, found, strict=True)}
+
+
+# How sure one may be.
+
+
+def fit_answers(examples: Sequence[Example], weights: Table) -> dict[str, dict[str, float]]:
+    """By script and kind of search: questions that nothing answers weigh as much as the others together. A share of the answers is
+    called weak, so that as many as possible of those that are none are."""
+    result = {}
+    for kind in ("hybrid latin", "hybrid han", "text latin", "text han"):
+        rows, right = [], []
+        for one in examples:
+            if kind != kind_of(one) or not one.found or not one.world.endswith(("-log", "-chat", "-assistant")):
+                continue
+            order = search_order(one, weights)
+            held = {id(statement): names for statement, names in zip(one.found, one.entries, strict=True)}
+            answered = any(held[id(statement)] & one.asked.gold for statement in order[:5])
+            if answered or one.asked.kind in NOTHING:
+                rows.append(rank.sure_features(order, one.total))
+                right.append(answered)
+        yes = sum(right)
+        share = [1 / yes if value else 1 / (len(right) - yes) for value in right]
+        found = fit_logistic(rows, right, share, 1e-4)
+        least = float(np.quantile((np.array(rows) @ found)[np.array(right)], CALLED_WEAK))
+        found[0] += math.log(rank.WEAK / (1 - rank.WEAK)) - least
+        result[kind] = {name: round(float(value), 3) for name, value in zip(rank.SURE, found, strict=True)}
+    return result
+
+
+def kind_of(one: Example) -> str:
+    return ("text " if one.text_only else "hybrid ") + ("han" if cjk_count(one.asked.text) else "latin")
+
+
+# How it does.
+
+
+def search_order(one: Example, weights: Table) -> list[Statement]:
+    """The order in which search shows the statements."""
+    order = ranked(one, weights["text" if one.text_only else "hybrid"])
+    with_weights(weights)
+    return rank.supersede(order, one.question, one.weights, one.alike)
+
+
+def with_weights(weights: Table) -> None:
+    rank.learned = lambda: weights  # type: ignore[assignment]
+
+
+def measure(examples: Sequence[Example], weights: Table) -> dict[str, float]:
+    counts: dict[str, list[float]] = defaultdict(list)
+    for one in examples:
+        order = search_order(one, weights) if one.found else []
+        held = {id(statement): names for statement, names in zip(one.found, one.entries, strict=True)}
+        names = list(dict.fromkeys(name for statement in order[:20] for name in sorted(held[id(statement)])))
+        if one.asked.kind in NOTHING:
+            sure = rank.confidence(order, one.question, one.total, text_only=one.text_only) if order else 0.0
+            counts[f"{one.asked.kind} weak"].append(sure < rank.WEAK)
+            continue
+        right = [name in one.asked.gold for name in names[:10]]
+        if not (one.world.startswith("retrieval/") and one.asked.others):
+            for k in (1, 5, 10):
+                counts[f"any@{k}"].append(any(right[:k]))
+            counts["R@10"].append(sum(right) / len(one.asked.gold))
+            if any(right[:5]) and "answers" in weights:
+                sure = rank.confidence(order, one.question, one.total, text_only=one.text_only)
+                counts["not weak"].append(sure >= rank.WEAK)
+        if one.asked.others and one.asked.kind in ("update", "before"):
+            new, old = (next((at for at, name in enumerate(names) if name in some), 99) for some in (one.asked.gold, one.asked.others - one.asked.gold))
+            counts[f"{one.asked.kind} first"].append(new < old)
+    return {name: 100 * sum(values) / len(values) for name, values in counts.items()} | {"n": len(examples)}
+
+
+def show(name: str, figures: dict[str, float]) -> None:
+    print(f"{name:28}" + "  ".join(f"{key} {value:5.1f}" for key, value in figures.items()), flush=True)
+
+
+def learn(examples: Sequence[Example]) -> Table:
+    tables = {text_only: fit_worth([one for one in examples if one.text_only == text_only]) for text_only in (False, True)}
+    weights: Table = {"hybrid": tables[False], "text": tables[True]}
+    weights["supersedes"] = fit_supersedes(examples, tables)
+    weights["answers"] = fit_answers(examples, weights)
+    return weights
+
+
+def author(example: Example) -> str:
+    """Worlds of one author, and parts of one public set, are never on both sides."""
+    return example.world.split("/")[1].split("-")[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--public", type=Path, help="a folder with public sets to learn from too")
+    parser.add_argument("--score", type=Path, help="a folder with sets to score the weights on")
+    parser.add_argument("--only", nargs="*", default=[], help="names of the sets to score")
+    parser.add_argument("--quick", action="store_true", help="write the weights without scoring each author first")
+    args = parser.parse_args()
+    if args.score:
+        weights = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+        for path in sorted(args.score.glob("*.jsonl.gz")):
+            if not args.only or path.name.split(".")[0] in args.only:
+                show(path.name.split(".")[0], measure(load(path, text_only=False), weights))
+        return
+    examples = corpus(args.public)
+    if not args.quick:
+        cross_validate(examples)
+    weights = learn(examples)
+    WEIGHTS.write_text(json.dumps(weights, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def corpus(public: Path | None) -> list[Example]:
+    worlds = sorted((HERE / "recall").glob("*/*.tsv"))
+    examples = [one for path in worlds for text_only in (False, True) for one in load(path, text_only=text_only)]
+    chats = [path for path in worlds if path.stem.endswith("-chat")]
+    examples += [one for path in chats for text_only in (False, True) for one in load(path, text_only=text_only, by_session=True)]
+    for name in PERMISSIVE if public else ():
+        for text_only in (False, True):
+            examples += load(Path(str(public)) / f"{name}.jsonl.gz", text_only=text_only)
+    return examples
+
+
+def cross_validate(examples: Sequence[Example]) -> None:
+    """Score each author by weights that were learned from the others."""
+    by_world: dict[str, list[Example]] = defaultdict(list)
+    for name in sorted({author(one) for one in examples}):
+        weights = learn([one for one in examples if author(one) != name])
+        for one in examples:
+            if author(one) == name and not one.text_only:
+                by_world[one.world].append(one)
+        for world in sorted({one.world for one in examples if author(one) == name}):
+            show(world, measure(by_world[world], weights))
+
+
+if __name__ == "__main__":
+    main()
