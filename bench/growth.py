@@ -26,7 +26,7 @@ from pathlib import Path
 
 from bench.capture import surroundings
 from bench.corpus import CHINESE, ENGLISH
-from bench.measure import cpu_of
+from bench.measure import cpu_of, small_plots
 from bench.tidy import said
 from bench.transcripts import write_session
 from nacre.memory import Memory
@@ -186,32 +186,12 @@ def measure(home: Path, runs: int) -> dict[str, float]:
 
 def plot(costs: dict[int, dict[str, float]]) -> str:
     """A small plot for each command: CPU milliseconds over months of use, the first size as a grey line."""
-    times = sorted(costs)
-    width, height, columns = 210, 120, 4
-    cells = []
-    for number, name in enumerate(costs[times[0]]):
-        values = [costs[size][name] * 1000 for size in times]
-        top = max(*values, LIMITS[name] * values[0])
-        places = [(10 + 150 * at / max(len(times) - 1, 1), 90 - 60 * value / top) for at, value in enumerate(values)]
-        line = " ".join(f"{x:.0f},{y:.0f}" for x, y in places)
-        marks = "".join(
-            f'<circle cx="{x:.0f}" cy="{y:.0f}" r="3"/><text x="{x:.0f}" y="{y - 7:.0f}">{value:.0f}</text>'
-            f'<text x="{x:.0f}" y="106" class="size">x{size}</text>'
-            for (x, y), value, size in zip(places, values, times, strict=True)
-        )
-        base = places[0][1]
-        cells.append(
-            f'<g transform="translate({number % columns * width},{number // columns * height})">'
-            f'<text x="10" y="14" class="name">{name}</text><line x1="10" x2="160" y1="{base:.0f}" y2="{base:.0f}"/>'
-            f'<polyline points="{line}"/>{marks}</g>'
-        )
-    rows = -(-len(cells) // columns)
-    style = (
-        "text{font:10px sans-serif;fill:#333}.name{font-weight:bold}.size{fill:#888}"
-        "line{stroke:#ccc}polyline{fill:none;stroke:#2a6f97;stroke-width:2}circle{fill:#2a6f97}"
-    )
-    size = f'width="{columns * width}" height="{rows * height}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{style}</style>{"".join(cells)}</svg>\n'
+    panels = {}
+    for name in costs[min(costs)]:
+        values = {f"x{size}": costs[size][name] * 1000 for size in sorted(costs)}
+        top = max(*values.values(), LIMITS[name] * costs[min(costs)][name] * 1000)
+        panels[name] = [(size, f"{value:.0f}", value / top) for size, value in values.items()]
+    return small_plots(panels)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from nacre.config.settings import known_settings
-from nacre.search import rank
+from nacre.search.evidence import FEATURES
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATE: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate.py"))
@@ -42,11 +42,9 @@ def test_both_readmes_have_the_same_shape() -> None:
     assert english == chinese
 
 
-def test_the_weights_of_search_are_told_as_they_are() -> None:
+def test_what_search_goes_by_is_told_as_it_is() -> None:
     told = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
-    named = re.findall(r"^\| `rank\.([\w.]+)` \| ([\d.]+) \|", told, re.MULTILINE)
-    assert named == [(name, f"{_constant(name):g}") for name, _ in named]
-    assert {f"Weights.{name}" for name in rank.Weights._fields} <= {name for name, _ in named}
+    assert re.findall(r"^\| `(\w+)` \| (?!unset)", told.partition("## The newest")[0], re.MULTILINE) == list(FEATURES)
 
 
 def test_modules_that_the_architecture_names_exist() -> None:
@@ -75,11 +73,6 @@ def test_every_dependency_says_why_it_is_there() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files_that_exist(page: Path) -> None:
     assert [link for link in _links(page) if not (page.parent / link).exists()] == []
-
-
-def _constant(name: str) -> float:
-    place: Any = rank.Weights() if name.startswith("Weights.") else rank
-    return float(getattr(place, name.removeprefix("Weights.")))
 
 
 def _shape(page: Path) -> dict[str, list[str]]:

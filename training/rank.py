@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
 
 from nacre.search import rank
 from nacre.search.evidence import CONTEXT, FEATURES, Statement
 from nacre.text.tokens import cjk_count
-from worlds import HERE, Example, load
+from worlds import HERE, Example, digest, load
 
 Array = npt.NDArray[np.float64]
 Table = dict[str, Any]
@@ -36,8 +35,27 @@ PERMISSIVE = ("longmemeval-s-500", "madial-zh")  # public sets whose licence let
 
 
 def minimise(loss: Callable[[Array], tuple[float, Array]], size: int) -> Array:
-    """Where a smooth convex loss, given with its slope, is least."""
-    return np.array(scipy.optimize.minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": 300}).x)
+    """Where a smooth convex loss, given with its slope, is least (L-BFGS with a memory of ten steps)."""
+    at = np.zeros(size)
+    value, slope = loss(at)
+    past: list[tuple[Array, Array]] = []  # steps, and how the slope changed with each
+    for _ in range(300):
+        toward, factors = slope.copy(), []
+        for step, change in reversed(past):
+            factors.append((step @ toward) / (step @ change))
+            toward -= factors[-1] * change
+        toward *= (past[-1][0] @ past[-1][1]) / (past[-1][1] @ past[-1][1]) if past else 1.0
+        for (step, change), factor in zip(past, reversed(factors), strict=True):
+            toward += step * (factor - (change @ toward) / (step @ change))
+        length = 1.0
+        while (tried := loss(at - length * toward))[0] > value - 1e-4 * length * (slope @ toward) and length > 1e-8:
+            length /= 2
+        step, change = -length * toward, tried[1] - slope
+        if abs(value - tried[0]) < 1e-9 * max(1.0, abs(value)):
+            return at + step
+        at, value, slope = at + step, *tried
+        past = [*past[-9:], (step, change)] if step @ change > 1e-12 else past
+    return at
 
 
 # What each feature is worth: the odds of each right statement against all that are not.
@@ -99,7 +117,7 @@ def pairs(one: Example, table: Table) -> list[tuple[list[float], bool]]:
     contenders = rank.in_order_of_time(short, one.alike)
     result = []
     past = one.asked.kind == "before"
-    for older, newer, near in rank.contending(contenders, one.alike):
+    for older, newer, near in rank.contending(contenders, one.question, one.alike):
         old, new = held[id(older)], held[id(newer)]
         gold, others = (one.asked.others, one.asked.gold) if past else (one.asked.gold, one.asked.others)
         changed = one.asked.kind in ("update", "before") and bool(old & others - gold and new & gold)
@@ -192,7 +210,10 @@ def measure(examples: Sequence[Example], weights: Table) -> dict[str, float]:
                 sure = rank.confidence(order, one.question, one.total, text_only=one.text_only)
                 counts["not weak"].append(sure >= rank.WEAK)
         if one.asked.others and one.asked.kind in ("update", "before"):
-            new, old = (next((at for at, name in enumerate(names) if name in some), 99) for some in (one.asked.gold, one.asked.others - one.asked.gold))
+            new, old = (
+                next((at for at, name in enumerate(names) if name in some), 99)
+                for some in (one.asked.gold, one.asked.others - one.asked.gold)
+            )
             counts[f"{one.asked.kind} first"].append(new < old)
     return {name: 100 * sum(values) / len(values) for name, values in counts.items()} | {"n": len(examples)}
 
@@ -202,11 +223,13 @@ def show(name: str, figures: dict[str, float]) -> None:
 
 
 def learn(examples: Sequence[Example]) -> Table:
-    tables = {text_only: fit_worth([one for one in examples if one.text_only == text_only]) for text_only in (False, True)}
+    tables = {
+        text_only: fit_worth([one for one in examples if one.text_only == text_only]) for text_only in (False, True)
+    }
     weights: Table = {"hybrid": tables[False], "text": tables[True]}
     weights["supersedes"] = fit_supersedes(examples, tables)
     weights["answers"] = fit_answers(examples, weights)
-    return weights
+    return weights | {"corpus": digest()}
 
 
 def author(example: Example) -> str:
@@ -238,7 +261,9 @@ def corpus(public: Path | None) -> list[Example]:
     worlds = sorted((HERE / "recall").glob("*/*.tsv"))
     examples = [one for path in worlds for text_only in (False, True) for one in load(path, text_only=text_only)]
     chats = [path for path in worlds if path.stem.endswith("-chat")]
-    examples += [one for path in chats for text_only in (False, True) for one in load(path, text_only=text_only, by_session=True)]
+    examples += [
+        one for path in chats for text_only in (False, True) for one in load(path, text_only=text_only, by_session=True)
+    ]
     for name in PERMISSIVE if public else ():
         for text_only in (False, True):
             examples += load(Path(str(public)) / f"{name}.jsonl.gz", text_only=text_only)

@@ -73,9 +73,14 @@ class Example:
 
 def read(path: Path) -> tuple[dict[str, list[str]], list[list[str]], list[Asked]]:
     """The entries by id (time, project, text), the lines of long-term memory (section, ids, text), the questions."""
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if line[:2] in ("E\t", "M\t", "Q\t")]
+    rows = [
+        line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if line[:2] in ("E\t", "M\t", "Q\t")
+    ]
     entries = {row[1]: row[2:] for row in rows if row[0] == "E"}
-    ids = lambda cell: frozenset(cell.split(",")) - {"-"}  # noqa: E731
+
+    def ids(cell: str) -> frozenset[str]:
+        return frozenset(cell.split(",")) - {"-"}
+
     asked = [Asked(row[1], row[2], row[3], ids(row[4]), ids(row[5])) for row in rows if row[0] == "Q"]
     return entries, [row[1:] for row in rows if row[0] == "M"], asked
 
@@ -132,10 +137,16 @@ def lay_out(path: Path, root: Path, *, by_session: bool = False) -> tuple[Spans,
 def foreign(world: Path) -> list[Asked]:
     """Questions about the worlds of others, which nothing here answers."""
     day = read(world)[2][0].day
-    others = [path for path in sorted(world.parent.glob("*.tsv")) if path.stem.split("-")[0] != world.stem.split("-")[0]]
-    every = [one for path in others for one in read(path)[2] if one.kind in ("exact", "paraphrase", "indirect", "update")]
+    others = [
+        path for path in sorted(world.parent.glob("*.tsv")) if path.stem.split("-")[0] != world.stem.split("-")[0]
+    ]
+    every = [
+        one for path in others for one in read(path)[2] if one.kind in ("exact", "paraphrase", "indirect", "update")
+    ]
     step = max(1, len(every) // FOREIGN)
-    return [Asked("foreign", day, one.text, frozenset(), frozenset()) for one in every[len(world.stem) % step :: step]][:FOREIGN]
+    return [Asked("foreign", day, one.text, frozenset(), frozenset()) for one in every[len(world.stem) % step :: step]][
+        :FOREIGN
+    ]
 
 
 def of_public_set(path: Path, root: Path) -> Iterator[tuple[str, Spans, list[Asked]]]:
@@ -162,8 +173,14 @@ def of_public_set(path: Path, root: Path) -> Iterator[tuple[str, Spans, list[Ask
                 (folder / file).write_text("\n".join(held) + "\n", encoding="utf-8")
             latest = max((day for _, day, _ in memory["docs"] if day), default="")
             gold = memory.get("gold", {})
-            asked = [Asked("public", day or latest, text, frozenset(gold[key]), frozenset()) for key, day, text in memory.get("queries", [])]
-            asked += [Asked("update", latest, one["q"], frozenset(one["new"]), frozenset(one["old"])) for one in memory.get("updates", [])]
+            asked = [
+                Asked("public", day or latest, text, frozenset(gold[key]), frozenset())
+                for key, day, text in memory.get("queries", [])
+            ]
+            asked += [
+                Asked("update", latest, one["q"], frozenset(one["new"]), frozenset(one["old"]))
+                for one in memory.get("updates", [])
+            ]
             yield str(folder), spans, asked
 
 
@@ -183,7 +200,9 @@ def examples(world: str, folder: Path, spans: Spans, asked: list[Asked], *, text
         with index.store.reading() as db:
             got = gather(db, request, vectors, checkpoints=False, to_the_second=False)
             found = sorted((one for one in got.found if one.features), key=lambda statement: -statement.fit)
-            rows = db.execute("select c.id, f.path, c.first, c.last from chunks c join files f on f.id = c.file").fetchall()
+            rows = db.execute(
+                "select c.id, f.path, c.first, c.last from chunks c join files f on f.id = c.file"
+            ).fetchall()
             places = {number: place for number, *place in rows}
             held = [
                 frozenset(
@@ -195,12 +214,15 @@ def examples(world: str, folder: Path, spans: Spans, asked: list[Asked], *, text
                 )
                 for statement in found
             ]
+            got.likeness.load(found[:LIKENESS_OF])
             likeness = {
                 (at, other): got.likeness(found[at], found[other])
                 for at in range(min(LIKENESS_OF, len(found)))
                 for other in range(at + 1, min(LIKENESS_OF, len(found)))
             }
-        yield Example(world, one, question, found, held, got.context, got.terms.weights, got.terms.total, text_only, likeness)
+        yield Example(
+            world, one, question, found, held, got.context, got.terms.weights, got.terms.total, text_only, likeness
+        )
 
 
 def load(world: Path, *, text_only: bool, by_session: bool = False) -> list[Example]:
@@ -212,15 +234,22 @@ def load(world: Path, *, text_only: bool, by_session: bool = False) -> list[Exam
     kept = CACHE / f"{_key(code, laid.name.encode(), bytes([text_only]))}.pickle"
     if kept.exists():
         return list(pickle.loads(kept.read_bytes()))  # noqa: S301 - our own file
+    every: list[tuple[str, Spans, list[Asked]]]
     if world.suffix == ".gz":
         every = list(of_public_set(world, laid))
     else:
         spans, asked = lay_out(world, laid, by_session=by_session)
         every = [(str(laid), spans, asked + foreign(world))]
-    result = [one for folder, *rest in every for one in examples(name, Path(folder), *rest, text_only=text_only)]
+    parts = (examples(name, Path(folder), spans, asked, text_only=text_only) for folder, spans, asked in every)
+    result = [one for part in parts for one in part]
     kept.write_bytes(pickle.dumps(result))
     print(f"{name}: {len(result)} questions", file=sys.stderr)
     return result
+
+
+def digest() -> str:
+    """What changes with any of the worlds."""
+    return _key(*(path.read_bytes() for path in sorted((HERE / "recall").glob("*/*.tsv"))))
 
 
 def _key(*parts: bytes) -> str:

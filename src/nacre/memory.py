@@ -623,7 +623,7 @@ class Memory:
         filters = filters or search.query.Filters()
         request = search.search.SearchRequest(opened, question, min(most, MAX_HITS), mode, min_score, filters)
         reports = [search.search.search(*pair, request) for pair in self.indexes.corpora(corpus)]
-        return search.search.merge_reports(reports, request.limit)
+        return search.search.merge_reports(reports, request)
 
     def get(self, path: str, start_line: int | None = None, lines: int = 20, *, via: str | None = "get") -> Excerpt:
         """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,

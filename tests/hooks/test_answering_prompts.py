@@ -154,9 +154,9 @@ def test_a_link_in_the_place_of_what_is_kept_is_not_written_through(session: Ses
 
 def test_what_barely_fits_is_not_given_unasked(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NACRE_HOOKS_PROMPT_SCORE", "0.9999")
-    assert session.ask("Is the backup key kept anywhere by the Quimsel people?") == ""
+    assert session.ask(KEY) == ""
     monkeypatch.setenv("NACRE_HOOKS_PROMPT_SCORE", "0")
-    assert session.ask("Is the backup key kept anywhere by the Quimsel people?")
+    assert session.ask(KEY)
 
 
 def _moved_to_bun(session: Session, *, in_memory: str = BUN) -> None:

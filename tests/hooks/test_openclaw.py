@@ -47,9 +47,10 @@ def test_a_turn_is_given_what_answers_with_its_place_every_time(root: Path) -> N
 def test_what_openclaw_gives_itself_is_not_given_twice(root: Path) -> None:
     longterm = root / "MEMORY.md"
     longterm.write_text(
-        "# Long-Term Memory\n\n## Key Decisions\n- The Braldor backup key is changed by Ada alone\n", "utf8"
+        "# Long-Term Memory\n\n## Key Decisions\n- The Braldor project keeps its backup key with Ada alone\n", "utf8"
     )
-    text = told(root, "before_prompt_build", prompt="Who changes the Braldor backup key?")["prependContext"]
+    prompt = "Where does the Braldor project keep its backup key?"
+    text = told(root, "before_prompt_build", prompt=prompt)["prependContext"]
     assert "Ada alone" not in text
     assert "third floor" in text
 

@@ -73,9 +73,9 @@ def test_a_message_is_found_by_its_words_in_english_and_chinese(root: Path, want
 def test_a_message_is_found_by_its_meaning(root: Path, wanted: None, fake_embedder: type[FakeEmbedder]) -> None:
     memory = Memory.open(root, embedder=fake_embedder())
     for question, answer in (("lighthouse stripes colour", "lighthouse"), ("发布推迟", "发布")):
-        report = memory.ask(question, 1, mode="vector", min_score=0, corpus="sessions")
+        report = memory.ask(question, 2, mode="vector", corpus="sessions")
         assert report.mode == "vector"
-        assert answer in report.hits[0].snippet.lower()
+        assert any(answer in hit.snippet.lower() for hit in report.hits)
     memory.index()
     assert not memory.ask("lighthouse", corpus="sessions").stale
 

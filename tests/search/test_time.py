@@ -272,6 +272,8 @@ def test_what_only_looks_like_a_time_is_none(question: str) -> None:
         ("yesterday I asked what happened from 2 to 6 March", "2026-03-02", "2026-03-06"),
         ("今天想起周一到周三的会议", "2026-03-09", "2026-03-11"),
         ("上个月总结里提到2月10日的事故", "2026-02-10", "2026-02-10"),
+        ("上上周四（2 月 26 日）修了什么", "2026-02-26", "2026-02-26"),
+        ("what broke last Thursday (March 5)?", "2026-03-05", "2026-03-05"),
     ],
 )
 def test_of_several_times_a_range_then_the_inner_one_then_the_first_counts(

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from nacre.brain.local import classifier
+from nacre.search import rank
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "training"))
 
 import data  # noqa: E402 - the folder is no package: its files are run, not installed
+import worlds  # noqa: E402
 
 LANGUAGES = ("en", "zh")
 
@@ -47,3 +49,17 @@ def test_every_dialogue_has_three_to_ten_marks(language: str) -> None:
     for dialogue in data.dialogues(language):
         marks = [mark for turn in dialogue.turns for mark in turn.marks if mark.type != "NEVER"]
         assert 3 <= len(marks) <= 10, dialogue.id
+
+
+@pytest.mark.parametrize("world", sorted((ROOT / "training" / "recall").glob("*/*.tsv")), ids=lambda path: path.stem)
+def test_the_questions_of_a_world_name_entries_that_it_has(world: Path) -> None:
+    entries, kept, asked = worlds.read(world)
+    assert len(entries) >= 80
+    assert all(set(ids.split(",")) <= set(entries) for _, ids, _ in kept)
+    assert [one for one in asked if not one.gold | one.others <= set(entries)] == []
+    assert [one for one in asked if bool(one.gold) == (one.kind == "none")] == []
+    assert [one for one in asked if one.kind in ("update", "before") and not one.others] == []
+
+
+def test_search_was_trained_on_these_worlds() -> None:
+    assert rank.learned()["corpus"] == worlds.digest()

@@ -112,7 +112,7 @@ def session_context(memory: Memory, fired: Fired) -> str:
 # A prompt was sent: what memory knows about it, a few lines with their places, and nothing where it knows nothing.
 
 MAX_PASSAGES = 6  # passages that are looked at
-_FROM_BEST = 0.6  # of the best score, below which a passage is not what the prompt is about
+_FROM_BEST = 0.5  # of the best score, below which a passage is not what the prompt is about
 # Of a passage that was looked at by meaning too: the cosine below which it only happens to use some of the same words, unless it has
 # most of them, as a line in the midst of others may; and how much less than the usual score will do where words and meaning agree.
 _NEAR, _SOME, _MOST_WORDS, _AGREED = 0.35, 0.2, 0.6, 7 / 8

@@ -81,7 +81,7 @@ def answer_search(
         answer = reports[0].as_plain() | {
             "results": rows,
             "fallback": fallbacks[0] if fallbacks else None,
-            "abstained": bool(hits) and all(hit.weak for hit, _ in hits),
+            "abstained": all(report.abstained for report in reports),
             "stale": any(report.stale for report in reports),
             "tookMs": round(sum(report.took_ms for report in reports), 2),
         }
@@ -100,8 +100,8 @@ def answer_search(
         printed.note("Nothing in memory matches.", "记忆中没有匹配的内容。")
     strong, dim, plain = ("\x1b[36m\x1b[1m", "\x1b[2m", "\x1b[0m") if terminal else ("", "", "")
     for hit, agent in hits:
-        about = (hit.date, hit.layer, agent, hit.project and f"project:{hit.project}", hit.id)
-        about += (say("superseded", "已被取代") if hit.superseded else "", say("weak", "弱") if hit.weak else "")
+        about = [hit.date, hit.layer, agent, hit.project and f"project:{hit.project}", hit.id]
+        about += [say("superseded", "已被取代")] * hit.superseded + [say("weak", "弱")] * hit.weak
         where = f"{strong}{hit.path}:{hit.start_line}{plain}  {hit.score:.2f}"
         lines = [f"{where}  {'  '.join(part for part in about if part)}"]
         lines += [f"{dim}  {hit.heading}{plain}"] if hit.heading else []

@@ -139,13 +139,11 @@ class Scanner:
         stored, scores = self._scores("hash", model, question, hashes)
         return dict(zip(stored, scores.tolist(), strict=True))
 
-    def rows(self, model: int, hashes: Sequence[bytes]) -> Floats:
-        """The vectors of those texts that have one."""
+    def rows(self, model: int, hashes: Sequence[bytes]) -> dict[bytes, Floats]:
+        """The vectors of those texts that have one, by hash."""
         query = "select hash, scale, data from vectors where hash in (%s) and model = ?"
         rows = in_groups(self._store.db, query, hashes, model)
-        if not rows:
-            return np.empty((0, 0), np.float32)
-        return _values(rows, len(rows[0][2])) * np.array([row[1] for row in rows], np.float32)[:, None]
+        return {key: np.frombuffer(data, np.int8) * np.float32(scale) for key, scale, data in rows}
 
     def _scores(self, column: str, model: int, question: Floats, keys: Sequence[object]) -> tuple[list[bytes], Floats]:
         query = f"select hash, scale, data from vectors where {column} in (%s) and model = ?"

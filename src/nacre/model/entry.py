@@ -115,9 +115,12 @@ class Hit:
     @property
     def places(self) -> list[tuple[str, int, int]]:
         """Where this is said, itself first: path, first and last line."""
-        others = [place.rpartition("#L") for place in self.also]
-        lines = [(path, *map(int, span.split("-L"))) for path, _, span in others]
-        return [(self.path, self.start_line, self.end_line), *((path, first, last) for path, first, last in lines)]
+        places = [(self.path, self.start_line, self.end_line)]
+        for place in self.also:
+            path, _, lines = place.rpartition("#L")
+            first, _, last = lines.partition("-L")
+            places.append((path, int(first), int(last)))
+        return places
 
     def as_plain(self) -> dict[str, Any]:
         """By the names that agents know; how the score was come by is left out."""

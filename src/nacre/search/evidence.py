@@ -29,7 +29,7 @@ FEATURES = (
     "around",  # and the best of those two before and two after it
     "filled",  # how much more of the question's weight it covers with the entries beside it
     "answers",  # the entry before it is a question that fits
-    "question",  # it is itself a question or a request
+    "question",  # it is itself a question or a request; three times where it repeats what is asked
     "brief",  # it says little
     "when",  # the question asks for a time, and it tells one
     "amount",  # the question asks for an amount, and it tells one
@@ -39,18 +39,22 @@ FEATURES = (
 CONTEXT = ("always", "covered")  # what the worth of each depends on: "covered" is the best coverage of any candidate
 
 _BASE_CONTEXT = 0.3  # share of coverage within words, for the first estimate
-SHORT, LONG = 35, 65  # tokens of the candidates on average: up to the former their neighbours tell much of them, from the latter on nothing
+SHORT, LONG = (
+    35,
+    65,
+)  # tokens of the candidates on average: up to the former their neighbours tell much of them, from the latter on nothing
 EVERGREEN = frozenset({"longterm", "note", "extra"})
 _SOURCE = re.compile(r" src \d{4}_\d{2}_\d{2}(?: \d+)*$")
-_MOST = 80  # statements that are looked at closely
+_MOST = 60  # statements that are looked at closely
 _CLOSELY = 30  # and those among which entries are joined to the lines they were made of
+_REPEATED = 0.95  # of the question's weight that a captured question covers
 _SAME, _FEW = 0.9, 5  # share of the words of the shorter that stand in the longer; words below which that says nothing
 _LOGGED = frozenset({"daily", "archive", "weekly"})
 
-_AROUND = r"\A[-*+\s]*(?:\[[^\]]{1,12}\]\s*)?(?:[^\W\d_][\w ]{0,20}[:：]\s)?|\s*(?:\(src: [\d-]+\)\s*)?\Z"
+_SOURCE_NOTE = r"\s*\(src: [\d-]+\)\Z"
 _REQUEST = (
-    r"(?i)(?:can|could|would|will) (?:you|we|i)\b|please\b|(?:remind|tell|show|find|give) me\b|look up\b|check (?:if|whether)\b|User asked"
-    r"|帮我|麻烦|请(?:你|帮)|能不能|可不可以|提醒我|查一下|看一下|用户问|用户要求|(?:thanks|thank you|ok|okay|great|done|谢谢|谢啦|好的|收到|辛苦)\b.{0,12}\Z"
+    r"(?i)[-*+\s]*(?:\[[^\]]{1,12}\]\s*)?(?:[^\W\d_][\w ]{0,20}[:：]\s)?(?:(?:can|could|would|will) (?:you|we|i)\b|please\b|(?:remind|tell|show|find|give) me\b|look up\b|check (?:if|whether)\b|User asked"
+    r"|帮我|麻烦|请(?:你|帮)|能不能|可不可以|提醒我|查一下|看一下|用户问|用户要求|(?:thanks|thank you|ok|okay|great|done)\b.{0,12}\Z|(?:谢谢|谢啦|好的|收到|辛苦).{0,6}\Z)"
 )
 _TELLS_WHEN = (
     r"(?i)\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april"
@@ -84,11 +88,13 @@ class Statement:
         return self.shown.date or next((copy.date for copy in self.copies if copy.date), None)
 
 
-def statements(candidates: Collection[Candidate]) -> list[Statement]:
-    """The candidates with copies folded: shown is the one in long-term memory, else the newest, else the one in a log."""
+def statements(candidates: Collection[Candidate], question: Question) -> list[Statement]:
+    """The candidates with copies folded: shown is the one of the time that the question names, else the one in long-term memory, else the
+    newest, else the one in a log."""
 
-    def precedence(candidate: Candidate) -> tuple[bool, str, bool]:
-        return candidate.layer == "longterm", candidate.date or "", candidate.layer != "weekly"
+    def precedence(candidate: Candidate) -> tuple[bool, bool, str, bool]:
+        timely = in_period(candidate, question)
+        return timely, candidate.layer == "longterm", candidate.date or "", candidate.layer != "weekly"
 
     grouped: dict[str, list[Candidate]] = {}
     for candidate in candidates:
@@ -121,7 +127,7 @@ def fold_entries(found: list[Statement]) -> list[Statement]:
     return [statement for statement in found if id(statement) not in gone]
 
 
-def estimate(found: Sequence[Statement], *, by_words: bool = True) -> None:
+def estimate(found: Sequence[Statement]) -> None:
     """Give each statement its share of words, of meaning, and the mean of both as a first estimate."""
     every = [copy for statement in found for copy in statement.copies]
     best = max((copy.bm25 for copy in every), default=0.0) or 1.0
@@ -172,6 +178,7 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
     lower = question.text.lower()
     wants_when = bool(compiled(_WANTS_WHEN).search(lower))
     wants_amount = bool(compiled(_WANTS_AMOUNT).search(lower))
+
     def promise(statement: Statement) -> float:
         return statement.fit + float(any(in_period(copy, question) for copy in statement.copies))
 
@@ -200,7 +207,7 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
             short * around,
             short * max(0.0, shared - coverage),
             short * answers,
-            short * asks(shown.text),
+            short * asks(shown.text) * (3.0 if coverage >= _REPEATED else 1.0),
             min(1.0, 12 / max(1, shown.size)),
             float(wants_when and bool(compiled(_TELLS_WHEN).search(shown.text))),
             float(wants_amount and bool(compiled(_TELLS_AMOUNT).search(shown.text))),
@@ -211,8 +218,10 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
 
 def asks(text: str) -> bool:
     """Whether a text is a question or a request, or ends in one."""
-    bare = compiled(_AROUND).sub("", text)
-    return bare.endswith(("?", "？", "吗", "呢")) or bool(compiled(_REQUEST).match(bare))
+    end = text.rstrip()
+    if end.endswith(")"):
+        end = compiled(_SOURCE_NOTE).sub("", end)
+    return end.endswith(("?", "？", "吗", "呢")) or bool(compiled(_REQUEST).match(end))
 
 
 def in_period(candidate: Candidate, question: Question) -> bool:
@@ -220,5 +229,7 @@ def in_period(candidate: Candidate, question: Question) -> bool:
     period = question.period
     if not (period and candidate.date and period.first <= candidate.date <= period.last):
         return False
-    hour = candidate.time and candidate.time[-5:-3] if period.hours else None  # "14:05"; the time of a message is longer
+    hour = (
+        candidate.time and candidate.time[-5:-3] if period.hours else None
+    )  # "14:05"; the time of a message is longer
     return not (period.hours and hour and hour.isdigit()) or period.hours[0] <= int(hour) < period.hours[1]

@@ -17,8 +17,8 @@ from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS
 from nacre.model.report import Problem
 from nacre.model.workspace import Context
-from nacre.search.query import Filters, condition
 from nacre.search.candidates import Chunks
+from nacre.search.query import Filters, condition
 from nacre.search.search import snippet
 from nacre.text.blocks import without_message_marks
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed

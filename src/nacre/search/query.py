@@ -10,7 +10,7 @@ from nacre.errors import BadInput
 from nacre.model.entry import LAYERS
 from nacre.model.workspace import Scope
 from nacre.search.time import Period, period_named
-from nacre.text.tokens import query_tokens, stop_tokens, tokens
+from nacre.text.tokens import compiled, query_tokens, stop_tokens, tokens
 
 # What a question asks for, beyond its words: how things stand now, or a certain day.
 
@@ -51,7 +51,7 @@ class Question(NamedTuple):
     past: bool = False  # asks how they were before
     now: bool = False  # and says so: "now", 现在
     period: Period | None = None  # the time that it names
-    of_dates: frozenset[str] = frozenset()  # tokens of that time: they may match, but need not be covered
+    of_dates: frozenset[str] = frozenset()  # tokens of that time, and of "now": they may match, but need not be covered
     only_days: bool = False  # asks for nothing but what there was then
 
 
@@ -70,18 +70,21 @@ def parse_question(text: str, today: dt.date) -> Question:
     period = period_named(bare, today)
     only_days = False
     if period:
-        rest = tokens(" ".join(bare.split(period.words, 1)))
+        rest = tokens(compiled("我们|咱们|大家|[我你都]").sub(" ", " ".join(bare.split(period.words, 1))))
         only_days = all(token in _about_anything() or token in stop_tokens() for token in rest)
     words = {word.strip('.,;:!?"()') for word in bare.lower().replace("’", "'").split()}
     of_then = bool(words & _THEN) or any(word in bare for word in _THEN_HAN)
+    now = [*(words & _NOW_ITSELF), *(word for word in _NOW_ITSELF_HAN if word in bare)]
     return Question(
         text=bare,
         tokens=telling,
         present=not of_then and (bool(words & _NOW) or any(word in bare for word in _NOW_HAN)),
         past=bool(words & _BEFORE) or any(word in bare for word in _BEFORE_HAN),
-        now=bool(words & _NOW_ITSELF) or any(word in bare for word in _NOW_ITSELF_HAN),
+        now=bool(now),
         period=period,
-        of_dates=frozenset(query_tokens(period.words)) if period else frozenset(),
+        of_dates=frozenset(query_tokens(" ".join([period.words if period else "", *now])))
+        if period or now
+        else frozenset(),
         only_days=only_days,
     )
 

@@ -18,7 +18,7 @@ from nacre.search.evidence import FEATURES, Statement
 from nacre.search.query import Question
 from nacre.text.tokens import cjk_count, compiled
 
-TEMPERATURE = 3.0  # by how much less of the learned score a hit's shown score falls to a third
+TEMPERATURE = 1.5  # a hit that scores this much less than the best is shown with e times less confidence
 _OF_WORDS = frozenset({"words", "coverage", "shared coverage", "phrase"})
 _OF_MEANING = frozenset({"meaning", "near"})
 
@@ -51,7 +51,7 @@ CONTENDERS = 10  # statements that are compared with one another
 ALIKE = 0.4  # likeness from which two statements may be about the same
 REACH = 2.5  # by how much less the newer one may score
 LONGEST = 90  # tokens of such a statement; longer passages say many things
-CERTAIN = 2.0  # odds from which the older one is shown as superseded
+CERTAIN = 2.0  # odds from which the older one is shown as superseded, where the newer speaks of a change
 PAIR = (
     "always",
     "likeness",  # cosine of the two
@@ -145,17 +145,22 @@ def in_order_of_time(contenders: Sequence[Statement], like: Likeness) -> list[St
             if like(statement, nearest) >= 0.6:
                 days[id(statement)] = (nearest.date or "") + "~"  # written after it
     timed = [statement for statement in contenders if id(statement) in days]
-    return sorted(
-        timed, key=lambda statement: (days[id(statement)], statement.shown.file, statement.shown.position)
-    )
+    return sorted(timed, key=lambda statement: (days[id(statement)], statement.shown.file, statement.shown.position))
 
 
-def contending(contenders: Sequence[Statement], like: Likeness) -> Iterator[tuple[Statement, Statement, float]]:
-    """The pairs, the older first, that are alike enough to be about the same, with their likeness; the newer may not answer far worse."""
+def contending(
+    contenders: Sequence[Statement], question: Question, like: Likeness
+) -> Iterator[tuple[Statement, Statement, float]]:
+    """The pairs, the older first, that are alike enough to be about the same, with their likeness. The one that would move up may not
+    answer far worse, nor lack a number that the question names and the other has."""
+    named = set(compiled(_NUMBERS).findall(question.text.lower()))
     for at, newer in enumerate(contenders):
         for older in contenders[:at]:
-            if newer.score > older.score - REACH and (near := like(older, newer)) >= ALIKE:
-                yield older, newer, near
+            above, below = (older, newer) if question.past else (newer, older)
+            if above.score > below.score - REACH and (near := like(older, newer)) >= ALIKE:
+                has, lacks = (set(compiled(_NUMBERS).findall(one.shown.text.lower())) for one in (below, above))
+                if not named & (has - lacks):
+                    yield older, newer, near
 
 
 def supersede(
@@ -170,17 +175,17 @@ def supersede(
     best, table = ranked[0].score if ranked else 0.0, learned()["supersedes"]
     changes: list[tuple[float, Statement, Statement]] = []
     contenders = in_order_of_time([one for one in ranked[:CONTENDERS] if one.shown.size <= LONGEST], like)
-    for older, newer, near in contending(contenders, like):
+    for older, newer, near in contending(contenders, question, like):
         row = pair_features(older, newer, question, best, weights, near)
         odds = sum(table[name] * value for name, value in zip(PAIR, row, strict=True))
         if odds > 0:
             changes.append((odds, older, newer))
+            older.superseded = older.superseded or (odds > CERTAIN and row[PAIR.index("changes")] > 0)
     for older, successor in known:
         older.superseded = True
-        if successor:
+        if successor and successor is not older:
             changes.append((math.inf, older, successor))
-    for odds, older, newer in sorted(changes, key=lambda change: change[0]):
-        older.superseded = older.superseded or odds > CERTAIN
+    for _, older, newer in sorted(changes, key=lambda change: change[0]):
         above, below = (older, newer) if question.past else (newer, older)
         if above.score <= below.score:
             above.score, below.score = below.score, min(above.score, below.score - 0.01)
@@ -193,12 +198,13 @@ NEAR_TIE = 0.02  # the most that age alone adds to a score
 
 
 def weigh_age(ranked: list[Statement], decay: str) -> None:
-    """Age breaks near ties. With `multiply`, OpenClaw's own form, a shown score is multiplied by its freshness."""
-    if decay == "off":
-        return
-    for statement in ranked:
-        fresh = statement.fresh
-        statement.score += TEMPERATURE * math.log(max(1e-6, fresh)) if decay == "multiply" else NEAR_TIE * fresh
+    """With `multiply`, OpenClaw's own form, a shown score is multiplied by its freshness; with `tie` age breaks near ties."""
+    if decay == "multiply":
+        worth = [TEMPERATURE * math.log(max(1e-6, statement.fresh)) for statement in ranked]
+    else:
+        worth = [NEAR_TIE * statement.fresh * (decay == "tie") for statement in ranked]
+    for statement, gained in zip(ranked, worth, strict=True):
+        statement.score += gained
     ranked.sort(key=lambda statement: -statement.score)
 
 

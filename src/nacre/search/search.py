@@ -7,6 +7,8 @@ import math
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.config.settings import SearchSettings
@@ -14,15 +16,25 @@ from nacre.index.embedding import Meaning, MeaningSource
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS, in_groups
 from nacre.model.entry import Hit, SearchReport, citation
-from nacre.model.workspace import Context, Scope
-from nacre.search.query import Filters, Question, condition
+from nacre.model.workspace import Context, Scope, Stored, Workspace
 from nacre.search.candidates import Candidate, Chunks, Terms
-from nacre.search.evidence import FEATURES, Statement, context_of, estimate, fill, fold_entries, need_of_neighbours, statements
+from nacre.search.evidence import (
+    FEATURES,
+    Statement,
+    context_of,
+    estimate,
+    fill,
+    fold_entries,
+    in_period,
+    need_of_neighbours,
+    statements,
+)
+from nacre.search.query import Filters, Question, condition
 from nacre.search.rank import (
+    CONTENDERS,
     SURE_OF_DAYS,
     TEMPERATURE,
     WEAK,
-    Likeness,
     Successors,
     confidence,
     diversify,
@@ -31,10 +43,10 @@ from nacre.search.rank import (
     weigh_age,
 )
 from nacre.text.blocks import stamp_of
-from nacre.text.tokens import tokens
+from nacre.text.tokens import stop_tokens, tokens
 from nacre.vault.entries import bare_words, entry_id
-from nacre.vault.ledger import load_closed
-from nacre.vault.storage import TIERS
+from nacre.vault.ledger import ClosedEntries, LedgerStates
+from nacre.vault.storage import TIERS, storage_of
 
 if TYPE_CHECKING:
     from nacre.index.vectors import Floats, Scanner
@@ -45,6 +57,8 @@ CORPORA = ("memory", "sessions", "all")
 _BY_WORDS = 70
 _BY_MEANING = 70
 _LOGGED = ("daily", "archive", "weekly")
+_FIRST_FEW, _LEAST = 5, 0.1
+_NOTHING = 0.001  # of words and meaning
 _LIFTED = 25  # the best candidates whose neighbours are looked at too
 
 
@@ -89,8 +103,8 @@ def _kinds(db: sqlite3.Connection, request: SearchRequest) -> list[bool]:
 
 
 def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> SearchReport:
-    """Entries as they rank alone, and below them the best passage of each checkpoint. A passage that answers better than the last
-    entries may take their places, a fifth of all at most."""
+    """Entries as they rank alone, and below those that answer the best passage of each checkpoint. A passage that answers better than the
+    last entries may take their places, a fifth of all at most."""
     best: dict[str, Hit] = {}
     for hit in checkpoints.hits:
         name = hit.path.rpartition("/")[2].removesuffix(".md").removesuffix(".gist")  # of a summary as of its original
@@ -100,24 +114,28 @@ def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> Sea
         : limit - len(entries.hits[:safe])
     ]
     kept = [*entries.hits[:safe], *(hit for hit in rest if hit.layer not in TIERS)]
-    most = kept[-1].score if kept else 1.0  # reports are sorted by their scores
-    passages = (dataclasses.replace(hit, score=min(hit.score, most)) for hit in rest if hit.layer in TIERS)
-    hits = (*kept, *passages)
+    most = min((hit.score for hit in kept if not hit.weak), default=1.0)
+    lowered = ((hit, min(hit.score, most)) for hit in rest if hit.layer in TIERS)
+    passages = (dataclasses.replace(hit, score=score, weak=score < WEAK) for hit, score in lowered)
+    hits = tuple(sorted((*kept, *passages), key=lambda hit: -hit.score))
     took = entries.took_ms + checkpoints.took_ms
-    abstained = bool(hits) and all(hit.weak for hit in hits)
+    abstained = entries.abstained and checkpoints.abstained
     return dataclasses.replace(entries, hits=hits, abstained=abstained, took_ms=took)
 
 
-def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
-    """One report of several: a score says how sure we are, so hits of different corpora can be compared by it."""
+def merge_reports(reports: Sequence[SearchReport], request: SearchRequest) -> SearchReport:
+    """One report of several: a score says how sure we are, so hits of different corpora can be compared by it. Behind the first few, what
+    hardly anything speaks for is left out, unless a least score says what is wanted."""
     if not reports:
         return SearchReport((), "text", None, None)
-    hits = sorted((hit for report in reports for hit in report.hits), key=lambda hit: -hit.score)[:limit]
+    hits = sorted((hit for report in reports for hit in report.hits), key=lambda hit: -hit.score)[: request.limit]
+    if request.min_score is None:
+        hits = [hit for place, hit in enumerate(hits) if place < _FIRST_FEW or hit.score >= _LEAST]
     return dataclasses.replace(
         next((report for report in reports if report.model), reports[0]),
         hits=tuple(hits),
         fallback=next((report.fallback for report in reports if report.fallback), None),
-        abstained=bool(hits) and all(hit.weak for hit in hits),
+        abstained=all(report.abstained for report in reports),
         stale=any(report.stale for report in reports),
         took_ms=sum(report.took_ms for report in reports),
     )
@@ -129,7 +147,7 @@ class Gathered(NamedTuple):
     found: list[Statement]
     context: list[float]
     terms: Terms
-    likeness: Likeness
+    likeness: _Alike
     vectors: Vectors
     on_days: bool
     model: str | None
@@ -164,7 +182,7 @@ def gather(
         candidate.cosines = near.get(number, {})
     chunks.read_words(candidates, terms)
     _fill_cosines(chunks, candidates.values(), vectors, scanner)
-    found = statements(candidates.values())
+    found = statements(candidates.values(), question)
     estimate(found)
     if found and need_of_neighbours(found):
         best = sorted(found, key=lambda statement: -statement.fit)[:_LIFTED]
@@ -173,11 +191,11 @@ def gather(
         chunks.read_words(fresh, terms)
         _fill_cosines(chunks, fresh.values(), vectors, scanner)
         candidates |= fresh
-        found = statements(candidates.values())
+        found = statements(candidates.values(), question)
         estimate(found)
     found = fold_entries(found)
     fill(found, question, terms, clock.today(), settings.half_life_days)
-    likeness = _likeness(chunks, vectors, scanner)
+    likeness = _Alike(chunks, vectors, scanner)
     return Gathered(found, context_of(found), terms, likeness, vectors, bool(on_days), model, provider, fallback)
 
 
@@ -189,15 +207,22 @@ def _search(
     question, settings = request.question, request.context.config.search
     gathered = gather(db, request, meaning, checkpoints=checkpoints, to_the_second=to_the_second)
     text_only = not gathered.vectors
-    ranked = score(gathered.found, gathered.context, text_only=text_only, share=_share_of_meaning(settings))
-    weigh_age(ranked, settings.decay)
+    # Neighbours may move a statement up, but not make it a hit: it needs a word of the question, meaning, or its time.
+    found = [one for one in gathered.found if one.fit > _NOTHING or any(in_period(c, question) for c in one.copies)]
+    ranked = score(found, gathered.context, text_only=text_only, share=_share_of_meaning(settings))
+    if settings.decay == "tie":
+        weigh_age(ranked, "tie")
     if settings.decay != "off":
-        ranked = supersede(ranked, question, gathered.terms.weights, gathered.likeness, _successors(ranked, request))
+        gathered.likeness.load(ranked[:CONTENDERS])
+        known = [] if checkpoints else _successors(ranked, request)
+        ranked = supersede(ranked, question, gathered.terms.weights, gathered.likeness, known)
     sure = 0.0
     if ranked:
         sure = confidence(ranked, question, gathered.terms.total, text_only=text_only)
         if question.only_days and gathered.on_days:
             sure = max(sure, SURE_OF_DAYS)
+    if settings.decay == "multiply":
+        weigh_age(ranked, "multiply")
     hits = _hits(db, ranked, frozenset(gathered.terms.weights), request, sure)
     least = request.min_score if request.min_score is not None else settings.min_score
     kept = tuple(hit for hit in hits if least is None or hit.score >= least)[: request.limit]
@@ -207,7 +232,7 @@ def _search(
         model=gathered.model,
         provider=gathered.provider,
         fallback=gathered.fallback,
-        abstained=bool(hits) and all(hit.weak for hit in hits),
+        abstained=all(hit.weak for hit in hits),
         stale=bool(meaning and meaning.stale),
         took_ms=(time.perf_counter() - started) * 1000,
     )
@@ -258,32 +283,49 @@ def _fill_cosines(chunks: Chunks, candidates: Iterable[Candidate], vectors: Vect
                 by_model[model] = max(by_model.get(model, -1.0), cosines[key])
 
 
-def _likeness(chunks: Chunks, vectors: Vectors, scanner: Scanner | None) -> Likeness:
+class _Alike:
     """How alike two statements are: by the cosine of their vectors, and by their words where they have none."""
-    known: dict[int, dict[int, Floats]] = {}
 
-    def rows_of(candidate: Candidate) -> dict[int, Floats]:
-        if candidate.id not in known:
-            hashes = [key for _, key in in_groups(chunks.db, "select chunk, hash from passages where chunk in (%s)", [candidate.id])]
-            known[candidate.id] = {model: rows for model in vectors if scanner and len(rows := scanner.rows(model, hashes))}
-        return known[candidate.id]
+    def __init__(self, chunks: Chunks, vectors: Vectors, scanner: Scanner | None) -> None:
+        self._chunks, self._vectors, self._scanner = chunks, vectors, scanner
+        self._rows: dict[tuple[int, int], list[Floats]] = {}  # by chunk and model
 
-    def likeness(first: Statement, second: Statement) -> float:
-        one, other = rows_of(first.shown), rows_of(second.shown)
-        if common := one.keys() & other.keys():
-            return max(float((one[model] @ other[model].T).max()) for model in common)
-        words, others = set(first.shown.body.split()), set(second.shown.body.split())
+    def load(self, found: Sequence[Statement]) -> None:
+        """Read the vectors of these statements, all at once."""
+        query = "select chunk, hash from passages where chunk in (%s)"
+        passages = in_groups(self._chunks.db, query, [statement.shown.id for statement in found])
+        for model in self._vectors if self._scanner else ():
+            rows = self._scanner.rows(model, [key for _, key in passages]) if self._scanner else {}
+            for chunk, key in passages:
+                if key in rows:
+                    self._rows.setdefault((chunk, model), []).append(rows[key])
+
+    def __call__(self, first: Statement, second: Statement) -> float:
+        best = None
+        for model in self._vectors:
+            pairs = product(*(self._rows.get((one.shown.id, model), ()) for one in (first, second)))
+            best = max((float(one @ other) for one, other in pairs), default=best)
+        if best is not None:
+            return best
+        words, others = (
+            {word for word in one.shown.body.split() if word.isalpha()} - stop_tokens() for one in (first, second)
+        )
         return len(words & others) / max(1, min(len(words), len(others)))
 
-    return likeness
+
+@lru_cache(maxsize=4)
+def _states(workspace: Workspace, stamp: Stored) -> LedgerStates:  # noqa: ARG001 - read anew when the file changed
+    return LedgerStates(workspace)
 
 
 def _successors(ranked: Sequence[Statement], request: SearchRequest) -> Successors:
     """Which of the best no longer hold as the ledger knows, with the statement among them that holds instead."""
     context = request.context
-    if context.scope.group is not None or not context.workspace.ledger.exists():
+    workspace = context.workspace
+    stamp = storage_of(workspace).about(workspace.relative(workspace.ledger))
+    if context.scope.group is not None or stamp is None:
         return []
-    closed = load_closed(context.workspace, context.clock.today().isoformat())
+    closed = ClosedEntries(context.clock.today().isoformat(), _states(workspace, stamp))
     ids = {entry_id(bare_words(statement.shown.text)): statement for statement in ranked[: request.limit]}
     return [
         (statement, ids.get(end.by or ""))

@@ -662,8 +662,8 @@ def _times(text: str, today: dt.date) -> list[_Time]:
 
 
 def period_named(text: str, today: dt.date) -> Period | None:
-    """The time that the text names, as it is meant today: a range before a single time, a time within another before that one, else
-    the first. A time without a year is the latest that has come."""
+    """The time that the text names, as it is meant today: a range before a single time, a time within another and one in
+    brackets before that one, else the first. A time without a year is the latest that has come."""
     lower = text.lower().replace("’", "'")
     if (
         _HINT_CHARACTERS.isdisjoint(lower)
@@ -682,6 +682,7 @@ def period_named(text: str, today: dt.date) -> Period | None:
         return None
     best, (first, last) = next(((time, days) for time, days in times if time.joined), times[0])
     for time, days in times:
-        if not best.joined and first <= days[0] and days[1] <= last and days != (first, last):
+        explains = time.start > 0 and text[time.start - 1] in "(（" and not best.joined  # last Thursday (March 5)
+        if explains or (not best.joined and first <= days[0] and days[1] <= last and days != (first, last)):
             best, (first, last) = time, days
     return Period(first.isoformat(), last.isoformat(), best.hours, text[best.start : best.end])
