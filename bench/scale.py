@@ -186,8 +186,12 @@ def plot(figures: Mapping[int, Mapping[str, float]]) -> str:
         if not name.endswith(("wall s", "found")):
             values = {f"{size // 1000}k": figures[size][name] for size in sizes}
             most = math.log(sizes[-1] / sizes[0]) or 1.0
-            panels[name] = [(size, f"{value:.3g}", math.log(value / first) / most) for size, value in values.items()]
+            panels[name] = [(size, _short(value), math.log(value / first) / most) for size, value in values.items()]
     return small_plots(panels)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
 def main() -> None:
@@ -213,7 +217,7 @@ def main() -> None:
             args.json.write_text(json.dumps(figures, indent=1), encoding="utf8")
     print(" " * 36 + "".join(f"{size:>12,}" for size in sorted(figures)))
     for name in next(iter(figures.values())):
-        print(f"{name:36}" + "".join(f"{figures[size][name]:12.3g}" for size in sorted(figures)))
+        print(f"{name:36}" + "".join(f"{_short(figures[size][name]):>12}" for size in sorted(figures)))
     if args.plot:
         args.plot.write_text(plot(figures), encoding="utf-8")
 

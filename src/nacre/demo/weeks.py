@@ -124,7 +124,7 @@ def tell_story(stage: Stage, memory: Memory) -> list[tuple[str, list[str]]]:
 
 
 def _answer(memory: Memory, question: str) -> str:
-    for hit in (hit for hit in memory.search(question, 1) if not hit.weak):
+    for hit in memory.search(question, 1):
         line = hit.snippet.strip().splitlines()[0].removeprefix("- ")
         return f"{question} → {line}  ({hit.layer}, {hit.score:.2f})"
     return say(f"{question} → nothing", f"{question} → 无结果")

@@ -12,6 +12,7 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import count, pairwise
 from typing import Any, NamedTuple
 
@@ -303,6 +304,7 @@ class Document:
         # said in private, and more of it is added to them.
         is_note = layer in ("note", "extra", "daily") and not is_log and name.upper() not in _OWNERS
         public = PUBLIC if front.get("public") is True and is_note else None
+        redacted = cache(lambda text: redact(text).text)  # one heading stands over many chunks
         for chunk, is_closed in self._chunks(pieces, size, overlap):
             if layer == "longterm" and all(line.startswith(">") for line in chunk.text.split("\n")):
                 continue  # the rules at the head of the file are not memories
@@ -320,13 +322,13 @@ class Document:
             telling = [heading for heading in own if not is_structural(heading)]
             # A secret that somebody wrote by hand stays in the file, which is theirs; it is not indexed and never handed out.
             text = redact(chunk.text).text
-            heading = redact(" > ".join(chunk.headings)).text
+            heading = redacted(" > ".join(chunk.headings))
             tags = tuple(dict.fromkeys((*file_tags, *tags_in(chunk.text))))
             day_of = source_day(chunk.text) if layer == "weekly" else None
             if not day_of and layer in ("weekly", "note"):
                 day_of = next((date for heading in reversed(chunk.headings) if (date := date_in(heading))), None)
             above = [named, *telling] if named and (named is title or not telling) else telling
-            context = redact(" > ".join(above)).text
+            context = redacted(" > ".join(above))
             basis = f"{path}\n{heading}\n{text}".encode("utf-8", "surrogatepass")
             keys = (hashlib.blake2b(basis + f"\n{repeat}".encode(), digest_size=5).hexdigest() for repeat in count(1))
             used.add(key := next(key for key in keys if key not in used))

@@ -19,7 +19,7 @@ from nacre.disk import hold, make_folder
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
 from nacre.vault.storage import TIERS
 
-VERSION = 3
+VERSION = 4
 # Raised when the same text would give other tokens or other chunks: an index made before is then built anew.
 _TOKENIZER, _CHUNKER = 1, 3
 _NAME = "index.sqlite"
@@ -50,6 +50,7 @@ create table chunks(
   layer text not null, date text, time text, session text, project text, audience text, label text, tags text);
 create index chunk_file on chunks(file, position);
 create index chunk_key on chunks(key);
+create index chunk_date on chunks(date);
 create table passages(
   chunk integer not null, position integer not null, hash blob not null, batch integer,
   primary key(chunk, position)) without rowid;
@@ -157,12 +158,14 @@ def _connect(path: Path) -> sqlite3.Connection:
             version = db.execute("pragma user_version").fetchone()[0]
             if version < VERSION:  # else another process was first
                 tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
-                if tables and version not in (1, 2):
+                if tables and version not in (1, 2, 3):
                     error = sqlite3.DatabaseError("not an index of this version")
                     error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
                     raise error
-                if version == 2:
-                    _separate_checkpoints(db)
+                if version in (2, 3):
+                    if version == 2:
+                        _separate_checkpoints(db)
+                    db.execute("create index chunk_date on chunks(date)")
                 else:
                     full_text = [name for name in tables if name.endswith("_terms")]
                     full_text += [name.removesuffix("_terms") for name in full_text]

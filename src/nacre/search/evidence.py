@@ -39,13 +39,11 @@ FEATURES = (
 CONTEXT = ("always", "covered")  # what the worth of each depends on: "covered" is the best coverage of any candidate
 
 _BASE_CONTEXT = 0.3  # share of coverage within words, for the first estimate
-SHORT, LONG = (
-    35,
-    65,
-)  # tokens of the candidates on average: up to the former their neighbours tell much of them, from the latter on nothing
+# Tokens of the candidates on average: up to the former their neighbours tell much of them, from the latter on nothing.
+SHORT, LONG = 35, 65
 EVERGREEN = frozenset({"longterm", "note", "extra"})
 _SOURCE = re.compile(r" src \d{4}_\d{2}_\d{2}(?: \d+)*$")
-_MOST = 60  # statements that are looked at closely
+_MOST = 120  # statements that are looked at closely
 _CLOSELY = 30  # and those among which entries are joined to the lines they were made of
 _REPEATED = 0.95  # of the question's weight that a captured question covers
 _SAME, _FEW = 0.9, 5  # share of the words of the shorter that stand in the longer; words below which that says nothing
@@ -229,7 +227,5 @@ def in_period(candidate: Candidate, question: Question) -> bool:
     period = question.period
     if not (period and candidate.date and period.first <= candidate.date <= period.last):
         return False
-    hour = (
-        candidate.time and candidate.time[-5:-3] if period.hours else None
-    )  # "14:05"; the time of a message is longer
+    hour = candidate.time and candidate.time[-5:-3] if period.hours else None  # of 14:05
     return not (period.hours and hour and hour.isdigit()) or period.hours[0] <= int(hour) < period.hours[1]

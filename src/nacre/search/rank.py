@@ -19,7 +19,7 @@ from nacre.search.query import Question
 from nacre.text.tokens import cjk_count, compiled
 
 TEMPERATURE = 1.5  # a hit that scores this much less than the best is shown with e times less confidence
-_OF_WORDS = frozenset({"words", "coverage", "shared coverage", "phrase"})
+_OF_WORDS = frozenset({"words", "coverage", "filled", "phrase"})
 _OF_MEANING = frozenset({"meaning", "near"})
 
 
@@ -49,6 +49,7 @@ def score(
 
 CONTENDERS = 10  # statements that are compared with one another
 ALIKE = 0.4  # likeness from which two statements may be about the same
+AS_OLD = 0.6  # likeness from which an entry of long-term memory is as old as a line of a log
 REACH = 2.5  # by how much less the newer one may score
 LONGEST = 90  # tokens of such a statement; longer passages say many things
 CERTAIN = 2.0  # odds from which the older one is shown as superseded, where the newer speaks of a change
@@ -142,7 +143,7 @@ def in_order_of_time(contenders: Sequence[Statement], like: Likeness) -> list[St
     for statement in contenders:
         if not statement.date and dated:
             nearest = max(dated, key=lambda other: like(statement, other))
-            if like(statement, nearest) >= 0.6:
+            if like(statement, nearest) >= AS_OLD:
                 days[id(statement)] = (nearest.date or "") + "~"  # written after it
     timed = [statement for statement in contenders if id(statement) in days]
     return sorted(timed, key=lambda statement: (days[id(statement)], statement.shown.file, statement.shown.position))
