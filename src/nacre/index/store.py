@@ -165,7 +165,7 @@ def _connect(path: Path) -> sqlite3.Connection:
                 if version in (2, 3):
                     if version == 2:
                         _separate_checkpoints(db)
-                    db.execute("create index chunk_date on chunks(date)")
+                    db.execute("create index if not exists chunk_date on chunks(date)")
                 else:
                     full_text = [name for name in tables if name.endswith("_terms")]
                     full_text += [name.removesuffix("_terms") for name in full_text]
