@@ -51,7 +51,7 @@ CONTENDERS = 10  # statements that are compared with one another
 ALIKE = 0.4  # likeness from which two statements may be about the same
 AS_OLD = 0.6  # likeness from which an entry of long-term memory is as old as a line of a log
 REACH = 2.5  # by how much less the newer one may score
-LONGEST = 90  # tokens of such a statement; longer passages say many things
+LONGEST = 60  # tokens of such a statement; longer passages say many things
 CERTAIN = 2.0  # odds from which the older one is shown as superseded, where the newer speaks of a change
 PAIR = (
     "always",
