@@ -80,6 +80,7 @@ class SyncReport:
     unknown: int = 0  # entries whose form is not known
     unreadable: tuple[str, ...] = ()
     paused: bool = False
+    unwritten: tuple[str, ...] = ()  # why checkpoints could not be put away; the next run tries again
 
 
 @dataclass
@@ -104,6 +105,7 @@ class _Run:
     passed: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
     unreadable: list[str] = field(default_factory=list)
+    unwritten: list[str] = field(default_factory=list)
 
     @property
     def context(self) -> Context:
@@ -196,7 +198,15 @@ def sync(
             clear_queue(context, run.queue, {key for key, cursor in run.cursors.items() if cursor.open})
         passed = {why_not: count for why_not, count in run.passed.items() if why_not}
         names = tuple(made.name for _, _, made in put_away if made)
-        return SyncReport(tuple(written), names, len(run.changed), passed, run.unknown, tuple(run.unreadable))
+        return SyncReport(
+            sections=tuple(written),
+            checkpoints=names,
+            looked_at=len(run.changed),
+            passed_over=passed,
+            unknown=run.unknown,
+            unreadable=tuple(run.unreadable),
+            unwritten=tuple(run.unwritten),
+        )
 
 
 def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
@@ -507,7 +517,8 @@ def _write(run: _Run, sections: Sequence[Section], put_away: Sequence[PutAway]) 
                     write_checkpoint(context, made.name, made.text)
             except Locked:
                 raise
-            except NacreError:  # layers that cannot be written are named by doctor; the next run tries again
+            except NacreError as error:
+                run.unwritten.append(str(error))
                 continue
             run.remember(key, cursor)
         _save(run, synced=run.saved.synced)

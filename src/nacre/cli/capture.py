@@ -120,7 +120,8 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
     facts = {"sessions": rows, "checkpoints": list(made.checkpoints), "lookedAt": made.looked_at}
     facts |= {"passedOver": dict(made.passed_over)}
     facts |= {"unknownEntries": made.unknown, "unreadable": list(unread), "paused": made.paused, "dryRun": dry_run}
-    return Report(facts, heading=heading, lines=lines, notes=[outcome])
+    left = [Problem("checkpoint not written", sentence) for sentence in made.unwritten]
+    return Report(facts, heading=heading, lines=lines, notes=[outcome], left=left)
 
 
 @ui.command("nacre import claude-code --dry-run", "import", dry_run=True)
