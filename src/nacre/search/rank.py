@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from nacre.search.evidence import FEATURES, Statement
@@ -25,7 +25,7 @@ _OF_MEANING = frozenset({"meaning", "near"})
 
 @cache
 def learned() -> Any:
-    return json.loads(resources.files("nacre.search").joinpath("weights.json").read_text(encoding="utf-8"))
+    return json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8"))
 
 
 def score(
