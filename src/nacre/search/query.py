@@ -28,8 +28,11 @@ _NOW_HAN = ("现在", "目前", "当前", "如今", "最新", "至今", "多少"
 _THEN_HAN = ("为什么", "为何", "过去", "当时", "之前", "以前", "曾", "那天", "上次", "昨天", "原来", "原先", "最初")
 
 
-_BEFORE = frozenset("before originally previously earlier initially former formerly used".split())
-_BEFORE_HAN = ("之前", "以前", "原来", "原先", "最初", "起初", "改之前", "一开始", "当初", "过去")
+# How things were before; not "what is used" nor "what to do before the upgrade", 升级之前要做什么.
+_BEFORE = (
+    r"\b(?:originally|previously|initially|formerly|used to|earlier|at first|back then)\b"
+    r"|\b(?:was|were|did|had)\b.*\bbefore\b|之前(?!要|得|必须|先|应该|需要|记得)|以前|原来|原先|最初|起初|一开始|当初"
+)
 
 
 @cache
@@ -79,7 +82,7 @@ def parse_question(text: str, today: dt.date) -> Question:
         text=bare,
         tokens=telling,
         present=not of_then and (bool(words & _NOW) or any(word in bare for word in _NOW_HAN)),
-        past=bool(words & _BEFORE) or any(word in bare for word in _BEFORE_HAN),
+        past=bool(compiled(_BEFORE).search(bare.lower())),
         now=bool(now),
         period=period,
         of_dates=frozenset(query_tokens(" ".join([period.words if period else "", *now])))
