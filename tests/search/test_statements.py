@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from nacre.memory import Memory
 from nacre.model.entry import Hit, SearchReport
 from nacre.search.candidates import Candidate
 from nacre.search.evidence import CONTEXT, FEATURES, Statement
-from nacre.search.query import Question
+from nacre.search.query import Question, parse_question
 from nacre.search.rank import PAIR, SURE, diversify, learned, supersede
 from nacre.vault.entries import entry_id
 
@@ -391,3 +392,17 @@ def test_whatever_supersedes_what_the_statements_stay_the_same_and_are_sorted(
     assert [statement.score for statement in after] == sorted((one.score for one in after), reverse=True)
     assert after[0].score == best
     assert all(older.superseded for older, _ in known)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_past"),
+    [
+        ("what port was it before?", True),
+        ("之前用的哪个端口", True),
+        ("which port is used by staging?", False),
+        ("what must I do before deploying?", False),
+        ("群晖升级之前要做什么", False),
+    ],
+)
+def test_only_a_question_about_how_it_was_asks_for_the_past(question: str, is_past: bool) -> None:
+    assert parse_question(question, dt.date(2026, 3, 20)).past is is_past

@@ -38,7 +38,7 @@ FEATURES = (
 )
 CONTEXT = ("always", "covered")  # what the worth of each depends on: "covered" is the best coverage of any candidate
 
-_BASE_CONTEXT = 0.3  # share of coverage within words, for the first estimate
+_COVERAGE_SHARE = 0.3  # share of coverage within words, for the first estimate
 # Tokens of the candidates on average: up to the former their neighbours tell much of them, from the latter on nothing.
 SHORT, LONG = 35, 65
 EVERGREEN = frozenset({"longterm", "note", "extra"})
@@ -141,7 +141,7 @@ def estimate(found: Sequence[Statement]) -> None:
     for statement in found:
         bm25 = max(copy.bm25 for copy in statement.copies)
         coverage = max(copy.coverage for copy in statement.copies)
-        statement.words = (1 - _BASE_CONTEXT) * bm25 / best + _BASE_CONTEXT * coverage
+        statement.words = (1 - _COVERAGE_SHARE) * bm25 / best + _COVERAGE_SHARE * coverage
         statement.meaning, statement.near = 0.0, -0.75
         for copy in statement.copies:
             for model, cosine in copy.cosines.items():
