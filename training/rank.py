@@ -188,7 +188,7 @@ def search_order(one: Example, weights: Table) -> list[Statement]:
 
 
 def with_weights(weights: Table) -> None:
-    rank.learned = lambda: weights  # type: ignore[assignment] - what is being learned stands in for the file
+    rank.learned = lambda: weights  # type: ignore[assignment]  # what is being learned stands in for the file
 
 
 def measure(examples: Sequence[Example], weights: Table) -> dict[str, float]:
