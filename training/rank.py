@@ -28,7 +28,7 @@ from worlds import HERE, Example, digest, load
 Array = npt.NDArray[np.float64]
 Table = dict[str, Any]
 WEIGHTS = HERE.parent / "src/nacre/search/weights.json"
-CALLED_WEAK = 0.09  # share of right answers that are called weak
+CALLED_WEAK = 0.07  # share of right answers that are called weak
 CHANGES = 0.3  # odds from which a newer statement is put above an older one
 NOTHING = ("none", "foreign")  # kinds of questions that nothing answers
 PERMISSIVE = ("longmemeval-s-500", "madial-zh")  # public sets whose licence lets anybody learn from them
@@ -102,7 +102,7 @@ def ranked(one: Example, table: Table) -> list[Statement]:
     for statement in one.found:
         statement.score = float(np.dot(worth, statement.features))
         statement.superseded = False
-    return sorted(one.found, key=lambda statement: -statement.score)
+    return rank.with_leader(sorted(one.found, key=lambda statement: -statement.score))
 
 
 # When a newer statement takes the place of an older one.
@@ -113,16 +113,15 @@ def pairs(one: Example, table: Table) -> list[tuple[list[float], bool]]:
     one is near, or says the same again."""
     order = ranked(one, table)
     held = {id(statement): names for statement, names in zip(one.found, one.entries, strict=True)}
-    short = [statement for statement in order[: rank.CONTENDERS] if statement.shown.size <= rank.LONGEST]
-    contenders = rank.in_order_of_time(short, one.alike)
     result = []
     past = one.asked.kind == "before"
-    for older, newer, near in rank.contending(contenders, one.question, one.alike):
+    for older, newer, near in rank.contending(order, one.question, one.alike, one.related):
         old, new = held[id(older)], held[id(newer)]
         gold, others = (one.asked.others, one.asked.gold) if past else (one.asked.gold, one.asked.others)
         changed = one.asked.kind in ("update", "before") and bool(old & others - gold and new & gold)
         if changed or old & gold:
-            row = rank.pair_features(older, newer, one.question, order[0].score, one.weights, near)
+            odds = one.related(older, newer)
+            row = rank.pair_features(older, newer, one.question, order[0].score, one.weights, near, odds)
             result.append((row, changed))
     return result
 
@@ -184,7 +183,7 @@ def search_order(one: Example, weights: Table) -> list[Statement]:
     """The order in which search shows the statements."""
     order = ranked(one, weights["text" if one.text_only else "hybrid"])
     with_weights(weights)
-    return rank.supersede(order, one.question, one.weights, one.alike)
+    return rank.supersede(order, one.question, one.weights, one.alike, one.related)
 
 
 def with_weights(weights: Table) -> None:

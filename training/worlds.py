@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from nacre import Memory
 from nacre.search.evidence import Statement
 from nacre.search.query import Filters, Question, parse_question
+from nacre.search.relations import Odds, relations_between
 from nacre.search.search import SearchRequest, gather
 
 HERE = Path(__file__).parent
@@ -58,17 +59,24 @@ class Example:
     total: int
     text_only: bool
     likeness: dict[tuple[int, int], float] = field(default_factory=dict)  # by the places of two statements
+    relations: dict[tuple[int, int], Odds] = field(default_factory=dict)  # the older one first
     places: dict[int, int] = field(default_factory=dict)
 
     @property
     def gold(self) -> list[bool]:
         return [bool(held & self.asked.gold) for held in self.entries]
 
-    def alike(self, first: Statement, second: Statement) -> float:
+    def _place(self, statement: Statement) -> int:
         if not self.places:
             self.places = {id(statement): place for place, statement in enumerate(self.found)}
-        one, other = sorted((self.places[id(first)], self.places[id(second)]))
+        return self.places[id(statement)]
+
+    def alike(self, first: Statement, second: Statement) -> float:
+        one, other = sorted((self._place(first), self._place(second)))
         return self.likeness.get((one, other), 0.0)
+
+    def related(self, older: Statement, newer: Statement) -> Odds | None:
+        return self.relations.get((self._place(older), self._place(newer)))
 
 
 def read(path: Path) -> tuple[dict[str, list[str]], list[list[str]], list[Asked]]:
@@ -215,14 +223,13 @@ def examples(world: str, folder: Path, spans: Spans, asked: list[Asked], *, text
                 for statement in found
             ]
             got.likeness.load(found[:LIKENESS_OF])
-            likeness = {
-                (at, other): got.likeness(found[at], found[other])
-                for at in range(min(LIKENESS_OF, len(found)))
-                for other in range(at + 1, min(LIKENESS_OF, len(found)))
-            }
-        yield Example(
-            world, one, question, found, held, got.context, got.terms.weights, got.terms.total, text_only, likeness
-        )
+            related = relations_between(db, found[:LIKENESS_OF])
+            few = range(min(LIKENESS_OF, len(found)))
+            known = {(old, new): related(found[old], found[new]) for old in few for new in few if old != new}
+            relations = {pair: odds for pair, odds in known.items() if odds}
+            likeness = {(at, other): got.likeness(found[at], found[other]) for at in few for other in few[at + 1 :]}
+        about = got.context, got.terms.weights, got.terms.total
+        yield Example(world, one, question, found, held, *about, text_only, likeness, relations)
 
 
 def load(world: Path, *, text_only: bool, by_session: bool = False) -> list[Example]:

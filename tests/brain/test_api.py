@@ -83,14 +83,14 @@ def test_a_service_that_wants_a_long_rest_gets_it(service: Service, after: str) 
 def test_half_a_stream_is_asked_for_again_and_then_told(service: Service) -> None:
     for _ in range(3):
         service.will({"choices": [{"message": {"content": ANSWER}}]}, cut=30)
-    with pytest.raises(BrainFailed, match="cannot be reached"):
+    with pytest.raises(BrainFailed, match="could not be reached"):
         ask(service)
     assert len(service.asked) == 3
 
 
 def test_a_silent_service_is_not_waited_for(service: Service) -> None:
     service.silent = True
-    with pytest.raises(BrainFailed, match="cannot be reached"):
+    with pytest.raises(BrainFailed, match="could not be reached"):
         ask(service, timeout=0.2)
 
 
@@ -116,7 +116,7 @@ def test_no_message_shows_the_key(service: Service) -> None:
 
 def test_a_key_leaves_the_machine_only_over_https_and_a_model_must_be_named() -> None:
     for settings in ({"base_url": "http://example.com/v1", "model": "m"}, {"model": "m", "key_env": "NO_SUCH"}):
-        with pytest.raises(BrainFailed, match="needs https and a key"):
+        with pytest.raises(BrainFailed, match="requires https and a key"):
             ask_api(BrainApiSettings(**settings), ORDER, timeout=1, env={"OPENAI_API_KEY": KEY})
     with pytest.raises(BrainFailed, match=r"brain\.api\.model"):
         ask_api(BrainApiSettings(), ORDER, timeout=1, env={})
@@ -130,7 +130,9 @@ def test_the_key_of_a_vendor_goes_to_no_other_address(service: Service, kind: st
     with pytest.raises(BrainFailed, match="HTTP 500"):
         ask(service, kind=kind, key_env=None)
     assert VENDORS not in str(service.asked)
-    with pytest.raises(BrainFailed, match=r"^example\.com needs https and a key in the variable brain\.api\.key_env"):
+    with pytest.raises(
+        BrainFailed, match=r"^example\.com requires https and a key in the environment variable brain\.api\.key_env"
+    ):
         ask(service, kind=kind, key_env=None, base_url="https://api.openai.com@example.com/v1")
 
 

@@ -133,7 +133,7 @@ def test_a_failing_model_is_left_alone_each_time_for_longer(tmp_path: Path, prog
     program.will("exit")
     asked = model(tmp_path, program)
     for _ in range(3):
-        with pytest.raises(BrainFailed, match="exit code 1"):
+        with pytest.raises(BrainFailed, match="exited with code 1"):
             asked.ask(order())
         with pytest.raises(BrainFailed, match="a moment ago"):
             asked.ask(order())
@@ -206,7 +206,7 @@ def test_an_order_that_another_run_holds_up_is_given_up(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
         assert run.stdout
         run.stdout.readline()
-        with pytest.raises(BrainFailed, match="takes too long"):
+        with pytest.raises(BrainFailed, match="taking too long"):
             asked.ask(order())
         run.kill()
 
@@ -305,7 +305,7 @@ def test_what_is_forgotten_while_the_model_is_busy_stays_forgotten(tmp_path: Pat
     argv = [sys.executable, "-c", FORGETS, str(tmp_path / "ws"), ANSWER, str(code)]
     asked = model(tmp_path, program, command=BrainCommandSettings(argv=argv))
     if code:
-        with pytest.raises(BrainFailed, match="exit code 1"):
+        with pytest.raises(BrainFailed, match="exited with code 1"):
             asked.ask(order())
     else:
         assert asked.ask(order()) == ANSWER

@@ -61,7 +61,7 @@ def test_a_backlog_is_left_with_the_service_and_taken_in_by_a_later_run(
     root: Path, batch_service: BatchService
 ) -> None:
     report = embed(root)
-    assert "12 passages are with the batch service" in (report.reason or "")
+    assert "12 passages were sent to the batch service" in (report.reason or "")
     assert len(batch_service.jobs) == 2
     assert ask(root, "which lighthouse").mode == "text"
     embed(root)

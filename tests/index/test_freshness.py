@@ -379,7 +379,7 @@ def test_an_index_of_a_newer_version_is_refused_with_a_remedy(indexed: Any) -> N
     db = sqlite3.connect(index.store.path)
     db.execute(f"pragma user_version = {VERSION + 1}")
     db.close()
-    with pytest.raises(IndexUnusable, match=r"newer Nacre.*[Uu]pgrade.*delete the folder"):
+    with pytest.raises(IndexUnusable, match=r"newer version of Nacre.*[Uu]pgrade.*delete the folder"):
         indexed().update()
 
 

@@ -168,7 +168,7 @@ def test_more_than_three_are_narrowed_to_those_that_hold_more(tmp_path: Path) ->
     report = memory_with(tmp_path, files).recall(QUESTION, dry_run=True)
     assert names(report) == ["2026-05-04-0900-policy.md"]
     assert report.narrowed == 8
-    assert "narrowed" in report.reason
+    assert "most keywords" in report.reason
 
 
 def test_where_nothing_tells_them_apart_the_three_newest_are_given(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_nothing_found_says_why_that_may_be(tmp_path: Path) -> None:
         assert wanted in report.reason
     use_language("zh")
     report = memory.recall("雷克雅未克的象棋比赛")
-    for wanted in ("从未被记录", "45 天", "雷克雅未克、象棋比赛", "nacre search"):
+    for wanted in ("从未记录过", "45 天", "雷克雅未克、象棋比赛", "nacre search"):
         assert wanted in report.reason
 
 

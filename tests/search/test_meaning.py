@@ -91,7 +91,7 @@ def test_a_search_answers_by_words_where_the_service_fails(
     report = ask(root, "cover the roses" if new else "key in the archive")
     assert [hit.path for hit in report.hits] == [f"memory/{'garden' if new else 'harbour'}.md"]
     assert report.mode == "text"
-    assert (report.fallback or "").startswith("search by words only: ")
+    assert (report.fallback or "").startswith("keyword search only: ")
     assert len(service.asked) <= 2  # somebody waits: what failed for the new lines is not tried again for the question
 
 

@@ -387,7 +387,7 @@ def test_whatever_supersedes_what_the_statements_stay_the_same_and_are_sorted(
     best = ranked[0].score
     known = [(ranked[at % len(rows)], ranked[(at + 1) % len(rows)]) for at in closed]
     question = Question("the weekly standup", ("weekly", "standup"), present=not past, past=past)
-    after = supersede(ranked, question, {"weekly": 1.0, "standup": 2.0}, lambda _one, _other: like, known)
+    after = supersede(ranked, question, {"weekly": 1.0, "standup": 2.0}, lambda *_: like, lambda *_: None, known)
     assert sorted(statement.shown.id for statement in after) == list(range(len(rows)))
     assert [statement.score for statement in after] == sorted((one.score for one in after), reverse=True)
     assert after[0].score == best

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nacre.search.query import parse_question
 from nacre.search.time import Period, period_named
 
 TODAY = dt.date(2026, 3, 18)  # a Wednesday, in ISO week 12
@@ -252,6 +253,24 @@ def cases(table: str) -> list[tuple[str, Period]]:
         begin, end = (int(hour) for hour in hours[0].split()) if hours else (0, 0)
         result.append((question, Period(first, last[0] if last else first, (begin, end) if hours else None, words)))
     return result
+
+
+@pytest.mark.parametrize(
+    ("question", "is_day"),
+    [
+        ("周二发布", False),
+        ("发布 周二", False),
+        ("release Tuesday", False),
+        ("周二", True),
+        ("周二谁来了", True),
+        ("周二的决定", True),
+        ("上周二发布", True),
+        ("what did we discuss on Tuesday", True),
+        ("release on Tuesday", True),
+    ],
+)
+def test_a_weekday_that_only_describes_something_is_no_day(question: str, is_day: bool) -> None:
+    assert (parse_question(question, TODAY).period is not None) is is_day
 
 
 @pytest.mark.parametrize(("question", "period"), [*cases(ENGLISH), *cases(CHINESE)])

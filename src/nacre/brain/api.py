@@ -47,8 +47,8 @@ def ask_api(
     base_url = settings.base_url or usual
     if not settings.model or not is_address(base_url):
         raise BrainFailed(
-            "Set brain.api.model, and brain.api.base_url where it is not the usual address.",
-            "请设置 brain.api.model；地址不同于默认值时，再设置 brain.api.base_url。",
+            "Set brain.api.model, and brain.api.base_url unless the default address is right.",
+            "请设置 brain.api.model；不使用默认地址时，还要设置 brain.api.base_url。",
         )
     host = urlsplit(base_url).hostname
     if settings.key_env or host != urlsplit(usual).hostname:
@@ -57,8 +57,8 @@ def ask_api(
     if not is_local(base_url) and (not key or urlsplit(base_url).scheme == "http"):
         named = variable or "brain.api.key_env"
         raise BrainFailed(
-            f"{host} needs https and a key in the variable {named}.",
-            f"{host} 需要 https，密钥请放在环境变量 {named} 中。",
+            f"{host} requires https and a key in the environment variable {named}.",
+            f"{host} 需要使用 https，并在环境变量 {named} 中提供密钥。",
         )
     client = Client(base_url, _anthropic_headers if settings.kind == "anthropic" else bearer, key or None, sleep)
     try:
@@ -66,7 +66,7 @@ def ask_api(
             return _anthropic(client, settings.model, order, timeout)
         return _openai(client, settings.model, order, timeout)
     except Unreachable as error:
-        raise BrainFailed(f"{client.host} cannot be reached: {error}", f"无法连接 {client.host}：{error}") from None
+        raise BrainFailed(f"{client.host} could not be reached: {error}", f"无法连接 {client.host}：{error}") from None
     finally:
         client.close()
 
@@ -120,7 +120,7 @@ def _dumped(value: Any) -> str:
 def _json(client: Client, answer: httpx2.Response) -> dict[str, Any]:
     if answer.status_code != 200:
         said = f"HTTP {answer.status_code}: {client.clean(answer.text)}"
-        english, chinese = f"{client.host} answered {said}", f"{client.host} 返回 {said}"
+        english, chinese = f"{client.host} returned {said}", f"{client.host} 返回 {said}"
         if seconds := retry_after(answer):
             raise Busy(english, chinese, seconds)
         raise BrainFailed(english, chinese)
@@ -138,5 +138,5 @@ def _usage(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _reply(client: Client, text: object, tokens: object) -> Reply:
     if not isinstance(text, str):
-        raise BrainFailed(f"{client.host} sent no answer.", f"{client.host} 没有给出回答。")
+        raise BrainFailed(f"{client.host} returned no answer.", f"{client.host} 没有返回内容。")
     return Reply(text, tokens if is_count(tokens) else None)

@@ -41,8 +41,8 @@ def ask_command(preset: str | None, argv: Sequence[str], order: Order, timeout: 
     chosen = Preset(tuple(argv)) if argv or not preset else PRESETS[preset]
     if not chosen.argv:
         raise BrainFailed(
-            "No program is set: name one with brain.command.preset or brain.command.argv.",
-            "没有设定程序：请设置 brain.command.preset 或 brain.command.argv。",
+            "No program is set: set brain.command.preset or brain.command.argv.",
+            "尚未指定程序：请设置 brain.command.preset 或 brain.command.argv。",
         )
     with tempfile.TemporaryDirectory(prefix="nacre-order-", ignore_cleanup_errors=True) as made:
         folder = Path(made)
@@ -127,7 +127,7 @@ def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str
         )
     except OSError as error:
         reason = error.strerror or str(error)
-        raise BrainFailed(f"{name} cannot be started: {reason}.", f"无法启动 {name}：{reason}。") from error
+        raise BrainFailed(f"{name} could not be started: {reason}.", f"无法启动 {name}：{reason}。") from error
     printed, said = bytearray(), bytearray()
     tasks = (
         threading.Thread(target=_give, args=(process.stdin, given.encode("utf-8", "replace")), daemon=True),
@@ -149,7 +149,7 @@ def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str
             if isinstance(error, subprocess.TimeoutExpired):
                 seconds = f"{timeout:g}"
                 raise BrainFailed(
-                    f"{name} did not answer within {seconds} seconds.", f"{name} 在 {seconds} 秒内没有回答。"
+                    f"{name} did not answer within {seconds} seconds.", f"{name} 在 {seconds} 秒内没有响应。"
                 ) from None
             raise
     if len(printed) > LARGEST_ANSWER:
@@ -159,7 +159,7 @@ def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str
         telling = (line for mark in ('"message":', "error") for line in lines if mark in line.casefold())
         why = next(telling, lines[-1]).strip()[:200]
         code = process.returncode
-        raise BrainFailed(f"{name} ended with exit code {code}: {why}", f"{name} 以退出码 {code} 结束：{why}")
+        raise BrainFailed(f"{name} exited with code {code}: {why}", f"{name} 异常退出（退出码 {code}）：{why}")
     return printed.decode("utf-8", "replace")
 
 
@@ -188,7 +188,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _too_long(name: str) -> BrainFailed:
-    return BrainFailed(f"{name} answered more than any answer needs.", f"{name} 的回答过长。")
+    return BrainFailed(f"{name} returned an answer that is too long.", f"{name} 的回答过长。")
 
 
 def _reply(printed: str, preset: Preset) -> Reply:
@@ -200,7 +200,7 @@ def _reply(printed: str, preset: Preset) -> Reply:
     for value in _objects(printed):
         if at(value, "is_error") is True:
             why = " ".join(legible(str(at(value, "result") or "")).split())[:200]
-            raise BrainFailed(f"{preset.argv[0]} tells of an error: {why}", f"{preset.argv[0]} 报告错误：{why}")
+            raise BrainFailed(f"{preset.argv[0]} reported an error: {why}", f"{preset.argv[0]} 报告了错误：{why}")
         answers = (at(value, place) for place in preset.answer)
         answer = next((answer for answer in answers if answer not in (None, "")), None)
         if answer is not None:

@@ -24,12 +24,12 @@ from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import Context
 from nacre.sources.registry import left_out
+from nacre.text.blocks import AGENT_MARK
 from nacre.text.quoting import reports
 from nacre.text.tokens import language_of, sentences, tokens_estimate
 
 LARGEST = 6_000  # tokens of the messages of one order
 _LONG = 20  # messages from which on "hybrid" asks the model
-_MARK = {"en": "Agent: ", "zh": "助手："}
 
 Extract = Callable[[Sequence[Message]], list[Bullet]]
 ByModel = Callable[[Session, str, Sequence[Message]], list[Bullet] | None]
@@ -133,7 +133,7 @@ def _is_to_be_remembered(item: Item) -> bool:
 def _bullet(entry: NewEntry, ids: dict[str, str]) -> Bullet:
     by_agent = entry.speaker == "agent"
     text = entry.text.strip()
-    text = _MARK[language_of(text)] + text if by_agent else text
+    text = AGENT_MARK[language_of(text)] + text if by_agent else text
     kind = None if entry.type == "-" or reports(text) else entry.type
     return Bullet(text, kind, tuple(dict.fromkeys(ids[name] for name in entry.cites)), by_agent)
 
@@ -150,11 +150,11 @@ def try_model(context: Context) -> tuple[list[str], list[tuple[str, str]], int]:
     model = chosen_model(context)
     if model is None:
         raise BrainFailed(
-            'No model is set; "nacre brain use NAME" chooses one.', "没有设定模型；可用“nacre brain use 名称”选择。"
+            'No model is set; choose one with "nacre brain use NAME".', "尚未指定模型；请用“nacre brain use 名称”选择。"
         )
     if model.kind == TURN:
-        english = 'Nothing is sent: orders wait until your agent comes for them; "nacre brain orders --next" shows the next one.'
-        raise BadInput(english, "无需试发：任务会等您的代理来领取；“nacre brain orders --next”显示下一个。")
+        english = 'There is nothing to send: orders wait until your agent picks them up; "nacre brain orders --next" shows the next one.'
+        raise BadInput(english, "无需试发：任务会等你的智能体来领取；“nacre brain orders --next”会显示下一个。")
     speakers = (Speaker.OWNER, Speaker.AGENT, Speaker.OWNER)
     said = zip(_TRIAL[language()], speakers, strict=True)
     messages = [Message(str(at), context.clock.now(), speaker, text) for at, (text, speaker) in enumerate(said)]

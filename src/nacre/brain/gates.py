@@ -21,10 +21,10 @@ from nacre.guard.sanitise import clean, fold
 from nacre.guard.secrets import redact
 from nacre.model.session import Speaker
 from nacre.text.blocks import label_of
+from nacre.text.names import LATIN, han_names, latin_names
 from nacre.text.quoting import own_part, reports
 from nacre.text.tokens import (
     CJK,
-    STOP_WORDS,
     cjk_count,
     clauses,
     compiled,
@@ -358,17 +358,7 @@ _CODE = (
 )
 _UNIT = r"\d+(?:st|nd|rd|th|am|pm|ms|s|m|h|d|w|k|kb|mb|gb|tb|km|kg|g|cm|mm|min|mins|hrs?|x)"  # read as quantities
 _QUOTED = r"“([^”]+)”|「([^」]+)」|『([^』]+)』|《([^》]+)》|\"([^\"]+)\""
-_LATIN = r"[A-Za-z][A-Za-z'’]*(?:-[A-Za-z]+)*"
 _NUMBER = r"\d+(?:[.:/-]\d+|,\d{3}(?!\d))*"
-_SURNAMES = "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦许何吕张孔曹严华金魏陶姜谢邹苏潘葛范彭鲁韦马苗方俞任袁柳史唐费薛雷贺倪汤罗毕郝安常于傅齐康伍余顾孟黄穆萧尹姚邵汪毛戴宋庞纪舒屈项祝董梁杜阮蓝闵贾江郭梅林钟徐邱骆高夏蔡田樊胡凌霍卢莫丁邓叶程陆段侯曾廖欧阳刘龙温熊"
-_HAN_NAME = (
-    rf"(?:(?<=[由找给跟和问叫让请向与])|(?<=联系)|(?<=交给)|(?<=[，。、：；@ ])(?<!\d\s)|\A)([{_SURNAMES}][\u4e00-\u9fff]{{1,2}})"
-    r"(?=负责|说|是|喜欢|要求|会|在|管|批|觉得|认为|建议|决定|来|审|接|做|写|也|和|、|，|的|去|已|。|\Z)"
-    r"|([王李刘陈赵吴徐孙郭郑韩冯萧曹袁邓傅沈彭吕卢蒋蔡贾魏薛潘杜戴][\u4e00-\u9fff])"
-    rf"|([{_SURNAMES}](?:总|工|姐|哥|老师|经理|医生|主任|律师|教授))|([小老阿][{_SURNAMES}])(?![\u4e00-\u9fff]?[板师家])"
-    r"|((?:北京|上海|天津|重庆|广州|深圳|杭州|南京|苏州|成都|武汉|西安|长沙|郑州|青岛|大连|厦门|宁波|合肥|济南|福州|昆明|香港|澳门|台北|东京|首尔|新加坡|伦敦|巴黎|柏林|纽约|美国|日本|德国|法国|英国|韩国)"
-    r"|[\u4e00-\u9fff]{2,4}(?:公司|大学|银行|医院))"
-)
 _DENIES = {
     "en": r"(?i)\b(?:no|not|never|without|none|nothing|cannot|stop|avoid|instead|rather|only|except|unless|until|till|ban\w*|forbid\w*|drop\w*|remov\w+|refus\w+|reject\w+|against|skip\w*|leave out|quit)\b|n['’]t\b|\bdont\b",
     "zh": r"不|没|别|无|勿|禁|停|免|只|仅|除|非|拒|取消|去掉|删|改|换|未|否|甭",
@@ -378,17 +368,6 @@ _NEGATES = {
     "en": r"(?i)\b(?:no(?! problem| worries|\s*[.,!;])|not(?! only)|never|without|cannot|neither|nor|nothing|none|avoid|stop|refuse)\b|n['’]t\b(?! forget)|\bdont\b",
     "zh": r"不(?!仅|但|过|错|要忘|管|[，。！,!])|没(?!问题|错|关系)|别(?!忘|的|人|处)|无|勿|禁止|严禁|拒",
 }
-# Words that English sentences of a log begin with, and that are no names.
-_OPENERS = frozenset(
-    """user owner agent assistant use uses used run runs keep keeps never always avoid write writes prefer prefers call send ask add adds deploy put set commit merge tag decided
-    agreed chose switched moved fixed found added removed updated changed built made wants likes needs works plans asked told learned learnt lesson rule decision note project team
-    server deployment release releases tests test bug issue cause root when while before after during since until because if for from with without in on at by as to every each all
-    both only no not new old next last first second one two three there here today tomorrow now then also however instead still already currently weekly daily monthly please
-    production staging database customer client customers clients people everyone nobody meeting meetings work task""".split()
-) | STOP_WORDS  # fmt: skip
-_AFTER_PLURALS = frozenset(
-    "are were have need go live run will should can must do lie stay".split()
-)  # "Application logs are"
 _COVERED = {"en": 0.34, "zh": 0.5}  # share of the telling words, or characters, that the source must hold
 
 
@@ -433,7 +412,7 @@ def _not_in(text: str, ground: str, particulars: str = "", named: str = "", *, i
 def _words_of(ground: str) -> tuple[str, set[str]]:
     """A text without case, and its words."""
     low = " ".join(ground.casefold().split())
-    return low, set(compiled(r"\w+").findall(low)) | {word.casefold() for word in compiled(_LATIN).findall(ground)}
+    return low, set(compiled(r"\w+").findall(low)) | {word.casefold() for word in compiled(LATIN).findall(ground)}
 
 
 def _language(text: str) -> str:
@@ -481,30 +460,12 @@ def _names_stand_in(text: str, ground: str, words: set[str], stems: set[str], la
         )
 
     if language == "zh":
-        names = (next(filter(None, match.groups())) for match in compiled(_HAN_NAME).finditer(text))
         # A name may have caught the first sign of the next word.
-        known = all(name in ground or (len(name) == 3 and name[:2] in ground) for name in names)
-        return known and all(map(is_known, compiled(_LATIN).findall(text)))
+        known = all(name in ground or (len(name) == 3 and name[:2] in ground) for name in han_names(text))
+        return known and all(map(is_known, compiled(LATIN).findall(text)))
     if any(run not in ground for run in compiled(f"[{CJK}]+").findall(text)):
         return False
-    for sentence in sentences(text):
-        found = compiled(_LATIN).findall(sentence)
-        for place, word in enumerate(found):
-            if word[0].islower() or word in ("I", "I'm", "I've", "OK") or is_known(word):
-                continue
-            is_label = sentence.startswith((f"{word}:", f"{word},"))
-            if place or word.isupper() or (not is_label and _is_subject(word, *(*found[1:], "", "")[:2])):
-                return False
-    return True
-
-
-def _is_subject(word: str, following: str, third: str) -> bool:
-    """Whether the first word of a sentence is somebody's name: what follows is a part of it, or what somebody does."""
-    if word.casefold() in _OPENERS or third in _AFTER_PLURALS:
-        return False
-    acts = following.endswith("s") or following in ("never", "always", "had", "will", "said", "and", "joined", "left")
-    verbal = len(word) > 5 and word.endswith(("ed", "ing"))
-    return acts or (following[:1].isupper() and not following.isupper() and not verbal) or word.endswith(("'s", "’s"))
+    return all(is_known(word[0]) for sentence in sentences(text) for word in latin_names(sentence))
 
 
 def _turns_round(text: str, ground: str, language: str) -> bool:

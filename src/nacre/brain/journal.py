@@ -8,19 +8,23 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre import disk
 from nacre.brain.orders import Order
+from nacre.clock import Clock
 from nacre.disk import hold
-from nacre.guard.secrets import redact
+from nacre.guard.secrets import legible, redact
+from nacre.model.report import fields
 from nacre.model.workspace import Workspace
 from nacre.text.tokens import tokens_estimate
 
 TURN = "turn"  # the brain of orders that wait for the user's agent
+_MOST_CLAIMS = 30
 LARGEST = 8_000_000  # bytes, from which on the oldest lines are dropped
 _WORDLESS = frozenset({"order", "at", "state", "work", "brain", "tokens", "wait", "kept", "dropped"})
 
@@ -49,6 +53,14 @@ class Record:
     def waits(self) -> bool:
         """Whether the user's agent may still answer it."""
         return self.brain == TURN and bool(self.text) and self.answer is None and not self.why
+
+    def as_plain(self, clock: Clock) -> dict[str, Any]:
+        """By the names that scripts know, without its words."""
+        head = {"id": self.key[:8], "at": clock.local(self.at).isoformat(timespec="minutes")}
+        row = fields(
+            self, "work brain tokens kept dropped", dropped=dict(self.dropped), failed=self.why, waits=self.waits
+        )
+        return {**head, **row, "reused": len(self.reused)}
 
 
 class Spent(NamedTuple):
@@ -108,6 +120,22 @@ def spent_on(records: Iterable[Record], day: dt.date, zone: dt.tzinfo | None) ->
         if paid and paid.astimezone(zone).date() == day:
             total = total._replace(calls=total.calls + 1, tokens=total.tokens + record.tokens)
     return total
+
+
+def account(records: Sequence[Record], clock: Clock, days: int) -> dict[str, Any]:
+    """What each of the last days cost, and what the gates dropped of the answers, by reason and the latest claims."""
+    today = clock.today()
+    dates = [today - dt.timedelta(days=number) for number in range(days)][::-1]
+    recent = [record for record in records if clock.local(record.at).date() >= dates[0]]
+    dropped: Counter[str] = Counter()
+    for record in recent:
+        dropped.update(record.dropped)
+    claims = [(record.key[:8], *claim) for record in reversed(recent) for claim in record.claims]
+    return {
+        "days": [{"day": day.isoformat(), **spent_on(recent, day, clock.zone)._asdict()} for day in dates],
+        "dropped": dict(dropped.most_common()),
+        "claims": [{"id": key, "reason": reason, "text": legible(text)} for key, reason, text in claims[:_MOST_CLAIMS]],
+    }
 
 
 def note_asked(workspace: Workspace, order: Order, brain: str, at: dt.datetime) -> None:

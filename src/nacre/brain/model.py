@@ -57,7 +57,7 @@ class Model:
             with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + _MARGIN):
                 return self._ask(order, anew=anew)
         except Locked as error:
-            raise BrainFailed("Another order takes too long.", "另一个请求耗时过长。") from error
+            raise BrainFailed("Another request is taking too long.", "另一个请求耗时过长。") from error
 
     def _ask(self, order: Order, *, anew: bool) -> str:
         workspace = self.context.workspace
@@ -93,7 +93,7 @@ class Model:
                 return record.answer
         wait = self.context.config.brain.turn_wait
         if asked and abs(now - asked[0].at) >= duration(wait):
-            late = BrainFailed(f"Nobody came for it within {wait}.", f"{wait} 内无人处理。")
+            late = BrainFailed(f"No agent picked it up within {wait}.", f"{wait} 内没有智能体来处理。")
             if asked[-1].waits:
                 journal.note_failed(workspace, order, str(late), 0.0, 0, now)
             raise late
@@ -146,7 +146,7 @@ class Model:
         limits, spent = self.context.config.brain, spent_today(self.context, records)
         needed = tokens_estimate(order.text) + _ANSWER
         if spent.calls + 1 > limits.calls_per_day or spent.tokens + needed > limits.tokens_per_day:
-            raise BrainFailed("The budget of the day is spent.", "今天的额度已用完。")
+            raise BrainFailed("Today's budget is used up.", "今天的额度已用完。")
 
     def _refuse_if_failing(self, records: list[Record]) -> None:
         """After failures the model is left alone for a while, each time for longer."""
@@ -159,12 +159,14 @@ class Model:
             last = records[-1]
             pause = min(max(_PAUSE * 2 ** min(failed - 1, 6), last.wait), _LONGEST_PAUSE)
             if abs(self._now - (last.failed or last.at)) < dt.timedelta(seconds=pause):
-                raise BrainFailed("The model failed a moment ago.", "模型刚刚出错，稍后再试。")
+                raise BrainFailed(
+                    "The model failed a moment ago; it is not asked again yet.", "模型刚刚出错，暂时不再请求。"
+                )
 
 
 def _refuse_secrets(order: Order) -> None:
     if redact(order.text).findings:
-        raise BrainFailed("The order would hold a secret.", "内容中含有敏感信息，没有发出。")
+        raise BrainFailed("The request would contain a secret, so it was not sent.", "请求中含有敏感信息，没有发出。")
 
 
 def spent_today(context: Context, records: list[Record] | None = None) -> Spent:

@@ -33,7 +33,7 @@ class Waiting(BrainFailed):
     """Orders wait for the user's agent, by their keys: work that can be left for later is left."""
 
     def __init__(self, *keys: str) -> None:
-        super().__init__("It waits for your agent.", "等待您的代理处理。")
+        super().__init__("Waiting for your agent.", "等待你的智能体处理。")
         self.keys = keys
 
 
@@ -221,7 +221,7 @@ def parse_answer(work: Work, raw: str) -> tuple[Answer, int]:
     whole = schema(kind)
     whole["properties"][name]["items"] = True  # each on its own: one that is malformed does not cost the others
     if not Draft202012Validator(whole).is_valid(value):
-        raise BrainFailed("The answer does not fit its schema.", "模型的回答不符合格式。")
+        raise BrainFailed("The answer does not match the schema.", "模型的回答不符合要求的格式。")
     is_valid = Draft202012Validator(schema(inner)).is_valid
     good = tuple(_made(inner, claim) for claim in value[name] if is_valid(claim))
     rest = {other: _plain(value[other]) for other in hints if other != name}
@@ -244,14 +244,14 @@ def _json_object(raw: str) -> dict[str, Any]:
     """The JSON object in a text; models put fences and a sentence around it."""
     begin, end = raw.find("{"), raw.rfind("}")
     if len(raw) > LARGEST_ANSWER:
-        raise BrainFailed("The answer is too long to be one.", "模型的回答过长。")
+        raise BrainFailed("The answer is too long.", "模型的回答过长。")
     try:
         value = json.loads(raw[begin : end + 1]) if 0 <= begin < end else None
         json.dumps(value, ensure_ascii=False).encode()  # half a character could never be written
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise BrainFailed("The answer is no JSON object.", "模型的回答不是 JSON 对象。")
+        raise BrainFailed("The answer is not a JSON object.", "模型的回答不是 JSON 对象。")
     return value
 
 

@@ -123,7 +123,7 @@ def read(path: Path) -> bytes | None:
 
 
 def _malformed(path: Path) -> BrainFailed:
-    return BrainFailed(f"{path} cannot be read as settings; correct it.", f"{path} 的格式有误；请改正。")
+    return BrainFailed(f"{path} could not be parsed; fix the file.", f"无法解析 {path}；请修正该文件。")
 
 
 def at(value: Any, place: str) -> Any:

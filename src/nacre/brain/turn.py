@@ -61,19 +61,19 @@ def take_answer(context: Context, key: str, answer: str) -> None:
         record = next((record for record in reversed(records) if len(key) > 3 and record.key.startswith(key)), None)
         if record is None:
             raise BadInput(
-                f'No order has the id "{key[:40]}"; "nacre brain orders --next" shows the next one.',
-                f"没有编号为“{key[:40]}”的任务；“nacre brain orders --next”显示下一个。",
+                f'There is no order with the id "{key[:40]}"; "nacre brain orders --next" shows the next one.',
+                f"没有编号为“{key[:40]}”的任务；“nacre brain orders --next”会显示下一个。",
             )
         if record.answer is not None:
             raise BadInput(
-                f"Order {key} is answered already; ask for the next one.", f"任务 {key} 已有回答；请领取下一个。"
+                f"Order {key} has already been answered; ask for the next one.", f"任务 {key} 已有回答；请领取下一个。"
             )
         if not record.text:
-            english = f"Order {key} was withdrawn: what it held is not to be written any more. It needs no answer."
+            english = f"Order {key} was withdrawn: its content is no longer to be recorded. It needs no answer."
             raise BadInput(english, f"任务 {key} 已撤回：其内容不再需要记录，无需回答。")
         if record.why:
             raise BadInput(
-                f"Order {key} needs no answer any more: it waited too long, and this machine did the work.",
+                f"Order {key} no longer needs an answer: it waited too long, so this machine did the work.",
                 f"任务 {key} 等待过久，已由本机完成，无需再回答。",
             )
         safe = redact(answer).text
@@ -100,7 +100,7 @@ def _refuse_misfit(work: Work, answer: str) -> None:
     if faults:
         listed = "; ".join(faults)
         raise BadInput(
-            f"The answer is not the JSON object that the order asks for ({listed}). Mend it and answer again.",
+            f"The answer is not the JSON object that the order asks for ({listed}). Correct it and answer again.",
             f"回答不是任务要求的 JSON 对象（{listed}）。请改正后重新回答。",
         )
 

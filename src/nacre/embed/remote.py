@@ -59,8 +59,8 @@ def find_key(provider: Provider, key_file: str | None, env: Mapping[str, str]) -
         key, reason = "", getattr(error, "strerror", "UTF-8")
     if reason:
         raise ModelUnusable(
-            f"The key in {origin} cannot be used ({reason}): it must be one line of ASCII. Mend it, or set embed.key_file to another.",
-            f"无法使用 {origin} 中的密钥（{reason}）：应为一行 ASCII 文字。请修正，或将 embed.key_file 设为其他文件。",
+            f"The key in {origin} cannot be used ({reason}): it must be a single line of ASCII. Fix it, or set embed.key_file to another file.",
+            f"无法使用 {origin} 中的密钥（{reason}）：应为一行 ASCII 文本。请修正，或将 embed.key_file 设为其他文件。",
         ) from None
     return key or None
 
@@ -169,8 +169,8 @@ class RemoteEmbedder:
             usable = False
         if not usable:
             raise self._unusable(
-                "did not answer with a vector for each text, in OpenAI's format",
-                "没有按 OpenAI 格式为每段文字返回一个向量",
+                "did not return one vector per text in OpenAI's format",
+                "没有按 OpenAI 的格式为每段文本返回一个向量",
             )
         self._dims = rows.shape[1]
         return np.asarray(rows / lengths, np.float32)
@@ -179,7 +179,7 @@ class RemoteEmbedder:
         try:
             return client.request(method, path, **more)
         except Unreachable as error:
-            raise self._unusable(f"cannot be reached ({error})", f"无法连接（{error}）") from None
+            raise self._unusable(f"could not be reached ({error})", f"无法连接（{error}）") from None
 
     def _ask(
         self, client: Client, method: str, path: str, field: str | None = None, *, text: bool = False, **more: Any
@@ -195,19 +195,19 @@ class RemoteEmbedder:
         except ValueError:
             value = None
         if not isinstance(value, dict) or (field and field not in value):
-            raise self._unusable("did not answer as its batch service does", "没有按其批处理接口的格式回答")
+            raise self._unusable("did not respond in the format of its batch service", "的批处理接口返回的格式不正确")
         return value
 
     def _refused(self, answer: httpx2.Response, *more: str) -> ModelUnusable:
         """What the service said, and which settings to look at."""
         said = f"HTTP {answer.status_code}: {self._client.clean(answer.text)}"
         check = " / ".join([*self._service.key_variables, "embed.key_file", "embed.model", "embed.base_url", *more])
-        return self._unusable(f"answered {said}; check {check}", f"返回 {said}；请检查 {check}")
+        return self._unusable(f"returned {said}; check {check}", f"返回 {said}；请检查 {check}")
 
     def _unusable(self, english: str, chinese: str) -> ModelUnusable:
         return ModelUnusable(
-            f'{self.provider} at {self.host} {english}. Mend it, or set embed.provider to "local" or "none".',
-            f"{self.provider}({self.host}){chinese}。请修正，或将 embed.provider 设为“local”或“none”。",
+            f'{self.provider} at {self.host} {english}. Fix this, or set embed.provider to "local" or "none".',
+            f"{self.provider}（{self.host}）{chinese}。请修正，或将 embed.provider 设为“local”或“none”。",
         )
 
 

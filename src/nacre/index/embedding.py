@@ -40,7 +40,7 @@ class Meaning(NamedTuple):
 
 
 def words_only(error: ModelUnusable) -> str:
-    return say(f"search by words only: {error}", f"仅按文字搜索：{error}")
+    return say(f"keyword search only: {error}", f"只能按关键词搜索：{error}")
 
 
 class MeaningSource:
@@ -74,10 +74,18 @@ class MeaningSource:
         embedder, line = self._chain.chosen
         count = "select count(*) from passages where batch < 0"
         if away := self._store.safely(lambda: self._store.db.execute(count).fetchone()[0]):
-            english = f"{away} passages are with the batch service; a later run fetches their vectors"
-            about = say(english, f"{away} 段文字已交给批处理服务；之后的运行会取回向量")
+            english = f"{away} passages were sent to the batch service; a later run fetches their vectors"
+            about = say(english, f"{away} 段文本已交给批处理服务；以后运行时会取回向量")
             line = f"{line}; {about}" if line else about
         return embedder, line
+
+    @property
+    def scanner(self) -> Scanner:
+        from nacre.index.vectors import Scanner
+
+        with self._lock:
+            self._scanner = self._scanner or Scanner(self._store)
+            return self._scanner
 
     def close(self) -> None:
         if self._made:
@@ -100,11 +108,7 @@ class MeaningSource:
             return Meaning(None, words_only(error), stale=True)
 
     def _by(self, embedder: Embedder, question: str) -> Meaning:
-        from nacre.index.vectors import Scanner
-
-        store = self._store
-        with self._lock:
-            scanner = self._scanner = self._scanner or Scanner(store)
+        store, scanner = self._store, self.scanner
         batch = batch_for(store, embedder)
         live = store.get_meta(_LIVE)  # the batch that answers: the last one that was complete
         # The settings changed: the local models, where they made the vectors that are complete, go on answering. Never a service:
@@ -125,8 +129,8 @@ class MeaningSource:
         stale = bool(missing) or are_away(store.db, batch)
         if stale and not store.db.execute("select 1 from vectors limit 1").fetchone():
             reason = say(
-                'search by words only: no vectors have been made yet; run "nacre embed"',
-                "仅按文字搜索：尚未生成向量；请运行“nacre embed”",
+                'keyword search only: there are no vectors yet; run "nacre embed"',
+                "只能按关键词搜索：尚未生成向量；请运行“nacre embed”",
             )
             return Meaning(None, reason, stale=True)
         return Meaning((embedder, scanner), stale=stale, asked=self._vectors_of(question, embedder))
@@ -163,11 +167,13 @@ def batch_for(store: Store, embedder: Embedder) -> int:
 
 
 def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[int, int, bytes]]:
-    """The passages (chunk, position, hash) that this batch has not embedded."""
+    """The passages (chunk, position, hash) that this batch has not embedded: those never embedded first, of them the newest."""
     passages = "select chunk, position, hash from passages where batch"
-    others = f"{passages} < :batch and batch <> -:batch union all {passages} > :batch"
-    query = f"{passages} is null union all {others} limit :limit"
-    return db.execute(query, {"batch": batch, "limit": limit}).fetchall()
+    found = db.execute(f"{passages} is null order by chunk desc limit ?", (limit,)).fetchall()
+    if limit < 0 or len(found) < limit:
+        others = f"{passages} < :batch and batch <> -:batch union all {passages} > :batch limit :limit"
+        found += db.execute(others, {"batch": batch, "limit": limit - len(found) if limit >= 0 else -1}).fetchall()
+    return found
 
 
 def waiting_count(db: sqlite3.Connection, batch: int) -> int:

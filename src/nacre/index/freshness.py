@@ -143,6 +143,8 @@ def update(
         racy = row and row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY
         if every_file or row is None or row[2:7] != file[2:] or racy or (outdated and row[8] != wanted):
             changed.append(file)
+    # By their names, which are days for most: whoever works through the chunks backwards meets the newest first.
+    changed.sort(key=lambda file: file.path[file.path.rfind("/") + 1 :])
     if rows:
         with store.writing() as db:
             for path, number, *_, read_at, _ in rows.values():

@@ -19,7 +19,7 @@ from nacre.disk import hold, make_folder
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
 from nacre.vault.storage import TIERS
 
-VERSION = 4
+VERSION = 5
 # Raised when the same text would give other tokens or other chunks: an index made before is then built anew.
 _TOKENIZER, _CHUNKER = 1, 3
 _NAME = "index.sqlite"
@@ -52,17 +52,26 @@ create index chunk_file on chunks(file, position);
 create index chunk_key on chunks(key);
 create index chunk_date on chunks(date);
 create table passages(
-  chunk integer not null, position integer not null, hash blob not null, batch integer,
+  chunk integer not null, position integer not null, hash blob not null, batch integer, compared integer,
   primary key(chunk, position)) without rowid;
 create index passage_hash on passages(hash);
 create index passage_batch on passages(batch);
+"""
+_RELATIONS = """
+create table if not exists relations(
+  older text not null, newer text not null, same real not null, replaces real not null, beside real not null, hash blob not null,
+  primary key(newer, older)) without rowid;
+create index if not exists relation_older on relations(older);
+create index passage_new on passages(chunk) where compared is null;
 """
 # The text in an index of version 1, which is made anew; the vectors stay.
 _FIRST_VERSION = ("generations", "files", "chunks", "passages", "pieces", "transcripts", "said")
 
 # "made_with" are the settings by which a file was cut into chunks, "pieces" the digest, lines and chunks of each of its pieces.
 # "audience" is null for private talk, "*" for what is public, else the group a section is stamped with.
-# "batch" names the set of models with which a passage has been embedded; null means not yet.
+# "batch" names the set of models with which a passage has been embedded; null means not yet. "compared" is null for one whose entry has
+# not been compared with those like it; "relations" holds the odds of what was found, by the ids of the two entries, and the
+# passage of the newer one.
 
 
 def wanted_settings(config: Config, **more: object) -> str:
@@ -104,8 +113,8 @@ def index_error(error: sqlite3.Error, path: Path) -> IndexUnusable:
     full = code == sqlite3.SQLITE_IOERR and path.parent.exists() and shutil.disk_usage(path.parent).free < 1 << 16
     if full or code == sqlite3.SQLITE_FULL:
         return IndexUnusable(
-            f"The disk is full: the index {path} could not be updated. Your notes are untouched. Make room and run the command again.",
-            f"磁盘已满：索引 {path} 未能更新。您的笔记未受影响。请腾出空间后重试。",
+            f"The disk is full: the index {path} could not be updated. Your notes are unchanged. Free some space and run the command again.",
+            f"磁盘已满：索引 {path} 未能更新。你的笔记未受影响。请腾出空间后重新运行命令。",
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return IndexUnusable(
@@ -113,8 +122,8 @@ def index_error(error: sqlite3.Error, path: Path) -> IndexUnusable:
             f"索引 {path} 正被其他进程使用。请稍后重试。",
         )
     return IndexUnusable(
-        f"The index {path} cannot be used: {error}. Delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
-        f"索引 {path} 无法使用：{error}。请删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
+        f"The index {path} cannot be used: {error}. Delete the folder {path.parent}; it will be rebuilt and nothing is lost.",
+        f"索引 {path} 无法使用：{error}。请删除文件夹 {path.parent}；索引会自动重建，不会丢失任何内容。",
     )
 
 
@@ -150,22 +159,23 @@ def _connect(path: Path) -> sqlite3.Connection:
         version = db.execute("pragma user_version").fetchone()[0]
         if version > VERSION:
             raise IndexUnusable(
-                f"The index {path} was made by a newer Nacre. Upgrade Nacre, or delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
-                f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre,或删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
+                f"The index {path} was made by a newer version of Nacre. Upgrade Nacre, or delete the folder {path.parent}; the index will be rebuilt and nothing is lost.",
+                f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre，或删除文件夹 {path.parent}；索引会自动重建，不会丢失任何内容。",
             )
         if version < VERSION:
             db.execute("begin exclusive")
             version = db.execute("pragma user_version").fetchone()[0]
             if version < VERSION:  # else another process was first
                 tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
-                if tables and version not in (1, 2, 3):
+                if tables and version not in (1, 2, 3, 4):
                     error = sqlite3.DatabaseError("not an index of this version")
                     error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
                     raise error
-                if version in (2, 3):
+                if version in (2, 3, 4):
                     if version == 2:
                         _separate_checkpoints(db)
                     db.execute("create index if not exists chunk_date on chunks(date)")
+                    db.execute("alter table passages add column compared integer")
                 else:
                     full_text = [name for name in tables if name.endswith("_terms")]
                     full_text += [name.removesuffix("_terms") for name in full_text]
@@ -174,6 +184,8 @@ def _connect(path: Path) -> sqlite3.Connection:
                     for statement in filter(str.strip, TABLES.split(";")):
                         db.execute(statement)
                     create_full_text(db)
+                for statement in filter(str.strip, _RELATIONS.split(";")):
+                    db.execute(statement)
                 db.execute(f"pragma user_version = {VERSION}")
             db.execute("commit")
     except BaseException:

@@ -40,10 +40,8 @@ def must_fit(model: ModelId, dims: int, stored: int) -> None:
     """An error where a service answers with other dimensions than those of the index: it has changed the model behind the name."""
     if dims != stored:
         raise ModelUnusable(
-            f"{model.name} makes vectors of {dims} dimensions now, and made those of the index with {stored}. Delete the "
-            'folder .nacre/index of the workspace and run "nacre index" to make all of them anew.',
-            f"{model.name} 现在生成 {dims} 维向量，而索引中的向量为 {stored} 维。请删除工作区的 .nacre/index 文件夹，"
-            "再运行“nacre index”全部重新生成。",
+            f'{model.name} now produces vectors with {dims} dimensions, but those in the index have {stored}. Delete the folder .nacre/index in the workspace and run "nacre index" to rebuild it.',
+            f"{model.name} 现在生成 {dims} 维向量，而索引中的是 {stored} 维。请删除工作区中的 .nacre/index 文件夹，再运行“nacre index”重建。",
         )
 
 

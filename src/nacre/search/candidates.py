@@ -134,8 +134,10 @@ class Chunks:
             return self.db.execute(query % "true", self._where[1]).fetchall()
         return in_groups(self.db, query % "p.hash in (%s)", hashes, *self._where[1])
 
-    def load(self, ids: Iterable[int]) -> dict[int, Candidate]:
-        rows = in_groups(self.db, f"select {_COLUMNS} from chunks c where c.id in (%s)", list(ids))
+    def load(self, ids: Iterable[int], *, filtered: bool = False) -> dict[int, Candidate]:
+        """The candidates of these chunks; `filtered`: of those among them that the search may see."""
+        where, values = (self._and_where, self._where[1]) if filtered else ("", ())
+        rows = in_groups(self.db, f"select {_COLUMNS} from chunks c where c.id in (%s){where}", list(ids), *values)
         return {row[0]: Candidate(*row) for row in rows}
 
     def neighbours(self, candidates: Iterable[Candidate], reach: int) -> dict[int, Candidate]:

@@ -134,8 +134,8 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     words = [word._replace(weight=word.weight * 1.5) if _is_compound(word) else word for word in weighed(query)]
     if not words:
         raise BadInput(
-            "The question names nothing to look for; add a name, a thing or a number.",
-            "问题中没有可供查找的内容；请加上名称、事物或数字。",
+            "There is nothing to look for in the query; add a name, a thing or a number.",
+            "查询中没有可供查找的内容；请加上名称、事物或数字。",
         )
     texts = tuple(word.text for word in words)
     checkpoints, problems = survey_checkpoints(context.workspace, context.config)
@@ -152,11 +152,8 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     if not tried:
         days = duration(context.config.tiers.delete_after).total_seconds() / 86400
         reason = say(
-            "No checkpoint answers this. Three reasons are possible: it was never recorded; it was deleted after lying in forgotten "
-            f"for {days:g} days without a recall; or it was said in other words than those tried: {', '.join(texts)}. "
-            "To look by meaning, in everything: nacre search.",
-            f"检查点中没有找到相关记录。可能的原因有三：从未被记录；进入 forgotten 后 {days:g} 天没有被召回，已被删除；"
-            f"或者当时用的是别的说法，本次尝试的关键词：{'、'.join(texts)}。也可以用 nacre search 按意思在全部记忆中查找。",
+            f"No checkpoint answers this. There are three possible reasons: it was never recorded; it was deleted after {days:g} days in forgotten without a recall; or it was worded differently from what was tried: {', '.join(texts)}. To search all of memory by meaning, use nacre search.",
+            f"检查点中没有找到相关内容。可能的原因有三：从未记录过；在 forgotten 层 {days:g} 天没有被召回，已删除；或者当时用的是别的说法，本次尝试的关键词：{'、'.join(texts)}。也可以用 nacre search 按含义搜索全部记忆。",
         )
         return RecallReport(query, texts, None, (), 0, reason, tuple(problems))
     clearly = max(answers[0].answered for _, answers in tried) - _CLEARLY
@@ -167,11 +164,11 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
             answers = [answer for answer in answers if answer.answered >= least] or answers
     notes = []
     if narrowed:
-        note = f"{narrowed} checkpoints answered; the question was narrowed to those that hold most of the key words."
-        notes.append(say(note, f"共有 {narrowed} 个检查点符合；已收窄为包含关键词最多的几个。"))
+        note = f"{narrowed} checkpoints matched; only those with the most keywords are shown."
+        notes.append(say(note, f"共有 {narrowed} 个检查点匹配；只显示包含关键词最多的几个。"))
     if layer == FORGOTTEN:
-        note = "An almost forgotten memory answers: it lay in the layer forgotten, to be deleted some day."
-        notes.append(say(note, "一段快要遗忘的记忆给出了答案：它原在 forgotten 层，到期会被删除。"))
+        note = "The answer was almost forgotten: it was in the forgotten layer, due to be deleted."
+        notes.append(say(note, "答案来自一段快被遗忘的记忆：它在 forgotten 层，到期会被删除。"))
     found = tuple(_recalled(context, answer, layer, query, words) for answer in answers[: min(limit, MAX_FILES)])
     return RecallReport(query, texts, layer, found, narrowed, say(" ", "").join(notes), tuple(problems))
 
@@ -363,5 +360,5 @@ def report_moved(report: RecallReport, to: dict[str, str]) -> RecallReport:
     )
     reason = report.reason
     if report.layer == FORGOTTEN and any(file.path != file.was for file in recalled):
-        reason += say(" It was brought back and is kept from now on.", "现已找回，今后会保留。")
+        reason += say(" It was brought back and will be kept from now on.", "现已找回，今后会保留。")
     return replace(report, found=recalled, reason=reason)

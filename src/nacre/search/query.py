@@ -34,6 +34,12 @@ _BEFORE = (
     r"|\b(?:was|were|did|had)\b.*\bbefore\b|之前(?!要|得|必须|先|应该|需要|记得)|以前|原来|原先|最初|起初|一开始|当初"
 )
 
+# A weekday alone is a day that was where the question is about something that happened then.
+_WEEKDAY = r"(?:周|星期|礼拜)[一二三四五六日天]|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_ASKS_OF_DAY = (
+    r"[?？了过谁哪吗呢说聊]|[一二三四五六日天]的|什么|怎么|多少|(?i:\b(?:said|happened|discussed|decided|talked)\b)"
+)
+
 
 @cache
 def _about_anything() -> frozenset[str]:
@@ -62,13 +68,13 @@ def parse_question(text: str, today: dt.date) -> Question:
     """Read a question as it is asked today. One without any word is refused: there is nothing to look for."""
     bare = text.strip()
     if not bare:
-        raise BadInput("The question is empty; say what to look for.", "问题为空；请说明要查找什么。")
+        raise BadInput("The query is empty; say what to look for.", "查询为空；请写明要查找什么。")
     bare = bare[:LONGEST_QUESTION]
     telling = tuple(query_tokens(bare))
     if not telling:
         raise BadInput(
-            "The question holds no word or number to look for; write a few words.",
-            "问题中没有可供查找的文字或数字；请写几个词。",
+            "The query contains no word or number to look for; write a few words.",
+            "查询中没有可供查找的文字或数字；请写几个词。",
         )
     period = period_named(bare, today)
     only_days = False
@@ -76,6 +82,11 @@ def parse_question(text: str, today: dt.date) -> Question:
         rest = tokens(compiled("我们|咱们|大家|[我你都]").sub(" ", " ".join(bare.split(period.words, 1))))
         only_days = all(token in _about_anything() or token in stop_tokens() for token in rest)
     words = {word.strip('.,;:!?"()') for word in bare.lower().replace("’", "'").split()}
+    if (
+        period and not only_days and compiled(_WEEKDAY).fullmatch(period.words.lower())
+    ):  # 周二发布: a release on Tuesdays
+        asks = words & (_NOW | _THEN | {"on", "from", "since"}) or compiled(_ASKS_OF_DAY).search(bare)
+        period = period if asks else None
     of_then = bool(words & _THEN) or any(word in bare for word in _THEN_HAN)
     now = [*(words & _NOW_ITSELF), *(word for word in _NOW_ITSELF_HAN if word in bare)]
     return Question(
@@ -114,11 +125,11 @@ def checked(filters: Filters) -> Filters:
     for layer in filters.layers:
         if layer not in LAYERS:
             names = ", ".join(LAYERS)
-            raise BadInput(f'"{layer}" is not a layer; there are {names}.', f"“{layer}”不是有效的层；可用：{names}。")
+            raise BadInput(f'"{layer}" is not a layer; use one of {names}.', f"“{layer}”不是有效的层；可用：{names}。")
     if filters.since and filters.until and filters.since > filters.until:
         raise BadInput(
-            f"No day lies between {filters.since} and {filters.until}; turn them round.",
-            f"{filters.since} 到 {filters.until} 之间没有日期；请调换顺序。",
+            f"There is no day between {filters.since} and {filters.until}; swap the two.",
+            f"{filters.since} 晚于 {filters.until}，中间没有日期；请调换顺序。",
         )
     return filters
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from nacre.search.evidence import FEATURES, Statement
 from nacre.search.query import Question
+from nacre.search.relations import LIKELY, LONGEST, Odds
 from nacre.text.tokens import cjk_count, compiled
 
 TEMPERATURE = 1.5  # a hit that scores this much less than the best is shown with e times less confidence
@@ -42,16 +43,31 @@ def score(
     for statement in ranked:
         statement.score = sum(map(float.__mul__, worth, statement.features))
     ranked.sort(key=lambda statement: -statement.score)
+    return with_leader(ranked)
+
+
+_LEADS = 0.8  # of the words' score of the best by words, at most, for all others
+_PLACE = 2  # from 0, that the leader has at least
+
+
+def with_leader(ranked: list[Statement]) -> list[Statement]:
+    """Whatever is by far the best by words stands among the first: who types the very words of a note wants that note."""
+    by_words = sorted(range(len(ranked)), key=lambda at: -ranked[at].words)[:2]
+    if len(by_words) == 2 and by_words[0] > _PLACE and ranked[by_words[1]].words < _LEADS * ranked[by_words[0]].words:
+        leader = ranked.pop(by_words[0])
+        leader.score = ranked[_PLACE].score
+        ranked.insert(_PLACE, leader)
     return ranked
 
 
 # Of two statements about the same thing the newer one holds.
 
 CONTENDERS = 10  # statements that are compared with one another
+FURTHER = 24  # statements that are looked through for one that likely replaces one of them
 ALIKE = 0.4  # likeness from which two statements may be about the same
 AS_OLD = 0.6  # likeness from which an entry of long-term memory is as old as a line of a log
 REACH = 2.5  # by how much less the newer one may score
-LONGEST = 60  # tokens of such a statement; longer passages say many things
+FAR = 4.5  # the same where it likely replaces the older one
 CERTAIN = 2.0  # odds from which the older one is shown as superseded, where the newer speaks of a change
 PAIR = (
     "always",
@@ -75,6 +91,10 @@ PAIR = (
     "days apart",
     "denied",  # one of them denies something, the other does not
     "other speaker",  # two people say it
+    "says the same",  # as the comparing of entries found: 0 where the two were not compared
+    "replaces",
+    "beside",
+    "not compared",
 )
 _CHANGE = (
     r"(?i)\b(?:now|no longer|any ?more|mov(?:e|es|ed|ing)|switch\w*|instead|chang\w+|replac\w+|new|gone|dropp?\w*|stopp?\w*|ended|retired|over to|from now on|again|after all|turns? out|actually"
@@ -85,11 +105,18 @@ _SPEAKER = r"\A[-*+\s]*([^\W\d_]\w{0,20}|[\u4e00-\u9fff]{2,4})[:：]\s"
 _DENIAL = r"(?i)\b(?:no|not|never|none|without|\w+n't)\b|[不没无别勿]"
 _NUMBERS = r"\d+(?:[.:,/]\d+)*|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day|周[一二三四五六日末]|[一二两三四五六七八九十]+(?=[点号月天个次周年])"
 Likeness = Callable[[Statement, Statement], float]
+Related = Callable[[Statement, Statement], Odds | None]
 Successors = Sequence[tuple[Statement, Statement | None]]  # statements that no longer hold, and what holds instead
 
 
 def pair_features(
-    older: Statement, newer: Statement, question: Question, best: float, weights: Mapping[str, float], like: float
+    older: Statement,
+    newer: Statement,
+    question: Question,
+    best: float,
+    weights: Mapping[str, float],
+    like: float,
+    odds: Odds | None,
 ) -> list[float]:
     """What speaks for the newer statement taking the place of the older one, in the order of PAIR."""
     first, second = older.shown, newer.shown
@@ -124,6 +151,8 @@ def pair_features(
         days,
         float(bool(compiled(_DENIAL).search(first.text)) != bool(compiled(_DENIAL).search(second.text))),
         float(_speaker(first.text) != _speaker(second.text)),
+        *(odds or (0.0, 0.0, 0.0)),
+        float(odds is None),
     ]
 
 
@@ -150,15 +179,25 @@ def in_order_of_time(contenders: Sequence[Statement], like: Likeness) -> list[St
 
 
 def contending(
-    contenders: Sequence[Statement], question: Question, like: Likeness
+    ranked: Sequence[Statement], question: Question, like: Likeness, related: Related
 ) -> Iterator[tuple[Statement, Statement, float]]:
     """The pairs, the older first, that are alike enough to be about the same, with their likeness. The one that would move up may not
     answer far worse, nor lack a number that the question names and the other has."""
+
+    def likely(older: Statement, newer: Statement) -> bool:
+        odds = related(older, newer)
+        return odds is not None and odds.replaces >= LIKELY
+
+    short = [one for one in ranked[:FURTHER] if one.shown.size <= LONGEST]
+    best = [one for one in ranked[:CONTENDERS] if one.shown.size <= LONGEST]
+    linked = [one for one in short[len(best) :] if any(likely(other, one) or likely(one, other) for other in best)]
+    contenders = in_order_of_time([*best, *linked], like)
     named = set(compiled(_NUMBERS).findall(question.text.lower()))
     for at, newer in enumerate(contenders):
         for older in contenders[:at]:
             above, below = (older, newer) if question.past else (newer, older)
-            if above.score > below.score - REACH and (near := like(older, newer)) >= ALIKE:
+            reach = FAR if likely(older, newer) else REACH
+            if above.score > below.score - reach and (near := like(older, newer)) >= ALIKE:
                 has, lacks = (set(compiled(_NUMBERS).findall(one.shown.text.lower())) for one in (below, above))
                 if not named & (has - lacks):
                     yield older, newer, near
@@ -169,15 +208,15 @@ def supersede(
     question: Question,
     weights: Mapping[str, float],
     like: Likeness,
+    related: Related,
     known: Successors = (),
 ) -> list[Statement]:
     """Let what holds now stand above what it takes the place of, where the ledger knows it or the two statements tell; the other way
     round for a question about how things were before."""
     best, table = ranked[0].score if ranked else 0.0, learned()["supersedes"]
     changes: list[tuple[float, Statement, Statement]] = []
-    contenders = in_order_of_time([one for one in ranked[:CONTENDERS] if one.shown.size <= LONGEST], like)
-    for older, newer, near in contending(contenders, question, like):
-        row = pair_features(older, newer, question, best, weights, near)
+    for older, newer, near in contending(ranked, question, like, related):
+        row = pair_features(older, newer, question, best, weights, near, related(older, newer))
         odds = sum(table[name] * value for name, value in zip(PAIR, row, strict=True))
         if odds > 0:
             changes.append((odds, older, newer))

@@ -79,8 +79,8 @@ def place_of_id(store: Store, scope: Scope, name: str) -> tuple[str, int, int] |
 
 def no_such_id(name: str) -> NotFound:
     return NotFound(
-        f'Nothing in memory has the id {name}. Ids change when lines do: "nacre search" shows the ones of today.',
-        f"记忆中没有 id 为 {name} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
+        f'Nothing in memory has the id {name}. An id changes when its line changes: "nacre search" shows the current ones.',
+        f"记忆中没有 id 为 {name} 的内容。内容变动后 id 也会变：可用“nacre search”查看当前的 id。",
     )
 
 
@@ -135,7 +135,7 @@ def _read(context: Context, path: str) -> bytes:
     if len(data) > most:
         size = most // 1_000_000
         raise BadInput(
-            f"{path} is too large to be a note (over {size} MB).", f"{path} 太大（超过 {size} MB）,不像是笔记。"
+            f"{path} is too large for a note (over {size} MB).", f"{path} 太大（超过 {size} MB），不像是笔记。"
         )
     return disk.decompress(data, path) if full.suffix == disk.COMPRESSED else data
 
@@ -160,7 +160,7 @@ def _file(context: Context, path: str) -> Path:
 def _excerpt(path: str, every: list[str], start: int, lines: int, allowed: set[int] | None) -> Excerpt:
     """The lines from `start` on; where only some are allowed, the first run of those."""
     if start < 1 or lines < 1:
-        raise BadInput("Lines are counted from 1; ask for at least one.", "行号从 1 开始；请至少读取一行。")
+        raise BadInput("Line numbers start at 1; ask for at least one line.", "行号从 1 开始；请至少读取一行。")
     numbers: Iterable[int] = range(start, min(start + lines, len(every) + 1))
     if allowed is not None:
         visible = [number for number in numbers if number in allowed]
@@ -171,7 +171,7 @@ def _excerpt(path: str, every: list[str], start: int, lines: int, allowed: set[i
     elif start > max(1, len(every)):
         raise NotFound(
             f"{path} has {len(every)} lines; line {start} does not exist.",
-            f"{path} 共 {len(every)} 行；第 {start} 行不存在。",
+            f"{path} 共 {len(every)} 行，没有第 {start} 行。",
         )
     last, size = start - 1, 0
     for number in numbers:
@@ -234,6 +234,6 @@ def _write_recalls(context: Context, recalls: list[refcount.Recall], *, durable:
     try:
         refcount.write_recalls(context.workspace, recalls, durable=durable)
     except NacreError as error:
-        sentence = say(f"This reading could not be counted as a recall: {error}", f"这次读取未能计入召回次数：{error}")
+        sentence = say(f"This read could not be counted as a recall: {error}", f"这次读取未能计入召回次数：{error}")
         return Problem("not counted", sentence)
     return None

@@ -32,6 +32,7 @@ from nacre.search.evidence import (
 from nacre.search.query import Filters, Question, condition
 from nacre.search.rank import (
     CONTENDERS,
+    FURTHER,
     SURE_OF_DAYS,
     TEMPERATURE,
     WEAK,
@@ -42,10 +43,11 @@ from nacre.search.rank import (
     supersede,
     weigh_age,
 )
+from nacre.search.relations import relations_between, successors
 from nacre.text.blocks import stamp_of
 from nacre.text.tokens import stop_tokens, tokens
 from nacre.vault.entries import bare_words, entry_id
-from nacre.vault.ledger import ClosedEntries, LedgerStates
+from nacre.vault.ledger import NONE_CLOSED, ClosedEntries, LedgerStates
 from nacre.vault.storage import TIERS, storage_of
 
 if TYPE_CHECKING:
@@ -87,7 +89,8 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
                         _search(db, request, vectors, checkpoints=of, to_the_second=index.to_the_second)
                         for of in _kinds(db, request)
                     ]
-                    return _joined(reports[0], reports[1], request.limit) if len(reports) == 2 else reports[0]
+                    report = _joined(reports[0], reports[1], request.limit) if len(reports) == 2 else reports[0]
+                    return _with_closed(report, request)
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
@@ -184,10 +187,11 @@ def gather(
     _fill_cosines(chunks, candidates.values(), vectors, scanner)
     found = statements(candidates.values(), question)
     estimate(found)
+    best = sorted(found, key=lambda statement: -statement.fit)[:_LIFTED]
+    around = {} if checkpoints else chunks.load(successors(db, best[:CONTENDERS]), filtered=True)
     if found and need_of_neighbours(found):
-        best = sorted(found, key=lambda statement: -statement.fit)[:_LIFTED]
-        around = chunks.neighbours([copy for statement in best for copy in statement.copies], 2)
-        fresh = {number: candidate for number, candidate in around.items() if number not in candidates}
+        around |= chunks.neighbours([copy for statement in best for copy in statement.copies], 2)
+    if fresh := {number: candidate for number, candidate in around.items() if number not in candidates}:
         chunks.read_words(fresh, terms)
         _fill_cosines(chunks, fresh.values(), vectors, scanner)
         candidates |= fresh
@@ -213,9 +217,10 @@ def _search(
     if settings.decay == "tie":
         weigh_age(ranked, "tie")
     if settings.decay != "off":
-        gathered.likeness.load(ranked[:CONTENDERS])
+        gathered.likeness.load(ranked[:FURTHER])
         known = [] if checkpoints else _successors(ranked, request)
-        ranked = supersede(ranked, question, gathered.terms.weights, gathered.likeness, known)
+        related = relations_between(db, ranked[:FURTHER])
+        ranked = supersede(ranked, question, gathered.terms.weights, gathered.likeness, related, known)
     sure = 0.0
     if ranked:
         sure = confidence(ranked, question, gathered.terms.total, text_only=text_only)
@@ -318,14 +323,35 @@ def _states(workspace: Workspace, stamp: Stored) -> LedgerStates:  # noqa: ARG00
     return LedgerStates(workspace)
 
 
-def _successors(ranked: Sequence[Statement], request: SearchRequest) -> Successors:
-    """Which of the best no longer hold as the ledger knows, with the statement among them that holds instead."""
-    context = request.context
-    workspace = context.workspace
+def _closed(request: SearchRequest) -> ClosedEntries:
+    """What the ledger closed; a group sees nothing of it."""
+    context, workspace = request.context, request.context.workspace
     stamp = storage_of(workspace).about(workspace.relative(workspace.ledger))
     if context.scope.group is not None or stamp is None:
-        return []
-    closed = ClosedEntries(context.clock.today().isoformat(), _states(workspace, stamp))
+        return NONE_CLOSED
+    return ClosedEntries(context.clock.today().isoformat(), _states(workspace, stamp))
+
+
+def _with_closed(report: SearchReport, request: SearchRequest) -> SearchReport:
+    """Passages of checkpoints that state what no longer holds are marked, and stand below the entry that holds instead."""
+    if request.context.config.search.decay == "off" or not any(hit.layer in TIERS for hit in report.hits):
+        return report
+    closed, hits = _closed(request), list(report.hits)
+    for hit in report.hits:
+        ends = (closed.of_talk(line, hit.date)[1] for line in hit.snippet.split("\n")) if hit.layer in TIERS else ()
+        if end := next(filter(None, ends), None):
+            at = hits.index(hit)
+            hits[at] = dataclasses.replace(hit, superseded=True)
+            current = [other for other in hits[at:] if entry_id(bare_words(other.snippet)) == end.by]
+            for other in current if not request.question.past else ():
+                hits.remove(other)
+                hits.insert(at, dataclasses.replace(other, score=hit.score, weak=hit.weak))
+    return dataclasses.replace(report, hits=tuple(hits))
+
+
+def _successors(ranked: Sequence[Statement], request: SearchRequest) -> Successors:
+    """Which of the best no longer hold as the ledger knows, with the statement among them that holds instead."""
+    closed = _closed(request)
     ids = {entry_id(bare_words(statement.shown.text)): statement for statement in ranked[: request.limit]}
     return [
         (statement, ids.get(end.by or ""))

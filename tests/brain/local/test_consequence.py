@@ -20,8 +20,8 @@ def told(text: str, kind: str = "TECH") -> str | None:
         ("Use pnpm, never npm, in every repository", "the agent would use npm instead of pnpm"),
         ("We moved from Jest to Vitest", "the agent would still go by Jest, not Vitest"),
         ("Never store passwords in plain text", "the agent might store passwords in plain text"),
-        ("以后所有报告一律用 Typst，不要用 LaTeX", "助手会用 LaTeX而不是 Typst"),
-        ("前端从 Vue 换成 React 了", "助手会继续按Vue处理，而不是React"),
+        ("以后所有报告一律用 Typst，不要用 LaTeX", "智能体会用 LaTeX而不是 Typst"),
+        ("前端从 Vue 换成 React 了", "智能体会继续按Vue处理，而不是React"),
     ],
 )
 def test_a_rule_says_what_the_agent_would_do_instead(text: str, sentence: str) -> None:

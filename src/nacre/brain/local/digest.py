@@ -14,13 +14,13 @@ from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import relations, says_the_same
 from nacre.brain.local.wording import Piece, is_question, joined, pieces
 from nacre.model.session import Speaker
+from nacre.text.blocks import AGENT_MARK
 from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens
 
 _EMPTY = ("social", "question")
 _LASTS = 0.5  # odds to hold for long, from which a sentence goes before all that do not: rather than not
 _LEANS = 0.5  # chance that an outcome needs its request to be understood, from which both are told
 _ANSWER = ("–", "—")  # before what answers a question on the same line
-_MARK = {"en": "Agent: ", "zh": "助手："}
 # Where a sentence may be cut; never before what turns or narrows it: "…, but not on Fridays".
 _BREAK = re.compile(r"[,;](?=\s)|[，；]|(?<!\s)\s+(?=(?:because|since|so|and|which)\b)", re.IGNORECASE)
 _TURN = re.compile(
@@ -173,7 +173,7 @@ def _text(line: Line, ends: dict[int, int]) -> str:
         texts[told.agents].append(text if end == len(told.clauses) else text + "…")
     language = line.told[0].judged.language
     own, agents = (joined(texts[is_agents], language) for is_agents in (False, True))
-    return own + ((" → " if own else _MARK[language]) + agents if agents else "")
+    return own + ((" → " if own else AGENT_MARK[language]) + agents if agents else "")
 
 
 def _words(text: str, judged: Judged) -> frozenset[str]:

@@ -14,6 +14,7 @@ from nacre.brain.local.settled import affirms
 from nacre.brain.local.wording import LONGEST, is_only_when, joined, shorten, starts_with_pronoun, tidy
 from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
+from nacre.text.blocks import AGENT_MARK
 from nacre.text.quoting import demands, reports
 from nacre.text.tokens import tokens
 
@@ -348,7 +349,7 @@ def _bullet(line: _Line, session: Sequence[_Item]) -> Bullet:
     affirmed = [last.reply] if not last.of_owner and last.reply and affirms(last.reply.text) else []
     by_agent = not first.of_owner and not affirmed
     if by_agent:
-        text = f"助手：{text}" if language == "zh" else f"Agent: {text}"
+        text = AGENT_MARK[language] + text
     text = shorten(text, language)
     if line.outcome:
         outcome = joined([tidy(item.text, language) for item in line.outcome], language)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nacre import disk
-from nacre.brain.local import classifier, encoder
+from nacre.brain.local import classifier, encoder, relation
 from nacre.brain.local.classifier import HEADS
 from nacre.brain.local.likeness import Statement, statement
 from nacre.text.tokens import language_of
@@ -196,6 +196,10 @@ class Judge:
                     judged[place] = replace(own, odds=odds, lasting=lasting, leans=leans)
         return judged
 
+    @property
+    def has_models(self) -> bool:
+        return bool(self._models)
+
     def meant(self, texts: Sequence[str]) -> list[Statement]:
         """What sentences mean, without judging them: enough to compare what is remembered with something new."""
         languages = [language_of(text) for text in texts]
@@ -205,6 +209,19 @@ class Judge:
             rows = self._vectors(list(own), language) if own else None
             vectors |= dict.fromkeys(own) if rows is None else zip(own, rows, strict=True)
         return [statement(text, language, vectors[text]) for text, language in zip(texts, languages, strict=True)]
+
+    def relation_odds(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, float, float] | None]:
+        """The odds that the newer of two statements says the same, replaces the older one, or stands beside it; none where the models
+        are missing or the languages differ."""
+        meant = {text: one for pair in pairs for text in pair for one in self.meant([text])}
+        result: list[tuple[float, float, float] | None] = [None] * len(pairs)
+        for language in LANGUAGES:
+            places = [at for at, pair in enumerate(pairs) if all(meant[text].language == language for text in pair)]
+            rows = relation.label_odds([(meant[pairs[at][0]], meant[pairs[at][1]]) for at in places], language)
+            for at, row in zip(places, rows if rows is not None else (), strict=False):
+                same, replaces, adds, exception, _ = row.tolist()
+                result[at] = same, replaces, adds + exception
+        return result
 
     def _judge(self, texts: Sequence[str], language: str, *, plain: bool) -> list[Judged]:
         import numpy as np

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -113,15 +114,20 @@ def _costs() -> Array:
     )
 
 
+_SURE_OF_CHANGE = 0.9  # how sure it is that a statement which gives up what the other names does not say the same
+
+
 def compare_pairs(
     pairs: Sequence[tuple[Statement, Statement]], *, nearby: bool = False, lasting: float = 0.5
 ) -> list[Relation]:
     """How each new statement stands to the remembered one: (remembered, new). `nearby`: the remembered ones are only the nearest that
     there are, so that most are of other matters. `lasting`: the odds that what is said lasts; what does is no exception."""
+    import numpy as np
+
     result: list[Relation | None] = [None] * len(pairs)
     for language in ("en", "zh"):
         places = [p for p, pair in enumerate(pairs) if all(side.language == language for side in pair)]
-        for place in [place for place in places if nearby and _likeness(*pairs[place]) < APART[language]]:
+        for place in [place for place in places if nearby and _is_apart(*pairs[place])]:
             places.remove(place)
             result[place] = Relation("adds", 1.0)
         some = [pairs[place] for place in places]
@@ -129,15 +135,37 @@ def compare_pairs(
         rows = label_odds(some, language) if meant else None
         if rows is not None:
             rows[:, LABELS.index("exception")] *= 2 * (1 - lasting)
+            given_up = np.array([_gives_up(*pair) for pair in some])
             rows[:, LABELS.index("adds")] *= 1 if nearby else _SIDE_BY_SIDE
+            if nearby:
+                rows[given_up, LABELS.index("adds")] *= _SIDE_BY_SIDE
+            rows[given_up, LABELS.index("same")] *= 1 - _SURE_OF_CHANGE
             rows /= rows.sum(axis=1, keepdims=True)
             answers = (rows @ _costs()).argmin(axis=1)
-            for place, row, answer in zip(places, rows, answers, strict=True):
+            for place, row, answer, changes in zip(places, rows, answers, given_up, strict=True):
                 label, doubt = LABELS[answer], 1 - float(row[LABELS.index("adds")])
+                label = "ask" if changes and label == "adds" else label  # never both without a word
                 if nearby and label == "ask" and row[LABELS.index("same")] > row[LABELS.index("replaces")]:
                     label = "adds"  # what rather says the same is not worth a question, nor to lose the older one by its answer
                 result[place] = Relation(label, doubt if label == "ask" else float(row[answer]))
     return [found or _by_words(*pair) for pair, found in zip(pairs, result, strict=True)]
+
+
+# "We switched from X to Y", 从 X 换成 Y: what is given up is named.
+_GIVES_UP = re.compile(
+    r"(?i)\b(?:switch|mov|migrat|chang|go|went|upgrad|convert)\w*\b[^.;]{0,40}?\bfrom (?:the |our )?(\S+)|从\s*(\S+?)\s*(?:换|改|迁|搬|切|升|转|移)"
+)
+
+
+def _gives_up(old: Statement, new: Statement) -> bool:
+    """Whether the new statement tells that something is given up which the old one names."""
+    words = {word.strip(".,;") for match in _GIVES_UP.findall(new.text) for word in match if word}
+    return any(re.search(rf"(?i)(?<!\w){re.escape(word)}(?!\w)", old.text) for word in words if word)
+
+
+def _is_apart(old: Statement, new: Statement) -> bool:
+    """Whether two statements are of different matters."""
+    return _likeness(old, new) < APART[new.language] and not _gives_up(old, new)
 
 
 def _likeness(old: Statement, new: Statement) -> float:

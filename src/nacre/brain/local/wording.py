@@ -261,7 +261,7 @@ _ENGLISH: tuple[Rule, ...] = (
     ),
     (
         rf"\b(?:must|has to|have to|needs? to|should|required to|make sure(?: that)?|always|only)\s+(?P<what>[^;]+?){_STOP}",
-        lambda m: f"the agent would not see to this: {m['what'].strip()}",
+        lambda m: f"the agent might overlook this: {m['what'].strip()}",
     ),
     (
         (
@@ -274,19 +274,19 @@ _ENGLISH: tuple[Rule, ...] = (
 _CHINESE: tuple[Rule, ...] = (
     (
         r"(?:用|使用|采用|改用|换成|换到|改成)(?P<new>[^，。；,;、]{1,14}?)[，,]?(?:不用|而不是|不要用|别用|代替|取代)(?P<old>[^，。；,;]{1,14})",
-        lambda m: f"助手会用{m['old']}而不是{m['new']}",
+        lambda m: f"智能体会用{m['old']}而不是{m['new']}",
     ),
     (
         r"从\s*(?P<old>[^，。；,;]{1,16}?)\s*(?:换|改|升|迁|搬|切|转)(?:成|为|到|用|级到)\s*(?P<new>[^，。；,;了]{1,16})",
-        lambda m: f"助手会继续按{m['old']}处理，而不是{m['new']}",
+        lambda m: f"智能体会继续按{m['old']}处理，而不是{m['new']}",
     ),
     (
         r"(?:千万别|不要|不许|不准|禁止|不能|不得|别|勿|不再|杜绝)(?P<what>[^，。；,;！!]{2,24})",
-        lambda m: f"助手可能会{m['what']}",
+        lambda m: f"智能体可能会{m['what']}",
     ),
     (
         r"(?:必须|务必|一定要?|一律|统一|只能|只用|都要|记得|确保|得先|要先|应该|只)(?P<what>[^，。；,;！!]{2,28})",
-        lambda m: f"助手不会做到：{m[0].strip()}",
+        lambda m: f"智能体不会做到：{m[0].strip()}",
     ),
 )
 _NAMED = re.compile(
@@ -330,20 +330,20 @@ def _by_kind(text: str, language: str, kind: str) -> str | None:
         name = None if chinese else _NAMED.search(text)
         who = name[0] if name else subject or first
         consequence = (
-            f"the agent would not know who {who} is, or turn to the wrong person",
-            f"助手会不知道{who}是谁、该找谁",
+            f"the agent would not know who {who} is, or would turn to the wrong person",
+            f"智能体会不知道{who}是谁、该找谁",
         )
     elif kind == "PREF":
         consequence = (
-            f"the agent would do it another way than the user wants: {first}",
-            f"助手会不按用户的习惯来：{first}",
+            f"the agent would not do it the way the user wants: {first}",
+            f"智能体会不按用户的习惯来：{first}",
         )
     elif kind == "LESSON":
-        consequence = f"the same mistake would be made again: {first}", f"助手会再犯同样的错：{first}"
+        consequence = f"the agent would make the same mistake again: {first}", f"智能体会再犯同样的错：{first}"
     elif subject and (chinese or _VALUE.search(text) or len(first.split()) > 3):
-        consequence = f"the agent would assume something else about {subject}", f"助手会对“{subject}”作出错误的假设"
+        consequence = f"the agent would assume something wrong about {subject}", f"智能体会对“{subject}”作出错误的假设"
     elif _VALUE.search(text):
-        consequence = f"the agent would assume otherwise: {first}", f"助手会以为是别的：{first}"
+        consequence = f"the agent would assume otherwise: {first}", f"智能体会误以为不是这样：{first}"
     else:
         return None
     return consequence[chinese]
