@@ -13,7 +13,7 @@ import pytest
 from nacre import __version__
 from nacre.daemon import fast
 from nacre.daemon.client import BadMessage, CannotAnswer
-from nacre.daemon.requests import OUT, Command, RequestHandler, answer_search
+from nacre.daemon.requests import NOTE, OUT, Command, RequestHandler, answer_search
 from nacre.errors import NoWorkspace
 from nacre.memory import Memory
 from nacre.vault.discover import trust_workspace
@@ -45,6 +45,18 @@ def test_a_plain_search_is_answered(
     expected = answer_search([handler.memory], query=query, here=str(root), **request_)  # type: ignore[arg-type]
     _, result = handler.carry_out(command(arguments, root))
     assert result.partition('"tookMs"')[0] == expected.text(OUT).partition('"tookMs"')[0] != ""
+
+
+def test_what_only_another_project_answers_is_told(root: Path, tmp_path: Path) -> None:
+    for name, line in (("shop", "Prices are kept in cents"), ("blog", "The Eleventy site generator builds the pages")):
+        file = root / "projects" / name / "MEMORY.md"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"# {name}\n\n> Project: {tmp_path / name}\n\n## Key Decisions\n- {line}\n", "utf8")
+    with Memory.open(root) as memory:
+        asked = {"query": "Eleventy site generator", "mode": "text", "here": str(tmp_path / "shop")}
+        assert "1 more in other projects: --all-projects\n" in answer_search([memory], **asked).text(NOTE)  # type: ignore[arg-type]
+        for others in ({"all_projects": True}, {"project": "shop"}, {"query": "prices in cents"}):
+            assert "other projects" not in answer_search([memory], **asked | others).text(NOTE)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_there_is_only_one(root: Path, start: Start) -> None:
         [sys.executable, "-m", "nacre", "--workspace", str(root), "serve"], capture_output=True, text=True, check=False
     )
     assert done.returncode == Locked.exit_code
-    assert "runs for" in done.stderr
+    assert "already running for" in done.stderr
     with pytest.raises(Locked):
         Endpoint(Workspace(root))
     assert daemon_process(Workspace(root)) == process.pid

@@ -35,7 +35,7 @@ async def refused(client: Client, name: str, **arguments: Any) -> str:
 
 async def everything(client: Client) -> None:
     """What the owner may ask, over any transport."""
-    assert "Search before you answer about prior work" in (client.instructions or "")
+    assert "Search before you answer anything about prior work" in (client.instructions or "")
     listed = (await client.list_tools()).tools
     assert [one.name for one in listed] == TOOLS
     assert all(one.output_schema and one.annotations and one.title for one in listed)
@@ -53,7 +53,7 @@ async def everything(client: Client) -> None:
 
     secret = "ghp_R7k2mQx9vLp4TzW1nB8sYc5dFgHj3KeUa6oX"
     told = await refused(client, "memory_write", text=f"the token is {secret}")
-    assert "holds a secret" in told
+    assert "contains a secret" in told
     assert secret not in told
     assert '"bogus"' in await refused(client, "memory_search", query="x", bogus=1)
     assert "There is no tool" in await refused(client, "memory_destroy")

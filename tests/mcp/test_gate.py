@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.mcp.http import Gate
+from nacre.http import Gate, Reply, headers_of
+from nacre.mcp.http import McpEndpoint
+from nacre.mcp.server import Server
+from nacre.memory import Memory
 
-GATE = Gate("127.0.0.1", 6227, lambda: "word")
-WIDE = Gate("0.0.0.0", 6227, lambda: "word", frozenset({"den"}))
+GATE = Gate("127.0.0.1", 6227)
+WIDE = Gate("0.0.0.0", 6227, frozenset({"den"}))
+MCP = McpEndpoint(Server(Memory.open), lambda: "word")
 
 
 def head(*headers: tuple[str, str], method: str = "POST", path: str = "/mcp") -> dict[str, Any]:
@@ -22,10 +26,17 @@ def head(*headers: tuple[str, str], method: str = "POST", path: str = "/mcp") ->
     }
 
 
+def refusal_of(scope: dict[str, Any], gate: Gate = GATE, mcp: McpEndpoint = MCP) -> Reply | None:
+    """As the listener asks: the gate, whose path it is, then that one."""
+    headers = headers_of(scope)
+    refused = gate.refusal(scope, headers)
+    return refused or (mcp.refusal(scope, headers) if mcp.takes(scope["raw_path"]) else Reply(404, b""))
+
+
 def status(gate: Gate, host: str | None = "127.0.0.1:6227", **given: Any) -> int | None:
     headers = [("host", host)] if host is not None else []
     headers += [("authorization", "Bearer word"), ("content-type", "application/json"), *given.pop("more", ())]
-    refusal = gate.refusal(head(*headers, **given))
+    refusal = refusal_of(head(*headers, **given), gate)
     return refusal.status if refusal else None
 
 
@@ -48,7 +59,7 @@ def test_no_other_name_leads_here(host: str | None) -> None:
 
 
 def test_another_address_of_this_machine_is_known_where_it_was_chosen() -> None:
-    assert status(Gate("127.0.0.2", 6227, lambda: "word"), "127.0.0.2:6227") is None
+    assert status(Gate("127.0.0.2", 6227), "127.0.0.2:6227") is None
     assert status(GATE, "127.0.0.2:6227") == 403
 
 
@@ -71,7 +82,7 @@ def test_each_of_host_origin_and_token_comes_once() -> None:
     ["", "Bearer", "Bearer ", "Bearer wor", "Bearer word2", "Basic word", "word", "Bearer wörd", "Bearer: word"],
 )
 def test_without_the_token_nothing_is_told(given: str) -> None:
-    refusal = GATE.refusal(head(("host", "localhost:6227"), ("authorization", given)))
+    refusal = refusal_of(head(("host", "localhost:6227"), ("authorization", given)))
     assert refusal
     assert refusal.status == 401
 
@@ -120,7 +131,7 @@ def test_beyond_this_machine_only_addresses_and_our_own_name_count() -> None:
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False), ("den", False)],
 )
 def test_loopback_is_told_from_the_rest(host: str, local: bool) -> None:
-    assert Gate(host, 6227, str).is_local is local
+    assert Gate(host, 6227).is_local is local
 
 
 @given(
@@ -133,5 +144,5 @@ def test_loopback_is_told_from_the_rest(host: str, local: bool) -> None:
     st.text(st.characters(max_codepoint=255)),
 )
 def test_whatever_comes_without_the_token_is_refused(headers: list[tuple[str, str]], path: str) -> None:
-    gate = Gate("127.0.0.1", 6227, lambda: "a-word-that-is-never-made-up-by-chance")
-    assert gate.refusal(head(*headers, path=path)) is not None
+    mcp = McpEndpoint(Server(Memory.open), lambda: "a-word-that-is-never-made-up-by-chance")
+    assert refusal_of(head(*headers, path=path), mcp=mcp) is not None

@@ -24,11 +24,9 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp.conftest import Serve, Served, nacre
 from tests.mcp.every import called, everything, refused
 
+from nacre import http
 from nacre.daemon import client as daemon
-from nacre.mcp import http
-from nacre.mcp.http import forget_tokens, token, token_file
-from nacre.mcp.server import Server
-from nacre.memory import Memory
+from nacre.http import forget_tokens, token, token_file
 
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
 CALL = json.dumps(
@@ -163,7 +161,7 @@ def test_every_attack_is_refused_and_tells_nothing(serve: Serve) -> None:
             {401},
         ),
         "form of a page": (request(served, kind="text/plain"), {400, 415}),
-        "other path": (request(served, line="POST / HTTP/1.1"), {404}),
+        "other path": (request(served, line="POST / HTTP/1.1"), {404, 405}),
         "climbing path": (request(served, line="POST /mcp/../../etc/passwd HTTP/1.1"), {404}),
         "written path": (request(served, line="POST /%6dcp HTTP/1.1"), {404}),
         "doubled path": (request(served, line="POST //mcp HTTP/1.1"), {404}),
@@ -213,7 +211,7 @@ def test_the_scope_is_not_for_a_request_to_choose(serve: Serve) -> None:
 
 def test_a_slow_head_holds_no_connection_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "_HEAD_WITHIN", 0.2)
-    listener = http.Listener("127.0.0.1", 0, Server(Memory.open), str, logging.getLogger("test"))
+    listener = http.Listener("127.0.0.1", 0, logging.getLogger("test"))
     listener.start()
     try:
         with socket.create_connection(("127.0.0.1", listener.gate.port), timeout=300) as connection:
@@ -296,7 +294,10 @@ def test_the_daemon_tells_where_it_serves_and_ends_cleanly(root: Path, serve: Se
     assert told["http"]["local"] is True
     shown = subprocess.run([*nacre(root), "serve", "--status"], capture_output=True, text=True, check=True).stdout
     assert served.url in shown
-    assert served.url in subprocess.run([*nacre(root), "status"], capture_output=True, text=True, check=True).stdout
+    assert (
+        served.url
+        in subprocess.run([*nacre(root), "status", "--all"], capture_output=True, text=True, check=True).stdout
+    )
     assert served.token not in shown
     with socket.create_connection(("127.0.0.1", served.port), timeout=300):  # one that says nothing
         served.process.send_signal(signal.SIGTERM)
@@ -314,7 +315,7 @@ def test_a_port_that_is_taken_is_an_error_on_the_command_line_and_a_note_from_th
             [*nacre(root), "serve", "--no-jobs", "--http", str(port)], capture_output=True, text=True, check=False
         )
         assert asked.returncode == 2
-        assert "Nothing can listen on 127.0.0.1" in asked.stderr
+        assert "Cannot listen on 127.0.0.1" in asked.stderr
         environment = {**os.environ, "NACRE_SERVE_PORT": str(port)}
         subprocess.run(
             [*nacre(root), "serve", "--no-jobs", "--background"], env=environment, capture_output=True, check=True
@@ -322,11 +323,11 @@ def test_a_port_that_is_taken_is_an_error_on_the_command_line_and_a_note_from_th
         try:
             found = daemon.daemon_status(str(root))
             assert found
-            assert "Nothing can listen" in found["http"]["trouble"]
+            assert "Cannot listen" in found["http"]["trouble"]
             doctor = subprocess.run(
                 [*nacre(root), "doctor"], env=environment, capture_output=True, text=True, check=False
             )
-            assert "Nothing can listen" in doctor.stdout + doctor.stderr
+            assert "Cannot listen" in doctor.stdout + doctor.stderr
         finally:
             subprocess.run([*nacre(root), "serve", "--stop"], env=environment, capture_output=True, check=True)
 

@@ -39,7 +39,7 @@ def sdk_server() -> SdkServer[Any]:
         "nacre",
         version=__version__,
         title="Nacre",
-        description="Memory for AI agents, on this machine alone.",
+        description="Local memory for AI agents.",
         instructions=resources.instructions(),
         on_list_tools=list_tools,
         on_list_resources=list_resources,

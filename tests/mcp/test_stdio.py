@@ -61,7 +61,7 @@ def test_a_group_is_fixed_at_the_start_and_sees_its_own(root: Path) -> None:
             assert [row["snippet"] for row in found["results"]] == ["- The rota starts on Monday"]
             assert "There is no memory file" in await refused(client, "memory_get", path="MEMORY.md")
             assert "In a group" in await refused(client, "memory_write", text="x")
-            assert 'takes no "scope"' in await refused(client, "memory_search", query="x", scope="main")
+            assert 'does not take "scope"' in await refused(client, "memory_search", query="x", scope="main")
             with pytest.raises(MCPError):
                 await client.read_resource("nacre://memory")
             assert "memory_write" not in (client.instructions or "")

@@ -28,7 +28,7 @@ def turn(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         words = ("We use pnpm in every repository, never npm.", f"This is session number {number}.")
         lines = [(f"{said + dt.timedelta(minutes=at):%Y-%m-%d %H:%M}", "user", text) for at, text in enumerate(words)]
         Desk(Path.home()).claude(*lines, session=f"{number}1871d67-1111-4222-8333-444455556666")
-    assert "2 sessions wait for your agent." in run(root, "sync")
+    assert "2 sessions are waiting for your agent." in run(root, "sync")
     return root
 
 
@@ -54,16 +54,16 @@ def test_over_mcp_one_call_after_the_other_until_none_waits(turn: Path) -> None:
             assert "$.entries[0]: 'speaker' is a required property" in told
             second = await called(client, "memory_answer", id=first["id"], answer=ANSWER)
             assert second["waiting"] == 1
-            assert "answered already" in await refused(client, "memory_answer", id=first["id"], answer=ANSWER)
+            assert "already been answered" in await refused(client, "memory_answer", id=first["id"], answer=ANSWER)
             last = await called(client, "memory_answer", id=second["id"], answer=ANSWER)
             assert last["waiting"] == 0
-            assert "Run nothing" in last["note"]
+            assert "You do not need to run anything" in last["note"]
 
     asyncio.run(talk())
     assert logged(turn) == 0
     run(turn, "sync")
     assert logged(turn) == 2
-    assert "wait for your agent" not in run(turn, "sync")
+    assert "waiting for your agent" not in run(turn, "sync")
 
 
 @pytest.mark.parametrize(("scope", "brain"), [("group:ops", "turn"), ("main", "local")])
@@ -86,21 +86,21 @@ def test_by_commands_as_the_cron_turn_does(turn: Path) -> None:
         order = head.split()[1]
         assert "not the JSON object" in run(turn, "brain", "answer", order, code=2, stdin="no")
         printed = run(turn, "brain", "answer", order, stdin=ANSWER)
-    assert printed == "No order waits.\n"
+    assert printed == "No request is waiting.\n"
     run(turn, "jobs", "run", "memory-sync")
     assert logged(turn) == 2
 
 
 def test_brain_and_status_tell_how_many_wait_and_since_when(turn: Path) -> None:
     today = f"{dt.datetime.now():%Y-%m-%d}"  # noqa: DTZ005 - the user's day
-    assert f"2 orders since {today}" in run(turn, "brain")
-    assert f"waiting: 2 orders since {today}" in run(turn, "status")
-    assert "waits for your agent" in run(turn, "brain", "orders")
-    assert "Nothing is sent" in run(turn, "brain", "test", code=2)
+    assert f"2 requests since {today}" in run(turn, "brain")
+    assert f"waiting: 2 requests since {today}" in run(turn, "status", "--all")
+    assert "waiting for your agent" in run(turn, "brain", "orders")
+    assert "There is nothing to send" in run(turn, "brain", "test", code=2)
 
 
 def test_turn_is_chosen_by_its_name(root: Path) -> None:
     assert "memory_orders" in run(root, "brain", "use", "turn", "--yes")
     facts = json.loads(run(root, "brain", "--json").splitlines()[0])
     assert (facts["extract"], facts["summarise"], facts["waiting"]) == ("turn", "turn", 0)
-    assert "for programs and services" in run(root, "brain", "use", "turn", "--yes", "--hybrid", code=2)
+    assert "with programs and services" in run(root, "brain", "use", "turn", "--yes", "--hybrid", code=2)

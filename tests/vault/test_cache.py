@@ -131,7 +131,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     mine = cache(tmp_path)
     mine.folder.mkdir(parents=True)
     os.chown(mine.folder, 12345, 12345)
-    with pytest.raises(PathEscape, match="somebody else"):
+    with pytest.raises(PathEscape, match="another user"):
         put_value(mine, "a", "b")
 
 

@@ -34,8 +34,8 @@ def test_a_new_workspace_has_everything_and_is_trusted(tmp_path: Path, clock: Cl
     for needed in (
         "nacre search",
         "nacre get FILE:LINE -l 20",
-        "in the moment",
-        "concrete mistake",
+        "as they happen",
+        "specific mistake",
         "secrets",
     ):
         assert needed in text

@@ -103,7 +103,7 @@ def test_nothing_is_no_note(workspace: Workspace, clock: Clock, text: str) -> No
 def test_what_cannot_be_a_note_is_refused_with_a_remedy(workspace: Workspace, clock: Clock) -> None:
     with pytest.raises(BadInput, match="PREF, PROJ"):
         append_note(Context(workspace, Config(), clock), "x", "NOPE")
-    with pytest.raises(BadInput, match="fewer words"):
+    with pytest.raises(BadInput, match="Shorten it"):
         append_note(Context(workspace, Config(), clock), "x" * 4001)
     with pytest.raises(SecretRefused):
         append_note(Context(workspace, Config(), clock), "AWS key AKIA" + "Z7QXNT3MPLR5VWKD")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.faults.commands import SCENARIOS, environment, make_home, nacre
 
-from nacre.mcp.http import token
+from nacre.http import token
 
 
 @pytest.fixture(autouse=True)

@@ -74,7 +74,7 @@ def test_a_log_larger_than_a_note_is_named_as_searched_but_not_tidied(workspace:
         with (workspace.memory / f"{name}.md").open("wb") as file:
             file.truncate(size)
     large, larger = file_problems(workspace)
-    assert "is searched, slowly, and not tidied" in large.message
+    assert "searching it is slow, and it is not tidied" in large.message
     assert "is not searched" in larger.message
 
 

@@ -66,7 +66,7 @@ def test_what_is_no_counts_is_an_error_with_a_remedy(workspace: Workspace, text:
 def test_a_link_that_leads_elsewhere_is_not_read(workspace: Workspace, tmp_path: Path) -> None:
     put_file(tmp_path / "far.json", "{}")
     workspace.refcount(None).symlink_to(tmp_path / "far.json")
-    with pytest.raises(BadInput, match="leads elsewhere"):
+    with pytest.raises(BadInput, match="points elsewhere"):
         refcount.read_counts(workspace, CONFIG)
 
 

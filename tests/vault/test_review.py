@@ -20,7 +20,7 @@ ONE = Question(
     "7f3a9c41d2",
     CLASH,
     "Use Vitest, never Jest",
-    "clashes with “Use Jest” in MEMORY.md",
+    "conflicts with “Use Jest” in MEMORY.md",
     {"file": "MEMORY.md", "against": "19c0ffee01", "source": {"day": "2026-02-10", "bullet": "b1946ac9"}},
 )
 TWO = Question(

@@ -84,7 +84,7 @@ def test_undo_walks_back_and_can_itself_be_undone(workspace: Workspace, clock: C
     undo(Context(workspace, Config(), clock), number=5)
     assert file_bytes(path) == b"2\n"
     assert states(workspace) == ["done", "done", "undone", "done", "undone", "done"]
-    with pytest.raises(BadInput, match="already undone"):
+    with pytest.raises(BadInput, match="already been undone"):
         undo(Context(workspace, Config(), clock), number=3)
     undo(Context(workspace, Config(), clock), last=9)
     assert not is_there(path)
@@ -189,7 +189,7 @@ def test_an_undo_that_was_killed_half_way_is_completed_by_the_next(workspace: Wo
 
 
 def test_without_history_undo_says_so(workspace: Workspace, clock: Clock) -> None:
-    with pytest.raises(BadInput, match="switched off"):
+    with pytest.raises(BadInput, match="turned off"):
         undo(Context(workspace, Config(history=HistorySettings(enabled=False)), clock))
     with pytest.raises(BadInput):
         undo(Context(workspace, Config(), clock), last=0)

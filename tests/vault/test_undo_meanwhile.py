@@ -125,7 +125,7 @@ def test_a_file_moved_on_or_deleted_by_hand_does_not_let_the_command_before_be_u
         take_file(moved)
     else:
         move_by_hand(moved, workspace.root / elsewhere)
-    with pytest.raises(ChangedOutside, match=r"archive/a\.md was moved or deleted"):
+    with pytest.raises(ChangedOutside, match=r"archive/a\.md has been moved or deleted"):
         undo(Context(workspace, Config(), clock))
     assert b"ours" in file_bytes(workspace.day(clock.today()))
     assert states(workspace) == ["done", "done"]

@@ -109,7 +109,7 @@ def test_a_byte_order_mark_and_a_missing_last_line_end_stay() -> None:
 
 
 def test_a_file_that_is_one_open_code_fence_takes_nothing() -> None:
-    with pytest.raises(BadInput, match="never closed"):
+    with pytest.raises(BadInput, match="unclosed"):
         added("```\nfor ever\n")
 
 

@@ -43,7 +43,8 @@ def run(arguments: list[str]) -> int | None:
     options, words, others = parse(arguments)
     if words[:1] == ["search"]:
         is_utf8 = all(stream and stream.encoding.lower() == "utf-8" for stream in (sys.stdout, sys.stderr))
-        return 0 if is_utf8 and _forward(arguments, options, b"", _SEARCH_WITHIN) else None
+        is_plain = sys.stdout.isatty() and os.environ.get("NO_COLOR")  # the daemon answers in colour
+        return 0 if is_utf8 and not is_plain and _forward(arguments, options, b"", _SEARCH_WITHIN) else None
     if words[:1] != ["hook"] or not _FOR_PEOPLE.isdisjoint(others) or sys.stdin is None or sys.stdin.isatty():
         return None
     try:
@@ -96,7 +97,7 @@ def _forward(arguments: list[str], options: dict[str, str], data: bytes, within:
     try:
         here = os.getcwd()
         root = _likely_workspace(options.get("workspace"), here)
-        facts = [__version__, here, "terminal" * sys.stdout.isatty() or "-", str(len(arguments)), *arguments]
+        facts = [__version__, here, str(_terminal_width()), str(len(arguments)), *arguments]
         fields = [*facts, *(f"{name}={value}" for name, value in environment().items())]
         answer = exchange(connect(root), COMMAND + os.fsencode("\0".join(fields)) + b"\0\0" + data, within)
     except (OSError, ValueError):
@@ -111,6 +112,14 @@ def _forward(arguments: list[str], options: dict[str, str], data: bytes, within:
     except OSError as error:
         return isinstance(error, BrokenPipeError)  # the reader (head, less) has gone with what it wanted
     return True
+
+
+def _terminal_width() -> int:
+    """As shutil has it, without its cost."""
+    if not sys.stdout.isatty():
+        return 0
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() and int(columns) else os.get_terminal_size(1).columns or 80
 
 
 def environment() -> dict[str, str]:

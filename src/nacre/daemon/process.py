@@ -37,7 +37,7 @@ class Endpoint:
                 held.enter_context(hold(_lock_file(workspace), timeout=0))
             except Locked as error:
                 raise Locked(
-                    f'A daemon runs for {workspace.root} already; "nacre serve --status" shows it, "nacre serve --stop" ends it.',
+                    f'A daemon is already running for {workspace.root}; "nacre serve --status" shows it, "nacre serve --stop" stops it.',
                     f"{workspace.root} 已有守护进程在运行；“nacre serve --status”可查看，“nacre serve --stop”可停止。",
                 ) from error
             self.listener, self.socket = _bind(str(workspace.root))
@@ -99,8 +99,8 @@ def _bind(root: str) -> tuple[socket.socket, str]:
         finally:
             os.umask(mask)
     raise CannotWrite(
-        f"No socket could be made for this workspace ({reason}); everything works without a daemon.",
-        f"无法为此工作区建立套接字（{reason}）；不用守护进程也一切正常。",
+        f"Could not create a socket for this workspace ({reason}); everything works without the daemon.",
+        f"无法为此工作区创建套接字（{reason}）；没有守护进程也能正常使用。",
     )
 
 
@@ -154,8 +154,8 @@ def start_in_background(memory: Memory, *options: str, for_agents: bool = False)
         time.sleep(0.02)
     log = memory.workspace.machine / "daemon.log"
     raise NacreError(
-        f'The daemon did not come up; {log} says why. "nacre serve" without --background shows it too.',
-        f"守护进程未能启动；原因见 {log}。不加 --background 运行“nacre serve”也可查看。",
+        f'The daemon did not start; {log} says why. Running "nacre serve" without --background shows it too.',
+        f"守护进程未能启动，原因见 {log}。不加 --background 运行“nacre serve”也能看到。",
     )
 
 
@@ -171,8 +171,8 @@ def ensure_running(memory: Memory, *options: str) -> dict[str, Any]:
             return status
         time.sleep(0.02)
     raise NacreError(
-        'The daemon of this workspace does not answer; "nacre serve --stop" ends it.',
-        "此工作区的守护进程没有回应；可用“nacre serve --stop”停止。",
+        'The daemon of this workspace does not respond; stop it with "nacre serve --stop".',
+        "此工作区的守护进程没有响应；可用“nacre serve --stop”停止。",
     )
 
 
@@ -226,6 +226,6 @@ def stop_daemon(memory: Memory) -> int | None:
     until = time.monotonic() + _STOPPED_WITHIN
     while daemon_process(workspace) == pid:
         if time.monotonic() > until:
-            raise NacreError(f"The daemon (process {pid}) is still at work.", f"守护进程（进程 {pid}）仍在工作。")
+            raise NacreError(f"The daemon (process {pid}) is still running.", f"守护进程（进程 {pid}）仍在运行。")
         time.sleep(0.02)
     return pid

@@ -22,7 +22,7 @@ from nacre.model.report import fields
 from nacre.model.workspace import Scope
 
 OUT, NOTE = "out", "note"
-_NOT_UNDERSTOOD = ("The question is not one that a daemon understands.", "守护进程无法理解该请求。")
+_NOT_UNDERSTOOD = ("The daemon does not understand this request.", "守护进程无法理解该请求。")
 _SEARCH_FLAGS = {"--json": "as_json", "--all-projects": "all_projects"}
 _MOST_RESULTS = 1000
 _READING_TOOLS = ("memory_search", "memory_get", "memory_status")
@@ -43,7 +43,7 @@ class Printed:
     def note(self, english: str, chinese: str | None = None) -> None:
         self.parts.append((NOTE, f"{english if chinese is None else say(english, chinese)}\n"))
 
-    def json(self, value: Any, *, terminal: bool) -> None:
+    def json(self, value: Any, *, terminal: int) -> None:
         self.out(json.dumps(value, ensure_ascii=False, indent=2 if terminal else None))
 
 
@@ -60,15 +60,19 @@ def answer_search(
     explain: bool = False,
     as_json: bool = False,
     here: str = "/",
-    terminal: bool = False,
+    terminal: int = 0,
     **wishes: Any,
 ) -> Printed:
-    """The best hits of every memory together. `here` is the folder it was typed in, `terminal` whether people read the answer; `wishes`
+    """The best hits of every memory together. `here` is the folder it was typed in, `terminal` how wide the terminal
+    is on which people read the answer, 0 for none; `wishes`
     are the other arguments of `Memory.filters`."""
-    reports: list[SearchReport] = []
-    for memory in memories:
-        filters = memory.filters(project=None if all_projects else project or memory.project_here(here), **wishes)
-        reports.append(memory.ask(query, limit, min_score=min_score, mode=mode, filters=filters, corpus=corpus))
+
+    def ask(memory: Memory, project: str | None) -> SearchReport:
+        filters = memory.filters(project=project, **wishes)
+        return memory.ask(query, limit, min_score=min_score, mode=mode, filters=filters, corpus=corpus)
+
+    places = [None if all_projects else project or memory.project_here(here) for memory in memories]
+    reports = list(map(ask, memories, places))
     pairs = [(hit, memory.agent) for report, memory in zip(reports, memories, strict=True) for hit in report.hits]
     hits = sorted(pairs, key=lambda pair: -pair[0].score)[: limit or memories[-1].config.search.max_results]
     fallbacks = list(dict.fromkeys(report.fallback for report in reports if report.fallback))
@@ -91,23 +95,31 @@ def answer_search(
         printed.note(as_sentence(reason))
     if any(report.stale and not report.fallback for report in reports):
         printed.note(
-            'Part of the index is still to be made; "nacre index" completes it.',
-            "索引尚未完全建好；“nacre index”可以补全。",
+            'The index is not complete yet; "nacre index" finishes it.',
+            "索引尚未完成；可用“nacre index”补全。",
         )
     if hits and all(hit.weak for hit, _ in hits):
-        printed.note("Nothing in memory clearly answers this; nearest:", "记忆中没有明确的答案；最接近的是：")
+        printed.note("Nothing in memory clearly answers this; closest matches:", "记忆中没有明确的答案；最接近的是：")
     elif not hits:
         printed.note("Nothing in memory matches.", "记忆中没有匹配的内容。")
-    strong, dim, plain = ("\x1b[36m\x1b[1m", "\x1b[2m", "\x1b[0m") if terminal else ("", "", "")
+    if all(hit.weak for hit, _ in hits) and not project:
+        asked = [(ask(memory, None).hits, place) for memory, place in zip(memories, places, strict=True) if place]
+        if more := sum(not hit.weak and hit.project not in (None, place) for found, place in asked for hit in found):
+            printed.note(f"{more} more in other projects: --all-projects", f"其他项目中另有 {more} 条：--all-projects")
+    from nacre.search.show import hit_lines, lines_around_best
+
+    if terminal:
+        for line in hit_lines(hits, query, memories[0].clock.now(), terminal, explain=explain):
+            printed.out(line)
+        return printed
     for hit, agent in hits:
         about = [hit.date, hit.layer, agent, hit.project and f"project:{hit.project}", hit.id]
-        about += [say("superseded", "已被取代")] * hit.superseded + [say("weak", "弱")] * hit.weak
-        where = f"{strong}{hit.path}:{hit.start_line}{plain}  {hit.score:.2f}"
-        lines = [f"{where}  {'  '.join(part for part in about if part)}"]
-        lines += [f"{dim}  {hit.heading}{plain}"] if hit.heading else []
-        lines += [f"  {line}" for line in hit.snippet.splitlines()]
+        about += [say("superseded", "已被取代")] * hit.superseded + [say("weak", "弱命中")] * hit.weak
+        lines = [f"{hit.path}:{hit.start_line}  {hit.score:.2f}  {'  '.join(part for part in about if part)}"]
+        lines += [f"  {hit.heading}"] if hit.heading else []
+        lines += [f"  {line}" for line in lines_around_best(hit, query)]
         if hit.also:
-            lines.append(f"{dim}  {say('also in', '另见')} {', '.join(hit.also)}{plain}")
+            lines.append(f"  {say('also in', '另见')} {', '.join(hit.also)}")
         if explain:
             lines.append("  = " + "  ".join(f"{name} {value:g}" for name, value in hit.parts.items()))
             lines += ["  < " + "  ".join(f"{name} {value}" for name, value in hit.provenance.items())] * bool(
@@ -118,7 +130,7 @@ def answer_search(
 
 
 def answer_context(
-    memory: Memory, *, verbose: bool = False, as_json: bool = False, terminal: bool = False, **wishes: Any
+    memory: Memory, *, verbose: bool = False, as_json: bool = False, terminal: int = 0, **wishes: Any
 ) -> Printed:
     """What a new session is given; `wishes` are the arguments of `Memory.context`."""
     pack = memory.context(**wishes)
@@ -130,19 +142,19 @@ def answer_context(
         printed.parts.append((OUT, pack.text))
     if pack.disabled:
         printed.note(
-            'Context is switched off; "nacre config set --user context.enabled true" turns it on.',
-            "上下文已关闭；运行“nacre config set --user context.enabled true”即可开启。",
+            'Context is turned off; turn it on with "nacre config set --user context.enabled true".',
+            "上下文功能已关闭；运行“nacre config set --user context.enabled true”可开启。",
         )
     elif not pack.text:
-        printed.note("There is nothing to give yet.", "还没有可提供的内容。")
+        printed.note("There is no context to give yet.", "还没有可提供的上下文。")
     for part in pack.left if verbose else ():
         place = f"{part.path}:{part.first}-{part.last}" if part.first else part.path
-        printed.note(f"Left out: {place}, {part.reason}.", f"未给出：{place}，{part.reason}。")
+        printed.note(f"Left out: {place}, {part.reason}.", f"未包含：{place}，{part.reason}。")
     count = sum(not part.needless for part in pack.left)
     if count and not verbose:
         printed.note(
-            f"{count} part{'' if count == 1 else 's'} left out or cut; --verbose says which and why.",
-            f"有 {count} 处未给出或被截断；--verbose 可查看是哪些及原因。",
+            f"{count} part{'' if count == 1 else 's'} left out or cut; --verbose shows which and why.",
+            f"有 {count} 处未包含或被截断；加 --verbose 可查看详情。",
         )
     return printed
 
@@ -154,7 +166,7 @@ def answer_get(
     lines: int = 20,
     start: int | None = None,
     as_json: bool = False,
-    terminal: bool = False,
+    terminal: int = 0,
 ) -> Printed:
     excerpt = memory.get(path, start, lines)
     printed = Printed([(NOTE, f"{problem.message}\n") for problem in memory.problems if problem.kind == "not counted"])
@@ -164,7 +176,7 @@ def answer_get(
     printed.out(excerpt.text)
     if excerpt.more:
         following = f"{excerpt.path}:{excerpt.end_line + 1}"
-        printed.note(f'The file goes on; next: "nacre get {following}"', f"后面还有内容；继续：“nacre get {following}”")
+        printed.note(f'There is more: "nacre get {following}"', f"后面还有内容：“nacre get {following}”")
     return printed
 
 
@@ -180,7 +192,7 @@ class Command(NamedTuple):
 
     version: str
     here: str
-    terminal: bool
+    terminal: int  # columns, 0 for none
     arguments: list[str]
     environment: dict[str, str]
     data: bytes
@@ -194,7 +206,7 @@ class Command(NamedTuple):
             environment = {name: value for name, _, value in (field.partition("=") for field in rest)}
         except ValueError as error:
             raise client.BadMessage("no command") from error
-        return cls(version, here, terminal == "terminal", arguments, environment, data)
+        return cls(version, here, int(terminal), arguments, environment, data)
 
     @property
     def scope(self) -> str:
@@ -336,7 +348,7 @@ def print_output(printed: Printed) -> None:
     import click
 
     for kind, text in printed.parts:
-        click.echo(text, nl=False, err=kind != OUT)
+        click.echo(click.unstyle(text) if os.environ.get("NO_COLOR") else text, nl=False, err=kind != OUT)
 
 
 def current_folder() -> str:
@@ -347,5 +359,8 @@ def current_folder() -> str:
         return "/"
 
 
-def at_terminal() -> bool:
-    return sys.stdout.isatty()
+def terminal_width() -> int:
+    """How many columns the terminal has where people read the result; 0 where nobody does."""
+    import shutil
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0

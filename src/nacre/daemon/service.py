@@ -31,16 +31,20 @@ from nacre.daemon.jobs import JobThread
 from nacre.daemon.process import Endpoint
 from nacre.daemon.requests import Command, RequestHandler
 from nacre.daemon.watcher import Watcher
-from nacre.errors import BadSetting, CannotRead, NacreError, error_place
+from nacre.errors import BadInput, BadSetting, CannotRead, NacreError, error_place
 from nacre.hooks.events import COMPACT, END, read
 from nacre.i18n import language_of
 from nacre.memory import Memory, models_folder
 from nacre.model.workspace import Scope
 from nacre.vault.spool import add_line
+from nacre.vault.storage import operations_file
 
 if TYPE_CHECKING:
-    from nacre.mcp.http import Listener
+    from nacre.http import Endpoint as HttpEndpoint
+    from nacre.http import Listener
+    from nacre.web.app import PageEndpoint
 
+_USUAL_PORT = 6227  # of the page, where nobody chose one
 STOPPED, RESTART = "stopped", "renew"
 _LARGE_AGAIN = 600.0  # seconds of life before memory is a reason to start anew, so that a low limit is no mill
 _REQUESTS = ("search", "context", "get", "tool", "hook")
@@ -207,9 +211,12 @@ class Daemon:
         self._http: Listener | None = None
         self._http_scope = http_scope
         self._http_error: str | None = None
+        self._page: PageEndpoint | None = None
+        self._opening = threading.Lock()
         if http is not None or memory.config.serve.port:
             try:
-                self._http = self._open_http(memory.config.serve.port if http is None else http)
+                port = memory.config.serve.port if http is None else http
+                self._http = self._open_http(memory.config.serve.host, port)
             except BaseException as error:
                 if http is not None or not isinstance(error, BadSetting):
                     self._endpoint.leave()
@@ -217,8 +224,10 @@ class Daemon:
                 self._log.warning("no http: %s", type(error.__cause__).__name__)
                 self._http_error = str(error)
 
-    def _open_http(self, port: int) -> Listener:
-        from nacre.mcp.http import Listener, read_token, token, token_file
+    def _open_http(self, host: str, port: int) -> Listener:
+        """Listen for MCP and, for the owner on this machine, the page."""
+        from nacre.http import Listener, read_token, token, token_file
+        from nacre.mcp.http import McpEndpoint
         from nacre.mcp.server import Server as McpServer
 
         Scope.parse(self._http_scope)
@@ -228,7 +237,43 @@ class Daemon:
 
         # As it stands in its file: who removed that has shut out whoever knew it, until "nacre serve --token" makes another.
         current_token = partial(read_token, token_file(root, scope))
-        return Listener(self._memory.config.serve.host, port, server, current_token, self._log)
+        listener = Listener(host, port, self._log)
+        endpoints: list[HttpEndpoint] = [McpEndpoint(server, current_token)]
+        if scope == "main" and listener.gate.is_local:
+            from nacre.web.app import PageEndpoint
+
+            token(root, "page")
+            secret = partial(read_token, token_file(root, "page"))
+            memories = partial(self._requests.memory_of, "main")
+            self._page = PageEndpoint(memories, secret, current_token, self._revision, self._log)
+            endpoints.append(self._page)
+        listener.endpoints = endpoints
+        return listener
+
+    def _revision(self) -> object:
+        """Another one after every change of memory or of its history."""
+        try:
+            history = os.stat(operations_file(self._memory.workspace)).st_size
+        except OSError:
+            history = 0
+        return self._watcher.updates, history
+
+    def _invite(self) -> dict[str, Any]:
+        """A link to the page, for one use and soon; HTTP is opened for it where there is none."""
+        with self._opening:
+            if self._http is None:
+                try:
+                    self._http = self._open_http("127.0.0.1", _USUAL_PORT)
+                except BadSetting:  # somebody else's
+                    self._http = self._open_http("127.0.0.1", 0)
+                self._http.start()
+        if self._page is None:
+            raise BadInput(
+                "The page is for the owner on this machine alone, and this daemon serves HTTP to others; "
+                'end it with "nacre serve --stop" first.',
+                "页面只供本机主人使用，而此守护进程的 HTTP 面向他人；请先用“nacre serve --stop”停止它。",
+            )
+        return {"url": f"{self._http.url}/enter/{self._page.invite()}"}
 
     @property
     def http(self) -> dict[str, Any] | None:
@@ -236,7 +281,8 @@ class Daemon:
         if self._http is None:
             return {"trouble": self._http_error} if self._http_error else None
         return {
-            "url": self._http.url,
+            "url": f"{self._http.url}/mcp",
+            "page": f"{self._http.url}/" if self._page else None,
             "scope": self._http_scope,
             "local": self._http.gate.is_local,
             "questions": self._http.questions,
@@ -249,9 +295,9 @@ class Daemon:
 
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._server.stop())
-        parts = [part for part in (self._http, self._watcher, self._jobs) if part]
-        for part in parts:
-            part.start()
+        for part in (self._http, self._watcher, self._jobs):
+            if part:
+                part.start()
         threading.Thread(target=self._warm_up, name="warm", daemon=True).start()
         if self._http and not self._http.gate.is_local:
             self._log.warning("http beyond this machine")
@@ -261,8 +307,9 @@ class Daemon:
             self._log.critical("ended by %s", error_place(error))
             raise
         finally:
-            for part in parts:
-                part.stop()
+            for part in (self._http, self._watcher, self._jobs):
+                if part:
+                    part.stop()
             self._watcher.join(10)
             self._requests.close()
             self._endpoint.leave()
@@ -311,6 +358,8 @@ class Daemon:
             return {"process": os.getpid()}
         if kind == "status":
             return self._status()
+        if kind == "open":
+            return self._invite()
         self._must_answer(caller.skew)
         if kind in _REQUESTS:
             return self._requests.answer(caller.scope, kind, message)
@@ -369,13 +418,14 @@ class Daemon:
     def _tick(self) -> None:
         now = time.monotonic()
         http = self._http
-        at_work = self._server.busy or (http and http.working) or (self._jobs and self._jobs.at_work)
+        watched = self._page.streams if self._page else 0  # by a browser, which asks for nothing but would miss us
+        at_work = self._server.busy or (http and http.working > watched) or (self._jobs and self._jobs.at_work)
         last_asked = max(self._server.last_asked, http.last_asked if http else 0.0)
         most = self._memory.config.serve.max_memory_mb * 1_000_000
         if not self._endpoint.is_held() or not os.path.isdir(self._root):
             self._log.warning("the lock or the socket is gone")
             self._server.stop()
-        elif self._idle is not None and now - last_asked > self._idle and not at_work:
+        elif self._idle is not None and now - last_asked > self._idle and not (at_work or watched):
             self._log.info("nobody asks")
             self._server.stop()
         elif now - self._began > _LARGE_AGAIN and _resident_memory() > most and not at_work:
@@ -393,7 +443,9 @@ class Daemon:
         except NacreError as error:
             self._settings_error = str(error)
             if before is None:
-                self._log.warning("the settings cannot be understood, those from before hold: %s", error_place(error))
+                self._log.warning(
+                    "the settings cannot be parsed, so the previous ones stay in force: %s", error_place(error)
+                )
             return True
         self._restart("other settings, models or code")
         return False

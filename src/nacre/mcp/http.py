@@ -1,148 +1,30 @@
-"""MCP over HTTP in a thread of the daemon: the token, the gate that checks the head of every request, the listener.
-
-One answer for each question, no session, nothing that outlives a request. A web page that a browser opens is never let in.
-"""
+"""MCP over HTTP: one answer for each question, no session, nothing that outlives a request."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import ipaddress
-import os
-import re
-import secrets
-import shutil
-import socket
-import threading
-import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
 
-from nacre.disk import hold
-from nacre.errors import BadSetting, cannot_write
+from nacre.http import Headers, Message, Receive, Reply, Send, has_token, send_reply
 from nacre.mcp.server import HANDSHAKE_VERSIONS, STATELESS_VERSION, Server, dump, parse
 
-if TYPE_CHECKING:
-    import logging
-
-    from uvicorn import Server as WebServer
-
-_TOKEN = re.compile(rb"[A-Za-z0-9_-]{43}")
 PATH = b"/mcp"
-MOST_BODY = 1_000_000  # bytes
-LONGEST_HEAD = 16_384  # bytes
-MOST_HEADERS = 64
-_BODY_WITHIN = 30.0  # seconds
-_HEAD_WITHIN = 10.0
-_CONNECTIONS = 64
-_AT_ONCE = 4  # requests that are worked on; the others wait
-_KEPT_ALIVE = 30  # seconds that a quiet connection stays open
-_FINISH_WITHIN = 5  # seconds for what is being answered when the daemon ends
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-
-def _token_folder(root: Path) -> Path:
-    from platformdirs import user_state_path
-
-    return user_state_path("nacre", appauthor=False) / "http" / _name(os.path.realpath(root))
-
-
-def _name(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-
-
-def token_file(root: Path, scope: str = "main") -> Path:
-    """Where the token of a workspace and scope lies: with the user's own state, not in the workspace, which may be
-    shared or cloned. A group's is another than the owner's: who was let into a group must not be let into more when the
-    server is started anew."""
-    return _token_folder(root) / f"{_name(scope)}.token"
-
-
-def forget_tokens(root: Path) -> bool:
-    """Remove the tokens of a workspace, for every scope; whether there were any. Its servers must have ended."""
-    folder = _token_folder(root)
-    try:
-        shutil.rmtree(folder)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise cannot_write(folder, error) from error
-    return True
-
-
-def token(root: Path, scope: str = "main") -> str:
-    """The token, made where there is none; one that others could have read is made anew."""
-    path = token_file(root, scope)
-    with hold(path.parent.with_suffix(".lock")):
-        if word := read_token(path):
-            return word
-        word = secrets.token_urlsafe(32)
-        try:
-            path.unlink(missing_ok=True)
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-                file.write(f"{word}\n")
-        except OSError as error:
-            raise cannot_write(path, error) from error
-    return word
-
-
-def read_token(path: Path) -> str:
-    """The token in a file of this user's alone; empty where there is none that can be used: it was removed, cut short, or is a link."""
-    try:
-        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-            about, data = os.fstat(file.fileno()), file.read(100).strip()
-    except OSError:
-        return ""
-    is_private = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
-    return data.decode("ascii") if is_private and _TOKEN.fullmatch(data) else ""
-
-
-class Reply(NamedTuple):
-    status: int
-    body: bytes
-    header: tuple[bytes, bytes] | None = None
 
 
 @dataclass(frozen=True)
-class Gate:
-    """The rules of one listener: where it listens, and the token that it wants at that moment."""
+class McpEndpoint:
+    """Answers for whoever brings the token, as it is at that moment."""
 
-    host: str
-    port: int
+    server: Server
     token: Callable[[], str]
-    names: frozenset[str] = field(default_factory=lambda: frozenset({socket.gethostname().lower()}))
 
-    @property
-    def is_local(self) -> bool:
-        return self.host.lower() == "localhost" or is_address(self.host, loopback=True)
+    def takes(self, path: bytes) -> bool:
+        return path == PATH
 
-    def refusal(self, scope: Message) -> Reply | None:
-        """Why this request is turned away; None when it may pass."""
-        headers: dict[bytes, list[str]] = {}
-        size = 0
-        for name, value in scope["headers"]:
-            headers.setdefault(name.lower(), []).append(value.decode("latin-1").strip())
-            size += len(name) + len(value)
-        if len(scope["headers"]) > MOST_HEADERS or size > LONGEST_HEAD:
-            return Reply(431, b"Request Header Fields Too Large")
-        hosts, origins = headers.get(b"host", []), headers.get(b"origin", [])
-        if len(hosts) != 1 or not self._is_us(hosts[0]):
-            return Reply(403, b"Host")  # a name that leads here by somebody else's DNS
-        if len(origins) > 1 or not all(
-            origin.startswith("http://") and self._is_us(origin[len("http://") :]) for origin in origins
-        ):
-            return Reply(403, b"Origin")
-        if scope["raw_path"] != PATH:  # as it was sent: no other spelling of it
-            return Reply(404, b"Not Found")
-        if not self._has_token(headers.get(b"authorization", [])):
+    def refusal(self, scope: Message, headers: Headers) -> Reply | None:
+        if not has_token(headers, self.token()):
             return Reply(401, b"Unauthorized", (b"www-authenticate", b'Bearer realm="nacre"'))
         if scope["method"] != "POST":  # every question is answered in its own response: nothing to stream or delete
             return Reply(405, b"Method Not Allowed", (b"allow", b"POST"))
@@ -150,172 +32,18 @@ class Gate:
             return Reply(415, b"Unsupported Media Type")
         if not {*headers.get(b"mcp-protocol-version", [])} <= {*HANDSHAKE_VERSIONS, STATELESS_VERSION}:
             return Reply(400, b"Unsupported MCP-Protocol-Version")
-        lengths = headers.get(b"content-length", [])
-        if lengths and b"transfer-encoding" in headers:  # two answers to where the body ends
-            return Reply(400, b"Bad Request")
-        if not all(re.fullmatch("[0-9]{1,19}", length) and int(length) <= MOST_BODY for length in lengths):
-            return Reply(413, b"Content Too Large")
         return None
 
-    def _is_us(self, host: str) -> bool:
-        """Whether a Host names us: on this machine by its three names, elsewhere also by an address, which no DNS can turn."""
-        name, _, port = host.lower().rpartition(":")
-        if not name or port.endswith("]"):  # without a port: the one that a browser would mean
-            name, port = host.lower(), "80"
-        if port != str(self.port):
-            return False
-        if name in ("localhost", self.host.lower()):
-            return True
-        return name in ("127.0.0.1", "[::1]") if self.is_local else name in self.names or is_address(name)
-
-    def _has_token(self, values: list[str]) -> bool:
-        scheme, _, word = values[0].partition(" ") if len(values) == 1 else ("", "", "")
-        expected = self.token().encode()
-        same = hmac.compare_digest(word.strip().encode("utf-8", "surrogateescape"), expected)
-        return bool(expected) and same and scheme.lower() == "bearer"
-
-
-def is_address(host: str, *, loopback: bool = False) -> bool:
-    """Whether a host is an IP address and, where that is asked for, one of this machine alone."""
-    try:
-        address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
-    except ValueError:
-        return False
-    return not loopback or address.is_loopback
-
-
-class Listener:
-    """Listens from its making on; answers once started."""
-
-    def __init__(self, host: str, port: int, server: Server, token: Callable[[], str], log: logging.Logger) -> None:
-        self._socket = _bind(host, port)
-        self._server = server
-        self._log = log
-        self._pool = ThreadPoolExecutor(_AT_ONCE)
-        self.gate = Gate(host, self._socket.getsockname()[1], token)
-        self._web: WebServer | None = None
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
-        self.error: str | None = None
-        self.working = 0  # requests that are being answered
-        self.questions = 0
-        self.last_asked = 0.0
-
-    @property
-    def url(self) -> str:
-        host = self.gate.host.strip("[]")
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.gate.port}/mcp"
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping = True
-        if self._web is not None:
-            self._web.should_exit = True
-        if self._thread.is_alive():
-            self._thread.join(_FINISH_WITHIN * 2)
-        self._pool.shutdown(wait=False, cancel_futures=True)  # what still searches ends with the process
-        self._socket.close()
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        except Exception as error:  # noqa: BLE001 - the daemon answers on its socket whatever becomes of HTTP
-            self.error = type(error).__name__
-            self._log.error("http ended by %s", self.error)
-
-    async def _serve(self) -> None:
-        import uvicorn
-        from uvicorn.protocols.http.h11_impl import H11Protocol
-
-        class Protocol(H11Protocol):
-            """With a limit on how long the first head may take: a slow one holds a connection for nobody."""
-
-            def connection_made(self, transport: Any) -> None:
-                super().connection_made(transport)
-                self.loop.call_later(_HEAD_WITHIN, lambda: self.cycle or transport.close())
-
-        config = uvicorn.Config(
-            self._answer,
-            http=Protocol,
-            loop="asyncio",
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            limit_concurrency=_CONNECTIONS,
-            timeout_keep_alive=_KEPT_ALIVE,
-            timeout_graceful_shutdown=_FINISH_WITHIN,
-            h11_max_incomplete_event_size=LONGEST_HEAD,
-        )
-        self._web = uvicorn.Server(config)
-        self._web.should_exit = self._stopping
-        await self._web.serve(sockets=[self._socket])
-
-    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request: a whole body of a sound size behind the gate, or a refusal."""
-        if scope["type"] != "http":
-            return
-        reply = self.gate.refusal(scope)
-        if reply is None:
-            try:
-                body = await asyncio.wait_for(_read_body(receive), _BODY_WITHIN)
-            except TimeoutError:
-                reply = Reply(408, b"Request Timeout")
-            else:
-                reply = await self._reply(body)
-        headers = [
-            (b"content-type", b"text/plain; charset=utf-8" if reply.status >= 400 else b"application/json"),
-            (b"content-length", str(len(reply.body)).encode()),
-            *([(b"connection", b"close")] if reply.status >= 400 else []),
-            *([reply.header] if reply.header else []),
-        ]
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        await send({"type": "http.response.body", "body": reply.body})
-
-    async def _reply(self, body: bytes) -> Reply:
-        if len(body) > MOST_BODY:
-            return Reply(413, b"Content Too Large")
+    async def answer(
+        self, _scope: Message, body: bytes, _receive: Receive, send: Send, pool: ThreadPoolExecutor
+    ) -> None:
         try:
             message = parse(body)
         except ValueError:
-            return Reply(400, b"Bad Request")
-        self.working += 1
-        self.questions += 1
-        self.last_asked = time.monotonic()
-        try:
-            answer = await asyncio.get_running_loop().run_in_executor(self._pool, self._server.answer, message)
-        finally:
-            self.working -= 1
-        return Reply(202, b"") if answer is None else Reply(200, dump(answer))
+            await send_reply(send, Reply(400, b"Bad Request"))
+            return
+        answer = await asyncio.get_running_loop().run_in_executor(pool, self.server.answer, message)
+        await send_reply(send, Reply(202, b"") if answer is None else Reply(200, dump(answer)))
 
-
-async def _read_body(receive: Receive) -> bytes:
-    """The whole body, or as much of it as shows that it is too large, however it is sent."""
-    body = bytearray()
-    while len(body) <= MOST_BODY:
-        message = await receive()
-        if message["type"] != "http.request":  # the client went away
-            break
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            break
-    return bytes(body)
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    bare = host.strip("[]")
-    try:
-        family, _, _, _, address = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=_CONNECTIONS)
-    except (OSError, UnicodeError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadSetting(
-            f'Nothing can listen on {bare} port {port}: {reason}. Choose another with "nacre config set --user serve.port" or --http PORT.',
-            f"无法在 {bare} 端口 {port} 上监听：{reason}。请用“nacre config set --user serve.port”或 --http 端口 另选一个。",
-        ) from error
+    def stop(self) -> None:
+        """Nothing goes on."""

@@ -26,10 +26,10 @@ def instructions(tongue: str | None = None, *, group: bool = False) -> str:
 
 def resources(*, group: bool = False) -> list[dict[str, str]]:
     """Every resource; a group has only its own context."""
-    longterm = say("What must never be got wrong, at most 80 lines.", "绝不能弄错的事，最多 80 行。")
-    today = say("What was written down and captured today.", "今天写下和采集到的内容。")
-    english = "Working state, long-term memory, today and yesterday, within a budget of tokens."
-    context = say(english, "工作状态、长期记忆、今天和昨天的日志，按 token 预算裁剪。")
+    longterm = say("What the agent must never get wrong, in at most 80 lines.", "智能体绝不能弄错的事，最多 80 行。")
+    today = say("What was noted and captured today.", "今天记下和采集的内容。")
+    english = "Working memory, long-term memory, and the logs of today and yesterday, within a token budget."
+    context = say(english, "工作记忆、长期记忆、今天和昨天的日志，按 token 预算裁剪。")
     rows = (
         (MEMORY, "MEMORY.md", say("Long-term memory", "长期记忆"), longterm),
         (TODAY, "today", say("Today's log", "今天的日志"), today),
@@ -44,7 +44,7 @@ def read_resource(memory: Memory, uri: str) -> str:
     name, uris = uri.rstrip("/").lower(), [row["uri"] for row in resources(group=memory.scope.group is not None)]
     if name not in uris:
         listed = ", ".join(uris)
-        raise NotFound(f"There is no such resource; there are {listed}.", f"没有这个资源；可用：{listed}。")
+        raise NotFound(f"There is no such resource; available: {listed}.", f"没有这个资源；可用：{listed}。")
     if name == CONTEXT:
         return memory.context().text
     workspace = memory.workspace
@@ -56,18 +56,20 @@ def read_resource(memory: Memory, uri: str) -> str:
     if not excerpt.more:
         return f"{excerpt.text}\n" if excerpt.text else ""
     line = excerpt.end_line + 1
-    english = f"(The file goes on at line {line}; memory_get reads it.)"
+    english = f"(The file continues at line {line}; read it with memory_get.)"
     return f"{excerpt.text}\n\n{say(english, f'（文件从第 {line} 行起还有内容；可用 memory_get 读取。）')}\n"
 
 
 def prompts(*, group: bool = False) -> list[dict[str, Any]]:
     """Every prompt. All of them lead to writing, so a group has none."""
-    flush = say("Write down what should outlive this session.", "写下对话之后仍有用的内容。")
-    distil = say("Find what of the last days belongs into long-term memory.", "找出近日内容中应进入长期记忆的部分。")
-    review = say("Go through what waits for a person's eye.", "逐一查看需要本人过目的事项。")
+    flush = say("Save what later sessions will need.", "保存以后的会话用得上的内容。")
+    distil = say(
+        "Find what belongs in long-term memory from the last few days.", "找出最近几天中应进入长期记忆的内容。"
+    )
+    review = say("Go through what needs the user's attention.", "逐一查看需要用户处理的事项。")
     rows = (
-        ("flush", say("Flush before compaction", "压缩前落盘"), flush),
-        ("distil", say("Distil recent days", "提炼近日内容"), distil),
+        ("flush", say("Flush before compaction", "压缩前保存"), flush),
+        ("distil", say("Distil the last few days", "提炼最近几天的内容"), distil),
         ("weekly_review", say("Weekly review", "每周回顾"), review),
     )
     listed = () if group else rows
@@ -78,7 +80,7 @@ def get_prompt(memory: Memory, name: str) -> str:
     names = [prompt["name"] for prompt in prompts(group=memory.scope.group is not None)]
     if name not in names:
         listed = ", ".join(names) or "-"
-        english = f'There is no prompt "{name[:40]}"; there are {listed}.'
+        english = f'There is no prompt "{name[:40]}"; available: {listed}.'
         raise NotFound(english, f"没有“{name[:40]}”这个提示；可用：{listed}。")
     if name == "flush":
         plan = memory.flush()
@@ -95,23 +97,23 @@ def get_prompt(memory: Memory, name: str) -> str:
     waiting, state = [question.text for question in memory.questions()], memory.state.get()
     more = len(waiting) - _MOST_QUESTIONS
     rows = waiting[:_MOST_QUESTIONS] + ([say(f"and {more} more", f"另有 {more} 项")] if more > 0 else [])
-    questions = "\n   - ".join([str(len(waiting)), *rows]) if rows else say("nothing waits", "没有等待处理的问题")
+    questions = "\n   - ".join([str(len(waiting)), *rows]) if rows else say("none", "没有")
     pending, blockers = len(state["pending"]), len(state["blockers"])
-    open_ends = say(f"{pending} pending, {blockers} blocking", f"待办 {pending} 项，阻碍 {blockers} 项")
+    open_ends = say(f"{pending} pending, {blockers} blockers", f"待办 {pending} 项，阻塞 {blockers} 项")
     return _REVIEW[language()].format(size=fullness, questions=questions, state=open_ends, days=_RECENT)
 
 
 _DISTIL = {
     "en": (
-        "Go through the logs of the last {days} days and find what belongs into long-term memory (now {size}). Read them with memory_get, a few lines at a time:\n\n"
+        "Go through the logs of the last {days} days and find what belongs in long-term memory (now {size}). Read them with memory_get, a few lines at a time:\n\n"
         "{logs}\n\n"
         "A candidate must pass all four tests:\n"
         "1. It prevents a mistake: without it, a specific thing would go wrong. Name that thing; if you cannot, drop the candidate.\n"
-        "2. It is broad: it holds for many sessions to come, not for one task.\n"
-        "3. It stands alone: who reads only this line understands it.\n"
+        "2. It is broad: it applies to many future sessions, not to one task.\n"
+        "3. It stands alone: the line can be understood without any context.\n"
         "4. It is new: memory_search finds nothing that says the same. If it changes what is known, say what it replaces.\n\n"
-        "Show the user the candidates, each with the mistake that it prevents, and what you dropped with the test that failed. Write those that the user agrees to with memory_write, "
-        "with their type. Do not edit MEMORY.md yourself: the nightly tidying puts every line to the same tests, and keeps the limits."
+        "Show the user the candidates, each with the mistake it prevents, and those you dropped, each with the test it failed. Save the ones the user agrees to with memory_write, "
+        "with their type. Do not edit MEMORY.md yourself: the nightly tidying applies the same tests to every line and keeps the file within its limits."
     ),
     "zh": (
         "通读最近 {days} 天的日志，找出应进入长期记忆的内容（目前 {size}）。用 memory_get 分段读取：\n\n"
@@ -127,13 +129,13 @@ _DISTIL = {
 }
 _REVIEW = {
     "en": (
-        "Take the user through this week's review of memory, one point at a time, and wait for the answer to each:\n\n"
+        "Take the user through this week's memory review, one point at a time, and wait for an answer to each:\n\n"
         "1. Questions that tidying left open: {questions}\n   `nacre review` lists them and takes the answers.\n"
         "2. MEMORY.md: {size}. Read nacre://memory and ask what is no longer true; memory_forget takes it out.\n"
         "3. Working memory: {state}. memory_state get shows it; close what is done.\n"
-        "4. The last {days} days: name the decisions and lessons that came up, with their citations, and ask whether one is missing or wrong.\n"
-        "5. promote_report.md, if it is there: what was recalled often. `nacre promote --apply` carries it out.\n\n"
-        "Change nothing without the user's yes. At the end say in three lines what changed."
+        "4. The last {days} days: list the decisions and lessons with their sources, and ask whether anything is missing or wrong.\n"
+        "5. promote_report.md, if it exists: what was recalled often. `nacre promote --apply` applies it.\n\n"
+        "Change nothing without the user's consent. At the end, summarise in three lines what changed."
     ),
     "zh": (
         "带用户完成本周的记忆回顾，一次一项，每项等到答复再继续：\n\n"
@@ -141,7 +143,7 @@ _REVIEW = {
         "2. MEMORY.md：{size}。读取 nacre://memory，问哪些已不成立；用 memory_forget 移除。\n"
         "3. 工作记忆：{state}。用 memory_state get 查看，了结已完成的事项。\n"
         "4. 最近 {days} 天：列出其中的决定和教训及出处，问有没有遗漏或错误。\n"
-        "5. promote_report.md（如果有）：经常被回忆的内容。`nacre promote --apply` 可执行。\n\n"
+        "5. promote_report.md（如果有）：经常被召回的内容。`nacre promote --apply` 可执行。\n\n"
         "未经用户同意不作任何改动。最后用三行说明改了什么。"
     ),
 }

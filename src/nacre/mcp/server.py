@@ -81,7 +81,7 @@ class Server:
             "name": "nacre",
             "title": "Nacre",
             "version": __version__,
-            "description": say("Memory for AI agents, on this machine alone.", "AI 代理的记忆，只在本机。"),
+            "description": say("Local memory for AI agents.", "AI 智能体的本地记忆。"),
         }
         if version is None:
             if method == "initialize":
@@ -170,7 +170,7 @@ def _sentence_for(bug: Exception) -> str:
     place = error_place(bug)
     _log.error("%s", place)
     return say(
-        f'Something went wrong inside Nacre ({place}); "nacre doctor" may say more.',
+        f'Nacre ran into an internal error ({place}); "nacre doctor" may say more.',
         f"Nacre 内部出错（{place.replace(' at ', '，')}）；“nacre doctor”可能会给出更多信息。",
     )
 

@@ -50,7 +50,7 @@ class Cache:
 def open_cache(session: str, settings: CacheSettings, clock: Clock) -> Cache:
     """The cache of a session. Touches nothing; a folder that is not the user's own is refused when it is used."""
     if not session.strip():
-        raise BadInput("The session has no name; leave --session out.", "会话名为空；请去掉 --session。")
+        raise BadInput("The session name is empty; omit --session.", "会话名为空；请去掉 --session。")
     return Cache(cache_folder(settings.path), session, clock, duration(settings.max_age))
 
 
@@ -84,7 +84,7 @@ def get_value(cache: Cache, key: str) -> Value:
     value = read_values(cache).get(_key(key))
     if value is None:
         raise NotFound(
-            f'This session keeps nothing under "{key}"; "nacre cache list" shows what there is.',
+            f'Nothing is cached under "{key}" in this session; "nacre cache list" shows what there is.',
             f"此会话没有缓存“{key}”；“nacre cache list”会列出已有内容。",
         )
     return value
@@ -98,7 +98,7 @@ def put_value(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Va
     size = len(value.text.encode())
     if size > LARGEST_VALUE:
         raise BadInput(
-            f"The value has {size} bytes; a session may keep {LARGEST_VALUE} under one key. Put it into a file instead.",
+            f"The value has {size} bytes; the limit for one key is {LARGEST_VALUE}. Put it in a file instead.",
             f"该值有 {size} 字节；一个键最多 {LARGEST_VALUE} 字节。请改存为文件。",
         )
     with _locked(cache, dry_run=dry_run):
@@ -156,7 +156,7 @@ def _is_ours(folder: Path) -> bool:
             return False
     if not stat.S_ISDIR(about.st_mode) or (hasattr(os, "geteuid") and about.st_uid != os.geteuid()):
         raise PathEscape(
-            f'{folder} is a link or belongs to somebody else, so nothing is kept there. Name another place: "nacre config set cache.path PATH".',
+            f'{folder} is a link or belongs to another user, so it is not used. Choose another place: "nacre config set cache.path PATH".',
             f"{folder} 是链接或属于其他用户，不会使用。请指定其他位置：“nacre config set cache.path 路径”。",
         )
     with contextlib.suppress(OSError):
@@ -170,7 +170,7 @@ def _write(cache: Cache, values: Mapping[str, Value], *, dry_run: bool) -> None:
     data = json.dumps(content, ensure_ascii=False).encode()
     if len(data) > LARGEST_SESSION:
         raise BadInput(
-            'This session keeps 1 MB already, which is the most; "nacre cache clear KEY" makes room.',
+            'This session\'s cache has reached its limit of 1 MB; free space with "nacre cache clear KEY".',
             "此会话的缓存已达 1 MB 上限；可用“nacre cache clear 键”腾出空间。",
         )
     if not dry_run:

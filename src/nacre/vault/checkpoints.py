@@ -100,21 +100,21 @@ def survey_checkpoints(workspace: Workspace, config: Config) -> tuple[list[Check
     """Every checkpoint and summary, and what lies among them that Nacre leaves alone."""
     storage, root = storage_of(workspace), layers_folder(workspace, config)
     if not config.tiers.path and os.path.isabs(storage.real(root)):
-        return [], [_left_alone(root, "is a link that leads out of the workspace", "是指向工作区之外的链接")]
+        return [], [_left_alone(root, "is a link that points outside the workspace", "是指向工作区之外的链接")]
     checkpoints: list[Checkpoint] = []
     problems: list[Problem] = []
     for layer in TIERS:
         folder = f"{root}/{layer}"
         if _is_link(storage, folder):  # two layers may be one folder then, or a layer the folder of the daily logs
-            problems.append(_left_alone(folder, "is a link, no layer of its own", "是链接，不是独立的层"))
+            problems.append(_left_alone(folder, "is a link, not a real layer folder", "是链接，不是真正的文件夹"))
             continue
         for stored in sorted(storage.walk(folder, (".md",))):
             if checkpoint := _checkpoint(workspace, root, stored):
                 checkpoints.append(checkpoint)
             else:
                 size = LARGEST // 1_000_000
-                english = f"is a link, no file of at most {size} MB, or has a name that is no readable text"
-                chinese = f"是链接、不是 {size} MB 以内的普通文件，或文件名不是可读文本"
+                english = f"is a link, is not a regular file of at most {size} MB, or has an unreadable name"
+                chinese = f"是链接，或不是 {size} MB 以内的普通文件，或文件名无法识别"
                 problems.append(_left_alone(stored.name, english, chinese))
     return checkpoints, problems
 
@@ -147,7 +147,9 @@ def _is_link(storage: Storage, name: str) -> bool:
 
 def _left_alone(name: str, english: str, chinese: str) -> Problem:
     shown = os.fsencode(name).decode("utf-8", "backslashreplace")
-    return problem("left alone", f"{shown} {english}; it stays where it is.", f"{shown} {chinese}；保持原位。", shown)
+    return problem(
+        "left alone", f"{shown} {english}; it was left where it is.", f"{shown} {chinese}；仍留在原处。", shown
+    )
 
 
 def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:
@@ -193,8 +195,8 @@ class LayerPlaces:
         for folder in (self.root / name for name in ({GIST, WARM} if layer == GIST else {layer})):
             if _is_link(storage_of(self.workspace), self.workspace.relative(folder)):  # it may lead to another layer
                 raise BadInput(
-                    f"{folder} is a link, no layer of its own; put a real folder in its place.",
-                    f"{folder} 是链接，不是独立的层；请换成真正的文件夹。",
+                    f"{folder} is a link, not a real layer folder; replace it with a real folder.",
+                    f"{folder} 是链接，不是该层真正的文件夹；请换成真正的文件夹。",
                 )
         own = {piece.path for piece in family.pieces}
         kinds = {piece.is_summary for piece in family.pieces} | ({True} if with_summary else set())

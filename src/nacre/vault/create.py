@@ -46,8 +46,13 @@ def plan_init(root: Path, *, language: str = "en", config: Config | None = None)
     block = rules.with_block(document(agents, rules_before or b""), language)
     files = (
         (workspace.longterm, memory, template if memory is None else memory, say("long-term memory", "长期记忆")),
-        (ignore, ignored, _ignoring(ignored or b""), say("keeps our files out of git", "避免将内部文件提交到 git")),
-        (agents, rules_before, block, say("rules for the agent", "给代理的规则")),
+        (
+            ignore,
+            ignored,
+            _ignoring(ignored or b""),
+            say("keeps Nacre's own files out of git", "避免把 Nacre 的内部文件提交到 git"),
+        ),
+        (agents, rules_before, block, say("rules for the agent", "给智能体的规则")),
     )
     folders = tuple(folder for folder in (root, workspace.memory, workspace.machine) if not folder.is_dir())
     steps = [Step("create", f"{workspace.relative(folder)}/", say("folder", "文件夹")) for folder in folders]

@@ -89,9 +89,8 @@ def checked_note(text: str, type: str | None) -> tuple[str | None, str]:  # noqa
             return kind, words
         size = len(words)
     raise BadInput(
-        f"The text has {size} characters; a note may have {LONGEST}. Say it in fewer words, or put it into a file under memory/ "
-        "and note where it lies.",
-        f"文本有 {size} 个字符；一条笔记最多 {LONGEST} 个。请精简，或将其存为 memory/ 下的文件并记下位置。",
+        f"The text has {size} characters; the limit for a note is {LONGEST}. Shorten it, or put it in a file under memory/ and note its path.",
+        f"文本有 {size} 个字符；一条笔记最多 {LONGEST} 个。请精简，或存为 memory/ 下的文件并记下路径。",
     )
 
 
@@ -139,9 +138,8 @@ def _write(op: Operation, path: Path, day: dt.date, doc: Document, lines: Sequen
     if len(doc.data) > LARGEST_LOG:
         size = LARGEST_LOG // 1_000_000
         raise CannotWrite(
-            f"{path} is over {size} MB, and what is added would not be searched, so nothing was written. See what fills it, and "
-            "move that elsewhere.",
-            f"{path} 超过 {size} MB，新增内容将无法搜索，因此未写入。请检查其内容，并将其移到别处。",
+            f"{path} is over {size} MB, and anything added would not be searchable, so nothing was written. Find out what fills it and move that elsewhere.",
+            f"{path} 超过 {size} MB，新增内容将无法搜索，因此未写入。请查看是什么占用了空间，并移到别处。",
         )
     lead: list[str] = []
     if not doc.data.strip():

@@ -28,7 +28,7 @@ def check_own_files(workspace: Workspace) -> None:
                 links += [entry.path for entry in entries if entry.is_symlink()]
     if links:
         raise PathEscape(
-            f"{links[0]} is a link; Nacre keeps only its own files there. Remove it.",
+            f"{links[0]} is a link, but only Nacre's own files belong there. Remove it.",
             f"{links[0]} 是链接；那里只应有 Nacre 自己的文件。请将其移除。",
         )
 
@@ -134,7 +134,7 @@ def _existing(root: Path, origin: str, problems: tuple[Problem, ...]) -> Discove
     command = "nacre init" if origin == "default" else f"nacre init {root}"
     notes = "".join(f" {problem.message} ({problem.remedy})" for problem in problems)
     raise NoWorkspace(
-        f'There is no workspace at {root}. Make one with "{command}".{notes}',
+        f'There is no workspace at {root}. Create one with "{command}".{notes}',
         f"{root} 没有工作区。可用“{command}”创建。{notes}",
     )
 
@@ -151,8 +151,8 @@ def _trusted_parent(cwd: Path | None, home: Path, trust_folder: Path | None, pro
             return folder
         # `~/.nacre` holds the user's own default workspace; it makes no workspace of the home folder.
         if os.path.realpath(folder) != os.path.realpath(home):
-            english = f"{folder} holds a workspace that you have not trusted; it was neither read nor written."
-            chinese = f"{folder} 中有一个您尚未信任的工作区；未读取也未写入。"
+            english = f"{folder} contains a workspace that you have not trusted; it was neither read nor written."
+            chinese = f"{folder} 中有一个你尚未信任的工作区；未读取也未写入。"
             problems.append(problem("not trusted", english, chinese, str(folder), remedy=f"nacre trust {folder}"))
     return None
 

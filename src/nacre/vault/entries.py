@@ -150,7 +150,7 @@ class Document:
             line = self.data.count(b"\n", 0, error.start) + 1
             raise BadInput(
                 f"Line {line} of {self.path} is not valid UTF-8, so Nacre does not edit the file. Save it as UTF-8.",
-                f"{self.path} 第 {line} 行不是有效的 UTF-8,Nacre 不会编辑此文件。请另存为 UTF-8。",
+                f"{self.path} 第 {line} 行不是有效的 UTF-8，Nacre 不会编辑此文件。请另存为 UTF-8。",
             ) from error
 
     @cached_property
@@ -255,7 +255,7 @@ def insert_lines(doc: Document, after: int, new: Sequence[str]) -> bytes:
 def _splice(doc: Document, start: int, end: int, new: Sequence[str]) -> bytes:
     """The bytes with new lines in the place of a slice of the old ones; a byte-order mark stays in front."""
     if any("\n" in line for line in new):
-        raise BadInput("A line must not hold a line break.", "单行内容不能包含换行。")
+        raise BadInput("A line must not contain a line break.", "单行内容不能包含换行。")
     before, gone, after = doc.lines[:start], doc.lines[start:end], "".join(doc.lines[end:])
     mark = "\ufeff" if start == 0 and doc.text.startswith("\ufeff") else ""
     body = doc.newline.join(new)
@@ -289,7 +289,7 @@ def add_bullet(doc: Document, section: Section, text: str) -> bytes:
         if is_item and shape_of(made, (line,)) == shape_of(doc):  # it hides nothing that stood there
             return data
     raise BadInput(
-        f"Nothing can be added to “{section.title}” in {doc.path}: a code fence or comment there is never closed.",
+        f"Nothing can be added to “{section.title}” in {doc.path}: it contains an unclosed code fence or comment.",
         f"无法向 {doc.path} 的“{section.title}”添加内容：其中有未闭合的代码块或注释。",
     )
 

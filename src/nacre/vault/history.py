@@ -315,12 +315,12 @@ class Operation:
         if self.config.history.enabled and not can_be_named(name):
             shown = ascii(name)[1:-1]
             raise BadInput(
-                f"{shown} has a name that history cannot keep, so it is left as it is; rename it.",
-                f"{shown} 的名称无法记入历史，因此保持原样；请重命名。",
+                f"{shown} has a name that cannot be recorded in history, so it was left unchanged; rename it.",
+                f"{shown} 的名称无法记入历史，未作改动；请重命名。",
             )
         if leads_out(self.context, name):
             raise PathEscape(
-                f"{path} leads out of the workspace; Nacre does not write there.",
+                f"{path} points outside the workspace; Nacre does not write there.",
                 f"{path} 指向工作区之外；Nacre 不会写入。",
             )
         return name

@@ -9,12 +9,13 @@ import hmac
 import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.text.tokens import sentences
+from nacre.text.tokens import sentences, stop_tokens, tokens
 from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
 from nacre.vault.history import Operation
 from nacre.vault.storage import BROKEN, LineIndex, dump_row, parse_rows, read, read_records, storage_of
@@ -181,7 +182,7 @@ def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
 # The same without reading all of it: the lines of an entry are found by its id, or by what they name.
 
 _MARK = 8  # hexadecimal digits of the id of a bullet
-TOMBSTONE, _ENTRY, _ASKED, _FIELD, _DECIDED = "tombstone", "entry ", "asked ", "field ", "decided "
+TOMBSTONE, _ENTRY, _ASKED, _FIELD, _DECIDED, _ON = "tombstone", "entry ", "asked ", "field ", "decided ", "on "
 _OUT = ("superseded", "demoted", "forgotten")  # what surely takes an entry out of a MEMORY.md
 
 
@@ -191,7 +192,7 @@ def _keys(value: dict[str, Any]) -> list[str] | None:
         return None
     more, source = record.more, record.source
     names = (record.id, record.supersedes, source.get("bullet"), source.get("above"), more.get("into"), more.get("by"))
-    keys = [str(name)[:_MARK] for name in names if name]
+    keys = [f"{_ON}{record.at[:10]}", *(str(name)[:_MARK] for name in names if name)]
     keys += [TOMBSTONE] if TOMBSTONE in more else []
     if record.verdict in (*IN_MEMORY, *_OUT):
         keys.append(f"{_ENTRY}{record.id}{'+' if record.verdict in IN_MEMORY else '-'}")
@@ -218,6 +219,15 @@ class LedgerStates:
         last = {key[:-1]: key[-1] for key in self._lines.keys(_ENTRY)}
         ids = dict.fromkeys((*(known for known, sign in last.items() if sign == "+"), *self._states))
         return [state for known in ids if (state := self.get(known)) and state.in_memory]
+
+    def ended(self) -> list[EntryState]:
+        """The entries that were taken out of a MEMORY.md."""
+        last = {key[:-1]: key[-1] for key in self._lines.keys(_ENTRY)}
+        return [*entry_states(self.records(*(known for known, sign in last.items() if sign == "-"))).values()]
+
+    def on(self, day: str) -> list[Record]:
+        """What was written on a day."""
+        return self._with(f"{_ON}{day}")
 
     def asked(self, day: str) -> list[Record]:
         """The questions that were put on a day."""
@@ -279,6 +289,8 @@ class LedgerStates:
 
 # What the ledger closed: words that still stand in a log or a digest, where they were said, and no longer hold.
 
+_MOST, _FEW = 0.7, 0.3  # of the words of an entry or a sentence
+_LEAST = 4  # words of a sentence that states anything
 _TIME = re.compile(r"\A\[\d{1,2}:\d{2}\]\s*")  # before a decision in working memory
 
 
@@ -300,8 +312,50 @@ class ClosedEntries:
         ends = [closed for state in entries if self._states and (closed := _end(state, self._states))]
         if not ends or any(state.in_memory for state in entries):
             return None
-        closed = ends[-1]
-        return None if closed.until > self.today or (said and said > closed.until) else closed
+        return ends[-1] if self._is_past(ends[-1], said) else None
+
+    def of_talk(self, line: str, said: str | None = None) -> tuple[str, Closed | None]:
+        """What is left of a line of a conversation without the sentences that state an entry which was closed, and how that ended."""
+        kept: list[str] = []
+        end = None
+        for sentence in sentences(line) if self._states else ():
+            if closed := self.of(sentence, said) or self._stated(sentence, said):
+                end = closed
+            else:
+                kept.append(sentence)
+        return (" ".join(kept), end) if end else (line, None)
+
+    def _stated(self, sentence: str, said: str | None) -> Closed | None:
+        """A sentence states an entry, or a part of it, if most words of the shorter are in the other, all numbers of the entry are in the
+        sentence, and hardly a word that only what holds now has."""
+        words = _telling(sentence)
+        for old, new, closed in self._wordings:
+            if (
+                len(old & words) >= _MOST * min(len(old), max(len(words), _LEAST))
+                and len(new & words) <= _FEW * len(new)
+                and not any(word[0].isdigit() for word in old - words)
+                and self._is_past(closed, said)
+            ):
+                return closed
+        return None
+
+    @cached_property
+    def _wordings(self) -> list[tuple[frozenset[str], frozenset[str], Closed]]:
+        """The words of each closed entry, and those that only the one has that holds instead."""
+        wordings = []
+        for state in self._states.ended() if self._states else ():
+            if state.text and self._states and (closed := _end(state, self._states)):
+                newer = self._states.get(closed.by) if closed.by else None
+                old = _telling(state.text)
+                wordings.append((old, _telling((newer and newer.text) or "") - old, closed))
+        return [wording for wording in wordings if len(wording[0]) > 1]
+
+    def _is_past(self, closed: Closed, said: str | None) -> bool:
+        return closed.until <= self.today and not (said and said > closed.until)
+
+
+def _telling(text: str) -> frozenset[str]:
+    return frozenset(token for token in tokens(bare_words(text)) if len(token) > 1) - stop_tokens()
 
 
 NONE_CLOSED = ClosedEntries()

@@ -61,7 +61,7 @@ def section_for(doc: Document, type: str | None) -> str:  # noqa: A002 - the wor
     kind = (type or "DECISION").upper()
     if kind not in HOME:
         raise BadInput(
-            f'Entries of the type "{type}" do not belong in MEMORY.md.', f"类型为“{type}”的条目不属于 MEMORY.md。"
+            f'Entries of the type "{type}" do not belong in MEMORY.md.', f"类型为“{type}”的条目不应写入 MEMORY.md。"
         )
     titles = {plain_title(section.title): section.title for section in reversed(doc.sections) if section.level}
     return next((titles[title] for title in _FITTING[kind] if title in titles), HOME[kind])
@@ -146,8 +146,8 @@ def refuse_link(workspace: Workspace, path: Path) -> None:
     name = workspace.relative(path)
     if storage_of(workspace).real(name) != name:
         raise PathEscape(
-            f"{name} is a link, or lies below one; put the real file in its place.",
-            f"{name} 是链接或位于链接之下；请换回真正的文件。",
+            f"{name} is a link or is inside a linked folder; replace it with the real file.",
+            f"{name} 是链接，或位于链接的文件夹中；请换回真正的文件。",
         )
 
 

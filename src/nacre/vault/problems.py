@@ -74,7 +74,7 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
     if stored.is_link and os.path.isabs(real) and not real.startswith(f"{layers}/"):
         yield problem(
             "link out of the workspace",
-            f"{shown} is a link that leads out of the workspace; it is neither read nor written.",
+            f"{shown} is a link that points outside the workspace; it is neither read nor written.",
             f"{shown} 是指向工作区之外的链接；不会读取也不会写入。",
             shown,
             remedy=("name the folder in index.extra_paths instead", "请改在 index.extra_paths 中列出该文件夹"),
@@ -83,14 +83,14 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
     if path.suffix.lower() != ".md":
         return
     if not stored.is_plain:
-        english, chinese = f"{shown} is no ordinary file; it is skipped.", f"{shown} 不是普通文件，已跳过。"
+        english, chinese = f"{shown} is not a regular file and is skipped.", f"{shown} 不是普通文件，已跳过。"
         yield problem("no ordinary file", english, chinese, shown)
         return
     if stored.size > LARGEST:
         size = stored.size // 1_000_000
-        english, chinese = f"{shown} has {size} MB and is not searched.", f"{shown} 有 {size} MB,不会被搜索。"
+        english, chinese = f"{shown} is {size} MB and is not searched.", f"{shown} 有 {size} MB，不会被搜索。"
         if shown.startswith("memory/") and stored.size <= largest(layer_of(shown)):
-            english = f"{shown} has {size} MB: it is searched, slowly, and not tidied."
+            english = f"{shown} is {size} MB: searching it is slow, and it is not tidied."
             chinese = f"{shown} 有 {size} MB：仍可搜索，但较慢，且不会被整理。"
         yield problem(
             "too large", english, chinese, shown, remedy=("split it into smaller files", "请拆分成较小的文件")
@@ -100,7 +100,7 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
         data = storage.read(shown)
     except NacreError as error:
         reason = getattr(error.__cause__, "strerror", "") or str(error)
-        english, chinese = f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。"
+        english, chinese = f"{shown} could not be read: {reason}.", f"无法读取 {shown}：{reason}。"
         remedy = ("check its permissions", "请检查其权限")
         yield problem("unreadable", english, chinese, shown, remedy=remedy, severity="error")
         return
@@ -111,7 +111,7 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
         line = data.count(b"\n", 0, error.start) + 1
-        english, chinese = f"{shown} is not valid UTF-8 in line {line}.", f"{shown} 第 {line} 行不是有效的 UTF-8。"
+        english, chinese = f"{shown} is not valid UTF-8 (line {line}).", f"{shown} 第 {line} 行不是有效的 UTF-8。"
         remedy = ("save the file as UTF-8", "请将文件另存为 UTF-8")
         yield problem("not UTF-8", english, chinese, shown, line, remedy=remedy)
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
@@ -123,12 +123,11 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
         for line in sorted(unclosed_fences(lines)):
             yield problem(
                 "code fence never closed",
-                f"The code fence that begins in line {line} of {shown} is never closed: what follows, up to the next section that "
-                "Nacre wrote, counts as code and is no memory.",
+                f"The code fence opened on line {line} of {shown} is never closed: everything up to the next section written by Nacre counts as code, not as memory.",
                 f"{shown} 第 {line} 行开始的代码块没有闭合：其后直到 Nacre 写入的下一节为止的内容都算作代码，不算记忆。",
                 shown,
                 line,
-                remedy=("close it with a line of its own", "请另起一行将其闭合"),
+                remedy=("close it on a line of its own", "请另起一行将其闭合"),
             )
     if is_longterm:
         yield from _fullness(shown, data, config)
@@ -139,11 +138,11 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
         line, at = line + text.count("\n", at, finding.start), finding.start
         yield problem(
             "secret",
-            f"Line {line} of {shown} seems to hold a secret ({finding.kind}).",
-            f"{shown} 第 {line} 行疑似包含机密（{finding.kind}）。",
+            f"Line {line} of {shown} appears to contain a secret ({finding.kind}).",
+            f"{shown} 第 {line} 行疑似含有敏感信息（{finding.kind}）。",
             shown,
             line,
-            remedy=("remove it from the file and change it", "请从文件中删除并更换该机密"),
+            remedy=("remove it from the file and replace it where it is used", "请从文件中删除，并更换该密钥"),
         )
 
 
@@ -163,11 +162,11 @@ def _frontmatter(shown: str, lines: Sequence[str]) -> Iterator[Problem]:
         line = (mark.line + 2) if mark else 1
         yield problem(
             "broken frontmatter",
-            f"The frontmatter of {shown} is not valid YAML in line {line}; it is ignored.",
-            f"{shown} 的 frontmatter 第 {line} 行不是有效的 YAML,已忽略。",
+            f"The frontmatter of {shown} is not valid YAML (line {line}) and is ignored.",
+            f"{shown} 的 frontmatter 第 {line} 行不是有效的 YAML，已忽略。",
             shown,
             line,
-            remedy=("mend the line", "请修正该行"),
+            remedy=("fix the line", "请修正该行"),
         )
 
 
@@ -177,8 +176,8 @@ def _fullness(shown: str, data: bytes, config: Config) -> Iterator[Problem]:
     if size.over(limits):
         yield problem(
             "over the limits",
-            f"{shown} is over its limits ({lines} lines, {size_bytes} bytes) and takes nothing new.",
-            f"{shown} 已超出上限（{lines} 行，{size_bytes} 字节）,不再接受新内容。",
+            f"{shown} is over its limits ({lines} lines, {size_bytes} bytes) and accepts nothing new.",
+            f"{shown} 已超出上限（{lines} 行，{size_bytes} 字节），不再接受新内容。",
             shown,
             remedy=('run "nacre review --adopt"', "请运行“nacre review --adopt”"),
             severity="error",
@@ -202,7 +201,7 @@ def count_problems(workspace: Workspace, config: Config) -> list[Problem]:
     try:
         refcount.read_counts(workspace, config)
     except NacreError as error:
-        english, chinese = f"The layers are not organised: {error}", f"各层无法整理：{error}"
+        english, chinese = f"The layers cannot be organised: {error}", f"无法整理各层：{error}"
         shown, remedy = workspace.relative(path), f"mv {shlex.quote(str(path))} {shlex.quote(str(path) + '.broken')}"
         return [problem("counts unreadable", english, chinese, shown, remedy=remedy, severity="error")]
     return []
@@ -216,17 +215,17 @@ def _setting_problems(workspace: Workspace, config: Config) -> Iterator[Problem]
     if not config.tiers.path and os.path.isabs(real):
         yield problem(
             "layers are a link",
-            f"{shown} is a link that leads out of the workspace; nothing in it is organised.",
+            f"{shown} is a link that points outside the workspace; nothing in it is organised.",
             f"{shown} 是指向工作区之外的链接；其中的内容不会整理。",
             shown,
             remedy=f"nacre config set --user tiers.path {shlex.quote(real)}",
         )
     for name in (extra.get("path") for extra in config.index.extra_paths):
         if name and not (workspace.root / Path(name).expanduser()).exists():
-            english = f"{name} of index.extra_paths does not exist."
+            english = f"{name} in index.extra_paths does not exist."
             chinese = f"index.extra_paths 中的 {name} 不存在。"
             yield problem("extra path missing", english, chinese, name, remedy="nacre config set index.extra_paths")
     if not config.history.enabled:
-        english, chinese = "History is switched off: changes cannot be undone.", "历史记录已关闭：更改无法撤销。"
+        english, chinese = "History is turned off: changes cannot be undone.", "历史记录已关闭：更改无法撤销。"
         shown = workspace.relative(workspace.history)
         yield problem("history off", english, chinese, shown, remedy="nacre config set history.enabled true")

@@ -23,6 +23,7 @@ from nacre.vault.writing import expect, write_recorded
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
 UNMOVED = "recall, not moved"  # the same, where it had to stay: another held the workspace
 _END_BYTES = 65_536  # of recalls.jsonl, in which hundreds of the last readings stand
+_MANY_BYTES = 1_000_000  # thousands
 
 
 class Recall(NamedTuple):
@@ -71,6 +72,18 @@ def was_read(workspace: Workspace, path: str, now: dt.datetime, within: dt.timed
     return False
 
 
+def recalls_by_hour(workspace: Workspace, clock: Clock, since: dt.date) -> list[list[int]]:
+    """How many recalls each hour of each day of the week saw, Monday first. Only the end of the log is looked at."""
+    week = [[0] * 24 for _ in range(7)]
+    for line in storage_of(workspace).end(workspace.relative(workspace.recalls), _MANY_BYTES).split(b"\n"):
+        try:
+            at = clock.local(dt.datetime.fromisoformat(json.loads(line)["at"]))
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            continue
+        week[at.weekday()][at.hour] += since <= at.date()
+    return week
+
+
 class Recalls(NamedTuple):
     recalls: tuple[Recall, ...]
     problems: tuple[Problem, ...]
@@ -117,7 +130,7 @@ def read_counts(workspace: Workspace, config: Config) -> Counts:
     stored = storage.about(name)
     if stored and stored.is_link and os.path.isabs(storage.real(name)):
         raise BadInput(
-            f"{path} is a link that leads elsewhere; put the real file in its place.",
+            f"{path} is a link that points elsewhere; replace it with the real file.",
             f"{path} 是指向别处的链接；请换回真正的文件。",
         )
     data = storage.read(name)
@@ -151,11 +164,11 @@ def parse_counts(path: Path, data: bytes) -> dict[str, Any]:
         json.dumps(value, indent=1)  # what nests too deep to be read may still be too deep to be written
     except (ValueError, RecursionError) as error:
         raise BadInput(
-            f"{path} is not valid JSON: {error}. Mend it or move it away.",
+            f"{path} is not valid JSON: {error}. Fix it or move it away.",
             f"{path} 不是有效的 JSON：{error}。请修正或移走该文件。",
         ) from error
     if not isinstance(value, dict):
-        raise BadInput(f"{path} holds no counts by checkpoint.", f"{path} 中没有按检查点记录的次数。")
+        raise BadInput(f"{path} contains no recall counts of checkpoints.", f"{path} 中没有检查点的召回次数。")
     return value
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from nacre.disk import hash_of
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
+from nacre.guard.secrets import legible
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.vault.entries import Item, document, without_comments, words_of
@@ -56,6 +57,23 @@ class Question(NamedTuple):
         if not isinstance(source, dict) or not source.get("bullet"):
             return None
         return str(source.get("day", "")), str(source["bullet"])
+
+    def shown(self) -> dict[str, Any]:
+        """As a person is asked: in words, with what keeping and refusing do."""
+        keeps, refuses = answer_meanings(self)
+        words = {
+            "text": legible(self.text),
+            "why": legible(self.why),
+            "file": str(self.about.get("file") or "MEMORY.md"),
+        }
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "title": kind_title(self.kind),
+            **words,
+            "keeps": keeps,
+            "refuses": refuses,
+        }
 
 
 def read_review(workspace: Workspace) -> list[Question]:
@@ -121,9 +139,25 @@ def _about(text: str) -> dict[str, Any]:
 
 def kind_title(kind: str) -> str:
     return {
-        CLASH: say("clash", "冲突"),
-        DOUBT: say("doubt", "存疑"),
+        CLASH: say("conflict", "冲突"),
+        DOUBT: say("uncertain", "存疑"),
         FULL: say("no room", "空间不足"),
-        ADOPTED: say("adopted line", "收录的行"),
+        ADOPTED: say("adopted line", "采纳的行"),
         FADED: say("no longer needed?", "可能已过时"),
     }[kind]
+
+
+def answer_meanings(question: Question) -> tuple[str, str]:
+    """What keeping and refusing do, in words."""
+    if question.about_entry:
+        return say("keep this line", "保留这一行"), say("remove this line", "移除这一行")
+    keeps, refuses = say("keep", "保留"), say("refuse", "拒绝")
+    means = {
+        CLASH: (say("replace the old line", "取代原有的行"), say("the old line stays", "原有的行不变")),
+        FULL: (say("the least needed line goes", "移出最不需要的一行"), say("it stays in the log", "只留在日志中")),
+    }
+    default = (say("take it in", "收录"), say("it stays in the log", "只留在日志中"))
+    keeping, refusing = means.get(question.kind, default)
+    return say(f"{keeps} ({keeping})", f"{keeps}（{keeping}）"), say(
+        f"{refuses} ({refusing})", f"{refuses}（{refusing}）"
+    )

@@ -39,12 +39,12 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
 }
 
 OPENING = {
-    "en": "Your memory is kept by Nacre: `MEMORY.md` for what must never be got wrong, `memory/YYYY-MM-DD.md` for each day.",
+    "en": "Your memory is kept by Nacre: `MEMORY.md` holds what you must never get wrong, `memory/YYYY-MM-DD.md` is the log of each day.",
     "zh": "你的记忆由 Nacre 保管：`MEMORY.md` 存放绝不能弄错的事，`memory/YYYY-MM-DD.md` 是每天的日志。",
 }
 BOTH = {
-    "en": "Where you have the tools `memory_search`, `memory_get`, `memory_write` and `memory_state`, use them in place of the commands.",
-    "zh": "如果有 `memory_search`、`memory_get`、`memory_write` 和 `memory_state` 这些工具，就用工具代替命令。",
+    "en": "If you have the tools `memory_search`, `memory_get`, `memory_write` and `memory_state`, use them instead of the commands.",
+    "zh": "如果有 `memory_search`、`memory_get`、`memory_write` 和 `memory_state` 这些工具，请用工具代替命令。",
 }
 HEADS = {
     "en": ("Reading:", "Writing:", "Working memory:"),
@@ -53,57 +53,57 @@ HEADS = {
 
 READING = {
     "en": (
-        "Search before you answer about prior work, decisions, dates, people, preferences or todos: {search}. Search in the user's own words.",
+        "Search before you answer anything about prior work, decisions, dates, people, preferences or todos: {search}. Use the user's own words.",
         (
-            "Four signs that a memory is wanted: the user comes back to something you talked about, asks what was concluded or agreed, says that it "
-            "was said or written before, or you notice yourself that what you need is not in front of you."
+            "Four signs that you should search: the user returns to something you discussed, asks what was concluded or agreed, says that something "
+            "was said or written before, or you notice that you lack something you need."
         ),
-        "Never read whole memory files. A search names file and lines; take only the lines you need: {get}.",
+        "Never read whole memory files. Search results name the file and lines; read only the lines you need: {get}.",
         (
-            "Whole conversations fade in layers: hot and warm hold every word, gist only a summary, forgotten is about to go. {layers} looks there; "
-            "rely less on the wording the older the layer."
+            "Whole conversations fade in layers: hot and warm keep every word, gist only a summary, forgotten is about to be deleted. {layers} searches them; "
+            "the older the layer, the less you should rely on its exact wording."
         ),
         (
-            "Say where it stands (`path#L3-L9`) when you build on a memory. When nothing is found, say that you looked and found nothing. Do not guess what was "
+            "Cite the source (`path#L3-L9`) when you rely on a memory. If nothing is found, say that you searched and found nothing. Do not guess what was "
             "agreed earlier."
         ),
     ),
     "zh": (
         "回答有关以往的工作、决定、日期、人物、偏好或待办之前，先搜索：{search}，并使用用户自己的说法。",
-        "需要回忆的四种信号：用户又提起谈过的话题；问起当时的结论或约定；明说以前说过、写过；或者你自己发现所需的内容不在眼前。",
+        "需要搜索的四种信号：用户又提起谈过的话题；问起当时的结论或约定；明说以前说过、写过；或者你发现自己缺少所需的信息。",
         "不要通读记忆文件。搜索会给出文件和行号，只取需要的几行：{get}。",
-        "完整的对话按层淡去：hot 和 warm 保留原文，gist 只有摘要，forgotten 即将删除。{layers} 可在其中查找；层越旧，越不能照搬字句。",
-        "引用记忆时注明出处（`path#L3-L9`）。没有找到就直说查过但没有，不要猜测以前的约定。",
+        "完整的会话按层逐渐淡化：hot 和 warm 保留原文，gist 只有摘要，forgotten 即将被删除。{layers} 可在其中查找；层越旧，越不能依赖具体的字句。",
+        "引用记忆时注明出处（`path#L3-L9`）。没有找到就如实说明查过但没有，不要猜测以前的约定。",
     ),
 }
 WRITING = {
     "en": (
         (
-            "Write it down in the moment: decisions, preferences, corrections, lessons and finished work, with {write}. Do not wait for the end of the session; "
-            "what is captured by itself later is only the safety net."
+            "Write things down as they happen: decisions, preferences, corrections, lessons and finished work, with {write}. Do not wait for the end of the session; "
+            "automatic capture is only a safety net."
         ),
-        "One fact, one line, with names, dates and reasons, so that it can be understood without this conversation.",
-        "`MEMORY.md` is only for what prevents a concrete mistake later. Everything else belongs in the day's log.",
-        "Daily logs are only added to. Never edit or remove what stands there.",
-        "Never write passwords, keys, tokens or other secrets, nor what was said in private into a group.",
+        "One fact per line, with names, dates and reasons, so that it can be understood without this conversation.",
+        "`MEMORY.md` is only for what prevents a specific mistake later. Everything else belongs in the daily log.",
+        "Daily logs are append-only. Never edit or remove existing lines.",
+        "Never write passwords, keys, tokens or other secrets, and never bring what was said in private into a group.",
     ),
     "zh": (
-        "当场写下：决定、偏好、纠正、教训和完成的工作，用 {write}。不要等到会话结束；之后的自动采集只是最后一道保险。",
-        "一件事写一行，带上名称、日期和原因，脱离本次对话也能看懂。",
+        "决定、偏好、纠正、教训和完成的工作要当场写下：{write}。不要等到会话结束；自动采集只是一道保险。",
+        "一件事写一行，写明名称、日期和原因，脱离本次会话也能看懂。",
         "只有能避免具体错误的内容才进 `MEMORY.md`，其余写入当天的日志。",
         "每日日志只追加，不修改、不删除已有内容。",
-        "绝不写入密码、密钥、令牌等机密，也不要把私下谈话写进群组。",
+        "绝不写入密码、密钥、令牌等敏感信息，也绝不把私下的谈话带进群组。",
     ),
 }
 WORKING = {
     "en": (
         (
-            "Keep what is going on now on disk, before you reply, with {state}: the task, decisions, deadlines and other context, what is pending, what blocks. It outlives "
+            "Before you reply, save what you are working on to disk with {state}: the task, decisions, deadlines and other context, pending items and blockers. It survives "
             "compaction and restarts; read it when a session begins."
         ),
     ),
     "zh": (
-        "回复之前，先用 {state} 把正在进行的事存到磁盘：任务、决定、期限等上下文、待办和阻碍。它不受压缩和重启影响；会话开始时先读它。",
+        "回复之前，先用 {state} 把正在进行的事存到磁盘：任务、决定、期限等上下文、待办和阻塞项。它不受压缩和重启影响；会话开始时先读它。",
     ),
 }
 
@@ -125,7 +125,7 @@ def rules_block(language: str = "en") -> str:
     """The rules between their markers, ending in a newline."""
     if language not in TITLE:
         raise BadInput(
-            f'The rules exist in "en" and "zh", not in "{language}".', f"规则只有“en”和“zh”，没有“{language}”。"
+            f'The rules are available in "en" and "zh", not in "{language}".', f"规则只有“en”和“zh”，没有“{language}”。"
         )
     return f"{BEGIN}\n{rules_section(language, COMMANDS[language], note=BOTH[language])}{END}\n"
 

@@ -33,7 +33,7 @@ def changed(path: Path, key: str, value: Any) -> str:
         after = tomlkit.dumps(document)
     except (TOMLKitError, UnicodeDecodeError, RecursionError, TypeError, AttributeError) as error:
         raise BadSetting(
-            f"{path} cannot be changed safely ({error}); edit it by hand.",
+            f"{path} could not be changed safely ({error}); edit it by hand.",
             f"无法安全修改 {path}（{error}）；请手动编辑。",
         ) from error
     return after.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in text else after

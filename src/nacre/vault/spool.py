@@ -239,14 +239,17 @@ def _session_file(workspace: Workspace, session: str) -> tuple[str, str]:
 
 MOST_LINES = 2000  # digests of a session; the oldest are forgotten first
 MOST_SESSIONS = 200
+MOST_GIVEN = 100  # times that a session was given something
 OLDEST = 14 * 86_400.0  # seconds, after which a session that comes back is told everything anew
 
 
 class Delivered(NamedTuple):
-    """When a session was last given its context, and digests of the lines that it knows."""
+    """When a session was last given its context, digests of the lines that it knows; its id as kept, when it was given how many tokens."""
 
     at: float = 0.0
     lines: tuple[str, ...] = ()
+    session: str = ""
+    given: tuple[tuple[float, int], ...] = ()
 
     def knows(self, lines: Iterable[str]) -> list[bool]:
         digests = set(self.lines)
@@ -255,16 +258,38 @@ class Delivered(NamedTuple):
     def with_lines(self, text: str, at: float | None = None) -> Delivered:
         """This and the lines of a text."""
         digests = filter(None, map(line_digest, text.splitlines()))
-        return Delivered(self.at if at is None else at, tuple(dict.fromkeys((*self.lines, *digests)))[-MOST_LINES:])
+        lines = tuple(dict.fromkeys((*self.lines, *digests)))[-MOST_LINES:]
+        return self._replace(at=self.at if at is None else at, lines=lines)
+
+    def with_given(self, session: str, at: float, tokens: int) -> Delivered:
+        return self._replace(session=session, given=(*self.given, (at, tokens))[-MOST_GIVEN:])
 
 
 def load_delivered(workspace: Workspace, session: str) -> Delivered:
     """What a session was given; nothing where that is not known."""
-    row = read_json(os.path.join(*_session_file(workspace, session))) if session else {}
-    at, lines = row.get("at"), row.get("lines")
-    if not isinstance(at, int | float) or not isinstance(lines, list):
+    return _read_delivered(os.path.join(*_session_file(workspace, session))) if session else Delivered()
+
+
+def _read_delivered(path: str) -> Delivered:
+    row = read_json(path)
+    try:
+        times = tuple((float(at), int(tokens)) for at, tokens in row.get("given", ()))
+        lines = tuple(line for line in row["lines"] if isinstance(line, str))[-MOST_LINES:]
+        return Delivered(float(row["at"]), lines, str(row.get("session", "")), times)
+    except (KeyError, TypeError, ValueError):
         return Delivered()
-    return Delivered(float(at), tuple(line for line in lines if isinstance(line, str))[-MOST_LINES:])
+
+
+def latest_delivered(workspace: Workspace, most: int) -> list[Delivered]:
+    """What the sessions were given to which something was given last, the latest first."""
+    folder = str(workspace.machine / "hooks")
+    try:
+        with os.scandir(folder) as entries:
+            found = [(entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(".json")]
+    except OSError:
+        return []
+    every = (_read_delivered(path) for _, path in sorted(found, reverse=True)[:most])
+    return [delivered for delivered in every if delivered.given]
 
 
 def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now: float) -> None:
@@ -274,7 +299,7 @@ def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now
     folder, name = _session_file(workspace, session)
     with contextlib.suppress(OSError):
         new = not os.path.exists(os.path.join(folder, name))
-        put_json(folder, name, {"at": delivered.at, "lines": delivered.lines})
+        put_json(folder, name, delivered._asdict())
         if new or delivered.at == now:  # once a session, not with every prompt
             sweep(folder, older_than=OLDEST, most=MOST_SESSIONS, now=now)
 
@@ -286,7 +311,12 @@ def lines_given_to(workspace: Workspace, session: str, texts: Callable[[], Itera
 
 
 def forget_delivered(workspace: Workspace) -> None:
-    """Take out what sessions know, by whose digests a line could still be recognised, and the words that earlier versions kept."""
+    """Take out what sessions know, by whose digests a line could still be recognised, and the words that earlier versions kept; that
+    something was given to them stays known."""
+    given = latest_delivered(workspace, MOST_SESSIONS)
     sweep(str(workspace.machine / "hooks"), older_than=0, most=0, now=math.inf)
+    for delivered in given:
+        with contextlib.suppress(OSError):
+            put_json(*_session_file(workspace, delivered.session), delivered._replace(at=0.0, lines=())._asdict())
     with contextlib.suppress(OSError):
         workspace.given.unlink()

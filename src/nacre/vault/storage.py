@@ -139,7 +139,7 @@ class Disk:
             data = zlib.decompressobj().decompress(stored, _LARGEST_BLOB)
         if data is None or disk.digest(data) != digest:
             raise NotFound(
-                f"History has lost the content {digest[:12]}; this change can be neither shown nor undone.",
+                f"The content {digest[:12]} is missing from history; this change can be neither shown nor undone.",
                 f"历史中缺少内容 {digest[:12]}；无法显示或撤销此更改。",
             )
         return data
@@ -326,7 +326,7 @@ def read_rows(storage: Storage, name: str) -> Rows:
         check_place(storage, name)
         return parse_rows(storage.read(name) or b"", name)
     except NacreError as error:
-        remedy = say("move it away, or put the real file in its place", "请将其移走，或换回真正的文件")
+        remedy = say("move it away, or replace it with the real file", "请将其移走，或换回真正的文件")
         return Rows((), (Problem("unreadable", str(error), name, remedy=remedy, severity="error"),))
 
 
@@ -334,8 +334,8 @@ def check_place(storage: Storage, name: str) -> None:
     """An error when a file is a link that leads out of the workspace."""
     if os.path.isabs(storage.real(name)):
         raise PathEscape(
-            f"{name} is a link that leads out of the workspace; Nacre does not follow it.",
-            f"{name} 是指向工作区之外的链接；Nacre 不会跟随它。",
+            f"{name} is a link that points outside the workspace; Nacre does not follow it.",
+            f"{name} 是指向工作区之外的链接；Nacre 不会访问它。",
         )
 
 
@@ -355,12 +355,12 @@ def parse_rows(data: bytes, shown: str) -> Rows:
         if (value := parse_row(line)) is not None:
             rows.append(Row(number, value))
         elif number == data.count(b"\n") + 1:
-            english = f"The last line of {shown} was never finished; it is skipped."
-            problems.append(problem("torn line", english, f"{shown} 的最后一行没有写完，已跳过。", shown, number))
+            english = f"The last line of {shown} is incomplete and is skipped."
+            problems.append(problem("torn line", english, f"{shown} 的最后一行不完整，已跳过。", shown, number))
         else:
-            english = f"Line {number} of {shown} is no JSON object; it is skipped."
+            english = f"Line {number} of {shown} is not a JSON object and is skipped."
             chinese = f"{shown} 第 {number} 行不是 JSON 对象，已跳过。"
-            remedy = ("mend or remove the line", "请修正或删除该行")
+            remedy = ("fix or remove the line", "请修正或删除该行")
             problems.append(problem("broken line", english, chinese, shown, number, remedy=remedy))
     return Rows(tuple(rows), tuple(problems))
 
@@ -385,7 +385,7 @@ def read_records(
         if (record := parse(value)) is not None:
             records.append(record)
             continue
-        english = f"Line {line} of {name} lacks what its kind of record needs; it is skipped."
+        english = f"Line {line} of {name} lacks required fields and is skipped."
         problems.append(problem("broken line", english, f"{name} 第 {line} 行缺少必要的字段，已跳过。", name, line))
     return tuple(records), tuple(sorted(problems, key=lambda problem: problem.line or 0))
 
@@ -398,7 +398,7 @@ def read_records(
 
 FILE_NAME = "lines.sqlite"
 BROKEN = "broken"  # the key of lines that are no record of their file
-_FORM = 2  # of the tables and of all keys: an older database is made anew
+_FORM = 3  # of the tables and of all keys: an older database is made anew
 _BATCH = 400_000  # bytes; a shorter file is read sooner than SQLite is loaded
 _RACY = 2_000_000_000  # nanoseconds in which a file may change again without showing another time
 _PATIENCE = 2.0  # seconds that another process may hold the database

@@ -48,11 +48,11 @@ def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> 
     what was undone or never carried out not counted. An undo that was stopped goes on first, alone."""
     if not context.config.history.enabled:
         raise BadInput(
-            'History is switched off, so nothing can be undone; "nacre config set history.enabled true" switches it on.',
+            'History is turned off, so nothing can be undone; turn it on with "nacre config set history.enabled true".',
             "历史记录已关闭，无法撤销；可用“nacre config set history.enabled true”开启。",
         )
     if last < 1:
-        raise BadInput("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。")
+        raise BadInput("The number of operations to undo must be at least 1.", "要撤销的操作数至少为 1。")
     files = _Files(context)
     past: list[Recorded] = []  # the latest first, as far back as is needed
     chosen: list[Recorded] = []
@@ -82,9 +82,8 @@ def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> 
     for undone in chosen:
         if undone.state == history.UNDONE:
             raise BadInput(
-                f'Operation {undone.id} was already undone by operation {undone.undone_by}; "nacre undo {undone.undone_by}" '
-                "takes that back.",
-                f"操作 {undone.id} 已被操作 {undone.undone_by} 撤销；“nacre undo {undone.undone_by}”可撤回该撤销。",
+                f'Operation {undone.id} has already been undone by operation {undone.undone_by}; "nacre undo {undone.undone_by}" reverts that.',
+                f"操作 {undone.id} 已被操作 {undone.undone_by} 撤销；“nacre undo {undone.undone_by}”可取消该次撤销。",
             )
         later = [other for other in reversed(past) if other.id > undone.id and other not in chosen]
         for change in reversed(undone.carried_changes):
@@ -139,7 +138,7 @@ class _Files:
         is_ours = Path(path).name == refcount.REFCOUNT_NAME or (is_memory and not is_hidden)
         if not is_ours or history.leads_out(self.context, path):
             raise PathEscape(
-                f"{path} is no memory file of this workspace; it is not touched.",
+                f"{path} is not a memory file of this workspace and is not touched.",
                 f"{path} 不是此工作区的记忆文件，不会改动。",
             )
 
@@ -309,7 +308,7 @@ def _conflict_error(path: str, *, gone: bool = False) -> ChangedOutside:
     what, way = ("moved or deleted", "Put it back") if gone else ("changed in the same place", "Change it back")
     what_chinese, way_chinese = ("之后被移动或删除", "放回") if gone else ("的同一处之后被修改过", "改回")
     return ChangedOutside(
-        f'{path} was {what} since; nothing was undone. {way} by hand, or undo another operation by its number ("nacre history").',
+        f'{path} has been {what} since then; nothing was undone. {way} by hand, or undo another operation by its number ("nacre history").',
         f"{path} {what_chinese}；未撤销任何内容。请手动{way_chinese}，或按编号撤销其他操作（“nacre history”）。",
     )
 
@@ -347,9 +346,12 @@ def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: boo
         raise first
     of, reason = len(changes), str(first)
     if isinstance(first, ChangedOutside):
-        english, chinese = "Changed by someone else meanwhile and left as they are now", "在此期间被他人修改，保持现状"
+        english, chinese = (
+            "Changed by another program in the meantime and left unchanged",
+            "在此期间被其他程序修改，予以保留",
+        )
         reason = say(f"{english}: {', '.join(left)}.", f"{chinese}：{', '.join(left)}。")
     raise PartlyDone(
-        f'{reason} {done} of {of} files were taken back and nothing is lost. Run "nacre undo" again: it goes on with the rest.',
-        f"{reason} 已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。请再次运行“nacre undo”，会继续处理其余文件。",
+        f'{reason} {done} of {of} files were restored and nothing is lost. Run "nacre undo" again to continue with the rest.',
+        f"{reason} 已还原 {of} 个文件中的 {done} 个，没有丢失任何内容。请再次运行“nacre undo”继续处理其余文件。",
     ) from first

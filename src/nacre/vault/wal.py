@@ -25,7 +25,7 @@ _COMMANDS = {"drop": "task", "finish": "done", "clear": "blocker"}  # the comman
 _ENDINGS = {  # why something leaves working memory, and how today's log tells of it
     "drop": (("dropped", "已放弃"), ("Dropped", "已放弃")),
     "finish": (("finished", "已完成"), ("Done", "已完成")),
-    "clear": (("no longer in the way", "已解除"), ("No longer blocked", "阻塞已解除")),
+    "clear": (("unblocked", "已解除"), ("No longer blocked", "阻塞已解除")),
 }
 
 
@@ -104,7 +104,7 @@ class _Change:
             raise BadInput("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。")
         if len(words) > (most := self.settings.max_chars):
             raise BadInput(
-                f"The text has {len(words)} characters; a line of working memory may have {most}. Say it in fewer words.",
+                f"The text has {len(words)} characters; the limit for a line of working memory is {most}. Shorten it.",
                 f"文本有 {len(words)} 个字符；工作记忆的一行最多 {most} 个。请精简。",
             )
         return words
@@ -131,7 +131,7 @@ class _Change:
     def keep_value(self, key: str, value: str) -> Edit:
         if ":" in key or "：" in key:
             raise BadInput(
-                f'A key must not hold a colon: "{key}". Write for example: nacre wal context deadline 2026-03-31',
+                f'A key must not contain a colon: "{key}". For example: nacre wal context deadline 2026-03-31',
                 f"键中不能有冒号：“{key}”。例如：nacre wal context deadline 2026-03-31",
             )
         line = as_text(guarded(f"{key}: {value}"))
@@ -161,13 +161,13 @@ class _Change:
         if any(same(entry.words, words) for entry in entries):
             return self.nothing(section, line)
         if (count := len(entries)) >= self.settings.max_entries:
-            things, things_chinese = ("things pending", "待办") if is_pending else ("blockers", "阻塞项")
+            things, things_chinese = ("pending items", "待办") if is_pending else ("blockers", "阻塞项")
             command = "nacre wal done 1" if is_pending else "nacre wal blocker --clear 1"
             raise BadInput(
-                f'There are {count} {things}, and that is the most. Take some out first: "{command}".',
+                f'There are already {count} {things}, which is the limit. Remove some first: "{command}".',
                 f"{things_chinese}已有 {count} 项，达到上限。请先移出一些：“{command}”。",
             )
-        reason = say("still to be done", "待办") if is_pending else say("stands in the way", "阻碍进展")
+        reason = say("still to do", "待办") if is_pending else say("blocker", "阻塞项")
         return self.edit(working.with_entry(self.dated, section, line), section, line, "add", reason)
 
     def take_out(self, section: str, which: str) -> Edit:
@@ -184,7 +184,7 @@ class _Change:
             there = _redacted(say("; ", "；").join(f"{number} {entry.words}" for number, entry in listed))
             title = working.heading_for(self.doc, section)
             raise NotFound(
-                f'"{which}" is not under “{title}”; there is: {there or "nothing"}.',
+                f'"{which}" is not under “{title}”; the items there are: {there or "nothing"}.',
                 f"“{title}”下没有“{which}”；现有：{there or '无'}。",
             )
         return self.leave(working.without(self.dated, [entry]), section, entry.words, action)
@@ -197,7 +197,7 @@ class _Change:
 
     def edit(self, doc: Document, section: str, line: str, action: str, reason: str, log: Sequence[str] = ()) -> Edit:
         bullets, line = tuple(map(_redacted, log)), _redacted(line)
-        today, leaves = f"memory/{self.now.date().isoformat()}.md", say("leaves working memory", "移出工作记忆")
+        today, leaves = f"memory/{self.now.date().isoformat()}.md", say("removed from working memory", "移出工作记忆")
         steps = [Step(action, self.workspace.relative(self.workspace.state), reason, line)]
         steps += [Step("log", today, leaves, bullet) for bullet in bullets]
         return Edit(doc.path, self.state.read, doc.data, section, line, bullets, Plan(tuple(steps)))
@@ -222,8 +222,8 @@ def _find(doc: Document, section: str, which: str) -> StateEntry | None:
     if len(matches) > 1:
         there = _redacted(say("; ", "；").join(entry.words for entry in matches))
         raise BadInput(
-            f'"{which}" could be any of {len(matches)}: {there}. Say more of it.',
-            f"“{which}”可能是 {len(matches)} 项之一：{there}。请写得更完整。",
+            f'"{which}" matches {len(matches)} items: {there}. Be more specific.',
+            f"“{which}”与 {len(matches)} 项匹配：{there}。请写得更具体。",
         )
     return matches[0] if matches else None
 
@@ -282,7 +282,7 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
     """Keep a copy of working memory as it is now. A copy that would be the same as the last one of that name is not made again."""
     if name is not None and not pattern(r"[\w-]{1,60}").fullmatch(name):
         raise BadInput(
-            f'"{name}" is no name for a snapshot; use letters, digits, "-" and "_", 60 at most.',
+            f'"{name}" is not a valid snapshot name; use letters, digits, "-" and "_", at most 60 characters.',
             f"“{name}”不能作为快照名；请使用文字、数字、“-”和“_”，最多 60 个字符。",
         )
     workspace, now, name = context.workspace, context.clock.now(), name or ""
@@ -291,7 +291,7 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
         data = read(workspace, path)
         if data is None:
             raise NotFound(
-                f'There is no {path.name} yet; "nacre wal task TEXT" begins one.',
+                f'There is no {path.name} yet; "nacre wal task TEXT" creates it.',
                 f"还没有 {path.name}；“nacre wal task 文本”会新建。",
             )
         if len(data) > working.LARGEST:
@@ -323,7 +323,7 @@ def restore(context: Context, name: str | None = None, *, dry_run: bool = False)
         snapshots = list_snapshots(workspace)
         if not snapshots:
             raise NotFound(
-                'There is no snapshot yet; "nacre wal snapshot" keeps one.',
+                'There are no snapshots yet; "nacre wal snapshot" saves one.',
                 "还没有快照；“nacre wal snapshot”可保存一个。",
             )
         chosen = next((copy for copy in snapshots if name in (None, copy.name, copy.moment, copy.label)), None)
@@ -331,7 +331,7 @@ def restore(context: Context, name: str | None = None, *, dry_run: bool = False)
         if chosen is None or data is None:
             there = say(", ", "、").join(snapshot.label for snapshot in snapshots)
             raise NotFound(
-                f'There is no snapshot "{name}"; there are: {there}.', f"没有名为“{name}”的快照；现有：{there}。"
+                f'There is no snapshot "{name}"; available: {there}.', f"没有名为“{name}”的快照；可用：{there}。"
             )
         target = working.writable(workspace)
         before = read(workspace, target)
@@ -340,5 +340,5 @@ def restore(context: Context, name: str | None = None, *, dry_run: bool = False)
         if op:
             op.place(target)
             write_recorded(op, target, before, data)
-    reason = say(f"as it was at {chosen.label}", f"恢复到 {chosen.label} 时的样子")
+    reason = say(f"restored to its state at {chosen.label}", f"恢复到 {chosen.label} 的状态")
     return SnapshotPlan(chosen, Plan((Step("restore", workspace.relative(target), reason),)))

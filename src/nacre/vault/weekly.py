@@ -87,8 +87,8 @@ def add_lines(doc: Document, day: str, project: str | None, new: Sequence[str]) 
             if any(made == (*before[:at], *added, *before[at:]) for at in spots):
                 return data
     raise BadInput(
-        f"Nothing can be added to {doc.path} for {day}: a code fence there is never closed. Close it.",
-        f"无法向 {doc.path} 添加 {day} 的内容：其中有未闭合的代码块。请将其闭合。",
+        f"Nothing can be added to {doc.path} for {day}: it contains an unclosed code fence. Close it first.",
+        f"无法向 {doc.path} 添加 {day} 的内容：其中有未闭合的代码块。请先将其闭合。",
     )
 
 

@@ -89,7 +89,7 @@ def writable(workspace: Workspace) -> Path:
     stored = storage_of(workspace).about(workspace.state.name)
     if stored and stored.is_link:
         raise PathEscape(
-            f"{workspace.state.name} is a link, so Nacre does not write to it. Put the file itself in its place.",
+            f"{workspace.state.name} is a link, so Nacre does not write to it. Replace it with the file itself.",
             f"{workspace.state.name} 是链接，Nacre 不会写入。请换成真正的文件。",
         )
     return path_of(workspace)
@@ -103,7 +103,7 @@ def read_state(workspace: Workspace, clock: Clock) -> State:
         return State(document(path, template()), None if data is None else disk.digest(data))
     if len(data) > LARGEST:
         raise BadInput(
-            f"{path.name} is larger than {LARGEST // 1_000_000} MB, so Nacre leaves it alone. Shorten it, or move it away.",
+            f"{path.name} is larger than {LARGEST // 1000000} MB, so Nacre does not touch it. Shorten it or move it away.",
             f"{path.name} 超过 {LARGEST // 1_000_000} MB，Nacre 不会改动它。请精简，或将其移走。",
         )
     doc = document(path, data)
@@ -250,7 +250,7 @@ def stuck(doc: Document, name: str) -> BadInput:
     section = find_section(doc, name)
     title = section.title if section else heading_for(doc, name)
     return BadInput(
-        f"“{title}” in {doc.path.name} cannot be changed: a code fence or comment there is never closed. Close it first.",
+        f"“{title}” in {doc.path.name} cannot be changed: it contains an unclosed code fence or comment. Close it first.",
         f"无法修改 {doc.path.name} 的“{title}”：其中有未闭合的代码块或注释。请先将其闭合。",
     )
 

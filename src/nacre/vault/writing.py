@@ -66,16 +66,12 @@ def check_limits(workspace: Workspace, path: Path, before: bytes | None, after: 
     shown = workspace.relative(path)
     if old.over(limits):
         raise MemoryFull(
-            f"{shown} is over its limits ({old.lines} of {limits.max_lines} lines, {old.bytes} of "
-            f'{limits.max_bytes} bytes) and takes nothing new; "nacre review --adopt" brings it under them, after asking.',
-            f"{shown} 已超出上限（{old.lines}/{limits.max_lines} 行，{old.bytes}/{limits.max_bytes} 字节）,"
-            "不再接受新内容；“nacre review --adopt”会在询问后使其回到上限以内。",
+            f'{shown} is over its limits ({old.lines} of {limits.max_lines} lines, {old.bytes} of {limits.max_bytes} bytes) and accepts nothing new; "nacre review --adopt" brings it back under them, after asking you.',
+            f"{shown} 已超出上限（{old.lines}/{limits.max_lines} 行，{old.bytes}/{limits.max_bytes} 字节），不再接受新内容；“nacre review --adopt”会在征得你同意后使其回到上限以内。",
         )
     raise MemoryFull(
-        f"{shown} is full ({old.lines} of {limits.max_lines} lines, {old.bytes} of {limits.max_bytes} bytes); "
-        'run "nacre tidy" and "nacre review" to make room, or shorten it.',
-        f"{shown} 已满（{old.lines}/{limits.max_lines} 行，{old.bytes}/{limits.max_bytes} 字节）;"
-        "可运行“nacre tidy”和“nacre review”腾出空间，或手动精简。",
+        f'{shown} is full ({old.lines} of {limits.max_lines} lines, {old.bytes} of {limits.max_bytes} bytes); run "nacre tidy" and "nacre review" to make room, or shorten it by hand.',
+        f"{shown} 已满（{old.lines}/{limits.max_lines} 行，{old.bytes}/{limits.max_bytes} 字节）；可运行“nacre tidy”和“nacre review”腾出空间，或手动精简。",
     )
 
 
@@ -158,7 +154,9 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
     were not in it before are guarded. A daily log is append-only; `log` is for commands whose work it is to take something out of one."""
     name = op.place(path)
     if not log and is_daily(name):
-        raise BadInput(f"{name} is a daily log: lines are only ever added to it.", f"{name} 是每日日志：只能追加内容。")
+        raise BadInput(
+            f"{name} is a daily log: lines can only be appended to it.", f"{name} 是每日日志：只能追加内容。"
+        )
     before = expect(op.workspace, path, read)
     safe = guard_added(before or b"", data)
     check_limits(op.workspace, path, before, safe, op.config.memory)
@@ -194,8 +192,8 @@ def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
 
 def changed_outside(shown: str) -> ChangedOutside:
     return ChangedOutside(
-        f"{shown} was changed by someone else meanwhile; nothing was written. Run the command again.",
-        f"{shown} 在此期间被他人修改；未写入任何内容。请重新运行命令。",
+        f"{shown} was changed by another program in the meantime; nothing was written. Run the command again.",
+        f"{shown} 在此期间被其他程序修改；未写入任何内容。请重新运行命令。",
     )
 
 

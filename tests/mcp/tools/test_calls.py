@@ -152,7 +152,7 @@ def test_forget_takes_out_by_id_and_says_what_went(root: Path, memory: Memory) -
 
 
 def test_forget_does_not_take_words_for_a_name(memory: Memory) -> None:
-    with pytest.raises(BadInput, match="name it by its id"):
+    with pytest.raises(BadInput, match="name one by its id"):
         call(memory, "memory_forget", {"id": "launch"})
 
 
@@ -174,15 +174,15 @@ def test_review_lists_what_waits_and_takes_an_agents_answer(root: Path, memory: 
     told = {"file": "MEMORY.md", "type": "PEOPLE"}
     put(
         memory,
-        Question("aaaaaaaaaa", review.DOUBT, "Ann owns billing", "an agent noted this", told),
-        Question("bbbbbbbbbb", review.DOUBT, "Tom owns the printer", "an agent noted this", told),
-        Question("cccccccccc", review.CLASH, "Use npm everywhere", "clashes with “Use pnpm”", told),
+        Question("aaaaaaaaaa", review.DOUBT, "Ann owns billing", "noted by an agent", told),
+        Question("bbbbbbbbbb", review.DOUBT, "Tom owns the printer", "noted by an agent", told),
+        Question("cccccccccc", review.CLASH, "Use npm everywhere", "conflicts with “Use pnpm”", told),
     )
     waiting = asked(memory, "memory_review")["waiting"]
     assert waiting[0] == {
         "id": "aaaaaaaaaa",
         "statement": "Ann owns billing",
-        "why": "an agent noted this",
+        "why": "noted by an agent",
         "yours": True,
     }
     assert [row["yours"] for row in waiting] == [True, True, False]
@@ -193,7 +193,7 @@ def test_review_lists_what_waits_and_takes_an_agents_answer(root: Path, memory: 
     text = (root / "MEMORY.md").read_text("utf8")
     assert "- Ann owns billing\n" in text
     assert "- Tom owns both printers\n" in text
-    with pytest.raises(BadInput, match="Only the person decides"):
+    with pytest.raises(BadInput, match="Only the user can decide"):
         call(memory, "memory_review", {"id": "cccccccccc", "answer": "keep"})
     for given in ({"id": "cccccccccc"}, {"answer": "keep"}):
         with pytest.raises(BadInput, match="memory_review needs"):
@@ -204,7 +204,7 @@ def test_review_lists_what_waits_and_takes_an_agents_answer(root: Path, memory: 
 
 def test_a_secret_in_an_agents_answer_is_refused_and_one_in_the_file_is_not_shown(memory: Memory) -> None:
     secret = "ghp_R7k2mQx9vLp4TzW1nB8sYc5dFgHj3KeUa6oX"
-    put(memory, Question("aaaaaaaaaa", review.DOUBT, "Ann owns billing", "an agent noted this"))
+    put(memory, Question("aaaaaaaaaa", review.DOUBT, "Ann owns billing", "noted by an agent"))
     path = memory.workspace.review
     path.write_text(path.read_text("utf8").replace("Ann owns billing", f"the token is {secret}"), "utf8")
     assert secret not in json.dumps(asked(memory, "memory_review"))

@@ -24,11 +24,11 @@ def test_the_block_in_agents_md_says_the_same_as_the_instructions(tongue: str) -
 def test_instructions_name_the_tools_and_every_rule() -> None:
     told = resources.instructions("en")
     for words in (
-        "Search before you answer about prior work, decisions, dates, people, preferences or todos",
-        "Write it down in the moment",
+        "Search before you answer anything about prior work, decisions, dates, people, preferences or todos",
+        "Write things down as they happen",
         "Never read whole memory files",
         "Four signs",
-        "say that you looked and found nothing",
+        "say that you searched and found nothing",
         "`memory_state`",
         "forgotten",
     ):

@@ -45,9 +45,9 @@ def test_a_snapshot_comes_back(memory: Memory) -> None:
     [
         ("task", {}, 'memory_state task needs "text".'),
         ("context", {"key": "deadline"}, 'memory_state context needs "value".'),
-        ("decide", {"text": "x", "key": "y"}, 'memory_state decide takes no "key"; it takes text.'),
-        ("get", {"text": "x"}, 'memory_state get takes no "text"'),
-        ("task", {"text": "x", "clear": True}, 'memory_state task takes no "text"'),
+        ("decide", {"text": "x", "key": "y"}, 'memory_state decide does not take "key"; it takes text.'),
+        ("get", {"text": "x"}, 'memory_state get does not take "text"'),
+        ("task", {"text": "x", "clear": True}, 'memory_state task does not take "text"'),
     ],
 )
 def test_an_action_names_the_argument_that_is_missing_or_too_many(

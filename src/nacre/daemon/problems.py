@@ -1,0 +1,69 @@
+"""What is wrong with a daemon and the sockets of daemons, with its remedy; and clearing away what one left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+
+from nacre.checks.doctor import MEND, correct_it, is_own
+from nacre.daemon.fast import socket_paths
+from nacre.daemon.process import ask_status, daemon_process
+from nacre.i18n import say
+from nacre.memory import Memory
+from nacre.model.report import Problem, problem
+from nacre.model.workspace import Workspace
+
+
+def daemon_problems(memory: Memory) -> Iterator[Problem]:
+    """A socket that nobody listens on, and what is wrong with a daemon: silent, of another version, not watching, open."""
+    if daemon_process(memory.workspace) is None:
+        english = "A daemon exited without removing its socket; the next one will replace it."
+        for path in _sockets(memory.workspace):
+            yield problem("stale socket", english, "守护进程退出时没有清理套接字；下一个会替换它。", path, remedy=MEND)
+        return
+    status = ask_status(memory, within=5.0) or {"answers": True}  # of another moment nothing is said
+    if not status["answers"]:
+        error = status["trouble"]
+        english, chinese = f"The daemon is not responding: {error}.", f"守护进程没有响应：{error}。"
+        yield problem("daemon silent", english, chinese, remedy="nacre serve --stop")
+    if skew := status.get("skew"):
+        english = f"This command cannot use the daemon: {skew}. Everything works without it."
+        chinese = f"本命令无法使用守护进程：{skew}。没有守护进程也不影响使用。"
+        yield problem("daemon skew", english, chinese, remedy="nacre serve --stop && nacre serve --background")
+    if status.get("watching") == "scanning":
+        reason = status.get("watchingReason")
+        english = f"The daemon scans files periodically instead of watching them: {reason}."
+        chinese = f"守护进程改为定时扫描文件，而不是监视变化：{reason}。"
+        yield problem("watch limit", english, chinese, remedy="sudo sysctl fs.inotify.max_user_watches=524288")
+    if broken := status.get("settings"):
+        english, chinese = (
+            f"The daemon is still using its previous settings: {broken}",
+            f"守护进程仍在使用之前的设置：{broken}",
+        )
+        yield problem("daemon settings", english, chinese, remedy=correct_it())
+    http = status.get("http") or {}
+    if failed := http.get("trouble"):
+        english, chinese = f"MCP is not served over HTTP: {failed}", f"未能通过 HTTP 提供 MCP：{failed}"
+        yield problem("no http", english, chinese, remedy="nacre config set --user serve.port 6227")
+    if not http.get("local", True):
+        english = f"Other machines on the network can reach {http['url']}, and the traffic is not encrypted."
+        chinese = f"网络上的其他设备可以访问 {http['url']}，且传输内容未加密。"
+        yield problem("open http", english, chinese, remedy="nacre config set --user serve.host 127.0.0.1")
+
+
+def _sockets(workspace: Workspace) -> list[str]:
+    """The sockets of ours that lie about for this workspace; nothing else that has the name of one."""
+    paths = socket_paths(str(workspace.root)) if hasattr(os, "getuid") else ()
+    return [path for path in paths if is_own(path, stat.S_ISSOCK)]
+
+
+def clear_sockets(memory: Memory) -> list[str]:
+    """Remove the sockets that nobody listens on; a sentence for each."""
+    done = []
+    for path in _sockets(memory.workspace) if daemon_process(memory.workspace) is None else ():
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+            done.append(say(f"The stale socket {path} was removed.", f"已移除失效的套接字 {path}。"))
+    return done

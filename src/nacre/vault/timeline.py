@@ -1,0 +1,254 @@
+"""Memory by time: what the log of each day says by session, what entered or left long-term memory then, what each session was given."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from nacre.clock import monday
+from nacre.guard.secrets import legible, safe_lines
+from nacre.model.workspace import Context, Workspace
+from nacre.text.blocks import real_day, split_label, stamp_of
+from nacre.vault import spool
+from nacre.vault.changes import Change, changes_on
+from nacre.vault.entries import bare_words, bullet_id, document, line_digest
+from nacre.vault.ledger import LedgerStates
+from nacre.vault.provenance import Trail
+from nacre.vault.storage import list_longterm, read_memory, storage_of
+from nacre.vault.weekly import digest_files
+
+_USUAL_DAYS, _MOST_DAYS, _LOOKED_AT, _CHART_DAYS = 14, 31, 400, 84
+_MOST_ROWS = 200  # on a page, from which no further day is added
+_MOST_ENTRIES = 40  # of one section
+_MOST_SESSIONS = 20  # on a page
+_MOST_LINES = 60  # of what a session was given
+_LARGEST = 1_000_000  # bytes of a log that are looked at
+_LOG = re.compile(r"memory/(?:archive/(?:.*/)?)?(\d{4}-\d{2}-\d{2})\.md(?:\.gz)?")
+_COUNT = re.compile(r"\|\s*(\d{1,7}) messages?\b")
+
+
+class LogEntry(NamedTuple):
+    """A line of a log, and what the ledger made of it."""
+
+    id: str
+    text: str
+    type: str | None
+    line: int
+    verdict: str | None = None
+
+
+class LogSection(NamedTuple):
+    """What a session, or a note, left in a day's log."""
+
+    day: str
+    path: str
+    title: str
+    time: str | None
+    session: str | None
+    project: str | None
+    messages: int
+    entries: tuple[LogEntry, ...]
+    left: int  # entries that are not among them
+    agent: str | None = None
+    transcript: str = ""  # the whole id of the session
+
+
+class Day(NamedTuple):
+    day: str
+    monday: str
+    path: str | None  # of the log
+    digest: str | None  # of the week
+    sections: tuple[LogSection, ...]
+    changes: tuple[Change, ...]
+    left: int = 0  # changes that are not among them
+
+
+class Timeline(NamedTuple):
+    """The days of a range, the latest first; how many lines each day around them has; and the days before and behind that follow."""
+
+    since: str
+    until: str
+    days: tuple[Day, ...]
+    counts: Mapping[str, int]
+    earlier: str | None
+    later: str | None
+
+
+def read_timeline(context: Context, since: str | None, until: str | None) -> Timeline:
+    """A range of days. Without one the last days that say something, and the night behind them."""
+    workspace, states, trail = context.workspace, LedgerStates(context.workspace), Trail(context.workspace)
+    logs, today = _logs(workspace), context.clock.today()
+    usual = min(today, dt.date.fromisoformat(max(logs)) + dt.timedelta(days=1)) if logs else today
+    last = dt.date.fromisoformat(until) if until else usual
+    first = dt.date.fromisoformat(since) if since else _before(last, _USUAL_DAYS - 1)
+    digests, days, rows = digest_files(workspace), [], 0
+    ledger = _file(workspace, workspace.relative(workspace.ledger))
+    for back in range(min((last - first).days + 1, _LOOKED_AT)):
+        day = (date := _before(last, back)).isoformat()
+        sections, changes = (
+            _sections(workspace, logs.get(day), day, trail, states),
+            _changes(workspace, states, day, ledger),
+        )
+        if sections or changes:
+            digest = digests.get(week := monday(date))
+            shown = workspace.relative(digest) if digest else None
+            days.append(
+                Day(
+                    day,
+                    week.isoformat(),
+                    logs.get(day),
+                    shown,
+                    sections,
+                    changes[:_MOST_ROWS],
+                    max(0, len(changes) - _MOST_ROWS),
+                )
+            )
+            rows += len(changes) + sum(len(section.entries) for section in sections)
+        if len(days) == _MOST_DAYS or rows >= _MOST_ROWS:
+            first = date
+            break
+    begin, start, end = min(first, _before(last, _CHART_DAYS - 1)).isoformat(), first.isoformat(), last.isoformat()
+    counts = {day: _count(workspace, *_file(workspace, logs[day])) for day in sorted(logs) if begin <= day <= end}
+    earlier = max((day for day in logs if day < start), default=None)
+    later = min((day for day in logs if day > end), default=None)
+    return Timeline(start, end, tuple(days), counts, earlier, later)
+
+
+def _before(day: dt.date, days: int) -> dt.date:
+    return day - dt.timedelta(days=min(days, day.toordinal() - 1))
+
+
+def _logs(workspace: Workspace) -> dict[str, str]:
+    """Every daily log by its day; a living one before one of the archive."""
+    names = sorted(stored.name for stored in storage_of(workspace).walk("memory", (".md", ".md.gz")) if stored.is_plain)
+    matches = (match for name in names if (match := _LOG.fullmatch(name)))
+    # Those of the archive come later in the alphabet than years.
+    logs: dict[str, str] = {}
+    for match in matches:
+        if real_day(match[1]):
+            logs.setdefault(match[1], match[0])
+    return logs
+
+
+def _read(workspace: Workspace, name: str) -> bytes:
+    return read_memory(workspace, workspace.root / name)[:_LARGEST].decode("utf-8", "replace").encode()
+
+
+def _file(workspace: Workspace, name: str) -> tuple[str, int, int]:
+    """What tells whether a file is still as it was read."""
+    stored = storage_of(workspace).about(name)
+    return (name, stored.size, stored.modified) if stored else (name, 0, 0)
+
+
+_KNOWN: dict[
+    tuple[Workspace, str], tuple[object, tuple[Change, ...]]
+] = {}  # what each day changed, by how the ledger was then
+
+
+def _changes(workspace: Workspace, states: LedgerStates, day: str, ledger: object) -> tuple[Change, ...]:
+    known = _KNOWN.get((workspace, day))
+    if not known or known[0] != ledger:
+        if len(_KNOWN) > _LOOKED_AT:
+            _KNOWN.clear()
+        known = _KNOWN[workspace, day] = ledger, tuple(changes_on(states, day))
+    return known[1]
+
+
+@lru_cache(maxsize=1000)
+def _count(workspace: Workspace, name: str, _size: int, _modified: int) -> int:
+    return len(re.findall(rb"(?m)^[-*+] ", _read(workspace, name)))
+
+
+@lru_cache(maxsize=100)
+def _parsed(workspace: Workspace, day: str, name: str, _size: int, _modified: int) -> tuple[LogSection, ...]:
+    """The sections of a log as it was at a moment: to look for secrets in it takes longer than all the rest."""
+    sections = []
+    for title, group in groupby(document(Path(name), _read(workspace, name)).entries, key=lambda item: item.section):
+        items, stamp, count = list(group), stamp_of(title), _COUNT.search(title)
+        bullets = [(item.start, bullet_id(item.words), *split_label(item.words)) for item in items[:_MOST_ENTRIES]]
+        safe = dict(safe_lines([(0, title), *((line, words) for line, _, _, words in bullets)]))
+        entries = tuple(LogEntry(mark, safe.get(line, ""), kind, line) for line, mark, kind, _ in bullets)
+        about = safe[0], stamp.time, stamp.session, stamp.project, int(count[1]) if count else 0
+        sections.append(LogSection(day, name, *about, entries, len(items) - len(entries)))
+    return tuple(sections)
+
+
+def _sections(
+    workspace: Workspace, name: str | None, day: str, trail: Trail, states: LedgerStates
+) -> tuple[LogSection, ...]:
+    captured, sections = {row.session: row for row in trail.of(day).captured}, []
+    for section in _parsed(workspace, day, *_file(workspace, name)) if name else ():
+        row = captured.get(section.session) if section.session else None
+        made = ((entry, states.marked(entry.id)) for entry in section.entries)
+        entries = tuple(entry._replace(verdict=every[-1].verdict) if every else entry for entry, every in made)
+        agent, transcript = (row.agent or None, row.transcript) if row else (None, "")
+        sections.append(section._replace(entries=entries, agent=agent, transcript=transcript))
+    return tuple(sections)
+
+
+class Given(NamedTuple):
+    """What hooks gave a session: when how many tokens, how many lines, and those of them that stand in memory now."""
+
+    times: tuple[tuple[str, int], ...]
+    tokens: int
+    lines: int
+    known: tuple[str, ...]
+
+
+class SessionOverview(NamedTuple):
+    """A session by its sections, the latest first: none where it was not captured yet."""
+
+    session: str
+    agent: str | None
+    day: str  # the last
+    sections: tuple[LogSection, ...]
+    given: Given | None
+
+
+class Sessions(NamedTuple):
+    """Sessions, the latest first; the day from which earlier ones follow."""
+
+    sessions: tuple[SessionOverview, ...]
+    earlier: str | None
+
+
+def read_sessions(context: Context, until: str | None) -> Sessions:
+    """What was captured from the sessions up to a day, and what each was given; those that were not captured yet come first."""
+    workspace, trail, states = context.workspace, Trail(context.workspace), LedgerStates(context.workspace)
+    logs, read = _logs(workspace), 0
+    every: dict[str, list[LogSection]] = {}
+    days = sorted((day for day in logs if until is None or day <= until), reverse=True)
+    while read < min(len(days), _LOOKED_AT) and len(every) < _MOST_SESSIONS:
+        day, read = days[read], read + 1
+        for section in reversed(_sections(workspace, logs[day], day, trail, states)):
+            if section.session:
+                every.setdefault(section.session, []).append(section)
+    names = [*map(workspace.relative, (workspace.longterm, *list_longterm(workspace))), *map(logs.get, days[:read])]
+    texts = (line for name in names if name for line in _read(workspace, name).decode().splitlines())
+    lines = {digest: line for line in texts if (digest := line_digest(line))}
+    latest = [] if until else spool.latest_delivered(workspace, _MOST_SESSIONS)
+    waiting, rows = {delivered.session: delivered for delivered in latest}, []
+    for name, sections in every.items():
+        transcript = next((section.transcript for section in sections if section.transcript), "")
+        delivered = waiting.pop(transcript, None) or spool.load_delivered(workspace, transcript)
+        agent = next((section.agent for section in sections if section.agent), None)
+        given = _given(context, delivered, lines)
+        rows.append(SessionOverview(name, agent, sections[0].day, tuple(sections), given))
+    uncaptured = ((name, _given(context, delivered, lines)) for name, delivered in waiting.items())
+    new = [SessionOverview(name[:8], None, given.times[-1][0][:10], (), given) for name, given in uncaptured if given]
+    return Sessions((*new, *rows), days[read] if read < len(days) else None)
+
+
+def _given(context: Context, delivered: spool.Delivered, lines: Mapping[str, str]) -> Given | None:
+    if not delivered.given:
+        return None
+    moments = [context.clock.local(dt.datetime.fromtimestamp(at, dt.UTC)) for at, _ in delivered.given]
+    tokens = [count for _, count in delivered.given]
+    times = tuple((at.isoformat(timespec="minutes"), count) for at, count in zip(moments, tokens, strict=True))
+    known = [bare_words(lines[digest]) for digest in delivered.lines if digest in lines][:_MOST_LINES]
+    return Given(times, sum(tokens), len(delivered.lines), tuple(map(legible, known)))
