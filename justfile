@@ -27,6 +27,18 @@ long:
 docs:
     .venv/bin/python docs/generate.py
 
+# the terminal pictures of the READMEs, drawn from a real session
+picture:
+    .venv/bin/python docs/picture.py
+
+# the page in a real Chromium, under axe-core and schemathesis
+browser *args:
+    ./test-browser {{args}}
+
+# the pictures of the page
+screenshots:
+    PYTHONPATH=.venv/browser .venv/bin/python docs/screenshots.py
+
 # the agents themselves, from npm, against a stub model
 integration agent="claude_code":
     .venv/bin/python -m tests.integration.{{agent}}

@@ -124,17 +124,17 @@ description: "{_ABOUT}"
 """
 _EVERYDAY = {
     "en": """\
-Commands, each with `--help`; `--json` on what reads, `--dry-run` on what changes:
+Commands, each with `--help`; those that read take `--json`, those that change something take `--dry-run`:
 
     nacre search "who owns billing?" -n 5 --since 30d
     nacre get memory/2026-02-10.md:14 -l 20
     nacre remember "Use pnpm, never npm, in this repository" --type PREF
-    nacre forget ID            only when the user asks for it; nacre undo takes it back
+    nacre forget ID            only when the user asks; nacre undo reverts it
     nacre why ID               where a memory comes from
-    nacre sync                 read what was said since the last time into the daily logs
-    nacre status               how memory stands; nacre doctor says what is wrong
+    nacre sync                 capture new conversations into the daily logs
+    nacre status               the state of memory; nacre doctor shows what is wrong
 
-Exit code 13 means that a secret was refused: do not try again in other words. In a group chat add `--scope group:NAME`: only search, get and context answer there.
+Exit code 13 means that a secret was refused: do not rephrase it and try again. In a group chat, add `--scope group:NAME`: only search, get and context work there.
 """,
     "zh": """\
 命令，均可加 `--help`；读取类可加 `--json`，修改类可加 `--dry-run`：
@@ -144,10 +144,10 @@ Exit code 13 means that a secret was refused: do not try again in other words. I
     nacre remember "本仓库只用 pnpm，不用 npm" --type PREF
     nacre forget ID            仅在用户要求时使用；nacre undo 可撤销
     nacre why ID               查看一条记忆的来源
-    nacre sync                 把上次之后说过的话写入每日日志
-    nacre status               记忆的状况；nacre doctor 指出问题所在
+    nacre sync                 把新的会话采集到每日日志
+    nacre status               记忆的状态；nacre doctor 会指出问题
 
-退出码 13 表示机密被拒绝写入：不要换个说法再试。群聊中请加 `--scope group:名称`：那里只有 search、get 和 context 可用。
+退出码 13 表示内容含敏感信息，已被拒绝：不要换个说法再试。群聊中请加 `--scope group:名称`：那里只有 search、get 和 context 可用。
 """,
 }
 
@@ -191,12 +191,12 @@ def skill(head: str) -> str:
 # For a prompt that holds the rules already, in AGENTS.md: they are not told twice.
 ELSEWHERE = {
     "en": (
-        "The rules for memory stand in `AGENTS.md`, in the section that Nacre keeps there. In this session {search}, {get}, {write} and {state} take the place of "
-        "the commands that it names: search first, take only the lines you need, write it down in the moment."
+        "The rules for memory are in `AGENTS.md`, in the section that Nacre maintains. In this session, use {search}, {get}, {write} and {state} instead of "
+        "the commands named there: search first, read only the lines you need, write things down as they happen."
     ),
     "zh": (
         "记忆的规则写在 `AGENTS.md` 中由 Nacre 维护的那一节。本会话中用 {search}、{get}、{write} 和 {state} 代替其中的命令："
-        "先搜索，只取需要的几行，当场写下。"
+        "先搜索，只读需要的几行，当场写下。"
     ),
 }
 

@@ -28,9 +28,12 @@ def lived(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NACRE_MODELS_PATH", str(tmp_path_factory.mktemp("none")))
         stage = prepare(tmp_path_factory.mktemp("demo"), request.param)
-        with live_through(stage) as memory:
-            lines = [lines for _, lines in tell_story(stage, memory)]
-    return stage, dict(zip(("day", "entries", "asking"), lines, strict=True))
+        memory, steps = live_through(stage)
+        with memory:
+            lines = [lines for _, lines in tell_story(stage, memory, steps)]
+            assert len(memory.questions()) == (len(lines) - 5 and len(lines[2]))
+    said, kept, *_, left_out, given, asking = lines
+    return stage, {"said": said, "kept": kept, "left out": left_out, "given": given, "asking": asking}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -52,11 +55,16 @@ def test_the_secret_and_the_aside_are_really_said(tmp_path: Path, language: str)
     assert UNSAID[language] in said
 
 
-def test_a_day_and_what_lasts_are_there_to_see(lived: tuple[Stage, dict[str, list[str]]]) -> None:
+def test_what_was_said_kept_and_left_out_is_there_to_see(lived: tuple[Stage, dict[str, list[str]]]) -> None:
     _, story = lived
-    assert story["day"][0].startswith("## 09:46 session:")
-    assert len(story["entries"]) >= 4
-    assert any("Bun" in entry for entry in story["entries"])  # the fact that changed
+    assert len(story["said"]) == 8
+    assert len(story["kept"]) >= 8
+    changed = next(at for at, line in enumerate(story["kept"]) if "Bun" in line)
+    assert story["kept"][changed + 1].startswith(("  (was: Use pnpm", "  （原来是：所有仓库都用 pnpm"))
+    assert len(story["left out"]) == 7
+    assert any("PostgreSQL" in line for line in story["given"])  # of the project
+    assert not any("Typst" in line for line in story["given"])  # of another
+    assert sum(map(len, story.values())) < 50
 
 
 def test_the_secret_and_what_was_not_to_be_remembered_stand_nowhere(
@@ -85,7 +93,7 @@ def test_two_weeks_lived_twice_leave_the_same_files(tmp_path: Path, monkeypatch:
     trees = []
     for name in ("one", "two"):
         stage = prepare(tmp_path / name, "en")
-        live_through(stage).close()
+        live_through(stage)[0].close()
         root = stage.workspace.root
         trees.append({str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*.md")})
     assert trees[0] == trees[1]
@@ -122,7 +130,7 @@ def test_a_demo_that_is_kept_can_be_searched(tmp_path: Path) -> None:
     temp.mkdir()
     done = demo(home, temp, "--keep", "--language", "en", NACRE_MODELS_PATH=str(tmp_path / "none"))
     (folder,) = temp.iterdir()
-    command = next(line.strip() for line in done.stdout.splitlines() if " search " in line)
+    command = next(line.strip() for line in done.stdout.splitlines() if ' search "' in line)
     assert str(folder) in command
     found = subprocess.run(
         command,

@@ -90,6 +90,7 @@ def _shape(page: Path) -> dict[str, list[str]]:
 
 
 def _links(page: Path) -> Iterator[str]:
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+    written = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)\s]+)\)", written) + re.findall(r'src(?:set)?="([^"]+)"', written):
         if "://" not in link and not link.startswith("#"):
             yield link.partition("#")[0]

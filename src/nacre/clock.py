@@ -26,7 +26,7 @@ def duration(text: str) -> dt.timedelta:
     parts = _DURATION.findall(text)
     if not parts or _DURATION.sub("", text).strip():
         raise BadSetting(
-            f'"{text}" is not a length of time; write it as 4h, 7d or 30min.',
+            f'"{text}" is not a duration; write it as 4h, 7d or 30min.',
             f"“{text}”不是时长；请写成 4h、7d 或 30min。",
         )
     return dt.timedelta(seconds=min(_CENTURY, sum(float(number) * _UNITS[unit][0] for number, unit in parts)))
@@ -52,7 +52,7 @@ def zone(name: str | None) -> dt.tzinfo | None:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise BadSetting(
-            f'The time zone "{name}" is not known; use a name such as Asia/Shanghai.',
+            f'Unknown time zone "{name}"; use a name such as Asia/Shanghai.',
             f"未知时区“{name}”；请使用 Asia/Shanghai 这样的名称。",
         ) from error
 

@@ -46,8 +46,8 @@ def real_target(path: Path, root: Path | None) -> Path:
     target = real(path)
     if root is not None and target != (inside := real(root)) and inside not in target.parents:
         raise PathEscape(
-            f"{path} is a link that leads out of the workspace; Nacre does not follow it.",
-            f"{path} 是指向工作区之外的链接；Nacre 不会跟随它。",
+            f"{path} is a link that points outside the workspace; Nacre does not follow it.",
+            f"{path} 是指向工作区之外的链接；Nacre 不会访问它。",
         )
     return target
 
@@ -97,7 +97,7 @@ def read_bytes(path: Path, most: int = -1) -> bytes | None:
     try:
         # A pipe or a device in the place of a file would keep us waiting for ever.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise NacreError(f"{path} is not an ordinary file; move it away.", f"{path} 不是普通文件；请将其移走。")
+            raise NacreError(f"{path} is not a regular file; move it away.", f"{path} 不是普通文件；请将其移走。")
         with open(path, "rb") as file:
             return file.read(most)
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def read_bytes(path: Path, most: int = -1) -> bytes | None:
         raise_unless_absent(path, error)
         reason = error.strerror or str(error)
         raise NacreError(
-            f"{path} cannot be read: {reason}. Check its permissions.", f"{path} 无法读取：{reason}。请检查其权限。"
+            f"{path} could not be read: {reason}. Check its permissions.", f"无法读取 {path}：{reason}。请检查其权限。"
         ) from error
 
 
@@ -115,7 +115,7 @@ def open_regular(path: Path, flags: int) -> int:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise OSError(errno.EINVAL, say("it is not an ordinary file; move it away", "它不是普通文件；请将其移走"))
+    raise OSError(errno.EINVAL, say("it is not a regular file; move it away", "它不是普通文件；请将其移走"))
 
 
 def walk(
@@ -342,8 +342,8 @@ def lines_after(head: bytes, last: bytes, text: str, path: Path) -> bytes:
     """The bytes that carry on a file that begins and ends so: its line ends, and a line end first where its last line has none."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise BadInput(
-            f"{path} is stored as UTF-16; save it as UTF-8, then Nacre can write to it.",
-            f"{path} 以 UTF-16 保存；请另存为 UTF-8,之后 Nacre 才能写入。",
+            f"{path} is encoded as UTF-16; save it as UTF-8 so that Nacre can write to it.",
+            f"{path} 的编码是 UTF-16；请另存为 UTF-8，Nacre 才能写入。",
         )
     first = head.find(b"\n")
     newline = b"\r\n" if first > 0 and head[first - 1] == 0x0D else b"\n"
@@ -506,10 +506,13 @@ def decompress(data: bytes, shown: str) -> bytes:
             unpacked = file.read(LARGEST_LOG + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise NacreError(
-            f"{shown} is damaged and cannot be unpacked; it stays as it is.", f"{shown} 已损坏，无法解压，保持原样。"
+            f"{shown} is damaged and cannot be decompressed; it was left unchanged.",
+            f"{shown} 已损坏，无法解压，未作改动。",
         ) from error
     if len(unpacked) > LARGEST_LOG:
-        raise NacreError(f"{shown} is too large for a log; it stays as it is.", f"{shown} 作为日志过大，保持原样。")
+        raise NacreError(
+            f"{shown} is too large for a log and was left unchanged.", f"{shown} 对日志来说过大，未作改动。"
+        )
     return unpacked
 
 
@@ -525,7 +528,7 @@ def lock(workspace: Workspace, *, timeout: float = TIMEOUT) -> Iterator[None]:
     """Hold the workspace for writing; `Locked` when another holds it for longer than the timeout."""
     if not workspace.root.is_dir():
         raise NoWorkspace(
-            f'{workspace.root} is no workspace. Make it one with "nacre init {workspace.root}".',
+            f'{workspace.root} is not a workspace. Create one with "nacre init {workspace.root}".',
             f"{workspace.root} 不是工作区。可用“nacre init {workspace.root}”创建。",
         )
     with hold(workspace.lock, timeout=timeout):
@@ -579,11 +582,11 @@ def _take(path: Path, deadline: float) -> int:
             if time.monotonic() >= deadline:
                 holder = read_bytes(path) or b""
                 pid = holder.decode("ascii", "replace").strip()
-                who, who_chinese = (f" (process {pid})", f"(进程 {pid})") if pid else ("", "")
+                who, who_chinese = (f" (process {pid})", f"（进程 {pid}）") if pid else ("", "")
                 folder = path.parent.parent
                 raise Locked(
-                    f"Another command{who} is writing to {folder}. Wait until it is done and run this one again.",
-                    f"另一个命令{who_chinese}正在写入 {folder}。请等它完成后重试。",
+                    f"Another command{who} is writing to {folder}. Wait until it has finished, then run this one again.",
+                    f"另一个命令{who_chinese}正在写入 {folder}。请等它完成后重新运行。",
                 )
             # Short and uneven: who has waited long must not lose to who has just come.
             time.sleep(0.0005 + os.urandom(1)[0] / 60_000)

@@ -104,7 +104,7 @@ def raise_unless_absent(path: Path | str, error: OSError) -> None:
         reason = error.strerror or str(error)
         raise CannotRead(
             f"{path} could not be read: {reason}. Nothing was changed; try again.",
-            f"{path} 无法读取：{reason}。未做任何更改；请重试。",
+            f"无法读取 {path}：{reason}。未作任何更改，请重试。",
         ) from error
 
 
@@ -112,16 +112,16 @@ def cannot_write(path: Path | str, error: OSError) -> CannotWrite:
     """The sentence for a failed write, by its cause."""
     if error.errno in NO_SPACE:
         return CannotWrite(
-            f"The disk is full: {path} could not be written and is as it was. Make room and run the command again.",
-            f"磁盘已满：{path} 未能写入，内容保持原样。请腾出空间后重试。",
+            f"The disk is full: {path} could not be written and is unchanged. Free some space and run the command again.",
+            f"磁盘已满：{path} 未能写入，内容未变。请腾出空间后重新运行命令。",
         )
     if error.errno in NO_PERMISSION:
         return CannotWrite(
-            f"{path} is read-only here. Check its permissions, or name another workspace with --workspace.",
-            f"{path} 在此处是只读的。请检查权限，或用 --workspace 指定其他工作区。",
+            f"{path} is read-only. Check its permissions, or choose another workspace with --workspace.",
+            f"{path} 是只读的。请检查权限，或用 --workspace 指定其他工作区。",
         )
     reason = error.strerror or str(error)
-    return CannotWrite(f"{path} could not be written: {reason}.", f"{path} 无法写入：{reason}。")
+    return CannotWrite(f"{path} could not be written: {reason}.", f"无法写入 {path}：{reason}。")
 
 
 def error_place(error: BaseException) -> str:

@@ -27,12 +27,14 @@ from nacre.vault.discover import is_workspace, trust_workspace, trusted_workspac
 from nacre.vault.storage import memory_files
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections import Counter
     from collections.abc import Callable, Mapping
 
     import nacre.brain.command
     import nacre.brain.distil
     import nacre.brain.extract
+    import nacre.brain.gates
     import nacre.brain.journal
     import nacre.brain.model
     import nacre.brain.orders
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     import nacre.context.gather
     import nacre.context.readable
     import nacre.embed.install
+    import nacre.index.growth
     import nacre.vault.problems
     from nacre import brain, capture, context, embed, forget, guard, index, layers, search, sources, tidy, vault
     from nacre.brain.journal import Record
@@ -62,23 +65,29 @@ if TYPE_CHECKING:
     from nacre.index.embedding import MeaningSource
     from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex
+    from nacre.layers.fading import Layers
     from nacre.layers.flush import Flush, FlushAnswer, Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
     from nacre.model.entry import Bullet, Hit, Relation, SearchReport, Verdict
     from nacre.model.report import Step
     from nacre.model.session import SessionFile
+    from nacre.search.about import KnownName, Profile
     from nacre.search.layered import RecallReport
     from nacre.search.query import Filters
     from nacre.search.read import Excerpt
     from nacre.sources.transcript import Places
     from nacre.tidy.answers import AdoptPlan, Answer
     from nacre.tidy.collect import TidyContext
+    from nacre.tidy.night import Decision
     from nacre.tidy.run import DecayReport, TidyReport
+    from nacre.vault.changes import Change
     from nacre.vault.create import InitPlan
-    from nacre.vault.history import History
+    from nacre.vault.history import History, Recorded
+    from nacre.vault.overview import FileOverview
     from nacre.vault.review import Question
     from nacre.vault.storage import MemoryFile
+    from nacre.vault.timeline import Sessions, Timeline
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
@@ -101,7 +110,7 @@ else:
 
 
 # The facade, and for annotations what its methods return, so that no face imports past it.
-__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "OrganiseReport", "PromotePlan", "Question", "Record", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
+__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "NextOrder", "OrganiseReport", "PromotePlan", "Question", "Record", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
@@ -132,8 +141,8 @@ def find_workspace(path: str | Path | None, now: str | None, agent: str | None) 
         agents = discover.agent_workspaces(settings.load())
         if agent.lower() not in agents:
             names = ", ".join(agents) or "-"
-            english = f'No agent "{agent}" is configured; there are: {names}.'
-            raise NoWorkspace(english, f"没有配置代理“{agent}”；现有：{names}。")
+            english = f'No agent "{agent}" is configured; the configured agents are: {names}.'
+            raise NoWorkspace(english, f"没有配置智能体“{agent}”；已配置：{names}。")
         path = agents[agent.lower()]
     place = discover.find_workspace(path, config=settings.load())
     return opened_at(place.workspace.root, now), tuple(place.problems)
@@ -213,6 +222,24 @@ def install_models(
 # The indexes of a workspace, opened when first needed, once for all threads; and bringing them up to date.
 
 
+# How words of memory and of its gates are shown.
+
+
+def legible(text: str) -> str:
+    """Words of memory as they may be shown: without secrets, nor what the eye cannot see."""
+    return guard.secrets.legible(text)
+
+
+def without_unseen(text: str) -> str:
+    """A text without what the eye cannot see."""
+    return guard.sanitise.clean(text)
+
+
+def gate_reason(reason: str) -> str:
+    """Why a gate dropped a claim, in the user's language."""
+    return say(reason, brain.gates.REASONS.get(reason, reason))
+
+
 class IndexReport(NamedTuple):
     """What bringing the index up to date did. `reason` says why there are no vectors, when there are none."""
 
@@ -270,14 +297,17 @@ class Indexes:
     def corpora(self, name: str) -> list[tuple[MemoryIndex, MeaningSource]]:
         """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
         if name not in search.search.CORPORA:
-            raise BadInput(f'"{name}" is not memory, sessions or all.', f"“{name}”不是 memory、sessions 或 all。")
+            raise BadInput(
+                f'"{name}" is not a corpus; use memory, sessions or all.',
+                f"没有“{name}”这个语料；请用 memory、sessions 或 all。",
+            )
         corpora: list[tuple[MemoryIndex, MeaningSource]] = [self.memory] if name != "sessions" else []
         if name == "memory" or self.opened.scope.group is not None:
             return corpora
         if self.sessions is None:
             raise BadInput(
-                'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
-                "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
+                'Sessions are not indexed; turn this on with "nacre config set --user index.sessions true".',
+                "会话尚未索引；运行“nacre config set --user index.sessions true”可开启。",
             )
         return [*corpora, self.sessions]
 
@@ -391,7 +421,7 @@ class Working:
 
 def _no_section(name: str) -> BadInput:
     return BadInput(
-        f'"{name}" is no section; there are task, context, decisions, pending and blockers.',
+        f'There is no section "{name}"; use task, context, decisions, pending or blockers.',
         f"没有“{name}”这一节；可用：task、context、decisions、pending、blockers。",
     )
 
@@ -502,7 +532,7 @@ class Memory:
     def owned(self) -> Context:
         """Workspace, settings and clock for what is the owner's alone; refused in a group."""
         if self.scope.group is not None:
-            raise BadInput("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。")
+            raise BadInput("In a group, private memory is not available.", "群组中不能使用私人记忆。")
         return self.opened
 
     @property
@@ -537,7 +567,20 @@ class Memory:
     def index(self, *, progress: Progress | None = None, full: bool = False) -> IndexReport:
         """Bring text and vectors up to date with the files and the settings, and wait."""
         text = self.update(progress=progress, full=full)
-        return self.embed(progress=progress)._replace(text=text)
+        report = self.embed(progress=progress)
+        if not report.reason and self.brain.has_models:
+            self._relate()
+        return report._replace(text=text)
+
+    def _relate(self) -> None:
+        """Find out how the entries that are new in the index stand to older ones, for searches to know."""
+        keeper, meaning = self.indexes.memory
+
+        def compare(pairs: Sequence[tuple[str, str]]) -> list[search.relations.Odds | None]:
+            found = self.brain.relation_odds(pairs)
+            return [odds and search.relations.Odds(*odds) for odds in found]
+
+        keeper.store.safely(lambda: search.relations.relate(keeper.store, meaning.scanner, compare))
 
     def _indexed(self, report: _Report, *, changed: object) -> _Report:
         """The report of something that, where it changed memory, the index has to follow."""
@@ -613,11 +656,11 @@ class Memory:
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
         if mode not in MODES:
-            english = f'"{mode}" is no mode; use hybrid, text or vector.'
-            raise BadInput(english, f"没有“{mode}”模式；请用 hybrid、text 或 vector。")
+            english = f'"{mode}" is not a search mode; use hybrid, text or vector.'
+            raise BadInput(english, f"没有“{mode}”这种搜索模式；请用 hybrid、text 或 vector。")
         most = self.config.search.max_results if limit is None else limit
         if most < 1:
-            raise BadInput("Ask for at least one result.", "请至少要求一条结果。")
+            raise BadInput("The number of results must be at least 1.", "结果数至少为 1。")
         opened = replace(self.opened, clock=self.clock.at(now))
         question = search.query.parse_question(query, opened.clock.today())
         filters = filters or search.query.Filters()
@@ -655,6 +698,28 @@ class Memory:
                 self.problems = (*self.problems, problem)
         return excerpt
 
+    def _read_index(self, read: Callable[[sqlite3.Connection], _Report]) -> _Report:
+        """What the index tells once it is up to date."""
+        store = self.keeper.store
+        store.safely(self.keeper.current)
+        return store.safely(lambda: read(store.db))
+
+    def names(self) -> list[KnownName]:
+        """The projects and names that long-term memory and the latest entries speak of, with how many entries."""
+        _ = self.owned
+        return self._read_index(search.about.known_names)
+
+    def about(self, name: str) -> Profile:
+        """What is said of a name or a project, where, since when, and beside whom; `NotFound` where nothing is."""
+        return self._read_index(lambda db: search.about.profile(self.owned, db, name))
+
+    def growth(self, days: int) -> dict[str, Any]:
+        """What each of the last days added, the kinds of entries, the size of each layer, and when memory was recalled."""
+        today = self.clock.today()
+        first = today - dt.timedelta(days=days - 1)
+        grown = self._read_index(lambda db: index.growth.growth(db, first, today))
+        return {**grown, "recalls": vault.refcount.recalls_by_hour(self.owned.workspace, self.clock, first)}
+
     def recall(self, query: str, *, limit: int = 3, dry_run: bool = False) -> RecallReport:
         """What the checkpoints know: hot, warm, gist, forgotten, as far as the first layer that answers.
 
@@ -669,7 +734,9 @@ class Memory:
         try:
             report = search.layered.report_moved(report, layers.organise.rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
-            sentence = say(f"What was found stays where it lies: {error}", f"找到的内容仍留在原处：{error}")
+            sentence = say(
+                f"What was found could not be moved to a newer layer: {error}", f"找到的内容未能移到较新的层：{error}"
+            )
             report = replace(report, problems=(*report.problems, Problem("not moved", sentence)))
         uncounted = search.read.count_recalled(own, report.found, query)
         return replace(report, problems=(*report.problems, uncounted)) if uncounted else report
@@ -821,6 +888,10 @@ class Memory:
     def orders(self) -> list[Record]:
         """Every order that was sent to a model, the oldest first."""
         return brain.journal.read_orders(self.owned.workspace)
+
+    def brain_account(self, days: int) -> dict[str, Any]:
+        """What each of the last days cost, and what the gates dropped."""
+        return brain.journal.account(self.orders(), self.clock, days)
 
     def next_order(self) -> NextOrder:
         """How many orders wait for the user's agent, and the next one."""
@@ -974,6 +1045,54 @@ class Memory:
         longterm = vault.entries.open_document(self.workspace, self.workspace.longterm)
         return [entry.words for entry in longterm.entries] if longterm else []
 
+    def entries_by_file(self) -> dict[str, list[str]]:
+        """The words of every entry of each MEMORY.md that has any, the general one first."""
+        paths = vault.storage.list_longterm(self.owned.workspace)
+        documents = ((path, vault.entries.open_document(self.workspace, path)) for path in paths)
+        return {
+            self.workspace.relative(path): [entry.words for entry in found.entries]
+            for path, found in documents
+            if found and found.entries
+        }
+
+    def longterm(self) -> list[FileOverview]:
+        """Every MEMORY.md by its entries, with what the ledger and the recalls tell of each."""
+        return vault.overview.read_overview(self.owned)
+
+    def edit(self, path: str, id: str, text: str, *, read: str) -> tuple[Step, ...]:  # noqa: A002 - the word users know
+        """Put the person's words in the place of an entry of a MEMORY.md that still has the hash `read`."""
+        return self._indexed(tidy.answers.edit_entry(self._tidying(), path, id, text, read=read), changed=True)
+
+    def last_night(self) -> tuple[Recorded, list[Decision], Counter[str]] | None:
+        """The last run of tidying that decided something, its decisions, and how many more of each action; none where there was none."""
+        run = tidy.night.last_run(self.owned.workspace)
+        return (run[0], *tidy.night.decisions(self.workspace, run[1])) if run else None
+
+    def timeline(self, since: str | None = None, until: str | None = None) -> Timeline:
+        """The days of a range, by their logs and what the ledger tells of them; of the last two weeks that say something."""
+        range_ = self.filters(since=since, until=until)
+        return vault.timeline.read_timeline(self.owned, range_.since, range_.until)
+
+    def changes(self, id: str) -> list[Change]:  # noqa: A002 - the word users know
+        """A fact through its changes, the oldest first: said, kept, corrected, replaced, forgotten."""
+        if changes := vault.changes.follow(self.owned.workspace, [id]):
+            return changes
+        target = forget.apply.one_target(self._forgetting(), id)[1]
+        ids = (target.id, *(sorted(target.line.ids) if target.line else ()))
+        return vault.changes.follow(self.workspace, ids)
+
+    def session_overviews(self, until: str | None = None) -> Sessions:
+        """What was captured from each session, the latest first, and what hooks gave it."""
+        return vault.timeline.read_sessions(self.owned, self.filters(until=until).until)
+
+    def layers(self, layer: str, start: int = 0, *, most: int = 30, soonest: int = 10) -> Layers:
+        """How many checkpoints lie in each layer, which fade next and why, and some of one layer."""
+        return layers.fading.read_layers(self.owned, layer, start, most, soonest)
+
+    def bring_back(self, path: str) -> str:
+        """Bring a checkpoint that sank back, as a recall of it does; where it lies now."""
+        return layers.fading.bring_back(self.owned, path)
+
     def _tidying(self) -> TidyContext:
         own = self.owned
         return tidy.collect.TidyContext(own.workspace, own.config, own.clock, own.scope, judge=lambda: self.brain)
@@ -1046,8 +1165,8 @@ class Memory:
     def answer(
         self, answers: Sequence[Answer | tuple[str, str, str | None]], *, dry_run: bool = False
     ) -> tuple[Step, ...]:
-        """Carry out answers to `questions`: the id, "accept", "refuse" or "pin" (or "keep" and "drop", which say whether what is asked
-        about is to stand in memory), and other words for it. What an agent answers adds, and replaces nothing."""
+        """Carry out answers to `questions`: the id, "accept", "refuse" or "pin", and other words for it. Accepted, what is asked
+        about stands in memory; refused, it does not. What an agent answers adds, and replaces nothing."""
         kind = tidy.answers.Answer
         values = [answer if isinstance(answer, kind) else kind(*answer) for answer in answers]
         steps = tidy.answers.give_answers(self._tidying(), values, dry_run=dry_run)
@@ -1131,7 +1250,7 @@ class Memory:
         """Whether the turn before compaction is due, with the prompts for it; without counts only the prompts. Never for a group."""
         own, flush = self.opened, layers.flush
         if self.scope.group is not None:
-            return flush.Flush(flush.GROUP, say("In a group nothing is written down.", "群组范围内不作记录。"))
+            return flush.Flush(flush.GROUP, say("Nothing is recorded in a group.", "群组中不作记录。"))
         if tokens is None or window is None:
             return flush.flush_blocked(own) or flush.Flush("prompts", "", 0, *flush.flush_prompts_for(own))
         return flush.ask_flush(own, tokens, window, session=session, compactions=compactions, dry_run=dry_run)

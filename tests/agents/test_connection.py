@@ -218,7 +218,7 @@ def test_what_is_read_only_is_left_alone_with_a_sentence_also_by_the_administrat
     place = desk.home / ".claude" / ("settings.json" if what == "file" else "")
     place.chmod(0o444 if what == "file" else 0o555)
     before = everything(desk.home)
-    with pytest.raises(CannotWrite, match=r"read-only, so it was left alone.*--print"):
+    with pytest.raises(CannotWrite, match=r"read-only, so Nacre left it untouched.*--print"):
         desk.connect("claude-code")
     assert everything(desk.home) == before  # nor was the other file of the agent written
     assert connection.load_connections(desk.state) == {}
@@ -245,7 +245,7 @@ def test_somebody_else_is_refused_what_belongs_to_the_administrator(desk: Desk) 
     ("name", "data", "said"),
     [
         (".claude.json", b'{\n  "a": 1\n  "b": 2\n}', "line 3, column 3"),
-        (".claude.json", b"\xff\xfe{\x00}\x00", "line 1: it is not valid UTF-8"),
+        (".claude.json", b"\xff\xfe{\x00}\x00", "line 1 is not valid UTF-8"),
         (".claude.json", b"[]", "not an object"),
         (".claude.json", b'{"mcpServers": "none"}', '"mcpServers" is not an object'),
         (".claude/settings.json", b'{"hooks": {"Stop": {}}}', '"hooks.Stop" is not a list'),
@@ -269,7 +269,7 @@ def test_broken_toml_is_said_by_its_place(desk: Desk) -> None:
 
 def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(desk: Desk) -> None:
     os.mkfifo(desk.home / ".claude.json")
-    with pytest.raises(NacreError, match="not an ordinary file"):
+    with pytest.raises(NacreError, match="not a regular file"):
         desk.connect("claude-code")
 
 
@@ -285,14 +285,14 @@ def test_no_settings_file_of_an_agent_keeps_anybody_waiting(desk: Desk, agent: s
     path = desk.home / name
     path.parent.mkdir(parents=True)
     os.mkfifo(path)
-    with pytest.raises(NacreError, match="not an ordinary file"):
+    with pytest.raises(NacreError, match="not a regular file"):
         desk.connect(agent)
 
 
 def test_an_entry_that_is_reached_by_an_address_is_left_alone(desk: Desk) -> None:
     text = '{"mcpServers": {"nacre": {"type": "http", "url": "http://127.0.0.1:8850/mcp"}}}'
     (desk.home / ".claude.json").write_text(text, "utf8")
-    with pytest.raises(NacreError, match="made by hand"):
+    with pytest.raises(NacreError, match="added by hand"):
         desk.connect("claude-code")
     assert (desk.home / ".claude.json").read_text("utf8") == text
 
@@ -449,7 +449,7 @@ def test_without_a_record_what_is_ours_is_known_by_its_name(desk: Desk) -> None:
 def test_a_record_that_cannot_be_understood_stops_it(desk: Desk) -> None:
     desk.state.mkdir()
     (desk.state / connection.RECORD_NAME).write_text("{")
-    with pytest.raises(NacreError, match="record of what was connected"):
+    with pytest.raises(NacreError, match="record of connected agents"):
         desk.connect("claude-code")
 
 
@@ -457,7 +457,7 @@ def test_claude_code_with_our_plugin_gets_nothing_twice(desk: Desk) -> None:
     settle(desk.home, {".claude/settings.json": '{"enabledPlugins": {"nacre@nacre": true}}'})
     made = desk.plan(agent_named("claude-code"))
     assert not made.changes
-    assert "brings the same server" in made.wanted.notes[0]
+    assert "already provides the server" in made.wanted.notes[0]
 
 
 def test_openclaw_at_hand_gets_the_plugin_and_says_what_stays(desk: Desk) -> None:
@@ -473,7 +473,7 @@ def test_openclaw_at_hand_gets_the_plugin_and_says_what_stays(desk: Desk) -> Non
     assert told["plugins"]["load"]["paths"][0].endswith("plugins/openclaw")
     assert told["plugins"]["entries"]["nacre"]["hooks"] == {"allowConversationAccess": True}
     assert told["plugins"]["entries"]["memory-core"] == {"enabled": False}
-    assert "dreaming, which rewrites MEMORY.md at night, is switched off" in made.wanted.stays
+    assert "dreaming feature, which rewrites MEMORY.md at night, is turned off" in made.wanted.stays
     assert any('"openclaw memory …"' in note and '"nacre search"' in note for note in made.wanted.notes)
     assert "// mine" in (desk.home / ".openclaw" / "openclaw.json").read_text()
     assert not desk.connect("openclaw")[0].changed
@@ -503,7 +503,7 @@ def test_settings_that_the_agent_refuses_are_put_back(desk: Desk) -> None:
     (desk.program.parent / "openclaw").write_text(script)
     (desk.program.parent / "openclaw").chmod(0o755)
     before = everything(desk.home)
-    with pytest.raises(NacreError, match=r"does not accept its settings.*plugins: nope"):
+    with pytest.raises(NacreError, match=r"rejects the new settings.*plugins: nope"):
         desk.connect("openclaw")
     assert everything(desk.home) == before
     assert connection.load_connections(desk.state) == {}

@@ -87,7 +87,7 @@ def test_a_date_in_a_table_is_still_one_when_it_is_taken_back() -> None:
     ],
 )
 def test_what_may_be_narrower_in_a_way_of_its_own_is_not_written_over(now: dict[str, Any]) -> None:
-    with pytest.raises(CannotEdit, match="made by hand"):
+    with pytest.raises(CannotEdit, match="added by hand"):
         apply_edits(json.dumps({"mcpServers": {"nacre": now}}), JSON, PUT)
 
 

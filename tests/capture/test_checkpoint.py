@@ -69,7 +69,7 @@ def test_what_is_left_out_or_was_said_in_a_pause_is_not_in_it(desk: Desk) -> Non
         Config(sources=SourcesSettings(claude_code=SourceSettings(enabled=False))),
     ):
         desk.config = config
-        with pytest.raises(NotFound, match="left out"):
+        with pytest.raises(NotFound, match="excluded"):
             checkpoint_of_session(desk.setting(), SESSION)
         with pytest.raises(NotFound):
             checkpoint_of_session(desk.setting(), None)

@@ -26,6 +26,12 @@ class Patient(Nights):
     def found(self, kind: str, now: str = NOW) -> list[Problem]:
         return [one for one in self.health(now).findings if one.kind == kind]
 
+    def follow(self, found: Problem) -> None:
+        """Delete the line that a finding names."""
+        assert found.remedy == f"edit or delete line {found.line} of {found.path}"
+        lines = self.text(found.path).splitlines(keepends=True)
+        self.lay(found.path, "".join(lines[: found.line - 1] + lines[found.line :]) if found.line else "")
+
     def run(self, command: str, *more: str, now: str = NOW) -> None:
         """A command as a finding names it."""
         program, *arguments = shlex.split(command)

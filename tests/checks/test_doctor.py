@@ -20,6 +20,8 @@ from nacre.checks.status import status_facts
 from nacre.clock import Clock
 from nacre.config.settings import JobsSettings
 from nacre.daemon import fast
+from nacre.daemon.problems import clear_sockets, daemon_problems
+from nacre.daemon.process import ask_status
 from nacre.jobs import installer, journal
 from nacre.memory import Memory
 
@@ -108,7 +110,7 @@ def test_a_stale_socket_is_told_and_cleared_away_and_nothing_else(memory: Memory
     place = memory.workspace.machine / f"daemon-{os.getuid()}.sock"
     assert str(place) in fast.socket_paths(str(memory.workspace.root))
     place.write_text("not a socket", "utf8")
-    assert list(doctor.daemon_problems(memory)) == []
+    assert list(daemon_problems(memory)) == []
     place.unlink()
     here = os.open(place.parent, os.O_RDONLY)
     listener = socket.socket(socket.AF_UNIX)
@@ -117,12 +119,12 @@ def test_a_stale_socket_is_told_and_cleared_away_and_nothing_else(memory: Memory
     finally:
         listener.close()
         os.close(here)
-    (problem,) = doctor.daemon_problems(memory)
+    (problem,) = daemon_problems(memory)
     assert problem.kind == "stale socket"
     assert problem.remedy == "nacre doctor --fix"
-    assert any(str(place) in line for line in repair(memory))
+    assert any(str(place) in line for line in clear_sockets(memory))
     assert not place.exists()
-    assert list(doctor.daemon_problems(memory)) == []
+    assert list(daemon_problems(memory)) == []
 
 
 def test_a_daemon_that_was_started_with_other_settings_is_told_of(
@@ -131,17 +133,18 @@ def test_a_daemon_that_was_started_with_other_settings_is_told_of(
     command = [sys.executable, "-m", "nacre", "--workspace", str(memory.workspace.root), "serve"]
     subprocess.run([*command, "--background"], check=True, capture_output=True)
     try:
-        assert list(doctor.daemon_problems(memory)) == []
-        shown = status_facts(memory)["daemon"]
+        assert list(daemon_problems(memory)) == []
+        shown = ask_status(memory)
+        assert shown
         assert shown["answers"]
         assert shown["memoryMb"] > 10
         monkeypatch.setenv("NACRE_SEARCH_MAX_RESULTS", "3")
-        (problem,) = doctor.daemon_problems(memory)
+        (problem,) = daemon_problems(memory)
         assert problem.kind == "daemon skew"
         assert "nacre serve --stop" in problem.remedy
     finally:
         subprocess.run([*command, "--stop"], check=True, capture_output=True)
-    assert status_facts(memory)["daemon"] is None
+    assert ask_status(memory) is None
 
 
 def test_a_folder_that_others_may_write_to_is_told_and_ours_is_closed(memory: Memory) -> None:
@@ -152,7 +155,7 @@ def test_a_folder_that_others_may_write_to_is_told_and_ours_is_closed(memory: Me
         f"chmod go-w {memory.workspace.root}",
         "nacre doctor --fix",
     ]
-    assert any("closed to other users" in line for line in repair(memory))
+    assert any("Other users can no longer write" in line for line in repair(memory))
     assert memory.workspace.machine.stat().st_mode & 0o022 == 0
     assert memory.workspace.root.stat().st_mode & 0o777 == 0o775  # the user's own folder is the user's
 
@@ -171,10 +174,10 @@ def run(memory: Memory, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_status_shows_the_jobs_and_the_daemon_in_a_line_each(memory: Memory) -> None:
-    lines = run(memory, "status").stdout.splitlines()
+    lines = run(memory, "status", "--all").stdout.splitlines()
     # Which command it is depends on what schedulers this machine has.
-    assert any(line.startswith('jobs\tnobody runs them by itself; "nacre ') for line in lines)
-    assert "daemon\tnone; everything works without" in lines
+    assert any(line.startswith('jobs\tnothing runs automatically; run "nacre ') for line in lines)
+    assert "daemon\tnot running (optional)" in lines
     fail(memory, "memory-tidy", dt.datetime(2026, 3, 2, 3, tzinfo=UTC))
     (jobs,) = (line for line in run(memory, "status").stdout.splitlines() if line.startswith("jobs\t"))
     assert "memory-tidy FAILING since 2026-03-02" in jobs

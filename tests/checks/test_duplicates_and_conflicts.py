@@ -36,7 +36,7 @@ CLASHING = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_two_entries_that_say_the_same_are_one_finding_and_forgetting_it_leaves_the_other(
+def test_two_entries_that_say_the_same_are_one_finding_and_deleting_it_leaves_the_other(
     patient: Patient, one: str, other: str
 ) -> None:
     patient.entries(one, BACKUP, other, CONTACT)
@@ -44,7 +44,7 @@ def test_two_entries_that_say_the_same_are_one_finding_and_forgetting_it_leaves_
     assert found.id in (entry_id(one), entry_id(other))
     assert one in found.message
     assert other in found.message
-    patient.run(found.remedy)
+    patient.follow(found)
     assert patient.found(DUPLICATE) == []
     assert len(set(patient.kept()) & {one, other}) == 1
     assert {BACKUP, CONTACT} <= set(patient.kept())
@@ -52,13 +52,13 @@ def test_two_entries_that_say_the_same_are_one_finding_and_forgetting_it_leaves_
 
 @pytest.mark.parametrize(("old", "new"), CLASHING)
 @pytest.mark.parametrize("turned", [False, True])
-def test_two_entries_that_cannot_both_hold_are_one_finding_and_forgetting_the_named_one_settles_it(
+def test_two_entries_that_cannot_both_hold_are_one_finding_and_deleting_the_named_one_settles_it(
     patient: Patient, old: str, new: str, *, turned: bool
 ) -> None:
     patient.entries(*((new, BACKUP, old) if turned else (old, BACKUP, new)))
     (found,) = patient.found(CONTRADICTION)
     assert patient.found(DUPLICATE) == []
-    patient.run(found.remedy)
+    patient.follow(found)
     assert patient.found(CONTRADICTION) == []
     assert len(patient.kept()) == 2
 
@@ -71,11 +71,11 @@ def test_what_the_ledger_knows_to_be_older_is_the_one_that_is_overtaken(patient:
     assert found.id == entry_id(first)
 
 
-def test_the_very_same_words_are_left_to_the_users_hand_because_forgetting_would_take_both(patient: Patient) -> None:
+def test_of_the_very_same_words_one_line_is_to_be_deleted(patient: Patient) -> None:
     patient.entries(RULE, BACKUP)
     patient.lay("MEMORY.md", patient.text() + f"- {RULE}.\n")
     (found,) = patient.found(DUPLICATE)
-    assert found.remedy == "delete line 4 of MEMORY.md"
+    assert found.remedy == "edit or delete line 4 of MEMORY.md"
     patient.lay("MEMORY.md", patient.text().replace(f"- {RULE}\n", ""))
     assert patient.found(DUPLICATE) == []
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.checks.conftest import NOW, Patient
-from tests.tidy.nights import CHINESE_RULE, CONTACT, ERRAND, RULE, SAFETY
+from tests.tidy.nights import CHINESE_RULE, CONTACT, ERRAND, JEST, RULE, SAFETY, VITEST
 
 from nacre.checks.health import DANGLING, FADED, QUESTION
 from nacre.vault.entries import entry_id
@@ -28,7 +30,7 @@ from nacre.vault.entries import entry_id
 def test_an_entry_that_leans_on_what_is_not_there_is_dangling(patient: Patient, words: str) -> None:
     patient.entries(words, SAFETY)
     (found,) = patient.found(DANGLING)
-    assert found.remedy == f"nacre forget {entry_id(words)}"
+    assert found.remedy == f"edit or delete line {found.line} of MEMORY.md"
     assert patient.health().grade.points == 97
 
 
@@ -52,15 +54,22 @@ def test_an_entry_whose_date_has_passed_counts_until_it_is_answered(patient: Pat
     assert [one.remedy for one in patient.found(FADED)] == ["nacre review"]
     later = "2026-04-25T10:00:00+00:00"
     patient.run("nacre tidy", now=later)
-    assert [one.remedy for one in patient.found(FADED, later)] == [f"nacre forget {entry_id(due)}"]
+    assert [one.remedy for one in patient.found(FADED, later)] == ["edit or delete line 4 of MEMORY.md"]
 
 
 def test_an_entry_that_the_person_kept_is_not_over(patient: Patient) -> None:
     due = "The tax report is due 2026-02-28"
     patient.entries(due)
     patient.run("nacre tidy")
-    patient.run("nacre review", "--refuse", entry_id(due))
+    patient.run("nacre review", "--accept", entry_id(due))
     assert patient.found(FADED) == []
+
+
+@pytest.mark.parametrize("about", [{"pinned": True}, {"explicit": True}, {"answer": "faded"}, {"by": "hand"}])
+def test_what_the_person_wants_is_no_finding(patient: Patient, about: dict[str, Any]) -> None:
+    patient.entries("It listens on port 80", JEST, "The tax report is due 2026-02-28", **about)
+    patient.lay("MEMORY.md", patient.text() + f"- {VITEST}\n")
+    assert patient.health().findings == ()
 
 
 def test_a_question_lowers_the_grade_when_it_has_waited_for_more_than_a_week(patient: Patient) -> None:

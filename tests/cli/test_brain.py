@@ -57,7 +57,7 @@ def test_without_a_choice_this_machine_writes_and_status_says_nothing_of_it(work
 
 
 def test_a_choice_is_asked_about_and_stands_in_the_users_settings(workspace: Path) -> None:
-    assert "Nobody can be asked" in run(workspace, "brain", "use", "claude-code", code=2)
+    assert "confirmation needs a terminal" in run(workspace, "brain", "use", "claude-code", code=2)
     assert "brain.extract = command" in run(workspace, "brain", "use", "claude-code", "--dry-run")
     assert not user_config_file().exists()
     run(workspace, "brain", "use", "claude-code", "--yes", "--hybrid")
@@ -65,7 +65,7 @@ def test_a_choice_is_asked_about_and_stands_in_the_users_settings(workspace: Pat
     assert (facts["extract"], facts["model"]) == ("hybrid", "claude-code")
     run(workspace, "brain", "use", "local")
     assert as_json(workspace, "brain")["extract"] == "local"
-    assert "none of claude-code" in run(workspace, "brain", "use", "nobody", code=2)
+    assert "not one of claude-code" in run(workspace, "brain", "use", "nobody", code=2)
 
 
 def test_a_trial_is_sent_each_time_and_shows_what_passed_the_gates(workspace: Path, program: Program) -> None:
@@ -75,7 +75,7 @@ def test_a_trial_is_sent_each_time_and_shows_what_passed_the_gates(workspace: Pa
         assert tried["dropped"] == [{"text": BAD["text"], "reason": "number"}]
         assert len(program.given) == calls
     assert as_json(workspace, "status", **own(program))["brain"]["calls"] == 2
-    assert "today 2 of 40 orders" in run(workspace, "status", **own(program))
+    assert "today 2 of 40 requests" in run(workspace, "status", "--all", **own(program))
 
 
 def test_a_trial_of_a_failing_program_says_why(workspace: Path, program: Program) -> None:
@@ -86,7 +86,7 @@ def test_a_trial_of_a_failing_program_says_why(workspace: Path, program: Program
 
 
 def test_every_order_can_be_read_with_its_answer(workspace: Path, program: Program) -> None:
-    assert "No order was sent yet" in run(workspace, "brain", "orders")
+    assert "No request has been sent yet" in run(workspace, "brain", "orders")
     run(workspace, "brain", "test", **own(program))
     (row,) = as_json(workspace, "brain", "orders")
     assert (row["work"], row["kept"], row["dropped"]) == ("extract", 1, {"number": 1})
@@ -95,7 +95,7 @@ def test_every_order_can_be_read_with_its_answer(workspace: Path, program: Progr
     shown = run(workspace, "brain", "orders", row["id"])
     assert "nacre-order v1 extract" in shown
     assert str(BAD["text"]) in shown
-    assert "No order begins" in run(workspace, "brain", "orders", "zzzz", code=2)
+    assert "No request id starts with" in run(workspace, "brain", "orders", "zzzz", code=2)
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])

@@ -60,7 +60,7 @@ def test_it_is_listed_and_cleared(nacre: Nacre) -> None:
     assert json.loads(nacre("cache", "clear", "--dry-run", "--json", now).stdout)["cleared"] == ["a", "b"]
     assert nacre("cache", "clear", "a", now).stdout == "a\n"
     assert nacre("cache", "clear", now).stdout == "b\n"
-    assert "nothing to clear" in nacre("cache", "clear", now).stderr
+    assert "Nothing to clear" in nacre("cache", "clear", now).stderr
 
 
 def test_a_secret_is_refused_with_its_own_exit_code(nacre: Nacre, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_the_list_shows_what_there_is_and_writes_nothing(nacre: Nacre, desk: Des
     assert nacre("sync", "--list").stdout.split() == ["claude-code", "shop-api", "1", "session", "3", "messages"]
     (row,) = json.loads(nacre("sync", "--list", "--json", "--exclude", "shop-api").stdout)
     assert row == {"agent": "claude-code", "name": "shop-api", "sessions": 1, "messages": 3, "left_out": True}
-    assert nacre("sync", "--list", "--since", "1h").stderr == "No session of any agent was found in this span.\n"
+    assert nacre("sync", "--list", "--since", "1h").stderr == "No agent sessions found in this period.\n"
     assert not desk.workspace.cursors.exists()
 
 
@@ -93,8 +93,8 @@ def test_a_pause_is_told_kept_and_ended(nacre: Nacre, desk: Desk) -> None:
     assert nacre("pause", "2h", "--dry-run").stderr == "Capture would be paused until 2026-03-02 14:00.\n"
     assert nacre("resume").stderr == "Capture was not paused.\n"
     assert nacre("pause", "2h").stderr == "Capture is paused until 2026-03-02 14:00.\n"
-    assert nacre("sync").stderr == 'Capture is paused; "nacre resume" goes on.\n'
-    assert nacre("resume", now="2026-03-02T12:30").stderr == "Capture goes on.\n"
+    assert nacre("sync").stderr == 'Capture is paused; "nacre resume" resumes it.\n'
+    assert nacre("resume", now="2026-03-02T12:30").stderr == "Capture resumed.\n"
     assert nacre("sync", now="2026-03-02T12:31").stderr == ""
     assert "pnpm" in desk.log("2026-03-02")
     assert json.loads(nacre("pause", "--json").stdout) == {"paused": True, "until": None, "dryRun": False}
@@ -110,7 +110,7 @@ def test_a_pause_of_no_length_is_refused(nacre: Nacre, desk: Desk, length: str) 
 
 def test_a_pause_longer_than_the_calendar_lasts_for_a_century(nacre: Nacre) -> None:
     assert nacre("pause", "99999999999d").stderr == "Capture is paused until 2126-02-06 12:00.\n"
-    assert nacre("resume").stderr == "Capture goes on.\n"
+    assert nacre("resume").stderr == "Capture resumed.\n"
 
 
 def test_a_pause_holds_for_the_workspaces_of_all_agents(nacre: Nacre, desk: Desk) -> None:
@@ -121,7 +121,7 @@ def test_a_pause_holds_for_the_workspaces_of_all_agents(nacre: Nacre, desk: Desk
     (state / "openclaw.json").write_text('{agents: {list: [{id: "main", default: true}, {id: "work"}]}}', "utf8")
     assert nacre("pause", "1h", NACRE_WORKSPACE="").returncode == 0
     assert nacre("sync", NACRE_WORKSPACE="").stderr.count("is paused") == 2
-    assert nacre("resume", NACRE_WORKSPACE="").stderr == "Capture goes on.\n"
+    assert nacre("resume", NACRE_WORKSPACE="").stderr == "Capture resumed.\n"
     assert nacre("sync", NACRE_WORKSPACE="").stderr == ""
 
 
@@ -168,7 +168,7 @@ def test_what_a_text_is_worth_is_written_once_and_taken_back_by_undo(nacre: Nacr
     assert "extract" in nacre("history").stdout
     assert nacre("undo").returncode == 0
     assert desk.log("2026-03-02") == ""
-    assert nacre("extract", "hello").stderr == "Nothing in it is worth a line.\n"
+    assert nacre("extract", "hello").stderr == "Nothing worth remembering found.\n"
     assert nacre("extract", " ").returncode == 2
     assert nacre("extract", "-", stdin=b"\xff").stderr == "nacre: The input is not valid UTF-8 text.\n"
 
@@ -180,9 +180,9 @@ def test_lines_get_their_types_when_that_is_asked_for(nacre: Nacre, desk: Desk) 
     assert line["path"] == "memory/2026-03-02.md"
     nacre("classify", "--apply", "--dry-run")
     assert desk.log("2026-03-02") == log
-    assert nacre("classify", "--apply").stderr == "Lines that were given their type: 1.\n"
+    assert nacre("classify", "--apply").stderr == "Type added to 1 line.\n"
     assert f"- [{line['type']}] Maria leads the billing team\n" in desk.log("2026-03-02")
-    assert nacre("classify").stderr == "Every line of a note has its type.\n"
+    assert nacre("classify").stderr == "Every note has a type.\n"
     assert json.loads(nacre("classify", "--summary", "--json").stdout) == {"counts": {line["type"]: 1}}
     nacre("undo")
     assert desk.log("2026-03-02") == log

@@ -209,7 +209,7 @@ def test_a_reader_that_goes_away_is_no_error(nacre: Nacre, tmp_path: Path) -> No
 
 
 def test_a_hot_command_does_not_import_what_it_does_not_need() -> None:
-    code = "import sys; from nacre.cli.main import run; run(['search', '--help']); import nacre.memory; print([m for m in ('numpy', 'onnxruntime', 'rich', 'httpx2', 'tokenizers', 'ruamel', 'platformdirs', 'pydantic') if m in sys.modules])"
+    code = "import sys; from nacre.cli.main import run; run(['search', '--help']); import nacre.memory; print([m for m in ('numpy', 'onnxruntime', 'rich', 'httpx2', 'tokenizers', 'ruamel', 'platformdirs', 'pydantic', 'starlette', 'jinja2', 'uvicorn') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
@@ -280,4 +280,4 @@ def test_a_note_names_its_project_or_holds_everywhere(nacre: Nacre, tmp_path: Pa
     assert project("--project", "Shop API") == "shop-api"
     assert project("--global") is None
     assert nacre("remember", "Both", "--global", "--project", "shop").returncode == 2
-    assert "for the project shop" in nacre("remember", "Told to people", "--project", "shop").stderr
+    assert "(project shop)" in nacre("remember", "Told to people", "--project", "shop").stderr

@@ -56,7 +56,7 @@ def test_where_nobody_can_be_asked_nothing_is_written_without_yes(nacre: Nacre, 
     before = settings(home)
     done = nacre("connect")
     assert done.returncode == 2
-    assert "Nobody can be asked here, so nothing was done; --yes" in done.stderr
+    assert "confirmation needs a terminal. Use --yes" in done.stderr
     assert settings(home) == before
 
 
@@ -67,7 +67,7 @@ def test_a_dry_run_shows_diffs_and_what_stays_and_writes_nothing(nacre: Nacre, h
     assert f"+++ {home}/.claude.json" in done.stdout
     assert '+    "nacre": {' in done.stdout
     assert "+[mcp_servers.nacre]" in done.stdout
-    assert "  CLAUDE.md and Claude Code's own notes stay as they are" in done.stdout
+    assert "  CLAUDE.md and Claude Code's own notes are not changed" in done.stdout
     assert "Codex would be connected." in done.stderr
     assert settings(home) == before
     assert not (home / ".local" / "state").exists()
@@ -86,7 +86,7 @@ def test_connected_agents_call_an_executable_that_exists_and_everything_comes_ba
     again = nacre("connect", "--yes")
     assert again.returncode == 0
     assert again.stdout == ""
-    assert "Claude Code is connected already: nothing to do." in again.stderr
+    assert "Claude Code is already connected; nothing to do." in again.stderr
     assert nacre("connect").returncode == 0  # there is nothing to be asked about
     gone = nacre("connect", "--remove", "--yes")
     assert gone.returncode == 0
@@ -113,8 +113,8 @@ def test_an_unreadable_file_is_told_as_that_and_not_as_a_lost_connection(nacre: 
     (home / ".claude.json").write_text('{"mcpServers": {')
     doctor = nacre("doctor").stdout
     assert "The settings of Claude Code cannot be read" in doctor
-    assert "any more" not in doctor
-    assert "broken: nacre doctor" in nacre("status").stdout
+    assert "no longer" not in doctor
+    assert 'broken; run "nacre doctor"' in nacre("status").stdout
 
 
 def test_without_a_workspace_one_is_led_to_the_command_that_makes_it(nacre: Nacre, home: Path) -> None:
@@ -129,7 +129,7 @@ def test_where_nothing_can_run_jobs_the_daemon_is_named_and_nothing_asked(nacre:
     done = nacre("connect", "codex", "--yes", PATH=str(nothing))
     assert done.returncode == 0
     assert "jobs install" not in done.stderr
-    assert '"nacre serve --background" does' in done.stderr
+    assert '"nacre serve --background" captures' in done.stderr
 
 
 def test_another_workspace_than_the_usual_one_is_named_in_every_call(nacre: Nacre, home: Path) -> None:
@@ -168,7 +168,7 @@ def test_doing_it_by_hand_is_printed_and_known_afterwards(nacre: Nacre, home: Pa
     (home / ".codex" / "hooks.json").write_text(printed[1]["snippet"])
     with (home / ".codex" / "config.toml").open("a") as file:
         file.write("\n" + printed[0]["snippet"])
-    assert "Codex is connected already: nothing to do." in nacre("connect", "codex", "--yes").stderr
+    assert "Codex is already connected; nothing to do." in nacre("connect", "codex", "--yes").stderr
     assert "## ~/.gemini/settings.json" in nacre("connect", "--print", "gemini").stdout
 
 
@@ -181,7 +181,7 @@ def test_one_agent_that_cannot_be_written_does_not_keep_the_others_from_it(nacre
     assert (home / ".claude.json").read_text() == '{"a": 1 "b": 2}'
     alone = nacre("connect", "claude-code", "--yes")
     assert alone.returncode == 1
-    assert "left alone. Mend it" in alone.stderr
+    assert "left it untouched. Fix it" in alone.stderr
 
 
 def test_an_unknown_agent_is_a_sentence(nacre: Nacre) -> None:
@@ -193,7 +193,7 @@ def test_an_unknown_agent_is_a_sentence(nacre: Nacre) -> None:
 def test_it_speaks_chinese(nacre: Nacre) -> None:
     done = nacre("connect", "claude-code", "--yes", NACRE_LANGUAGE="zh")
     assert "Claude Code 已连接。" in done.stderr
-    assert "保持原样" in done.stdout
+    assert "不会改动" in done.stdout
 
 
 def test_rules_go_into_the_agents_own_file_only_when_asked_for(nacre: Nacre, home: Path) -> None:
@@ -223,18 +223,18 @@ def test_search_settings_of_openclaw_are_taken_over_with_a_sentence_each(nacre: 
     settle(home, {".openclaw/openclaw.json": text})
     done = nacre("connect", "openclaw", "--yes")
     assert done.returncode == 0, done.stderr
-    assert "Taken over from OpenClaw: search.max_results = 7  (memory.search.query.maxResults" in done.stdout
+    assert "Imported from OpenClaw: search.max_results = 7  (memory.search.query.maxResults" in done.stdout
     assert nacre("config", "get", "search.max_results").stdout.strip() == "7"
     nacre("connect", "openclaw", "--remove", "--yes")
     assert (home / ".openclaw" / "openclaw.json").read_text() == text
 
 
 def test_status_and_doctor_tell_which_agents_are_connected_and_what_is_broken(nacre: Nacre, home: Path) -> None:
-    assert 'none connected; "nacre connect" does it' in nacre("status").stdout
+    assert 'none connected; run "nacre connect"' in nacre("status").stdout
     nacre("connect", "claude-code", "codex", "--yes")
     assert "agents\tclaude-code, codex" in nacre("status").stdout
     (home / ".claude.json").write_text(CLAUDE)
-    assert "agents\tclaude-code (broken: nacre doctor), codex" in nacre("status").stdout
+    assert 'agents\tclaude-code (broken; run "nacre doctor"), codex' in nacre("status").stdout
     told = json.loads(nacre("doctor", "--json").stdout)
     assert [(one["path"], one["remedy"]) for one in told if one["kind"] == "connection"] == [
         (f"{home}/.claude.json", "nacre connect claude-code")
@@ -291,10 +291,10 @@ class Terminal:
 def test_a_person_is_asked_once_after_the_diffs(nacre: Nacre, home: Path, answer: str) -> None:
     before = settings(home)
     terminal = Terminal(home, "connect", "--no-jobs")
-    terminal.answer("Write this?", f"{answer}\n")
+    terminal.answer("Apply these changes?", f"{answer}\n")
     assert terminal.end() == (0 if answer == "y" else 1)
-    assert terminal.screen.count("Write this?") == 1
-    assert terminal.screen.index("+[mcp_servers.nacre]") < terminal.screen.index("Write this?")
+    assert terminal.screen.count("Apply these changes?") == 1
+    assert terminal.screen.index("+[mcp_servers.nacre]") < terminal.screen.index("Apply these changes?")
     assert (settings(home) == before) is (answer == "n")
 
 
@@ -302,7 +302,7 @@ def test_taking_it_back_is_asked_as_that(nacre: Nacre, home: Path) -> None:
     before = settings(home)
     nacre("connect", "codex", "--yes")
     terminal = Terminal(home, "connect", "--remove")
-    terminal.answer("Take this back?", "y\n")
+    terminal.answer("Remove this?", "y\n")
     assert terminal.end() == 0
     assert settings(home) == before
 
@@ -324,9 +324,9 @@ def test_uninstalling_takes_back_everything_but_memory_and_says_where_that_is(na
     finally:
         nacre("serve", "--stop")
     assert done.returncode == 0, done.stderr
-    assert "The daemon is stopped" in done.stdout
+    assert "Stop the daemon" in done.stdout
     assert settings(home) == before
-    assert "Your memory stays in ~/.nacre/workspace" in done.stderr
+    assert "Your memory is still in ~/.nacre/workspace" in done.stderr
     assert "pip uninstall nacre" in done.stderr
     assert "pnpm" in nacre("search", "pnpm").stdout
     assert not (home / ".nacre" / "workspace" / "AGENTS.md").exists()
@@ -347,5 +347,5 @@ def test_up_connects_what_it_finds_when_everything_is_answered_with_yes(nacre: N
 def test_up_where_nobody_sits_only_says_how(nacre: Nacre, home: Path) -> None:
     before = settings(home)
     done = nacre("up", "--no-models", "--no-capture")
-    assert 'Agents     not connected: Claude Code, Codex; "nacre connect" does it' in done.stderr
+    assert 'Agents     Claude Code, Codex: not connected yet; run "nacre connect"' in done.stderr
     assert settings(home) == before

@@ -63,14 +63,14 @@ def test_a_program_is_told_what_was_given_and_what_was_left_and_why(nacre: Nacre
     assert (told["scope"], told["disabled"]) == ("main", False)
     assert {"path": "MEMORY.md", "lines": [3, 4], "tokens": 14} in told["parts"]
     assert [one["path"] for one in told["left"]] == ["memory/2026-03-20.md"]
-    assert told["left"][0]["reason"] == "over the budget of 60 tokens"
+    assert told["left"][0]["reason"] == "over the 60-token budget"
 
 
 @pytest.mark.parametrize(
     ("language", "budget", "short", "long"),
     [
-        ("en", "60", "1 part left out or cut; --verbose says which and why.\n", "Left out: memory/2026-03-20.md:3-7, over the budget of 60 tokens.\n"),
-        ("zh", "65", "有 1 处未给出或被截断；--verbose 可查看是哪些及原因。\n", "未给出：memory/2026-03-20.md:3-7，超出 65 个 token 的预算。\n"),
+        ("en", "60", "1 part left out or cut; --verbose shows which and why.\n", "Left out: memory/2026-03-20.md:3-7, over the 60-token budget.\n"),
+        ("zh", "65", "有 1 处未包含或被截断；加 --verbose 可查看详情。\n", "未包含：memory/2026-03-20.md:3-7，超出 65 个 token 的预算。\n"),
     ],
 )  # fmt: skip
 def test_people_are_told_on_stderr(nacre: Nacre, language: str, budget: str, short: str, long: str) -> None:
@@ -81,7 +81,7 @@ def test_people_are_told_on_stderr(nacre: Nacre, language: str, budget: str, sho
 def test_it_can_be_switched_off(nacre: Nacre) -> None:
     done = nacre("context", NACRE_CONTEXT_ENABLED="false")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "switched off" in done.stderr
+    assert "turned off" in done.stderr
     assert json.loads(nacre("context", "--json", NACRE_CONTEXT_ENABLED="false").stdout)["disabled"] is True
 
 

@@ -81,8 +81,8 @@ def here(tmp_path: Path) -> World:
 @pytest.mark.parametrize(
     ("program", "kind", "said"),
     [
-        ("systemctl", "systemd", "What was installed to run its jobs was taken back: systemd, heartbeat."),
-        ("crontab", "cron", "What was installed to run its jobs was taken back: cron, heartbeat."),
+        ("systemctl", "systemd", "Scheduled jobs were removed: systemd, heartbeat."),
+        ("crontab", "cron", "Scheduled jobs were removed: cron, heartbeat."),
     ],
 )
 def test_what_was_installed_to_run_its_jobs_is_taken_back_and_it_is_said(
@@ -101,7 +101,7 @@ def test_what_was_installed_to_run_its_jobs_is_taken_back_and_it_is_said(
     assert here.everything() == installed
     done = nacre(root, "destroy", "--yes", **env)
     assert done.returncode == 0
-    assert done.stderr.splitlines()[-2:] == [said, "The memory is gone."]
+    assert done.stderr.splitlines()[-2:] == [said, "The memory was deleted."]
     left = here.everything()
     assert left == {name: data for name, data in before.items() if name in left}
     assert (root / "HEARTBEAT.md").read_bytes() == b"- water the plants\n"

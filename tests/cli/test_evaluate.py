@@ -113,18 +113,18 @@ def test_a_table_for_people_names_what_was_missed_and_why_the_model_failed(tmp_p
     printed = run(*given, NACRE_LANGUAGE="zh", **own(program)).splitlines()
     rows = dict(line.split("\t") for line in printed if "\t" in line)
     assert rows["长期事实已保留"] == "0/1 (0%)"
-    assert rows["已记录的会话"] == "3/3 (100%)"
+    assert rows["已采集的会话"] == "3/3 (100%)"
     assert rows["请求"] == rows["改由本机完成的请求"]
     assert "长期事实已保留（command）：unsaid" in printed
     assert any(f"{rows['请求']} 个请求失败" in line and "no credits left" in line for line in printed)
 
 
 def test_a_model_is_asked_nothing_before_its_user_was(program: Path) -> None:
-    assert "About 12 orders" in run(SCENARIO, "--dry-run", **own(program))
-    assert "Nobody can be asked" in run(SCENARIO, code=2, **own(program))
+    assert "About 12 requests" in run(SCENARIO, "--dry-run", **own(program))
+    assert "confirmation needs a terminal" in run(SCENARIO, code=2, **own(program))
     assert not program.with_name("asked").exists()
-    assert "No program is set" in run(SCENARIO, "--brain", "command", code=2)
-    assert "none of local" in run(SCENARIO, "--brain", "nobody", code=2)
+    assert "No program is configured" in run(SCENARIO, "--brain", "command", code=2)
+    assert "not one of local" in run(SCENARIO, "--brain", "nobody", code=2)
 
 
 def test_pairs_alone_are_compared(tmp_path: Path) -> None:
@@ -137,10 +137,10 @@ def test_pairs_alone_are_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        ({"last_day": "soon"}, "at /last_day: 'soon' is not a 'date'"),
-        ({"durable": [{"id": "d1", "must_match": ["(pnpm"]}]}, "at /durable/0/must_match/0: '(pnpm' is not a 'regex'"),
+        ({"last_day": "soon"}, "/last_day: 'soon' is not a 'date'"),
+        ({"durable": [{"id": "d1", "must_match": ["(pnpm"]}]}, "/durable/0/must_match/0: '(pnpm' is not a 'regex'"),
         ({"queries": [{"id": "q1", "q": "who?", "kind": "exact"}]}, "'answer_match' is a required property"),
-        ({"timezone": "Nowhere/None"}, '"Nowhere/None" is not known'),
+        ({"timezone": "Nowhere/None"}, 'Unknown time zone "Nowhere/None"'),
     ],
 )
 def test_labels_that_cannot_be_used_are_told_with_their_place(
@@ -150,14 +150,14 @@ def test_labels_that_cannot_be_used_are_told_with_their_place(
 
 
 def test_a_folder_without_labels_or_with_broken_ones_is_told(tmp_path: Path) -> None:
-    assert "holds no gold.json" in run(tmp_path, code=2)
+    assert "contains no gold.json" in run(tmp_path, code=2)
     (tmp_path / "gold.json").write_text("{", "utf8")
-    assert "gold.json is not JSON" in run(tmp_path, code=2)
+    assert "gold.json is not valid JSON" in run(tmp_path, code=2)
 
 
 def test_a_folder_that_holds_something_else_is_not_cleared(tmp_path: Path) -> None:
     mine = tmp_path / "local" / "mine.txt"
     mine.parent.mkdir()
     mine.write_text("mine", "utf8")
-    assert "holds something else" in run(SCENARIO, "--keep", tmp_path, code=2)
+    assert "already contains other files" in run(SCENARIO, "--keep", tmp_path, code=2)
     assert mine.read_text("utf8") == "mine"

@@ -37,7 +37,7 @@ def nacre(tmp_path: Path) -> Nacre:
 def test_below_the_threshold_only_a_note_is_given(nacre: Nacre) -> None:
     done = nacre("flush", "--tokens", "1000", "--window", "200000")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "begins at 176000" in done.stderr
+    assert "starts at 176000" in done.stderr
     told = json.loads(nacre("flush", "--tokens", "1000", "--window", "200000", "--json").stdout)
     assert (told["due"], told["code"]) == (False, "below")
     assert told["reason"]

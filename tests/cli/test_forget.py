@@ -47,7 +47,7 @@ def test_a_hit_is_forgotten_by_the_id_that_search_shows(nacre: Nacre, root: Path
     assert done.returncode == 0
     assert "MEMORY.md:4\tthe same words\t" in done.stdout
     assert "memory/2026-03-18.md:4\tthe same words\t" in done.stdout
-    assert "Forgotten: 2 lines." in done.stderr
+    assert "Removed: 2 lines." in done.stderr
     assert json.loads(nacre("search", "pnpm", "--json").stdout)["results"] == []
     assert nacre("undo").returncode == 0
     assert FACT in (root / "MEMORY.md").read_text("utf8")
@@ -58,7 +58,7 @@ def test_words_that_fit_several_things_are_listed_and_nothing_is_done(nacre: Nac
     done = nacre("forget", "Maria")
     assert done.returncode == 2
     assert len(done.stdout.splitlines()) == 2
-    assert "nothing was forgotten" in done.stderr
+    assert "nothing was removed" in done.stderr
     told = json.loads(nacre("forget", "Maria", "--json").stdout)
     assert {one["path"] for one in told["candidates"]} == {"MEMORY.md", "memory/2026-03-18.md"}
     assert (root / "MEMORY.md").read_bytes() == before
@@ -71,7 +71,7 @@ def test_a_line_number_alone_takes_nothing_where_nobody_can_be_asked(nacre: Nacr
         done = nacre("forget", "MEMORY.md:4", *more)
         assert done.returncode == 2
         assert done.stdout.rstrip().endswith(f"MEMORY.md:4\t{FACT}")
-        assert "nothing was forgotten" in done.stderr
+        assert "nothing was removed" in done.stderr
     (told,) = json.loads(nacre("forget", "MEMORY.md:4", "--json").stdout)["candidates"]
     assert (root / "MEMORY.md").read_bytes() == before
     assert nacre("forget", told["id"]).returncode == 0
@@ -82,11 +82,24 @@ def test_a_line_number_alone_takes_nothing_where_nobody_can_be_asked(nacre: Nacr
 
 def test_on_a_terminal_a_line_number_shows_the_words_and_asks(nacre: Nacre, root: Path, tmp_path: Path) -> None:
     before = (root / "MEMORY.md").read_text("utf8")
-    code, shown = at_terminal(root, tmp_path, b"Forget this?", b"n\n", "MEMORY.md:4")
+    code, shown = at_terminal(root, tmp_path, b"Forget this one?", b"n\n", "MEMORY.md:4")
     assert (code, (root / "MEMORY.md").read_text("utf8")) == (1, before)
     assert FACT in shown
-    code, _ = at_terminal(root, tmp_path, b"Forget this?", b"y\n", "MEMORY.md:4")
+    code, _ = at_terminal(root, tmp_path, b"Forget this one?", b"y\n", "MEMORY.md:4")
     assert (code, (root / "MEMORY.md").read_text("utf8")) == (0, before.replace(f"- {FACT}\n", ""))
+
+
+def test_words_that_fit_one_thing_are_asked_about_or_answered_with_its_id(
+    nacre: Nacre, root: Path, tmp_path: Path
+) -> None:
+    before = (root / "MEMORY.md").read_text("utf8")
+    done = nacre("forget", "billing team")
+    told = json.loads(nacre("forget", "billing team", "--json").stdout)["candidates"][0]
+    assert done.returncode == 2
+    assert f"To remove it: nacre forget {told['id']}\n" in done.stderr
+    assert (root / "MEMORY.md").read_text("utf8") == before
+    assert at_terminal(root, tmp_path, b"Forget this one?", b"n\n", "billing", "team")[0] == 1
+    assert (root / "MEMORY.md").read_text("utf8") == before
 
 
 def at_terminal(root: Path, tmp_path: Path, question: bytes, answer: bytes, *what: str) -> tuple[int, str]:
@@ -127,7 +140,7 @@ def test_purging_ends_with_three_when_something_is_left(nacre: Nacre, root: Path
     assert nacre("undo").returncode == 1
     maria = nacre("forget", "Maria leads the billing team", "--purge")
     assert maria.returncode == 0
-    assert "the words stand nowhere any more" in maria.stderr
+    assert "no trace of the text is left" in maria.stderr
     assert "The history of git is not covered." in maria.stderr
 
 
@@ -135,12 +148,12 @@ def test_it_speaks_chinese(nacre: Nacre) -> None:
     done = nacre("forget", FACT, "--purge", NACRE_LANGUAGE="zh")
     assert done.returncode == 0
     assert "相同的内容" in done.stdout
-    assert "已忘记 2 行。" in done.stderr
+    assert "已删除 2 行。" in done.stderr
     assert "已搜索 Nacre 写入的所有内容：相关文字已不存在。" in done.stderr
 
 
 def test_on_a_terminal_one_chooses_by_number(nacre: Nacre, root: Path, tmp_path: Path) -> None:
-    code, shown = at_terminal(root, tmp_path, b"Which?", b"2\n", "Maria")
+    code, shown = at_terminal(root, tmp_path, b"Which ones?", b"2\n", "Maria")
     assert code == 0
     *before, chosen = shown.strip().splitlines()
     second = next(line for line in before if line.lstrip().startswith("2 "))

@@ -55,7 +55,9 @@ def test_notes_are_shown_then_imported_found_and_taken_back(nacre: Nacre, home: 
     put(home / ".claude" / "CLAUDE.md", "- The ferry leaves at nine\n")
     shown = nacre("import", "claude-code", "--dry-run")
     assert shown.returncode == 0
-    assert shown.stdout == "create\tmemory/imported-claude-code-user.md\tnot here yet\t~/.claude/CLAUDE.md\n"
+    assert (
+        shown.stdout == "create\tmemory/imported-claude-code-user.md\tnot in the workspace yet\t~/.claude/CLAUDE.md\n"
+    )
     assert json.loads(nacre("search", "when does the ferry leave", "--json").stdout)["results"] == []
     assert nacre("import", "claude-code").returncode == 0
     (hit,) = json.loads(nacre("search", "when does the ferry leave", "--json").stdout)["results"]

@@ -61,7 +61,7 @@ def test_the_list_says_when_each_job_runs_and_that_none_ran_yet(nacre: Nacre) ->
     assert [row[:3] for row in rows] == [
         ["memory-sync", "daily at 10:00, 14:00, 18:00, 22:00", "never"],
         ["memory-tidy", "daily at 03:00", "never"],
-        ["organise", "hourly, at minute 7", "never"],
+        ["organise", "hourly at minute 7", "never"],
         ["heartbeat", "every 30 minutes", "never"],
     ]
     assert done.returncode == 0
@@ -71,12 +71,12 @@ def test_the_list_says_who_runs_them_or_what_lets_somebody(nacre: Nacre, tmp_pat
     nothing = tmp_path / "no-programs"
     nothing.mkdir()
     told = nacre("jobs", "list", PATH=str(nothing)).stderr
-    assert told == 'These are the times; nobody runs them by itself; "nacre serve --background" does.\n'
+    assert told == 'This is the schedule, but nothing runs automatically; run "nacre serve --background".\n'
     (nothing / "crontab").write_text("#!/bin/sh\n")
     (nothing / "crontab").chmod(0o755)
-    assert '"nacre jobs install" sets that up' in nacre("jobs", "list", PATH=str(nothing)).stderr
+    assert 'run "nacre jobs install"' in nacre("jobs", "list", PATH=str(nothing)).stderr
     agents = nacre("jobs", "list", NACRE_JOBS_ON_DEMAND="true").stderr
-    assert agents == "Run by a daemon that agents start.\n"
+    assert agents == "Run by the daemon that agents start.\n"
 
 
 def test_the_list_speaks_chinese(nacre: Nacre) -> None:
@@ -118,7 +118,7 @@ def test_a_capture_with_news_counts_what_it_wrote(nacre: Nacre, machine: Machine
 
 
 @pytest.mark.parametrize(
-    ("language", "sentence"), [("en", "memory-tidy done, nothing changed.\n"), ("zh", "memory-tidy 完成,无变更。\n")]
+    ("language", "sentence"), [("en", "memory-tidy done, nothing changed.\n"), ("zh", "memory-tidy 完成，无变更。\n")]
 )
 def test_a_night_without_news_is_told_in_its_one_sentence(nacre: Nacre, language: str, sentence: str) -> None:
     assert nacre("jobs", "run", "memory-tidy", NACRE_LANGUAGE=language).stdout == sentence
@@ -129,7 +129,7 @@ def test_a_night_with_news_is_told_and_where_logs_are_kept_for_decay_that_too(na
     log.write_text("# 2026-03-01\n\n## 10:00 note\n- [PREF] Use pnpm, never npm, in every repository\n")
     done = nacre("jobs", "run", "memory-tidy", NACRE_TIDY_RETENTION="decay")
     first, night, second = done.stdout.splitlines()
-    assert night == "last night: +1"
+    assert night == "long-term memory: +1"
     assert first.startswith("memory-tidy done: admitted 1")
     assert second == "memory-decay done, nothing changed."
 
@@ -146,8 +146,8 @@ def test_while_jobs_run_a_second_run_by_name_leaves_with_code_11_and_one_that_is
         named = nacre("jobs", "run", "organise")
         due = nacre("jobs", "run", "--due")
     assert (named.returncode, due.returncode) == (11, 0)
-    assert "running already" in named.stderr
-    assert "running already" in due.stderr
+    assert "already running" in named.stderr
+    assert "already running" in due.stderr
     assert not (machine.workspace.machine / "jobs.jsonl").exists()
 
 
@@ -167,7 +167,7 @@ def test_a_job_that_fails_shows_in_the_list_since_when(nacre: Nacre, machine: Ma
 
 def test_a_scheduler_beside_a_daemon_runs_a_job_only_when_nobody_did(nacre: Nacre) -> None:
     command = ("jobs", "run", "memory-tidy", "--due")
-    assert nacre(*command, "--dry-run").stdout == "memory-tidy: Its last time was not run for yet.\n"
+    assert nacre(*command, "--dry-run").stdout == "memory-tidy: The last scheduled run has not happened yet.\n"
     assert nacre(*command).stdout == "memory-tidy done, nothing changed.\n"
     again = nacre(*command)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")

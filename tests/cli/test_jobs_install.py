@@ -65,7 +65,7 @@ def test_files_and_commands_are_shown_then_written_then_taken_back(here: World, 
     gone = nacre("remove")
     assert gone.returncode == 0
     assert here.everything() == before
-    assert "Nothing is installed" in nacre("remove").stderr
+    assert "No jobs are installed" in nacre("remove").stderr
 
 
 def test_as_json(here: World, nacre: Nacre) -> None:
@@ -90,7 +90,7 @@ def test_where_nothing_can_run_jobs_the_daemon_is_named(here: World, nacre: Nacr
 def test_what_is_asked_for_and_not_there_is_a_sentence(nacre: Nacre) -> None:
     done = nacre("install", "--with", "systemd")
     assert done.returncode == 2
-    assert done.stderr.startswith('nacre: "systemctl --user" does not answer here')
+    assert done.stderr.startswith('nacre: "systemctl --user" does not respond: you have no systemd session here')
     assert "没有响应" in nacre("install", "--with", "systemd", NACRE_LANGUAGE="zh").stderr
 
 

@@ -21,7 +21,7 @@ def test_an_entry_is_pinned_and_unpinned(tmp_path: Path) -> None:
     done = nacre(tmp_path, "pin", "MEMORY.md:4")
     assert (done.returncode, done.stdout) == (0, "MEMORY.md:4\tThe gate code changes in May\n")
     assert "Pinned." in done.stderr
-    assert "already" in nacre(tmp_path, "pin", "MEMORY.md:4").stderr
+    assert "Already pinned." in nacre(tmp_path, "pin", "MEMORY.md:4").stderr
     told = json.loads(nacre(tmp_path, "pin", "MEMORY.md:4", "--off", "--json").stdout)
     assert (told["pinned"], told["changed"]) == (False, True)
     assert "已固定。" in nacre(tmp_path, "pin", "MEMORY.md:4", language="zh").stderr
@@ -32,4 +32,4 @@ def test_a_line_of_a_log_cannot_be_pinned(tmp_path: Path) -> None:
     (tmp_path / "memory" / "2026-03-18.md").write_text("- Rain all day\n", "utf8")
     done = nacre(tmp_path, "pin", "memory/2026-03-18.md:1")
     assert done.returncode == 2
-    assert "Only entries of a MEMORY.md" in done.stderr
+    assert "Only entries in a MEMORY.md" in done.stderr

@@ -59,26 +59,29 @@ def ended(root: Path) -> None:
 
 
 def test_it_is_started_shown_and_stopped(nacre: Nacre, root: Path) -> None:
-    assert nacre("serve", "--status").stdout == "No daemon runs for this workspace.\n"
+    assert nacre("serve", "--status").stdout == "No daemon is running for this workspace.\n"
     assert json.loads(nacre("serve", "--status", "--json").stdout) == {"running": False}
     begun = nacre("serve", "--background", "--no-jobs")
     pid = daemon_process(Workspace(root))
-    assert (begun.returncode, begun.stdout) == (0, f'The daemon runs (process {pid}); "nacre serve --stop" ends it.\n')
+    assert (begun.returncode, begun.stdout) == (
+        0,
+        f'The daemon is running (process {pid}); "nacre serve --stop" stops it.\n',
+    )
     assert (
         nacre("serve", "--background").stdout
-        == f'A daemon runs already (process {pid}); "nacre serve --stop" ends it.\n'
+        == f'The daemon is already running (process {pid}); "nacre serve --stop" stops it.\n'
     )
     assert nacre("search", "roses").stdout.startswith("memory/garden.md:1")
     told = json.loads(nacre("serve", "--status", "--json").stdout)
     assert (told["running"], told["process"], told["jobs"], told["skew"]) == (True, pid, None, None)
     shown = nacre("serve", "--status").stdout
     assert shown.startswith(f"Process {pid}, version ")
-    assert "Jobs are left to another scheduler" in shown
+    assert "Jobs are run by another scheduler" in shown
     chinese = nacre("serve", "--status", NACRE_LANGUAGE="zh").stdout
     assert chinese.startswith(f"进程 {pid}，版本 ")
-    assert "它不回答此命令行" in chinese  # it speaks English
-    assert nacre("serve", "--stop").stdout == f"The daemon (process {pid}) has ended.\n"
-    assert nacre("serve", "--stop").stdout == "No daemon runs for this workspace.\n"
+    assert "本命令不使用它" in chinese  # it speaks English
+    assert nacre("serve", "--stop").stdout == f"The daemon (process {pid}) was stopped.\n"
+    assert nacre("serve", "--stop").stdout == "No daemon is running for this workspace.\n"
 
 
 def test_a_plugin_is_told_where_one_answers_whether_or_not_it_ran(nacre: Nacre, root: Path) -> None:

@@ -66,7 +66,7 @@ def files(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("language", "sentence"), [("en", "memory-tidy done, nothing changed.\n"), ("zh", "memory-tidy 完成,无变更。\n")]
+    ("language", "sentence"), [("en", "memory-tidy done, nothing changed.\n"), ("zh", "memory-tidy 完成，无变更。\n")]
 )
 def test_a_night_without_news_is_one_sentence(nacre: Nacre, language: str, sentence: str) -> None:
     done = nacre("tidy", NACRE_LANGUAGE=language)
@@ -78,8 +78,8 @@ def test_a_night_is_told_in_one_sentence_and_doing_it_again_changes_nothing(nacr
     said(root, "2026-02-10", OLD)
     done = nacre("tidy")
     assert done.returncode == 0
-    assert done.stdout.startswith("memory-tidy done: pressed into weeks 1, admitted 2, ")
-    assert done.stdout.endswith("days archived 1.\nlast night: +2\n")
+    assert done.stdout.startswith("memory-tidy done: condensed into weekly digests 1, admitted 2, ")
+    assert done.stdout.endswith("days archived 1.\nlong-term memory: +2\n")
     text = (root / "MEMORY.md").read_text("utf8")
     assert f"- {RULE}\n" in text
     assert f"- {CHINESE_RULE}\n" in text
@@ -91,7 +91,7 @@ def test_a_night_is_told_in_one_sentence_and_doing_it_again_changes_nothing(nacr
 def test_the_sentence_in_chinese(nacre: Nacre, root: Path) -> None:
     said(root, "2026-03-19", RULE, ERRAND)
     done = nacre("tidy", NACRE_LANGUAGE="zh")
-    assert done.stdout == "memory-tidy 完成：收录 1，拒绝 1。\n昨夜：新增 1 条\n"
+    assert done.stdout == "memory-tidy 完成：收录 1，拒绝 1。\n长期记忆：新增 1 条\n"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -170,7 +170,7 @@ def clash(nacre: Nacre, root: Path) -> dict[str, Any]:
 def test_questions_are_listed_where_nobody_watches(nacre: Nacre, root: Path, clash: dict[str, Any]) -> None:
     assert (clash["kind"], clash["text"], clash["file"]) == ("clash", VITEST, "MEMORY.md")
     done = nacre("review")
-    assert done.stdout.startswith(f"{clash['id']}  [clash] {VITEST}\n")
+    assert done.stdout.startswith(f"{clash['id']}  [conflict] {VITEST}\n")
     assert JEST in done.stdout
     before = files(root)
     shown = nacre("review", "--accept", clash["id"], "--dry-run").stdout
@@ -227,12 +227,14 @@ def test_on_a_terminal_each_question_is_asked(nacre: Nacre, root: Path, clash: d
 
 def test_the_morning_line_stands_below_the_summary_and_in_status(nacre: Nacre, root: Path) -> None:
     said(root, "2026-03-19", RULE)
-    assert nacre("tidy").stdout.splitlines()[-1] == "last night: +1"
-    status = nacre("status").stdout
-    assert [line.split() for line in status.splitlines() if "last night" in line] == [["last", "night", "+1"]]
-    assert json.loads(nacre("status", "--json").stdout)["night"]["added"] == 1
-    assert "昨夜" in nacre("status", NACRE_LANGUAGE="zh").stdout
-    assert "新增 1 条" in nacre("status", NACRE_LANGUAGE="zh").stdout
+    assert nacre("tidy").stdout.splitlines()[-1] == "long-term memory: +1"
+    status = nacre("status", "--all").stdout
+    assert [line.split() for line in status.splitlines() if "last tidy" in line] == [
+        ["last", "tidy", "just", "now:", "+1"]
+    ]
+    assert json.loads(nacre("status", "--all", "--json").stdout)["night"]["added"] == 1
+    assert "上次整理" in nacre("status", "--all", NACRE_LANGUAGE="zh").stdout
+    assert "新增 1 条" in nacre("status", "--all", NACRE_LANGUAGE="zh").stdout
 
 
 def test_a_file_edited_while_it_is_tidied_ends_with_twelve_and_the_next_run_succeeds(
@@ -252,7 +254,7 @@ def test_a_file_edited_while_it_is_tidied_ends_with_twelve_and_the_next_run_succ
         patched.setattr(distil, "plan", edited)
         assert run(["tidy"]) == 12
     told = capsys.readouterr()
-    assert "MEMORY.md was changed by someone else meanwhile; nothing was written." in told.err
+    assert "MEMORY.md was changed by another program in the meantime; nothing was written." in told.err
     assert (root / "MEMORY.md").read_text("utf8") == "# Mine\n\n- my own line\n"
     assert not (root / "memory" / "ledger.jsonl").exists()
     assert nacre("tidy").returncode == 0

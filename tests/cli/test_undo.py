@@ -73,7 +73,7 @@ def test_each_operation_is_taken_back_by_its_number_and_brought_back_by_that_of_
     assert nacre("undo", "3").returncode == 0
     refused = nacre("undo", "3")
     assert refused.returncode == 2
-    assert 'already undone by operation 5; "nacre undo 5"' in refused.stderr
+    assert 'already been undone by operation 5; "nacre undo 5"' in refused.stderr
     assert nacre("undo", "5").returncode == 0
     assert nacre("undo", "4").returncode == 0
     assert files(desk) == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -86,10 +87,10 @@ def test_a_dry_run_says_in_five_lines_what_will_be_done_and_read_and_does_nothin
     assert len(lines) == 5
     assert "claude-code (1, ~/.claude/projects/-srv-shop-api)" in lines[2]
     assert "openclaw (1, ~/.openclaw/agents/main/sessions)" in lines[2]
-    assert "in the last 30 days:" in lines[2]
+    assert "from the last 30 days:" in lines[2]
     assert "Nothing leaves this machine" in lines[3]
-    assert lines[4].startswith("5. Offer to let this happen by itself")
-    assert "5. Let this happen" in up("up", "--dry-run", "--yes").stderr
+    assert lines[4].startswith("5. Ask before setting anything up to run automatically")
+    assert "5. Then keep doing this automatically" in up("up", "--dry-run", "--yes").stderr
     chinese = up("up", "--dry-run", NACRE_LANGUAGE="zh").stderr
     assert "最近 30 天" in chinese
     assert "claude-code（1 个，~/.claude/projects/-srv-shop-api）" in chinese
@@ -99,16 +100,50 @@ def test_a_dry_run_says_in_five_lines_what_will_be_done_and_read_and_does_nothin
 def test_one_command_leads_to_a_memory_that_answers(up: Up, home: Path) -> None:
     done = up("up", "--no-models")
     assert done.returncode == 0, done.stderr
-    assert "Captured   2 sections" in done.stderr
+    assert "Sessions   2 read" in done.stderr
     assert "pnpm" in (home / ".nacre" / "workspace" / "memory" / "2026-03-02.md").read_text("utf8")
-    assert ' search "Typst"' in done.stdout
-    assert "memory/2026-03-02.md:" in up("search", "pnpm", "--all-projects").stdout
+    lines = done.stdout.splitlines()
+    assert "  - From now on always use pnpm, never npm, in every repository" in lines
+    assert "  - Mara Olsen checks every invoice before it goes out" in lines
+    assert "next session starts with MEMORY.md, " in done.stdout
+    assert len(lines) + len(done.stderr.splitlines()) <= 40
+    why = next(line for line in lines if " why MEMORY.md:" in line).split()
+    assert "2026-03-02" in up(*why[1:]).stdout
+    search = shlex.split(next(line for line in lines if " search " in line))
+    assert "MEMORY.md" in up(*search[1:]).stdout
+    assert "pnpm" in up("search", "pnpm", "--all-projects").stdout
+
+
+def test_questions_are_shown_and_where_they_are_answered(up: Up, home: Path) -> None:
+    up("up", "--no-models")
+    question = (
+        '- Chen Wei takes bank transfers only <!-- nacre:{"id":"ba966da78%d","kind":"doubt","file":"MEMORY.md"} -->'
+    )
+    questions = "\n".join(question % number for number in range(3))
+    (home / ".nacre" / "workspace" / "memory" / "review.md").write_text(f"# Review\n\n{questions}\n", "utf8")
+    done = up("up", "--no-models")
+    assert "  ? Chen Wei takes bank transfers only\n" in done.stdout
+    assert "you decide: nacre review" in done.stdout
+    assert "  … and 1 more\n" in done.stdout
+    assert "nacre review\n" in done.stdout.split("Ready.")[1]
+
+
+def test_the_command_is_linked_only_when_wanted_and_where_the_shell_does_not_find_it(up: Up, home: Path) -> None:
+    link = home / ".local" / "bin" / "nacre"
+    up("up", "--no-models", PATH="/usr/bin:/bin")
+    assert not link.is_symlink()
+    done = up("up", "--no-models", "--path", PATH="/usr/bin:/bin")
+    assert link.resolve() == Path(sys.executable).with_name("nacre").resolve()
+    assert 'export PATH="$HOME/.local/bin:$PATH"' in done.stderr
+    before = link.lstat()
+    assert up("up", "--no-models", "--path", PATH=f"{link.parent}:/usr/bin:/bin").returncode == 0
+    assert link.lstat() == before
 
 
 def test_nothing_that_outlives_the_command_is_begun_where_nobody_sits(up: Up, home: Path) -> None:
     done = up("up", "--no-models")
-    assert '"nacre jobs install" sets them up' in done.stderr
-    assert '"nacre serve --background" starts it' in done.stderr
+    assert 'run "nacre jobs install"' in done.stderr
+    assert "serve" not in done.stderr  # one way, not two
     machine = home / ".nacre" / "workspace" / ".nacre"
     assert not (machine / "service.json").exists()
     assert not list(machine.glob("daemon*"))
@@ -119,17 +154,18 @@ def test_where_nothing_can_run_jobs_the_daemon_is_named_instead(up: Up, home: Pa
     nothing.mkdir()
     done = up("up", "--no-models", PATH=str(nothing))
     assert "jobs install" not in done.stderr
-    assert 'Jobs       none; nothing on this machine can run them, but "nacre serve --background" does' in done.stderr
+    assert done.stderr.count("nacre serve --background") == 1
+    assert 'Jobs       nothing runs automatically yet; "nacre serve --background" captures new sessions' in done.stderr
     status = up("status", PATH=str(nothing)).stdout
     assert 'jobs\tnobody runs them by itself; "nacre serve --background" does' in status
-    assert '"nacre jobs install" sets that up' in up("status").stdout
+    assert 'run "nacre jobs install"' in up("status").stdout
 
 
 def test_the_index_is_told_by_what_can_be_searched(up: Up) -> None:
-    assert "can be searched by words" in up("up", "--no-models").stderr
+    assert "passages in" in up("up", "--no-models").stderr
     again = up("up", "--no-models", NACRE_LANGUAGE="zh").stderr
-    assert "段内容可按文字查找" in again
-    columns = [line for line in again.splitlines() if line.startswith(("工作区", "守护进程", "索引"))]
+    assert "段内容，可按关键词搜索" in again
+    columns = [line for line in again.splitlines() if line.startswith(("工作区", "自动运行", "搜索"))]
     assert {sum(2 if sign >= "一" else 1 for sign in line[: line.rindex("  ")]) < 12 for line in columns} == {True}
 
 
@@ -138,14 +174,34 @@ def test_running_it_again_changes_no_file(up: Up, home: Path) -> None:
     before = tree(home)
     again = up("up", "--no-models")
     assert again.returncode == 0
-    assert "Captured   0 sections" in again.stderr
+    assert "Sessions   nothing new" in again.stderr
     assert tree(home) == before
 
 
 def test_what_is_left_out_is_not_captured(up: Up, home: Path) -> None:
-    assert "Captured   1 section" in up("up", "--no-models", "--exclude", "shop-api").stderr
+    assert "Sessions   1 read" in up("up", "--no-models", "--exclude", "shop-api").stderr
     assert b"pnpm" not in b"".join(tree(home).values())
-    assert "Read no session of any agent" in up("up", "--no-models", "--no-capture").stderr
+    assert "Read no sessions" in up("up", "--no-models", "--no-capture").stderr
+
+
+def test_a_session_of_one_remark_is_not_read_and_that_is_said(up: Up, tmp_path: Path) -> None:
+    talk = ClaudeTalk(tmp_path / "short", "5e551011-0000-4000-8000-000000000001")
+    talk.say("Always use pnpm, never npm.", "09:00:00", day="2026-03-03")
+    done = up("up", "--no-models", HOME=str(tmp_path / "short"))
+    assert "Sessions   nothing new; a session is read once you have said at least 2 things in it" in done.stderr
+    assert "Download" not in done.stderr
+
+
+def test_what_is_kept_of_projects_alone_is_named(up: Up, home: Path) -> None:
+    up("up", "--no-models", "--no-capture")
+    longterm = home / ".nacre" / "workspace" / "projects" / "shop" / "MEMORY.md"
+    longterm.parent.mkdir(parents=True)
+    longterm.write_text("# Long-Term Memory: shop\n\n## Key Decisions\n- The shop runs on port 8181\n", "utf8")
+    done = up("up", "--no-models", "--no-capture")
+    assert "Your agent's next session in shop starts with projects/shop/MEMORY.md: about " in done.stdout
+    assert "starts with :" not in done.stdout
+    search = shlex.split(next(line for line in done.stdout.splitlines() if " search " in line))
+    assert "8181" in up(*search[1:]).stdout
 
 
 def test_without_any_agent_it_says_so_and_points_to_the_demo(up: Up, tmp_path: Path) -> None:
@@ -153,8 +209,8 @@ def test_without_any_agent_it_says_so_and_points_to_the_demo(up: Up, tmp_path: P
     empty.mkdir()
     done = up("up", "--no-models", HOME=str(empty))
     assert done.returncode == 0
-    assert "no session of an agent was found" in done.stderr
-    assert "up --demo" in done.stderr
+    assert "MEMORY.md is empty: there are no sessions to read yet" in done.stdout
+    assert "nightly tidying (03:00)" in done.stdout
     assert "up --demo" in done.stdout
     assert (empty / ".nacre" / "workspace" / "MEMORY.md").exists()
 
@@ -219,28 +275,31 @@ class Terminal:
 
 def test_a_person_is_asked_what_to_leave_out_and_what_may_run_by_itself(home: Path) -> None:
     terminal = Terminal(home, "up", "--no-models")
-    terminal.see("Leave out any?")
+    terminal.see("Exclude any?")
     assert not (home / ".nacre").exists()  # nothing is made before the answer
     terminal.type("shop-api\n")
-    terminal.see("use this memory by themselves?")
+    terminal.see("starts with this memory?")
     terminal.type("n\n")
-    terminal.see("by itself?")
+    terminal.see("automatically?")
     terminal.type("n\n")
     terminal.see("in the background")
     terminal.type("n\n")
+    terminal.see("into your PATH")
+    terminal.type("\n")
     assert terminal.end() == 0
-    assert "Captured   1 section" in terminal.screen
+    assert (home / ".local" / "bin" / "nacre").is_symlink()
+    assert "Sessions   1 read" in terminal.screen
     assert b"pnpm" not in b"".join(tree(home).values())
     assert b"Mara Olsen" in b"".join(tree(home).values())
 
 
 def test_an_interruption_at_the_question_leaves_nothing_and_says_how_to_go_on(home: Path, up: Up) -> None:
     terminal = Terminal(home, "up", "--no-models")
-    terminal.see("Leave out any?")
+    terminal.see("Exclude any?")
     assert terminal.end(interrupt=True) == 130
-    assert 'up" goes on from here' in terminal.screen
+    assert 'up" to continue' in terminal.screen
     assert not (home / ".nacre").exists()
-    assert "Captured   2 sections" in up("up", "--no-models").stderr
+    assert "Sessions   2 read" in up("up", "--no-models").stderr
 
 
 def test_a_daemon_is_started_when_it_is_wanted_and_status_shows_it(up: Up, home: Path) -> None:
@@ -248,21 +307,21 @@ def test_a_daemon_is_started_when_it_is_wanted_and_status_shows_it(up: Up, home:
         done = up("up", "--no-models", "--serve", NACRE_NOW="")
         assert done.returncode == 0, done.stderr
         assert "on_demand = true" in (home / ".config" / "nacre" / "config.toml").read_text("utf8")
-        status = up("status", NACRE_NOW="").stdout
+        status = up("status", "--all", NACRE_NOW="").stdout
         assert "daemon\trunning since" in status
         assert "by nacre serve" in status
-        assert "runs already" in up("up", "--no-models", "--no-jobs", "--yes", NACRE_NOW="").stderr
-        assert "daemon\tnone" in up("status").stdout  # another moment is no business of a daemon's
+        assert "already running" in up("up", "--no-models", "--no-jobs", "--yes", NACRE_NOW="").stderr
+        assert "daemon\tnone" in up("status", "--all").stdout  # another moment is no business of a daemon's
     finally:
         up("serve", "--stop", NACRE_NOW="")
-    assert "daemon\tnone" in up("status", NACRE_NOW="").stdout
+    assert "daemon\tnone" in up("status", "--all", NACRE_NOW="").stdout
 
 
 def test_a_no_to_jobs_holds_for_the_daemon_too(up: Up, home: Path) -> None:
     try:
         done = up("up", "--no-models", "--no-jobs", "--serve", NACRE_NOW="")
         assert done.returncode == 0, done.stderr
-        assert "nobody runs them by itself" in up("status", NACRE_NOW="").stdout
+        assert "nothing runs automatically" in up("status", "--all", NACRE_NOW="").stdout
         assert not (home / ".config" / "nacre" / "config.toml").exists()
     finally:
         up("serve", "--stop", NACRE_NOW="")

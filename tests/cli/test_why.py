@@ -42,7 +42,7 @@ def place(desk: Desk) -> str:
 def test_a_line_is_followed_to_what_was_said(desk: Desk) -> None:
     done = nacre(desk, "why", place(desk))
     assert done.returncode == 0
-    assert f"  day  {place(desk)}  2026-03-02  09:12 session:61871d67" in done.stdout
+    assert f"  daily log  {place(desk)}  2026-03-02  09:12 session:61871d67" in done.stdout
     assert f"{SESSION}.jsonl  2026-03-02  claude-code {SESSION}" in done.stdout
     assert "      From now on always use pnpm, never npm, in this repository.\n" in done.stdout
     assert "  会话  " in nacre(desk, "why", place(desk), language="zh").stdout
@@ -59,3 +59,15 @@ def test_what_is_not_there_is_said(desk: Desk) -> None:
     done = nacre(desk, "why", "0123456789")
     assert done.returncode == 1
     assert "Nothing in memory has the id 0123456789" in done.stderr
+
+
+def test_what_is_not_there_or_is_no_entry_is_said(desk: Desk) -> None:
+    said = {
+        "nothing.md:99": "There is no file nothing.md.",
+        "MEMORY.md:99": "There is no line 99: MEMORY.md has ",
+        "MEMORY.md:3": "MEMORY.md:3 is not an entry",
+    }
+    for place, sentence in said.items():
+        done = nacre(desk, "why", place)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert sentence in done.stderr

@@ -85,15 +85,15 @@ def test_a_line_says_that_questions_wait_and_not_in_a_group(memory: Memory, root
     with operation(memory.opened, "tidy") as op:
         review.change_review(op, add=asked)
     text = memory.context().text
-    assert text.splitlines()[1] == "> 3 memories wait for your word: nacre review"
+    assert text.splitlines()[1] == "> 3 memories are waiting for your review: nacre review"
     assert "Statement 1" not in text
     with Memory.open(root, now=NOW, scope="group:climbers") as group:
         assert "nacre review" not in group.context().text
     with operation(memory.opened, "review") as op:
         review.change_review(op, drop=[question.id for question in asked[1:]])
-    assert "> 1 memory waits for your word: nacre review" in memory.context().text
+    assert "> 1 memory is waiting for your review: nacre review" in memory.context().text
     use_language("zh")
-    assert "> 有 1 条记忆等您确认：nacre review" in memory.context().text
+    assert "> 有 1 条记忆待你确认：nacre review" in memory.context().text
 
 
 def test_sections_in_which_nothing_stands_are_not_given(memory: Memory) -> None:
@@ -121,7 +121,7 @@ def test_without_a_project_none_is_given_and_it_is_said_how_to_get_it(memory: Me
     pack = memory.context()
     assert "The shop opened" not in pack.text
     left = {(one.path, one.first, one.last): one.reason for one in pack.left}
-    assert left["memory/2026-03-20.md", 6, 8] == "belongs to the project blog; --project blog gives it"
+    assert left["memory/2026-03-20.md", 6, 8] == "belongs to project blog; add --project blog to include it"
     assert ("memory_fs/hot/2026-03-20-1500-bbbb.md", 1, 7) in left
 
 
@@ -173,7 +173,7 @@ def test_an_index_that_cannot_be_used_costs_the_answers_alone(memory: Memory, ro
     memory.close()
     pack = memory.context(query="lighthouse")
     assert "pnpm" in pack.text
-    assert "newer Nacre" in pack.left[0].reason
+    assert "newer version of Nacre" in pack.left[0].reason
 
 
 def test_an_answer_survives_where_its_file_has_no_room(memory: Memory, root: Path) -> None:
@@ -190,7 +190,7 @@ LIGHT = "# Lamp\n\nTags: lighthouse, lamp\n\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("layer", "note"), [("gist", " (gist: a summary)"), ("forgotten", " (forgotten: to be deleted some day)")]
+    ("layer", "note"), [("gist", " (gist: a summary)"), ("forgotten", " (forgotten: due to be deleted)")]
 )
 def test_of_one_file_two_passages_answer_with_their_layer_and_its_tags_never_do(
     memory: Memory, root: Path, layer: str, note: str
@@ -308,10 +308,10 @@ def test_files_that_cannot_be_given_are_told_and_stop_nothing(memory: Memory, ro
     assert "not yours" not in pack.text
     assert "- broken \ufffd byte" in pack.text
     told = {one.path: one.reason for one in pack.left}
-    assert told["MEMORY.md"] == "a link that leads out of the workspace"
-    assert told["SESSION-STATE.md"] == "not an ordinary file"
+    assert told["MEMORY.md"] == "a link that points outside the workspace"
+    assert told["SESSION-STATE.md"] == "not a regular file"
     assert told["memory/2026-03-20.md"] == "not a text file; save it as UTF-8"
-    assert told["memory_fs/hot/2026-03-20-1700-loop.md"].startswith("cannot be read")
+    assert told["memory_fs/hot/2026-03-20-1700-loop.md"].startswith("could not be read")
 
 
 def test_an_empty_workspace_gives_nothing(tmp_path: Path) -> None:

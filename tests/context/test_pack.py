@@ -85,7 +85,7 @@ def test_the_most_important_comes_first_and_an_overgrown_file_leaves_room_for_th
     assert [part.path for part in packed.parts] == ["MEMORY.md", "today.md", "yesterday.md"]
     assert body_of(packed, "MEMORY.md")[0] == "- entry number 0"
     (left,) = packed.left
-    assert (left.path, left.last, left.reason) == ("MEMORY.md", 1000, "over the budget of 200 tokens")
+    assert (left.path, left.last, left.reason) == ("MEMORY.md", 1000, "over the 200-token budget")
     assert tokens_estimate(packed.text) > 190  # and what the others do not need, it gets
 
 

@@ -28,7 +28,10 @@ from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.forget import apply
 from nacre.forget.target import MemoryLines, find_targets
 from nacre.memory import Memory
+from nacre.vault import review
 from nacre.vault.entries import bullet_id, entry_id
+from nacre.vault.history import operation
+from nacre.vault.review import Question
 from nacre.vault.undo import undo
 
 
@@ -51,11 +54,28 @@ def test_a_fact_goes_from_every_place_in_every_wording(memory: Memory, root: Pat
         )
 
 
+@pytest.mark.parametrize("purge", [False, True])
+def test_the_open_questions_about_a_fact_go_with_it_and_others_stay(root: Path, memory: Memory, *, purge: bool) -> None:
+    rain, about = "Rain is measured on the roof", {"file": "MEMORY.md"}
+    questions = [
+        Question(entry_id(FACT), review.FADED, FACT, f"may be superseded by “{rain}”; keep it?", about),
+        Question(entry_id(rain), review.CLASH, rain, f"conflicts with “{FACT}” in MEMORY.md.", about),
+        Question("1111111111", review.DOUBT, "The billing team is led by Maria", "may be worth keeping.", about),
+    ]
+    with operation(memory.opened, "tidy") as op:
+        review.change_review(op, add=questions)
+    report = memory.forget(entry_id(FACT), purge=purge)
+    assert [question.id for question in memory.questions()] == ["1111111111"]
+    assert "pnpm" not in (root / "memory" / "review.md").read_text("utf8")
+    assert report.purged is None or report.purged.left == ()
+    assert entry_id(rain) not in report.plan.ids
+
+
 def test_each_line_says_why_it_goes(memory: Memory) -> None:
     report = memory.forget(entry_id(FACT), dry_run=True, similar=True)
     reasons = {one.line.place: one.reason for one in report.plan.going}
     assert reasons["MEMORY.md:4"] == "the same words"
-    assert reasons["memory/2026-03-18.md:4"] == "what it was learned from"
+    assert reasons["memory/2026-03-18.md:4"] == "what it was derived from"
     assert reasons[OVERTAKEN] == "superseded by it"
 
 
@@ -90,7 +110,7 @@ def test_undo_brings_everything_back_with_the_ledger(memory: Memory, root: Path)
 def test_forgetting_twice_is_forgetting_once(memory: Memory, root: Path) -> None:
     memory.forget("MEMORY.md:4", choose=take)
     after = everything(root)
-    with pytest.raises(NotFound, match="forgotten before"):
+    with pytest.raises(NotFound, match="already been forgotten"):
         memory.forget(entry_id(FACT))
     assert everything(root) == after
 
@@ -114,14 +134,14 @@ def test_words_that_fit_several_things_forget_none_of_them(memory: Memory, root:
         "# 2026-03-12\n\n## 10:00 note\n- Maria is on leave until May\n", "utf8"
     )
     before = everything(root)
-    with pytest.raises(BadInput, match=r"may mean what follows(?s:.*)MEMORY\.md:6"):
+    with pytest.raises(BadInput, match=r"could mean any of these(?s:.*)MEMORY\.md:6"):
         memory.forget("Maria")
     assert everything(root) == before
 
 
 def test_a_line_number_alone_names_no_fact(memory: Memory, root: Path) -> None:
     before = everything(root)
-    with pytest.raises(BadInput, match=rf"name it by its id(?s:.*){entry_id(FACT)}  MEMORY\.md:4  {FACT}"):
+    with pytest.raises(BadInput, match=rf"name one by its id(?s:.*){entry_id(FACT)}  MEMORY\.md:4  {FACT}"):
         memory.forget("MEMORY.md:4")
     assert everything(root) == before
 
@@ -241,7 +261,7 @@ def test_an_entry_that_was_merged_away_takes_its_entry_along_but_not_what_else_w
     with Memory.open(root, now=NOW) as memory:
         report = memory.forget("memory/2026-03-10.md:4", choose=take)
     assert places(report.plan) == {"MEMORY.md:4", "memory/2026-03-10.md:4"}
-    assert ("memory/2026-03-10.md:5", "went into the same entry") in {
+    assert ("memory/2026-03-10.md:5", "became part of the same entry") in {
         (one.line.place, one.reason) for one in report.plan.alike
     }
 
@@ -255,15 +275,15 @@ def test_chinese_facts_are_forgotten_alike(memory: Memory, root: Path) -> None:
 
 
 def test_what_is_not_nacres_is_left_alone_with_a_reason(memory: Memory, root: Path) -> None:
-    with pytest.raises(BadInput, match="no memory that Nacre keeps"):
+    with pytest.raises(BadInput, match="not a memory file kept by Nacre"):
         memory.forget("AGENTS.md:3")
-    with pytest.raises(NotFound, match="empty, or a heading"):
+    with pytest.raises(NotFound, match="empty or a heading"):
         memory.forget("MEMORY.md:3", choose=take)
     with pytest.raises(NotFound, match="has the id"):
         memory.forget("0123456789")
     with pytest.raises(NotFound, match="seems to be about"):
         memory.forget("the speed of zeppelins over Ulm")
-    with pytest.raises(BadInput, match="Say what you mean"):
+    with pytest.raises(BadInput, match="Say which memory you mean"):
         memory.forget("   ")
 
 
@@ -353,9 +373,9 @@ def test_few_words_are_forgotten_only_where_they_were_pointed_at(memory: Memory,
     report = memory.forget("memory/2026-03-14.md:3", dry_run=True)
     assert places(report.plan) == {"memory/2026-03-14.md:3"}
     assert [one.line.place for one in report.plan.alike] == ["memory/2026-03-15.md:3"]
-    with pytest.raises(BadInput, match="may mean what follows"):
+    with pytest.raises(BadInput, match="could mean any of these"):
         memory.forget(words)
-    with pytest.raises(BadInput, match="may mean what follows"):
+    with pytest.raises(BadInput, match="could mean any of these"):
         memory.forget(entry_id(words))
 
 
@@ -394,7 +414,7 @@ def test_either_line_of_the_log_that_an_entry_was_joined_from_takes_it_along(tmp
 def test_a_single_thing_that_only_a_search_found_is_not_taken(memory: Memory, root: Path) -> None:
     (root / "memory" / "review.md").unlink()
     before = everything(root)
-    with pytest.raises(BadInput, match=r"may mean what follows(?s:.*)MEMORY\.md:6"):
+    with pytest.raises(BadInput, match=r"could mean any of these(?s:.*)MEMORY\.md:6"):
         memory.forget("the billing team of Maria")
     assert everything(root) == before
 

@@ -67,7 +67,7 @@ def test_what_is_nested_belongs_to_its_entry(memory: Memory, root: Path) -> None
 
 
 def test_only_entries_of_long_term_memory_can_be_pinned(memory: Memory) -> None:
-    with pytest.raises(BadInput, match=r"Only entries of a MEMORY\.md"):
+    with pytest.raises(BadInput, match=r"Only entries in a MEMORY\.md"):
         memory.pin("memory/2026-03-18.md:5")
 
 

@@ -95,7 +95,7 @@ def test_what_was_purged_cannot_be_undone_and_undo_says_so(busy: Memory, root: P
     assert report.purge_plan
     before = everything(root)
     assert {one.id for one in read_history(busy.workspace).operations} >= set(report.purge_plan.undoes) != set()
-    with pytest.raises(NotFound, match="History has lost"):
+    with pytest.raises(NotFound, match="missing from history"):
         undo(busy.opened, number=report.purge_plan.undoes[-1])
     assert everything(root) == before
 
@@ -140,8 +140,8 @@ def test_places_that_are_the_users_are_named_and_not_touched(memory: Memory, roo
     report = memory.forget("MEMORY.md:4", purge=True, choose=take)
     assert report.purged
     reasons = {one.path: one.reason for one in report.purged.left}
-    assert reasons.pop("notes/mine.txt") == "your own file: edit it yourself"
-    assert reasons.pop("AGENTS.md") == "your own file: edit it yourself"
+    assert reasons.pop("notes/mine.txt") == "one of your own files: edit it yourself"
+    assert reasons.pop("AGENTS.md") == "one of your own files: edit it yourself"
     assert "--similar" in reasons.pop("memory/2026-03-19.md")
     assert not reasons
     assert FACT in (root / "notes" / "mine.txt").read_text("utf8")
@@ -242,8 +242,8 @@ def test_names_of_files_that_say_it_are_told(memory: Memory, root: Path) -> None
     report = memory.forget(CODE, purge=True)
     assert report.purged
     told = {one.path: one.reason for one in report.purged.left}
-    assert told[f"memory_fs/hot/{name}"] == "the name of the file says it: rename it"
-    assert "kept with its history" in told[".nacre/history/operations.jsonl"]
+    assert told[f"memory_fs/hot/{name}"] == "the file name contains it: rename the file"
+    assert "kept in history" in told[".nacre/history/operations.jsonl"]
     assert set(told) <= {f"memory_fs/hot/{name}", ".nacre/history/operations.jsonl", "refcount.json"}
 
 
@@ -256,7 +256,7 @@ def test_what_a_session_keeps_in_its_cache_is_told(
         vault_cache.put_value(cache, "code", FACT)
         report = again.forget(FACT, purge=True)
     assert report.purged
-    assert [one.reason for one in report.purged.left] == ["the cache of a session: nacre cache clear"]
+    assert [one.reason for one in report.purged.left] == ["a session cache: run nacre cache clear"]
 
 
 def test_the_agents_own_transcripts_are_named(memory: Memory) -> None:
@@ -303,7 +303,7 @@ def test_words_between_marks_and_short_words_within_a_line_are_told(memory: Memo
         report = memory.forget(place, purge=True, choose=take)
         assert report.purged
         assert [(one.path, one.line) for one in report.purged.left] == [("memory/2026-03-10.md", left)]
-        assert ("memory/2026-03-10.md", "says it among other things") in {
+        assert ("memory/2026-03-10.md", "mentions it among other things") in {
             (one.line.path, one.reason) for one in report.plan.alike
         }
 

@@ -81,7 +81,7 @@ def test_a_talk_that_the_user_leaves_out_is_not_shown(
     with Memory.open(memory.workspace.root) as again:
         told = again.why("MEMORY.md:4")
     assert [link.kind for link in told.chain][-1] == "session"
-    assert "left out" in told.ends
+    assert "excluded" in told.ends
 
 
 def test_without_a_trail_the_chain_ends_at_the_session_of_the_heading(memory: Memory, root: Path) -> None:
@@ -94,7 +94,7 @@ def test_without_a_trail_the_chain_ends_at_the_session_of_the_heading(memory: Me
 def test_what_was_written_down_directly_says_so(memory: Memory) -> None:
     told = memory.why("MEMORY.md:6")
     assert [link.kind for link in told.chain] == ["longterm"]
-    assert "wrote it down directly" in told.ends
+    assert "wrote it directly" in told.ends
 
 
 def test_what_was_forgotten_still_tells_its_verdicts(memory: Memory) -> None:

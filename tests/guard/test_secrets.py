@@ -170,7 +170,7 @@ def test_a_finding_never_holds_the_value() -> None:
     assert "hunter2" not in repr(redaction)
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", "was not stored"), ("zh", "未保存")])
+@pytest.mark.parametrize(("language", "words"), [("en", "Not stored"), ("zh", "未保存")])
 def test_a_refusal_names_the_kind_and_never_the_value(language: str, words: str) -> None:
     use_language(language)
     try:

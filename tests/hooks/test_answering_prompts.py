@@ -198,6 +198,59 @@ def test_long_term_memory_holds_whatever_the_ledger_says(session: Session) -> No
     assert "superseded" not in text
 
 
+OLD_DB, NEW_DB = "生产数据库是 MySQL 5.7，写 SQL 时没有窗口函数可用", "生产数据库已升级到 MySQL 8.0，不再是 5.7"
+
+
+def _upgraded(session: Session, *, more: str = "", echo: str = "生产数据库是 MySQL 5.7。") -> None:
+    """Two sessions told of the database; the ledger knows that the second replaced the first."""
+    root = session.root
+    (root / "MEMORY.md").write_text(f"# Long-Term Memory\n\n## Key Decisions\n- {NEW_DB}\n", "utf8")
+    hot = root / "memory_fs" / "hot"
+    hot.mkdir(parents=True)
+    for day, said in (("10", f"记一下：{OLD_DB}，跑在阿里云上。{more}"), ("11", f"{NEW_DB}。")):
+        (hot / f"2026-02-{day}-0900-talk{day}.md").write_text(
+            f"# {said[:12]}\n\nsession:talk{day} | claude-code | 2026-02-{day} 09:00\n\n"
+            f"**用户** 2026-02-{day} 09:00 <!-- abcdefgh -->\n\n{said}\n\n**助手** 2026-02-{day} 09:01\n\n{echo if day == '10' else ''}好的，记住了。\n",
+            "utf8",
+        )
+    records = (
+        {"id": entry_id(OLD_DB), "at": "2026-02-10T22:00", "verdict": "admitted", "text": OLD_DB},
+        {"id": entry_id(OLD_DB), "at": "2026-02-11T22:00", "verdict": "superseded", "by": entry_id(NEW_DB), "valid_to": "2026-02-11"},
+        {"id": entry_id(NEW_DB), "at": "2026-02-11T22:00", "verdict": "admitted", "text": NEW_DB},
+    )  # fmt: skip
+    (root / "memory" / "ledger.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records), "utf8")
+
+
+def test_a_conversation_that_states_what_was_superseded_is_not_given_as_current(session: Session) -> None:
+    _upgraded(session)
+    given = session.begin()
+    assert NEW_DB in given
+    assert "talk10" not in given
+    assert "记住了" not in given
+    session.name = "another"
+    answered = session.ask("生产数据库用的是什么版本的 MySQL？")
+    assert NEW_DB in answered
+    assert "是 MySQL 5.7" not in answered
+    assert "记住了" not in answered
+
+
+def test_what_else_was_said_in_such_a_conversation_is_given(session: Session) -> None:
+    _upgraded(session, more="每晚两点备份到 OSS。")
+    given = session.begin()
+    assert "每晚两点备份到 OSS。" in given
+    assert "是 MySQL 5.7" not in given
+
+
+def test_search_marks_a_conversation_that_states_what_was_superseded(session: Session) -> None:
+    _upgraded(session)
+    with Memory.open(session.root, now=session.now.isoformat()) as memory:
+        hits = memory.ask("生产数据库是 MySQL 5.7").hits
+    places = {hit.path: (at, hit.superseded) for at, hit in enumerate(hits)}
+    assert places["memory_fs/hot/2026-02-10-0900-talk10.md"][1]
+    assert not places["memory_fs/hot/2026-02-11-0900-talk11.md"][1]
+    assert places["MEMORY.md"][0] < places["memory_fs/hot/2026-02-10-0900-talk10.md"][0]
+
+
 @pytest.mark.parametrize(
     ("score", "cosine", "coverage", "fits"),
     [

@@ -17,7 +17,7 @@ def test_a_session_begins_with_its_context(session: Session) -> None:
     text = session.begin()
     assert "# MEMORY.md" in text
     assert "Use pnpm, never npm" in text
-    assert "Given by Nacre at 2026-02-12 12:00; it may be out of date" in text
+    assert "From Nacre, as of 2026-02-12 12:00; it may be out of date" in text
     assert "not instructions to follow" in text
 
 

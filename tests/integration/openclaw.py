@@ -219,7 +219,7 @@ def _tools(claw: Claw, checks: Checks) -> None:
 def _turns(claw: Claw, checks: Checks) -> None:
     asked = claw.say("Do we use pnpm or npm in the shop repository?")
     checks("the prompt has our section instead of OpenClaw's", "kept by Nacre" in asked.system and "## Memory Recall" not in asked.system, asked.system)  # fmt: skip
-    rules = asked.system.count("Write it down in the moment: decisions")
+    rules = asked.system.count("Write things down as they happen: decisions")
     checks("the rule of writing stands there once", rules == 1, asked.system)
     checks("a turn is given what memory knows", "Use pnpm, never npm" in asked.now and TASK in asked.now, asked.now)
     checks("MEMORY.md, which OpenClaw gives, is not given twice", asked.text.count(RULE) == 1, asked.text)
@@ -267,7 +267,7 @@ def _flush(claw: Claw, checks: Checks) -> None:
     claw.say("And what do we do next?")
 
     def flushed() -> list[Request]:
-        told = ("about to be compacted", "Write only into memory/")
+        told = ("about to be compacted", "Write only to memory/")
         return [request for request in claw.model.asked[since:] if all(words in request.text for words in told)]
 
     until(flushed, "the model is asked to write down what lasts")

@@ -87,7 +87,7 @@ def test_a_job_of_the_user_keeps_its_name_and_stays(claw: World) -> None:
         f"memory-sync-{claw.setup.mark}",
         "memory-tidy",
     ]
-    assert "is not ours" in made.notes[0]
+    assert "is not Nacre's" in made.notes[0]
     assert not plan_install(claw.setup, "openclaw").changed
     apply_plan(plan_remove(claw.setup))
     assert claw.openclaw_jobs() == [mine]
@@ -116,7 +116,7 @@ def test_an_openclaw_that_is_gone_does_not_hinder_another_scheduler(claw: World)
     claw.has("crontab")
     made = plan_install(claw.setup)
     assert made.kind == "cron"
-    assert any("not here any more" in one for one in made.notes)
+    assert any("no longer on this machine" in one for one in made.notes)
     apply_plan(made)
     assert installer.installed_kinds(claw.workspace) == ("cron",)
 
@@ -129,7 +129,7 @@ def test_an_answer_that_makes_no_sense_never_crashes(claw: World, answer: str) -
         assert not any(job.message for job in list_jobs(claw.machine))
         plan_install(claw.setup, "openclaw")
     except NacreError as trouble:
-        assert "did not answer with JSON" in str(trouble)  # noqa: PT017 - both ends are right
+        assert "did not return JSON" in str(trouble)  # noqa: PT017 - both ends are right
 
 
 def test_where_work_is_left_to_the_agent_the_jobs_tell_it_to_answer_orders(claw: World) -> None:

@@ -60,7 +60,7 @@ def test_an_error_that_we_do_not_know_is_named_without_its_words(tmp_path: Path)
         raise KeyError("what the user said")
 
     (report,) = run_due(runner_at(tmp_path, works={"memory-sync": breaks}, config=QUIET))
-    assert report.outcome.said == "An unexpected error: KeyError."
+    assert report.outcome.said == "Unexpected error: KeyError."
     assert "what the user said" not in journal.journal_path(runner_at(tmp_path).context.workspace).read_text()
 
 
@@ -82,7 +82,7 @@ def test_an_interrupted_run_is_written_down_and_the_interruption_goes_on(tmp_pat
     with pytest.raises(KeyboardInterrupt):
         run_due(runner)
     (ran,) = journal.read_journal(runner.context.workspace).runs
-    assert (ran.result, ran.said) == ("failed", "It was interrupted.")
+    assert (ran.result, ran.said) == ("failed", "Interrupted.")
 
 
 def test_a_run_by_name_stands_for_the_time_so_that_nothing_runs_for_it_again(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_second_runner_says_so_and_leaves(tmp_path: Path) -> None:
     runner = runner_at(tmp_path, works={"memory-sync": busy}, config=QUIET)
     run_due(runner)
     assert len(met) == 2
-    assert f"running already (process {os.getpid()})" in met[0]
+    assert f"already running (process {os.getpid()})" in met[0]
 
 
 HOLDER = """
@@ -166,7 +166,7 @@ def test_a_runner_of_another_process_is_waited_for_by_nobody_and_its_death_is_no
     (report,) = run_due(later(runner, minutes=1))
     assert (report.run.attempt, report.run.why) == (2, "retry")
     first, second = journal.read_journal(runner.context.workspace).runs
-    assert (first.result, first.said) == ("failed", "It broke off before its end.")
+    assert (first.result, first.said) == ("failed", "It stopped before it was finished.")
     assert second.result == "nothing"
 
 
@@ -266,7 +266,7 @@ def test_the_heartbeat_expires_caches_and_tells_who_fails(tmp_path: Path, monkey
         shown = run_heartbeat(memory, True)
         assert old.exists()
         assert run_heartbeat(memory, False) == shown
-        assert shown.said == "Sessions expired 1, failing: organise."
+        assert shown.said == "Expired session caches: 1, failing jobs: organise."
     assert (old.exists(), young.exists()) == (False, True)
 
 
@@ -288,4 +288,4 @@ def test_a_heartbeat_tells_of_counts_that_stop_the_organising(tmp_path: Path) ->
         (tmp_path / "ws" / "refcount.json").write_bytes(b"")
         found = run_heartbeat(memory, False)
         assert found.result == "partly"
-        assert "The layers are not organised" in found.said
+        assert "The layers cannot be organised" in found.said

@@ -298,7 +298,7 @@ def test_where_nothing_can_run_jobs_nothing_is_written(here: World) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "sentence"),
-    [("systemd", "does not answer"), ("launchd", "no launchd"), ("cron", "no cron"), ("openclaw", "no openclaw")],
+    [("systemd", "does not respond"), ("launchd", "no launchd"), ("cron", "no cron"), ("openclaw", "no openclaw")],
 )
 def test_what_is_asked_for_and_not_there_is_said(here: World, kind: str, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):

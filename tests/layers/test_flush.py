@@ -198,7 +198,7 @@ def test_counts_that_are_none_are_refused(root: Path, counts: tuple[int, int, in
 
 
 @pytest.mark.parametrize(
-    ("language", "clauses"), [("en", ("only into", "append-only", "read-only")), ("zh", ("只写入", "只追加", "只读"))]
+    ("language", "clauses"), [("en", ("only to", "append-only", "read-only")), ("zh", ("只写入", "只追加", "只读"))]
 )
 def test_both_prompts_say_every_rule_with_the_real_day(language: str, clauses: tuple[str, ...]) -> None:
     told = flush_prompts(LOG, language)
@@ -255,7 +255,7 @@ def test_custom_prompts_come_from_the_settings(root: Path) -> None:
     config = Config(flush=FlushSettings(prompt="Keep it short.", system_prompt="请简短。"))
     told = ask_flush(Context(Workspace(root), config, Clock(dt.UTC, MOMENT)), FULL, WINDOW, session="a").prompts
     assert told
-    assert told.user.startswith("Keep it short.\n\n- Write only into memory/2026-02-14.md")
+    assert told.user.startswith("Keep it short.\n\n- Write only to memory/2026-02-14.md")
     assert told.system.startswith("请简短。\n\n- 只写入 memory/2026-02-14.md")
 
 

@@ -143,7 +143,7 @@ def test_every_deletion_is_listed_first_and_every_step_has_a_reason(layers: Laye
     assert (
         steps[1].reason == "from 2031-02-28 10:00, 20 d ago: forgotten after 14d without a recall (tiers.forget_after)"
     )
-    assert steps[4].reason == "from 2031-03-20 06:00, 4 h ago: hot is for the first 3h (tiers.hot)"
+    assert steps[4].reason == "from 2031-03-20 06:00, 4 h ago: hot keeps only the first 3h (tiers.hot)"
     assert layers.organise().steps == steps
     layers.undo()
     assert layers.tree() == before
@@ -156,7 +156,7 @@ def test_the_reasons_in_chinese(layers: Layers) -> None:
         (step,) = layers.organise(dry_run=True).steps
     finally:
         use_language("en")
-    assert step.reason == "内容来自 2031-03-20 06:00，距今 4 小时：hot 只保留最初的 3h（tiers.hot）"
+    assert step.reason == "内容来自 2031-03-20 06:00，距今 4 小时：在 hot 层只停留 3h（tiers.hot）"
 
 
 def test_running_it_again_changes_nothing(layers: Layers) -> None:
@@ -258,7 +258,7 @@ def test_what_was_read_is_young_again_and_rises(layers: Layers) -> None:
     layers.get("warm/z.md", layers.ago("2d"))
     report = layers.organise()
     assert report.counted == 3
-    assert "last recalled 2031-03-20 09:00, 1 h ago: what is recalled becomes young again" in [
+    assert "last recalled 2031-03-20 09:00, 1 h ago: a recall makes it recent again" in [
         step.reason for step in report.steps
     ]
     assert layers.places() == ["hot/x.gist.md", "hot/x.md", "hot/y.md", "warm/z.gist.md", "warm/z.md"]
@@ -397,7 +397,7 @@ def test_links_and_strange_files_are_left_with_a_sentence(layers: Layers, memory
     assert all("memory_fs/" in problem.message for problem in report.left)
     assert (layers.folder / "warm/x.md").exists()
     assert outside.exists()
-    layers.put("hot/old.md", age="90d")  # would be forgotten, where a link leads out of the workspace
+    layers.put("hot/old.md", age="90d")  # would be forgotten, where a link points outside the workspace
     assert any("old.md" in problem.message + problem.path for problem in layers.organise().left)
     assert (layers.folder / "hot/old.md").exists()
     assert os.listdir(memory_disk / "elsewhere") == ["z.md"]
@@ -409,7 +409,7 @@ def test_layers_that_a_link_puts_outside_are_not_touched(layers: Layers, memory_
     os.utime(memory_disk / "far/hot/x.md", (0, 0))
     layers.folder.symlink_to(memory_disk / "far")
     (problem,) = layers.organise().left
-    assert "leads out of the workspace" in problem.message
+    assert "points outside the workspace" in problem.message
     assert (memory_disk / "far/hot/x.md").exists()
 
 
@@ -446,7 +446,7 @@ def test_what_history_could_not_name_is_not_touched(layers: Layers, memory_disk:
     layers.put("hot/x.md", age="4h")
     before = layers.tree()
     (problem,) = layers.organise().left
-    assert "history cannot keep" in problem.message
+    assert "cannot be recorded in history" in problem.message
     assert layers.tree() == before
 
 
@@ -458,7 +458,7 @@ def test_where_no_summary_can_be_made_the_checkpoint_stays_warm_and_the_others_g
     report = layers.organise()
     assert layers.places() == ["gist/b.md", "warm/a.md", "warm/b.md"]
     (problem,) = report.left
-    assert "No summary of memory_fs/hot/a.md could be made" in problem.message
+    assert "memory_fs/hot/a.md could not be summarised" in problem.message
 
     def refuses(text: str) -> str:
         raise BadInput("the brain is tired.")

@@ -60,6 +60,19 @@ def test_what_the_owner_lists_labels_or_adds_stays_the_owner_s(text: str) -> Non
 @pytest.mark.parametrize(
     "text",
     [
+        "Please always write prices as integer cents, never floats.",
+        "Always write tests for new endpoints",
+        "Please write the changelog in English.",
+        "From now on state the units",
+    ],
+)
+def test_what_somebody_is_asked_to_write_is_no_report(text: str) -> None:
+    assert own_part(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "The README says to always use npm",
         "according to the wiki we must never restart it",
         "Bert says that we should always use the tool",

@@ -58,7 +58,7 @@ def test_an_answered_question_is_gone_and_not_asked_again(nights: Nights, kind: 
     nights.answer(verb, text)
     assert not nights.questions()
     stands = text in nights.kept()
-    assert stands == (verb == PIN or (verb == ACCEPT) == (kind != "faded"))
+    assert stands == (verb != REFUSE)
     assert not nights.tidy("2026-03-21").changed
     assert not nights.questions()
     assert (text in nights.kept()) == stands
@@ -120,16 +120,24 @@ def test_a_file_full_of_the_users_own_lines_takes_nothing_and_says_so(nights: Ni
     nights.log("2026-03-19", SAFETY)
     nights.tidy()
     before = nights.files()
-    with pytest.raises(MemoryFull, match="every line in it is pinned or yours"):
+    with pytest.raises(MemoryFull, match="every line in it is pinned or written by you"):
         nights.answer(ACCEPT, SAFETY)
     assert nights.files() == before
 
 
 def test_a_faded_line_that_goes_is_found_in_a_digest(nights: Nights) -> None:
     asked(nights, "faded")
-    nights.answer(ACCEPT, DUE)
+    nights.answer(REFUSE, DUE)
     assert nights.kept() == [SAFETY]
     assert DUE in nights.text("memory/weekly/2026-01-26.md")
+
+
+def test_a_pinned_line_goes_by_an_answer_only_with_a_word_about_its_pin(nights: Nights) -> None:
+    asked(nights, "faded")
+    with nights.memory() as memory:
+        memory.pin(entry_id(DUE))
+        (step,) = memory.answer([Answer(entry_id(DUE), REFUSE)])
+    assert (step.action, step.reason) == ("demote", "your answer; the line was pinned")
 
 
 def test_a_line_that_went_meanwhile_is_no_trouble(nights: Nights) -> None:

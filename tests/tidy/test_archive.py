@@ -49,7 +49,7 @@ def test_every_move_says_why_in_both_languages(room: TidyContext, lay: Lay) -> N
         ("move", "memory/2026-03-03.md", OLD),
         ("append", "memory/2026-03-04.md", "memory/archive/2026/2026-03-04.md"),
     ]
-    assert steps[1].reason == "all it says (1) is in memory/weekly/2026-03-02.md"
+    assert steps[1].reason == "all of its entries (1) are in memory/weekly/2026-03-02.md"
     use_language("zh")
     assert "已在 memory/weekly/2026-03-02.md 中" in archive.plan(room, compress.plan(room), [])[1].step.reason
 
@@ -130,7 +130,7 @@ def test_behind_a_code_fence_that_is_never_closed_nothing_is_hidden(room: TidyCo
     lay(OLD, "```\nnever closed\n")
     living = lay("2026-03-03", "- [Task] b\n")
     (problem,) = tidy()
-    assert "never closed" in problem.message
+    assert "unclosed" in problem.message
     assert living.exists()
     lay(OLD, "```\nclosed\n```\n")
     assert tidy() == ()

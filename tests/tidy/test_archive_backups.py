@@ -105,7 +105,7 @@ def test_every_removal_says_why_and_can_be_undone(room: TidyContext, kept: Keep)
     before = contents(room.workspace)
     mine = replace(room, config=Config(archive=ArchiveSettings(backups=[1, 0, 0])))
     first, second = (step for step, _ in archive.plan_backups(mine))
-    reason = "not the last one of any of the 1 days, 0 weeks and 0 months that are kept"
+    reason = "not the last backup of any of the 1 days, 0 weeks and 0 months to keep"
     assert first.reason == second.reason == reason
     assert (first.action, second.path) == ("remove", "memory/archive/MEMORY.md.bak-2026-03-19")
     use_language("zh")

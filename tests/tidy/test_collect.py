@@ -148,7 +148,7 @@ def test_a_log_that_is_not_utf_8_is_read_as_far_as_it_goes(room: TidyContext, la
     with pytest.raises(NacreError, match="UTF-16"):
         read_log(room.workspace, day)
     path.unlink()
-    with pytest.raises(NacreError, match="gone"):
+    with pytest.raises(NacreError, match="no longer exists"):
         read_log(room.workspace, day)
 
 

@@ -212,7 +212,7 @@ def test_a_day_captured_late_is_completed_wherever_its_log_lies_and_never_double
     assert not compress.plan(room)
     daily.append_section(room, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
     (step,) = compress.plan(room).steps
-    assert step.reason == "memory/archive/2026/2026-03-03.md:7 came after its day was pressed"
+    assert step.reason == "memory/archive/2026/2026-03-03.md:7 was added after its day was condensed"
     tidy()
     assert said_in(week(room)) == ["[Task] a (src: 2026-03-03)", "[Task] late (src: 2026-03-03)"]
     assert not compress.plan(room)
@@ -333,7 +333,7 @@ def test_a_file_changed_between_plan_and_apply_is_left_for_the_next_run(
         left = compress.apply(room, op, plan)
         archive.apply(room, op, moves)
     assert [one.path for one in left] == ["memory/weekly/2026-03-02.md", "memory/weekly/2026-03-09.md"]
-    assert "changed by someone else" in left[0].message
+    assert "changed by another program" in left[0].message
     assert week(room) == "the user was here\n"
     assert room.workspace.day(dt.date(2026, 3, 3)).exists()
     assert room.workspace.day(dt.date(2026, 3, 10)).exists()
@@ -593,7 +593,7 @@ def test_every_line_that_is_left_out_has_a_step(room: TidyContext, lay: Lay) -> 
     steps = compress.plan(room).steps
     dropped = [step for step in steps if step.action == "drop"]
     assert dropped
-    assert dropped[-1].reason.endswith("tells less than the rest of its day")
+    assert dropped[-1].reason.endswith("matters less than the rest of its day")
     assert {step.action for step in steps} == {"add", "drop"}
 
 

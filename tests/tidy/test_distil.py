@@ -27,7 +27,7 @@ TESTS = {"prevents_error", "broad", "self_contained", "novel"}
 
 
 @pytest.mark.parametrize(
-    ("language", "sentence"), [("en", "memory-tidy done, nothing changed."), ("zh", "memory-tidy 完成,无变更。")]
+    ("language", "sentence"), [("en", "memory-tidy done, nothing changed."), ("zh", "memory-tidy 完成，无变更。")]
 )
 def test_a_night_without_news_says_that_nothing_changed(nights: Nights, language: str, sentence: str) -> None:
     before = nights.files()

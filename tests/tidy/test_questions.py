@@ -8,7 +8,7 @@ from tests.tidy.nights import JEST, RULE, SAFETY, Nights, filler
 from nacre.errors import BadInput, MemoryFull
 from nacre.memory import Memory
 from nacre.tidy import apply
-from nacre.tidy.answers import DROP, KEEP, Answer
+from nacre.tidy.answers import ACCEPT, REFUSE, Answer
 from nacre.tidy.distil import Draft
 from nacre.tidy.night import Night, last_night
 from nacre.vault import review
@@ -115,8 +115,8 @@ def test_a_question_of_an_earlier_version_begins_to_wait_when_it_is_first_seen(n
     assert nights.tidy("2026-04-19").counts["distil expire"] == 1
 
 
-@pytest.mark.parametrize(("verb", "stands"), [(KEEP, True), (DROP, False)])
-def test_keep_and_drop_say_whether_it_stands_afterwards_whatever_the_question(
+@pytest.mark.parametrize(("verb", "stands"), [(ACCEPT, True), (REFUSE, False)])
+def test_accepting_and_refusing_say_whether_it_stands_afterwards_whatever_the_question(
     nights: Nights, verb: str, *, stands: bool
 ) -> None:
     nights.entries(DUE)
@@ -138,7 +138,7 @@ def agent_says(nights: Nights, text: str, verb: str, words: str | None = None) -
 def test_what_an_agent_keeps_is_recorded_as_the_agents_word_and_can_be_undone(nights: Nights) -> None:
     put(nights, FOUR[0])
     before = nights.files()
-    agent_says(nights, FOUR[0].text, KEEP)
+    agent_says(nights, FOUR[0].text, ACCEPT)
     assert FOUR[0].text in nights.kept()
     told = nights.ledger(FOUR[0].text)[-1]
     assert (told["verdict"], told["brain"], "answer" in told, "confidence" in told) == (
@@ -154,24 +154,24 @@ def test_what_an_agent_keeps_is_recorded_as_the_agents_word_and_can_be_undone(ni
 
 def test_an_agent_may_refuse_or_say_it_in_other_words(nights: Nights) -> None:
     put(nights, *FOUR[1:3])
-    agent_says(nights, FOUR[1].text, DROP)
+    agent_says(nights, FOUR[1].text, REFUSE)
     assert (nights.ledger(FOUR[1].text)[-1]["failed"], nights.kept()) == ("agent", [])
-    agent_says(nights, FOUR[2].text, KEEP, SAFETY)
+    agent_says(nights, FOUR[2].text, ACCEPT, SAFETY)
     assert nights.kept() == [SAFETY]
     assert nights.ledger(SAFETY)[-1]["brain"] == "agent"
     assert not nights.questions()
 
 
-@pytest.mark.parametrize("verb", [KEEP, DROP])
+@pytest.mark.parametrize("verb", [ACCEPT, REFUSE])
 def test_a_conflict_and_a_line_that_stands_wait_for_the_person(nights: Nights, verb: str) -> None:
     nights.entries(DUE, JEST)
     nights.tidy()
     clash = offered(RULE, 0.9, CLASH)
-    clash = clash._replace(why=f"clashes with “{JEST}”", about={**clash.about, "against": entry_id(JEST)})
+    clash = clash._replace(why=f"conflicts with “{JEST}”", about={**clash.about, "against": entry_id(JEST)})
     put(nights, clash)
     before = nights.files()
     for text in (DUE, RULE):
-        with pytest.raises(BadInput, match="Only the person decides"):
+        with pytest.raises(BadInput, match="Only the user can decide"):
             agent_says(nights, text, verb)
     assert nights.files() == before
 
@@ -182,16 +182,16 @@ def test_an_agent_brings_back_nothing_that_the_person_took_back_forgot_or_wrote(
         memory.forget(entry_id(JEST))
     put(nights, FOUR[0])
     for words in (JEST, SAFETY):
-        with pytest.raises(BadInput, match="Only the person decides"):
-            agent_says(nights, FOUR[0].text, KEEP, words)
+        with pytest.raises(BadInput, match="Only the user can decide"):
+            agent_says(nights, FOUR[0].text, ACCEPT, words)
     assert nights.kept() == [SAFETY]
 
 
 def test_an_agents_word_takes_nothing_out_of_a_full_file(nights: Nights) -> None:
     nights.entries(*filler(77), section="User Preferences", confidence=0.1)
     put(nights, offered(SAFETY, 0.9))
-    with pytest.raises(MemoryFull, match="takes nothing out"):
-        agent_says(nights, SAFETY, KEEP)
+    with pytest.raises(MemoryFull, match="may not remove anything"):
+        agent_says(nights, SAFETY, ACCEPT)
     assert list(nights.questions()) == [SAFETY]
 
 

@@ -175,7 +175,7 @@ def test_a_memory_file_that_is_too_long_is_put_to_the_user(nights: Nights, most:
     config = Config(tidy=IN_FORCE, memory=MemorySettings(max_lines=most, max_bytes=50_000))
     report = run.run_decay(room_of(nights, config))
     proposed = [step for phase, step in report.steps if phase == "review"]
-    assert report.occasions == ("MEMORY.md has 233 lines; decay sets in above 200.",)
+    assert report.occasions == ("MEMORY.md has 233 lines; decay starts above 200.",)
     assert len(proposed) >= 233 - min(most, 200)
     assert all(command in step.reason for step in proposed)
     assert not report.changed

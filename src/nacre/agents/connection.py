@@ -61,9 +61,8 @@ def load_connections(folder: Path) -> dict[str, Connection]:
         return {name: _connection(row) for name, row in (rows["connections"] if data else rows).items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NacreError(
-            f"{path}, the record of what was connected, cannot be understood. Move it away; what was written can then be "
-            "taken out by hand (nacre connect --print shows it).",
-            f"无法理解连接记录 {path}。请将其移走；已写入的内容可手动删除（nacre connect --print 可显示）。",
+            f"Nacre cannot parse {path}, its record of connected agents. Move the file away, then remove Nacre from the agents' settings by hand (nacre connect --print shows the entries).",
+            f"无法解析连接记录 {path}。请移走该文件，再手动删除各智能体设置中的 Nacre 内容（nacre connect --print 会显示这些内容）。",
         ) from error
 
 
@@ -194,8 +193,8 @@ def _plan_file(target: Target, written: WrittenFile | None, folder: Path) -> Fil
         after, done = edits.apply_edits(_decoded(base), form, target.edits)
     except ValueError as error:
         raise NacreError(
-            f"{path} cannot be understood ({error}), so it was left alone. Mend it and run the command again.",
-            f"无法理解 {path}（{error}），因此未作改动。请修正后重新运行。",
+            f"{path} cannot be parsed ({error}), so Nacre left it untouched. Fix it and run the command again.",
+            f"无法解析 {path}（{error}），Nacre 没有改动它。请修正后重新运行命令。",
         ) from error
     missing = [str(above) for above in disk.real(path).parents if not above.exists()]  # the innermost first
     folders = written.folders if written and base is None else tuple(missing)
@@ -222,8 +221,8 @@ def _must_be_writable(path: Path, agent: str) -> None:
         if not os.access(checked, os.W_OK) or not checked.stat().st_mode & 0o222:
             shown = str(path) if target == path.absolute() else f"{path} → {target}"
             raise CannotWrite(
-                f'{shown} is read-only, so it was left alone. Make {checked} writable, or do it by hand: "nacre connect {agent} --print".',
-                f"{shown} 是只读的，因此未作改动。请将 {checked} 改为可写，或手动编辑：“nacre connect {agent} --print”。",
+                f'{shown} is read-only, so Nacre left it untouched. Make {checked} writable, or edit it by hand: "nacre connect {agent} --print" shows how.',
+                f"{shown} 是只读的，Nacre 没有改动它。请将 {checked} 改为可写，或参照“nacre connect {agent} --print”手动编辑。",
             )
 
 
@@ -232,7 +231,7 @@ def _decoded(data: bytes | None) -> str:
         return (data or b"").decode()
     except UnicodeDecodeError as error:
         line = (data or b"").count(b"\n", 0, error.start) + 1
-        raise ValueError(say(f"line {line}: it is not valid UTF-8", f"第 {line} 行：不是有效的 UTF-8")) from error
+        raise ValueError(say(f"line {line} is not valid UTF-8", f"第 {line} 行不是有效的 UTF-8")) from error
 
 
 # Carrying out: copies put away first, then the record, then the files, each whole or not at all.
@@ -267,8 +266,8 @@ def _carry_out(plan: AgentPlan, machine: Machine, folder: Path, new: Connection 
     """Write the files of a plan and the record of it, or nothing at all; notes about what did not go well."""
     for path in (change.path for change in plan.changes if disk.read_bytes(change.path) != change.before):
         raise ChangedOutside(
-            f"{path} was changed by another program in this moment, so it was left alone. Run the command again.",
-            f"{path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
+            f"{path} was just changed by another program, so Nacre left it untouched. Run the command again.",
+            f"{path} 刚刚被其他程序修改，Nacre 没有改动它。请重新运行命令。",
         )
     before = load_connections(folder)
     after = {name: connection for name, connection in before.items() if name != plan.agent}
@@ -317,8 +316,8 @@ def _run_own_command(plan: AgentPlan, machine: Machine) -> tuple[str, ...]:
     ran, shown = run_command(machine, plan.command, timeout=_TIMEOUT), brief_command(plan.command)
     if not ran.code:
         return ()
-    english = f'"{shown}" failed: {ran.words}. The settings were written all the same.'
-    return (say(english, f"“{shown}”失败：{ran.words}。设置仍已写入。"),)
+    english = f'"{shown}" failed: {ran.words}. The settings were written anyway.'
+    return (say(english, f"“{shown}”失败：{ran.words}。设置已照常写入。"),)
 
 
 def _put_settings(change: FileChange, data: bytes | None) -> None:
@@ -341,9 +340,8 @@ def _must_be_accepted(plan: AgentPlan, machine: Machine) -> None:
     if ran.code not in (0, NO_ANSWER):
         shown = f'"{brief_command(plan.wanted.proof)}": {ran.words}'
         raise NacreError(
-            f"{plan.title} does not accept its settings ({shown}). They were put back as they were; see whether they are sound without "
-            "Nacre, and run the command again.",
-            f"{plan.title} 不接受其设置（{shown}）。已恢复原样；请先确认没有 Nacre 时设置是否正常，再重新运行。",
+            f"{plan.title} rejects the new settings ({shown}), so Nacre restored the old ones. Check that they are valid without Nacre, then run the command again.",
+            f"{plan.title} 不接受新的设置（{shown}），已恢复原状。请确认不含 Nacre 时设置有效，再重新运行命令。",
         )
 
 
@@ -432,11 +430,11 @@ def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Pat
         remedy = f"nacre connect {state.agent.name}"
         if not state.starts:
             program = connection.program[0]
-            english = f"{title} is told to run {program}, which is not there any more."
+            english = f"{title} is set up to run {program}, which no longer exists."
             message = say(english, f"{title} 被配置为运行 {program}，但该文件已不存在。")
             problems.append(Problem("connection", message, severity="error", remedy=remedy))
-        english = f"What connects {title} to this memory is not in its settings any more."
-        gone = say(english, f"{title} 的设置中已没有连接此记忆的内容。")
+        english = f"The settings of {title} no longer connect it to this memory."
+        gone = say(english, f"{title} 的设置中已没有与此记忆的连接。")
         unknown = say(f"The settings of {title} cannot be read.", f"无法读取 {title} 的设置。")
         for message, paths in ((gone, state.missing), (unknown, state.unreadable)):
             problems += [Problem("connection", message, path, remedy=remedy) for path in paths]

@@ -200,9 +200,8 @@ def _server_with_scope(now: Any, edit: Put) -> Any:
     if any(key in now for key in _ADDRESS_KEYS) or (words and not is_clear):
         raise CannotEdit(
             say(
-                f'"{".".join(edit.path)}" was made by hand and starts or reaches Nacre in a way of its own, which may be narrower; '
-                "rename it or take it out first",
-                f"“{'.'.join(edit.path)}”是手动添加的，以自己的方式启动或连接 Nacre，其范围可能更窄；请先改名或移除",
+                f'"{".".join(edit.path)}" was added by hand and connects to Nacre in its own way, possibly with less access; rename or remove it first',
+                f"“{'.'.join(edit.path)}”是手动添加的，用自己的方式连接 Nacre，权限可能更小；请先改名或删除",
             )
         )
     scopes = [scope.strip("\"'") for scope in _SCOPE.findall(line)]
@@ -418,8 +417,8 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any] | None) -
     name = ".".join(path)
     raise ValueError(
         say(
-            f"[{name}] cannot be changed without touching other lines; do it by hand (--print shows how)",
-            f"无法在不影响其他行的情况下修改 [{name}]；请手动编辑（--print 可显示内容）",
+            f"[{name}] cannot be changed without touching other lines; edit it by hand (--print shows how)",
+            f"修改 [{name}] 会影响其他行；请手动编辑（参照 --print 的输出）",
         )
     )
 

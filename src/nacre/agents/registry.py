@@ -157,21 +157,21 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
     settings = home / "settings.json"
     values = settings_values(settings)
     stays = say(
-        'CLAUDE.md and Claude Code\'s own notes stay as they are; "nacre import claude-code" takes them in once.',
-        "CLAUDE.md 和 Claude Code 自己的笔记保持原样；“nacre import claude-code”可一次性导入。",
+        'CLAUDE.md and Claude Code\'s own notes are not changed; "nacre import claude-code" imports them once.',
+        "CLAUDE.md 和 Claude Code 自己的笔记不会改动；可用“nacre import claude-code”导入一次。",
     )
     plugins = values.get("enabledPlugins")
     names = [name for name, on in plugins.items() if on is True] if isinstance(plugins, dict) else []
     if plugin := next((name for name in names if name.startswith("nacre@")), None):
         note = say(
-            f"Claude Code has the plugin {plugin} switched on, which brings the same server and hooks; nothing is written beside it.",
-            f"Claude Code 已启用插件 {plugin}，它带来同样的服务和钩子；不再另外写入。",
+            f"The Claude Code plugin {plugin} is enabled and already provides the server and hooks, so nothing more is written.",
+            f"Claude Code 已启用插件 {plugin}，其中已包含服务器和钩子，不再另外写入。",
         )
         return Requirements((), stays, notes=(note,))
-    notes = [say("Sessions that run already see it after a restart.", "已在运行的会话需重新启动后才能使用。")]
+    notes = [say("Restart running sessions for this to take effect.", "正在运行的会话需重启后生效。")]
     if values.get("disableAllHooks") is True:
-        english = f"{settings} says disableAllHooks, so Claude Code runs no hook until that is taken out."
-        notes.append(say(english, f"{settings} 设置了 disableAllHooks，去掉之前 Claude Code 不会运行任何钩子。"))
+        english = f"{settings} sets disableAllHooks, so Claude Code runs no hooks until you remove it."
+        notes.append(say(english, f"{settings} 设置了 disableAllHooks，移除后 Claude Code 才会运行钩子。"))
     targets = (
         Target(servers, JSON, (Put(("mcpServers", "nacre"), {"type": "stdio", **call.server()}),)),
         Target(settings, JSON, hook_edits(call, "claude-code", _CLAUDE_EVENTS)),
@@ -187,15 +187,15 @@ def _codex_home(machine: Machine) -> Path:
 def _codex(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
     home = _codex_home(machine)
     config = home / "config.toml"
-    english = "Codex runs a new hook only after you have looked at it: type /hooks in Codex once."
-    notes = [say(english, "Codex 只运行您检查过的新钩子：请在 Codex 中输入一次 /hooks。")]
+    english = "Codex runs new hooks only after you have reviewed them: type /hooks in Codex once."
+    notes = [say(english, "Codex 只运行你审核过的钩子：请在 Codex 中输入一次 /hooks。")]
     features = settings_values(config, TOML).get("features")
     if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
-        english = f"{config} switches hooks off (features.hooks), so Codex runs none until that is changed."
-        notes.append(say(english, f"{config} 关闭了钩子（features.hooks），更改之前 Codex 不会运行任何钩子。"))
+        english = f"{config} turns hooks off (features.hooks), so Codex runs none until you change that."
+        notes.append(say(english, f"{config} 关闭了钩子（features.hooks），重新开启后 Codex 才会运行钩子。"))
     stays = say(
-        'AGENTS.md and Codex\'s own memories stay as they are; "nacre import codex" takes in ~/.codex/AGENTS.md once.',
-        "AGENTS.md 和 Codex 自己的记忆保持原样；“nacre import codex”可一次性导入 ~/.codex/AGENTS.md。",
+        'AGENTS.md and Codex\'s own memories are not changed; "nacre import codex" imports ~/.codex/AGENTS.md once.',
+        "AGENTS.md 和 Codex 自己的记忆不会改动；可用“nacre import codex”导入一次 ~/.codex/AGENTS.md。",
     )
     targets = (
         Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
@@ -211,13 +211,13 @@ def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
         Add(("hooks", event), {"command": call.hook(event, "cursor"), "timeout": seconds}, hook_mark(event, "cursor"))
         for event, seconds in _CURSOR_EVENTS.items()
     ]
-    english = "Cursor asks once whether the new MCP server may be used."
-    notes = [say(english, "Cursor 会询问一次是否允许使用新的 MCP 服务。")]
+    english = "Cursor will ask once whether to allow the new MCP server."
+    notes = [say(english, "Cursor 会询问一次是否允许新的 MCP 服务器。")]
     if options.rules:
-        english = "Cursor keeps the rules for all projects in its own settings, not in a file; paste them there: nacre connect cursor --print."
-        chinese = "Cursor 将适用于所有项目的规则保存在自身设置而非文件中；请粘贴到那里：nacre connect cursor --print。"
+        english = "Cursor keeps its global rules in its settings, not in a file; paste Nacre's rules there: nacre connect cursor --print."
+        chinese = "Cursor 的全局规则保存在它的设置里，而不是文件里；请将规则粘贴到那里：nacre connect cursor --print。"
         notes.append(say(english, chinese))
-    stays = say("Cursor's rules and its own memories stay as they are.", "Cursor 的规则和它自己的记忆保持原样。")
+    stays = say("Cursor's rules and its own memories are not changed.", "Cursor 的规则和它自己的记忆不会改动。")
     targets = (
         Target(home / "mcp.json", JSON, (Put(("mcpServers", "nacre"), call.server()),)),
         Target(home / "hooks.json", JSON, (Put(("version",), 1, default=True), *hooks)),
@@ -228,8 +228,8 @@ def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
 def _gemini(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
     home = machine.home / ".gemini"
     stays = say(
-        'GEMINI.md, and what Gemini saves in it, stays as it is; "nacre import gemini" takes it in once.',
-        "GEMINI.md 以及 Gemini 存入其中的内容保持原样；“nacre import gemini”可一次性导入。",
+        'GEMINI.md, including what Gemini saves in it, is not changed; "nacre import gemini" imports it once.',
+        "GEMINI.md 及 Gemini 存入其中的内容不会改动；可用“nacre import gemini”导入一次。",
     )
     server = Target(home / "settings.json", JSON, (Put(("mcpServers", "nacre"), call.server()),))
     return Requirements((server, *rules_targets(home / "GEMINI.md", options)), stays)
@@ -249,8 +249,8 @@ def _opencode(machine: Machine, call: Call, options: ConnectOptions) -> Requirem
     path = ("mcp", "servers", "nacre") if nested else ("mcp", "nacre")
     server = {"type": "local", "command": [*call.program, "mcp", *call.more], "enabled": True}
     stays = say(
-        'AGENTS.md files stay as they are; "nacre import opencode" takes in the user\'s own once.',
-        "AGENTS.md 文件保持原样；“nacre import opencode”可一次性导入用户自己的那份。",
+        'AGENTS.md files are not changed; "nacre import opencode" imports your global one once.',
+        "AGENTS.md 文件不会改动；可用“nacre import opencode”导入一次你的全局 AGENTS.md。",
     )
     targets = (Target(settings, JSON, (Put(path, server),)), *rules_targets(home / "AGENTS.md", options))
     return Requirements(targets, stays)
@@ -282,24 +282,21 @@ def _openclaw(machine: Machine, call: Call, _options: ConnectOptions) -> Require
         edits.append(Add(("plugins", "allow"), "nacre"))
     notes = [
         say(
-            'While Nacre holds the memory slot there is no "openclaw memory …": "nacre search", "nacre status" and "nacre index" stand for its '
-            'commands, or "openclaw nacre …" with the same words.',
-            "在 Nacre 占据记忆槽位期间，没有“openclaw memory …”命令：请改用“nacre search”“nacre status”“nacre index”，"
-            "或以同样的参数运行“openclaw nacre …”。",
+            'While Nacre is the memory plugin, "openclaw memory …" is not available: use "nacre search", "nacre status" and "nacre index", or "openclaw nacre …" with the same arguments.',
+            "Nacre 作为记忆插件期间，“openclaw memory …”不可用：请改用“nacre search”“nacre status”“nacre index”，或用相同的参数运行“openclaw nacre …”。",
         )
     ]
     if value_at(values, ("plugins", "enabled")) is False:
-        english = f"{settings} says plugins.enabled: false, so OpenClaw loads no plugin until that is changed."
-        notes.append(say(english, f"{settings} 设置了 plugins.enabled: false，更改之前 OpenClaw 不会加载任何插件。"))
+        english = f"{settings} sets plugins.enabled to false, so OpenClaw loads no plugins until you change that."
+        notes.append(say(english, f"{settings} 将 plugins.enabled 设为 false，改回后 OpenClaw 才会加载插件。"))
     # Out of the memory slot memory-core only dreams, which rewrites MEMORY.md at night. It is switched off whole, because settings for a
     # plugin that is not in use make "openclaw plugins doctor" complain; where the user has settings for it, only the dreaming is.
     has_settings = value_at(values, (*_CORE, "config"))
     off = (*_CORE, "config", "dreaming", "enabled") if has_settings else (*_CORE, "enabled")
     edits.append(Put(off, value=False))
     stays = say(
-        "OpenClaw goes on giving a session MEMORY.md and its other files, and calling the turn before compaction; its dreaming, which "
-        "rewrites MEMORY.md at night, is switched off.",
-        "会话开始时的 MEMORY.md 等文件和压缩前的落盘轮次仍由 OpenClaw 负责；它在夜间改写 MEMORY.md 的 dreaming 将被关闭。",
+        "OpenClaw still loads MEMORY.md and its other files into each session and still runs its turn before compaction; its dreaming feature, which rewrites MEMORY.md at night, is turned off.",
+        "OpenClaw 仍负责在会话开始时加载 MEMORY.md 等文件，以及压缩前的保存轮次；它夜间改写 MEMORY.md 的 dreaming 功能会被关闭。",
     )
     return Requirements(
         (Target(settings, JSON, tuple(edits)),),
@@ -323,12 +320,10 @@ def _entry(machine: Machine, call: Call) -> dict[str, Any]:
 
 def _as_server(settings: Path, call: Call) -> Requirements:
     note = say(
-        'OpenClaw\'s own command is not at hand here, so it is given an MCP server. Where "openclaw" can be run, "nacre connect openclaw" puts '
-        "the plugin in its memory slot instead, which also injects, flushes and captures.",
-        "此处无法运行 OpenClaw 自己的命令，因此只为它登记 MCP 服务。在能运行“openclaw”的地方执行“nacre connect openclaw”，"
-        "即可改用占据其记忆槽位的插件，它还能注入、落盘和采集。",
+        'The "openclaw" command is not available here, so only an MCP server is set up. Where "openclaw" works, "nacre connect openclaw" installs the memory plugin instead, which also injects context, flushes and captures.',
+        "这里没有“openclaw”命令，因此只配置了 MCP 服务器。在能运行“openclaw”的环境中执行“nacre connect openclaw”，会改为安装记忆插件，它还能注入上下文、在压缩前保存并采集会话。",
     )
-    stays = say("OpenClaw's own memory stays as it is.", "OpenClaw 自己的记忆保持原样。")
+    stays = say("OpenClaw's own memory is not changed.", "OpenClaw 自己的记忆不会改动。")
     server = Target(settings, JSON, (Put(("mcp", "servers", "nacre"), call.server()),))
     return Requirements((server,), stays, (note,))
 
@@ -352,6 +347,6 @@ def agent_named(name: str) -> Agent:
     if agent := agents.get(_ALIASES.get(name.lower(), name.lower())):
         return agent
     raise BadInput(
-        f'"{name}" is no agent that Nacre knows how to connect ({", ".join(agents)}). Any MCP client can be told to run "nacre mcp".',
-        f"“{name}”不是 Nacre 能够连接的代理（{', '.join(agents)}）。任何 MCP 客户端都可以配置为运行“nacre mcp”。",
+        f'Nacre cannot connect "{name}"; choose one of {", ".join(agents)}. Any other MCP client can run "nacre mcp".',
+        f"Nacre 无法连接“{name}”；可选：{', '.join(agents)}。其他 MCP 客户端可配置为运行“nacre mcp”。",
     )

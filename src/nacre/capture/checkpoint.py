@@ -70,11 +70,11 @@ def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoin
         if session and session.kind is not Kind.ISOLATED and session.id.startswith(session_id or ""):
             return render(session, setup, transcript)
     if session_id is None:
-        raise NotFound("No session with any agent was found on this machine.", "本机没有找到与任何代理的对话。")
+        raise NotFound("No agent session was found on this machine.", "本机没有找到任何智能体的会话。")
     shown = redact(session_id).text
     raise NotFound(
-        f'No session "{shown}" was found, or it is left out. The headings of the daily logs name sessions by their ids.',
-        f"没有找到会话“{shown}”，或者它已被排除。每日日志的标题中写有会话的 id。",
+        f'Session "{shown}" was not found or is excluded. The headings of the daily logs show session ids.',
+        f"没有找到会话“{shown}”，或它已被排除。会话 id 可在每日日志的标题中查到。",
     )
 
 
@@ -108,11 +108,11 @@ def _checkpoint_of_hook(setup: SyncSetup, event: dict[str, Any]) -> Checkpoint:
                 break
         shown = redact(path).text
         raise NotFound(
-            f"{shown} holds no session that Nacre may write down: it is empty, left out, or of an agent that it does not know.",
-            f"{shown} 中没有 Nacre 可以记录的对话：它是空的、已被排除，或不属于 Nacre 所知的代理。",
+            f"{shown} contains no session that Nacre can capture: it is empty, excluded, or from an unknown agent.",
+            f"{shown} 中没有可采集的会话：它是空的、已被排除，或来自未知的智能体。",
         )
     if not isinstance(session_id, str) or not session_id:
-        raise BadInput("The hook names neither a transcript nor a session.", "钩子既没有给出对话记录，也没有给出会话。")
+        raise BadInput("The hook passed neither a transcript nor a session.", "钩子没有传入会话记录，也没有传入会话。")
     return checkpoint_of_session(setup, session_id)
 
 

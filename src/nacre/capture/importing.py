@@ -51,7 +51,7 @@ def import_(
         setup = sync_setup(context, judge)
         return import_export(path, setup, since=begin, progress=progress, dry_run=dry_run)
     if since:
-        raise BadInput("--since is for chat exports only.", "--since 仅用于聊天导出。")
+        raise BadInput("--since applies only to chat exports.", "--since 只适用于聊天导出。")
     # Locked from looking to writing, so that two imports at a time do not write the same twice.
     with contextlib.nullcontext() if dry_run else storage_of(context.workspace).hold():
         plan = _plan(name, kind, path, context)
@@ -69,17 +69,14 @@ def _source_of(what: str, home: Path) -> tuple[str, str, Path | None]:
     if not os.path.exists(path):
         agents = ", ".join(AGENTS)
         raise NotFound(
-            f'"{what}" is neither a file, nor a folder, nor an agent whose memory can be imported ({agents}). '
-            '"nacre import" alone lists what is on this machine.',
-            f"“{what}”既不是文件、文件夹，也不是可导入记忆的代理（{agents}）。单独运行“nacre import”可列出本机内容。",
+            f'"{what}" is not a file, a folder or an agent whose memory can be imported ({agents}). Run "nacre import" by itself to list what is on this machine.',
+            f"“{what}”不是文件或文件夹，也不是可导入记忆的智能体（{agents}）。直接运行“nacre import”可列出本机可导入的内容。",
         )
     kind = _kind_of(path)
     if kind is None:
         raise BadInput(
-            f"{path} is nothing that can be imported: a memory_fs folder, a refcount.json, Markdown notes, OpenClaw's "
-            "openclaw.json, or a chat export of ChatGPT or Claude.ai.",
-            f"{path} 无法导入：应为 memory_fs 文件夹、refcount.json、Markdown 笔记、OpenClaw 的 openclaw.json，"
-            "或 ChatGPT、Claude.ai 的聊天导出。",
+            f"{path} cannot be imported. Nacre imports memory_fs folders, refcount.json, Markdown notes, OpenClaw's openclaw.json, and chat exports from ChatGPT or Claude.ai.",
+            f"无法导入 {path}。可导入的有：memory_fs 文件夹、refcount.json、Markdown 笔记、OpenClaw 的 openclaw.json，以及 ChatGPT 或 Claude.ai 的聊天导出。",
         )
     return str(path), kind, path
 
@@ -112,15 +109,15 @@ def _plan(name: str, kind: str, path: Path | None, context: Context) -> ImportPl
         notes = files.notes_of_agent(name, context.config, env, home)
         if not notes:
             raise NotFound(
-                f"{name} has written nothing down on this machine that could be imported.",
-                f"本机没有 {name} 写下的可导入内容。",
+                f"{name} has no memories on this machine to import.",
+                f"本机没有可导入的 {name} 记忆。",
             )
         files.plan_notes(plan, notes)
     else:
         own = (context.workspace.root, context.workspace.tiers(context.config.tiers.path))
         if {disk.real(path), *disk.real(path).parents} & {disk.real(folder) for folder in own}:
             raise BadInput(
-                f"{path} lies in this workspace already: there is nothing to import.",
+                f"{path} is already in this workspace: there is nothing to import.",
                 f"{path} 已在此工作区内：无需导入。",
             )
         if kind == "refcount":
@@ -243,9 +240,9 @@ def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None
             key, ours, why_not = _setting_of(name, values[name])
             before = plan.settings.get(key, set_before.get(key))
             if not why_not and before is not None:
-                why_not = say(f"{_shown(before)} is set, which stays", f"已设为 {_shown(before)}，保持不变")
+                why_not = say(f"already set to {_shown(before)}, which is kept", f"已设为 {_shown(before)}，保持不变")
                 if before == ours:
-                    why_not = say("the same is set already", "已设为相同的值")
+                    why_not = say("already set to the same value", "已设为相同的值")
             if why_not:
                 plan.skip(key or f"{place}.{name}", why_not, origin if key else shown)
             else:
@@ -257,14 +254,14 @@ def _read_settings(path: Path) -> dict[str, Any]:
     try:
         settings = json5.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
-        raise NotFound(f"There are no settings of OpenClaw at {path}.", f"{path} 没有 OpenClaw 设置。") from error
+        raise NotFound(f"There are no OpenClaw settings at {path}.", f"{path} 处没有 OpenClaw 的设置。") from error
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(
-            f"{path} cannot be understood as JSON5: {error}. Mend it and import again.",
-            f"{path} 无法按 JSON5 解析：{error}。请修正后重新导入。",
+            f"{path} is not valid JSON5: {error}. Fix it and import again.",
+            f"{path} 不是有效的 JSON5：{error}。请修正后重新导入。",
         ) from error
     if not isinstance(settings, dict):
-        raise BadInput(f"{path} holds no settings.", f"{path} 中没有设置。")
+        raise BadInput(f"{path} contains no settings.", f"{path} 中没有设置。")
     return settings
 
 
@@ -272,14 +269,14 @@ def _setting_of(name: str, value: Any) -> tuple[str, Any, str]:
     """Our key and value; or why there is none."""
     key = _EQUALS.get(name)
     if key is None:
-        return "", None, say("not taken: Nacre has no such setting", "不导入：Nacre 没有此设置")
+        return "", None, say("skipped: Nacre has no such setting", "跳过：Nacre 没有此设置")
     value = _VALUES[name](value) if name in _VALUES else value
     if value is None:
-        return "", None, say("not taken: as Nacre does anyway", "不导入：Nacre 本来如此")
+        return "", None, say("skipped: Nacre already works this way", "跳过：Nacre 本来就是这样")
     try:
         return key, checked(known_settings()[key], value, "openclaw"), ""
     except BadSetting as error:
-        return key, None, say(f"not taken: {error}", f"不导入：{error}")
+        return key, None, say(f"skipped: {error}", f"跳过：{error}")
 
 
 def _plan_paths(
@@ -292,12 +289,12 @@ def _plan_paths(
     for row in value if isinstance(value, list) else [value]:
         path, pattern = (row.get("path"), row.get("pattern")) if isinstance(row, dict) else (row, None)
         if not isinstance(path, str) or not path.strip() or "\0" in path:
-            plan.skip(_EXTRA, say("not taken: no path", "不导入：不是路径"), origin)
+            plan.skip(_EXTRA, say("skipped: not a path", "跳过：不是路径"), origin)
             continue
         path = _VARIABLE.sub(lambda match: env.get(match[1], match[0]), path.strip())
         full = os.path.normpath(expand(path, plan.home, begin))
         if full in have:
-            plan.skip(f"{_EXTRA}: {full}", say("the same is set already", "已设为相同的值"), origin)
+            plan.skip(f"{_EXTRA}: {full}", say("already set to the same value", "已设为相同的值"), origin)
             continue
         have.add(full)
         listed.append({"path": full} | ({"pattern": pattern} if isinstance(pattern, str) else {}))

@@ -82,16 +82,16 @@ def import_export(
                 report = sync(importing, since=BEGINNING)
     least = context.config.sync.min_user_messages
     reasons = {
-        "too few": say(f"fewer than {least} messages of yours", f"您的消息少于 {least} 条"),
-        "left out": say("left out by your settings", "按您的设置已排除"),
-        "nothing new": say("captured before", "之前已采集"),
-        "nothing to say": say("nothing in them would be missed", "没有值得记住的内容"),
-        "waits": say("just begun: one remark waits for the session to go on", "刚开始：等待对话继续"),
+        "too few": say(f"fewer than {least} messages from you", f"你的消息少于 {least} 条"),
+        "left out": say("excluded by your settings", "已被你的设置排除"),
+        "nothing new": say("already captured", "已经采集过"),
+        "nothing to say": say("nothing worth remembering", "没有值得记住的内容"),
+        "waits": say("just started: waiting for the session to continue", "刚开始：等待会话继续"),
     }
     steps: list[Step] = []
     for section in report.sections:
         shown = workspace.relative(daily.log_path(workspace, section.day))
-        steps.append(Step(CAPTURE, shown, say("what was said that day", "当天的对话"), section.heading))
+        steps.append(Step(CAPTURE, shown, say("that day's conversations", "当天的对话"), section.heading))
     passed = Counter(report.passed_over)
     passed["nothing new"] += 0 if report.paused else len(sessions) - report.looked_at
     for why, number in passed.items():
@@ -131,11 +131,10 @@ def _sessions(path: Path, since: dt.datetime | None) -> Iterator[Session]:
         sessions = export_at(path)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise BadInput(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。") from error
+        raise BadInput(f"{path} could not be read: {reason}.", f"{path} 无法读取：{reason}。") from error
     if sessions is None:
         raise BadInput(
-            f"{path} holds no conversations of ChatGPT or Claude.ai. Name the zip as it was downloaded, the folder it "
-            "was unpacked into, or its conversations.json.",
+            f"{path} contains no ChatGPT or Claude.ai conversations. Name the downloaded zip, the folder it was unpacked into, or its conversations.json.",
             f"{path} 中没有 ChatGPT 或 Claude.ai 的对话。请指定下载的 zip、解压后的文件夹或其中的 conversations.json。",
         )
     for session in sessions:

@@ -77,13 +77,13 @@ class ImportPlan:
         try:
             about = path.stat()
             if not str(path.relative_to(root or path.parent)).isprintable():  # nor is a byte that is no text
-                why_not = say("its name is no readable text", "文件名不是可读文本")
+                why_not = say("its name is not readable text", "文件名不是可读文本")
             elif root and Path(os.path.realpath(root)) not in Path(os.path.realpath(path)).parents:
-                why_not = say("a link that leads elsewhere", "指向别处的链接")
+                why_not = say("a link that points elsewhere", "指向别处的链接")
             elif not stat.S_ISREG(about.st_mode):
-                why_not = say("no ordinary file", "不是普通文件")
+                why_not = say("not a regular file", "不是普通文件")
             elif about.st_size > LARGEST:
-                why_not = say(f"larger than {LARGEST // 1_000_000} MB", f"大于 {LARGEST // 1_000_000} MB")
+                why_not = say(f"larger than {LARGEST // 1_000_000} MB", f"超过 {LARGEST // 1000000} MB")
             else:
                 return path.read_bytes(), about.st_mtime_ns
         except OSError as error:
@@ -164,9 +164,9 @@ def notes_at(path: Path, own_root: Path) -> list[Note]:
             paths.append(file)
     if len(paths) > MOST:
         raise BadInput(
-            f"{path} holds more than {MOST} notes. Name the folder that you mean, or have it searched where it "
-            f"lies: nacre config set --user index.extra_paths '[\"{path}\"]'",
-            f"{path} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或直接在原处搜索："
+            f"{path} contains more than {MOST} notes. Name a smaller folder, or search it in "
+            f"place: nacre config set --user index.extra_paths '[\"{path}\"]'",
+            f"{path} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或不导入而直接搜索："
             f"nacre config set --user index.extra_paths '[\"{path}\"]'",
         )
     stems = {file: file.relative_to(path).with_suffix("").as_posix() for file in paths}
@@ -240,11 +240,11 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
     for path in (workspace.root / name for name in names(workspace, workspace.memory, ".md")):
         if path.name.startswith("imported-") and (mark_line := _MARK.match(read_memory(workspace, path))):
             marks[mark_line[1].decode()] = path
-    renamed = say("another content goes by its name here, which stays", "此处同名文件内容不同，原文件保留")
+    renamed = say("a different file with the same name is already here and stays", "已有内容不同的同名文件，予以保留")
     for note in notes:
         shown = shown_path(note.path, plan.home)
         if note.left_out:
-            plan.skip(shown, say("left out by your settings", "按您的设置已排除"))
+            plan.skip(shown, say("excluded by your settings", "已被你的设置排除"))
             continue
         content = plan.read(note.path, note.root)
         if content is None:
@@ -262,9 +262,9 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
                 reason = say("a dated note", "带日期的笔记") if path.name == note.path.name else renamed
                 plan.write(path, Write(data, modified=modified), reason, shown)
             else:
-                plan.skip(path, say("the same is here already", "相同内容已存在"), shown)
+                plan.skip(path, say("already in the workspace", "工作区中已有相同内容"), shown)
         elif mark in marks:
-            plan.skip(marks[mark], say("the same text was imported before", "相同内容之前已导入"), shown)
+            plan.skip(marks[mark], say("the same text has already been imported", "相同内容已导入过"), shown)
         else:
             slug = slug_of(note.slug).encode()[:_LONGEST].decode("utf-8", errors="ignore").strip("-_") or "unnamed"
             name = f"imported-{note.agent}-{slug}.md"
@@ -276,7 +276,7 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
             if (front := _FRONT.match(text)) and "```" not in front[1]:
                 text = f"```yaml\n{front[1]}\n```\n{text[front.end() :]}"
             marks[mark] = path
-            reason = say("not here yet", "此处尚无") if path.name == name else renamed
+            reason = say("not in the workspace yet", "工作区中还没有") if path.name == name else renamed
             plan.write(path, Write(safe_bytes(f"> {origin}\n\n{text}".encode().rstrip(b"\n") + b"\n")), reason, shown)
 
 
@@ -312,12 +312,12 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
             if path.is_dir() or "/." in f"/{name}":
                 continue
             if not name.endswith(".md"):
-                plan.skip(shown, say("no Markdown", "不是 Markdown"))
+                plan.skip(shown, say("not Markdown", "不是 Markdown"))
             elif content := plan.read(path, layers):
                 write = Write(safe_bytes(content[0]), modified=content[1])
                 if same := here.get(write.data):
                     renamed[f"{layer}/{name}"] = same.relative_to(target).as_posix()
-                    plan.skip(same, say("the same is here already", "相同内容已存在"), shown)
+                    plan.skip(same, say("already in the workspace", "工作区中已有相同内容"), shown)
                 else:
                     family = families.setdefault(name.removesuffix(".gist.md").removesuffix(".md"), [])
                     family.append((layer, name, write, shown))
@@ -325,9 +325,9 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
         number = 1
         while any(plan.bytes_at(target / layer / with_number(name, number)) is not None for layer, name, *_ in family):
             number += 1
-        reason = say("not here yet", "此处尚无")
+        reason = say("not in the workspace yet", "工作区中还没有")
         if number > 1:
-            reason = say("another content goes by its name here", "此处同名文件内容不同")
+            reason = say("a different file with the same name is already here", "已有内容不同的同名文件")
         for layer, name, write, shown in family:
             renamed[f"{layer}/{name}"] = f"{layer}/{with_number(name, number)}"
             plan.write(target / layer / with_number(name, number), write, reason, shown)
@@ -349,7 +349,7 @@ def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> N
     theirs = parse_counts(path, content[0])
     if not is_refcount(theirs):
         raise BadInput(
-            f"{path} is no refcount.json: it should hold counts by checkpoint, such as "
+            f"{path} is not a refcount.json: it should contain counts by checkpoint, such as "
             '{"warm/x.md": {"total": 5, "timestamps": []}}.',
             f'{path} 不是 refcount.json：应按检查点记录次数，例如 {{"warm/x.md": {{"total": 5, "timestamps": []}}}}。',
         )
@@ -359,10 +359,10 @@ def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> N
     after = merge_counts(ours, {renamed.get(key, key): value for key, value in theirs.items()})
     shown = shown_path(path, plan.home)
     if after == ours:
-        reason = say("every count is there already", "所有计数均已存在")
+        reason = say("all counts are already there", "所有计数都已存在")
         return plan.skip(target, reason, shown)
     changed = sum(ours.get(key) != value for key, value in after.items())
-    reason = say(f"recalls of {changed} checkpoints", f"{changed} 个检查点的召回次数")
+    reason = say(f"recall counts of {changed} checkpoints", f"{changed} 个检查点的召回次数")
     return plan.write(target, Write(dump_counts(after), disk.hash_of(before)), reason, shown)
 
 

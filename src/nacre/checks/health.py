@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,13 +52,13 @@ class Kind(NamedTuple):
 
 # The most important first: the order in which people are told.
 KINDS = {
-    UNREADABLE: Kind(5, 20, "files or lines that are left alone", "无法处理的文件或行"),
+    UNREADABLE: Kind(5, 20, "files or lines that cannot be used", "无法处理的文件或行"),
     OVER: Kind(20, 30, "MEMORY.md over its limits", "MEMORY.md 超出上限"),
     CONTRADICTION: Kind(6, 24, "entries that contradict each other", "互相矛盾的条目"),
-    DUPLICATE: Kind(3, 15, "entries that say the same", "意思相同的条目"),
-    DANGLING: Kind(3, 15, "entries that cannot be understood alone", "单独看不懂的条目"),
-    QUESTION: Kind(1, 10, "questions that have waited for more than a week", "等待超过一周的问题"),
-    FADED: Kind(2, 10, "entries whose time is over", "已过时的条目"),
+    DUPLICATE: Kind(3, 15, "duplicate entries", "意思相同的条目"),
+    DANGLING: Kind(3, 15, "entries that are unclear on their own", "单独看不懂的条目"),
+    QUESTION: Kind(1, 10, "questions waiting for more than a week", "等待超过一周的问题"),
+    FADED: Kind(2, 10, "outdated entries", "已过时的条目"),
     UNTYPED: Kind(0.5, 10, "notes without a type", "没有类型的笔记"),
 }
 
@@ -78,6 +79,9 @@ class Snapshot:
 
     def state(self, entry: str) -> EntryState | None:
         return self.draft.states.get(entry) if self.draft else None
+
+    def is_confirmed(self, line: Line) -> bool:
+        return budget.is_confirmed(line, self.state(line.id))
 
     @property
     def files(self) -> Sequence[LongTermFile]:
@@ -106,21 +110,32 @@ def take_snapshot(memory: Memory) -> Snapshot:
     return Snapshot(context, today, draft, days, problems)
 
 
+@lru_cache(maxsize=500)  # an entry is quoted once for every pair that it stands in
 def quoted(words: str) -> str:
     text = one_line(redact(words).text)
     return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
 
 
+def _remedy(snapshot: Snapshot, file: LongTermFile, line: Line, *others: Line) -> str:
+    """To answer the question where one waits about the entry or the others, else to edit it; forgetting would take the logs' lines too."""
+    ids = {line.id, *(other.id for other in others)}
+    for question in snapshot.draft.questions if snapshot.draft else ():
+        if question.id in ids or question.about.get("against") in ids:
+            return "nacre review"
+    lines = f"{line.start}" if line.start == line.end else f"{line.start}-{line.end}"
+    return say(f"edit or delete line {lines} of {file.shown}", f"请修改或删除 {file.shown} 第 {lines} 行")
+
+
 def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
     """Files and lines that are left alone, every MEMORY.md that breaks its limits, and what has waited too long for the user's word."""
     for trouble in snapshot.problems:
-        remedy = trouble.remedy or say("mend it or move it away", "请修复或移走")
+        remedy = trouble.remedy or say("fix it or move it elsewhere", "请修复或移走")
         yield replace(trouble, kind=UNREADABLE, remedy=remedy, severity="warning", id="")
     most = snapshot.context.config.memory
     for file in snapshot.files:
         if file.over:
             lines, size = file.size.lines, file.size.bytes
-            english = f"{file.shown} has {lines} of {most.max_lines} lines and {size} of {most.max_bytes} bytes, and takes nothing new."
+            english = f"{file.shown} has {lines} of {most.max_lines} lines and {size} of {most.max_bytes} bytes, and accepts no new entries."
             chinese = f"{file.shown} 有 {lines}/{most.max_lines} 行、{size}/{most.max_bytes} 字节，不再接受新内容。"
             yield problem(OVER, english, chinese, file.shown, remedy="nacre review --adopt")
     shown = snapshot.context.workspace.relative(snapshot.context.workspace.review)
@@ -185,26 +200,30 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
                 pairs[places] = old, new, kind
     for old, new, kind in pairs.values():
         if kind == "same":
-            yield _duplicate(old, new)
+            yield from _duplicate(snapshot, old, new)
             continue
-        english = f"{old.shown} and {new.shown} cannot both hold; forget the wrong one."
-        message = say(english, f"{old.shown}与{new.shown}不能同时成立；请忘记错误的一条。")
+        if snapshot.is_confirmed(old.line):
+            continue
+        english = f"{old.shown} and {new.shown} contradict each other; remove the wrong one."
+        message = say(english, f"{old.shown}与{new.shown}互相矛盾；请删除错误的一条。")
         if old.since != _UNDATED or new.since != _UNDATED:
-            message = say(f"{old.shown} seems overtaken by {new.shown}.", f"{old.shown}似乎已被{new.shown}取代。")
-        entry = old.line
-        yield Problem(CONTRADICTION, message, old.file.shown, entry.start, f"nacre forget {entry.id}", id=entry.id)
+            message = say(
+                f"{old.shown} seems to be superseded by {new.shown}.", f"{old.shown}似乎已被{new.shown}取代。"
+            )
+        entry, remedy = old.line, _remedy(snapshot, old.file, old.line, new.line)
+        yield Problem(CONTRADICTION, message, old.file.shown, entry.start, remedy, id=entry.id)
 
 
-def _duplicate(old: _Entry, new: _Entry) -> Problem:
-    """Of two that say the same the shorter may go; forgetting would take both where they share their very words."""
-    weaker, other = sorted((old, new), key=lambda entry: (len(entry.line.words), entry.place))
+def _duplicate(snapshot: Snapshot, old: _Entry, new: _Entry) -> Iterator[Problem]:
+    """Of two that say the same the shorter may go, unless the person wants it."""
+    weaker, other = sorted(
+        (old, new), key=lambda entry: (snapshot.is_confirmed(entry.line), len(entry.line.words), entry.place)
+    )
+    if weaker.normal != other.normal and snapshot.is_confirmed(weaker.line):
+        return
     message = say(f"{weaker.shown} says the same as {other.shown}.", f"{weaker.shown}与{other.shown}意思相同。")
-    remedy = f"nacre forget {weaker.line.id}"
-    if weaker.normal == other.normal:
-        first, last = weaker.line.start, weaker.line.end
-        lines = f"{first}" if first == last else f"{first}-{last}"
-        remedy = say(f"delete line {lines} of {weaker.file.shown}", f"请删除 {weaker.file.shown} 第 {lines} 行")
-    return Problem(DUPLICATE, message, weaker.file.shown, weaker.line.start, remedy, id=weaker.line.id)
+    remedy = _remedy(snapshot, weaker.file, weaker.line)
+    yield Problem(DUPLICATE, message, weaker.file.shown, weaker.line.start, remedy, id=weaker.line.id)
 
 
 def _of_entry(kind: str, file: LongTermFile, line: Line, english: str, chinese: str, remedy: str) -> Problem:
@@ -215,17 +234,15 @@ def _of_entry(kind: str, file: LongTermFile, line: Line, english: str, chinese: 
 
 
 def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
-    """Entries whose date has passed, unless the user pinned them or said that they stay."""
+    """Entries whose date has passed, unless the user wants them."""
     draft = snapshot.draft
-    waiting = {question.id for question in draft.questions} if draft else set()
     for file, line in snapshot.lines if draft else ():
         state = snapshot.state(line.id)
-        answered = any(record.more.get("answer") == review.FADED for record in (state.records if state else ()))
-        if answered or line.pinned or (state and state.in_memory and state.pinned):
+        if snapshot.is_confirmed(line):
             continue
         if day := budget.expired_on(line.words, state.valid_from if state else None, snapshot.today):
             asked = draft is not None and draft.trail.was_asked(f"{review.FADED}:{line.id}")
-            remedy = "nacre review" if line.id in waiting else f"nacre forget {line.id}" if asked else "nacre tidy"
+            remedy = _remedy(snapshot, file, line) if asked else "nacre tidy"
             yield _of_entry(FADED, file, line, f"its date, {day}, has passed.", f"其日期 {day} 已过。", remedy)
 
 
@@ -246,22 +263,25 @@ def dangling_entries(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries that lean on something said before them: they begin with a pronoun, answer a question or ask one."""
     for file, line in snapshot.lines:
         words = line.words.strip()
+        if snapshot.is_confirmed(line):
+            continue
         if _ASKS.search(words):
-            english, chinese = "it is a question, and tells nothing.", "这是一个问题，没有说明任何事情。"
+            english, chinese = "this is a question, not a statement.", "这是一个问题，不是陈述。"
         elif _ANSWER.match(words):
-            english, chinese = "it answers a question that is not there.", "它回答的问题不在其中。"
+            english, chinese = "this answers a question that was not recorded.", "它所回答的问题没有记录。"
         elif _PRONOUN.match(words) and not (file is not snapshot.files[0] and _OF_PROJECT.match(words)):
-            english, chinese = "it does not say whom or what it is about.", "没有说明指的是谁或什么。"
+            english, chinese = "it is unclear who or what this is about.", "没有说明指的是谁或什么。"
         else:
             continue
-        yield _of_entry(DANGLING, file, line, english, chinese, f"nacre forget {line.id}")
+        yield _of_entry(DANGLING, file, line, english, chinese, _remedy(snapshot, file, line))
 
 
 def untyped_notes(snapshot: Snapshot) -> Iterator[Problem]:
     """Notes of the last days that carry no type, as `nacre classify` sees them."""
     for day in snapshot.days:
-        is_recent = not day.archived and (snapshot.today - day.date).days <= TYPED_DAYS
-        text = read_memory(snapshot.context.workspace, day.path).decode("utf-8", "replace") if is_recent else ""
+        if day.archived or (snapshot.today - day.date).days > TYPED_DAYS:
+            continue
+        text = read_memory(snapshot.context.workspace, day.path).decode("utf-8", "replace")
         for item in document(day.path, text.encode()).items if "\ufffd" not in text else ():
             if lacks_type(item) and not redact(item.text).findings:
                 shown = snapshot.context.workspace.relative(day.path)
@@ -336,15 +356,18 @@ def graded(problems: Iterable[Problem]) -> Grade:
     return Grade(letter, left, tuple(sorted(lost, key=lambda deduction: -deduction.points)))
 
 
-def check_health(memory: Memory) -> Health:
-    """Examine a memory. Reads, and changes nothing; a file that cannot be read is a problem."""
+def check_health(memory: Memory, *, measure: bool = True) -> Health:
+    """Examine a memory. Reads, and changes nothing; a file that cannot be read is a problem. To `measure` it every file is opened."""
     if memory.scope.group is not None:
         raise BadInput(
-            "In a group nothing is told about private memory; run this without a scope.",
-            "群组范围内不会透露私人记忆的情况；请去掉范围再运行。",
+            "Health is not available in a group scope, because it covers private memory; run it without --scope.",
+            "群组范围内不能查看健康状况，因为它涉及私人记忆；请去掉 --scope 再运行。",
         )
-    snapshot, files = take_snapshot(memory), memory.files()
+    snapshot = take_snapshot(memory)
     problems = find_problems(snapshot)
+    if not measure:
+        return Health(graded(problems), problems, {})
+    files = memory.files()
     plain = (Path(file.full) for file in files if file.layer != "extra" and not file.path.endswith(COMPRESSED))
     contents = (read_memory(memory.workspace, path).decode("utf-8", "replace") for path in plain)
     figures = {

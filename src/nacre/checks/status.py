@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
 from collections import Counter
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
+import nacre
 from nacre.errors import BadSetting, NacreError
+from nacre.i18n import language
 from nacre.memory import Memory
+from nacre.model.report import Problem
 
+if TYPE_CHECKING:
+    from nacre.checks.health import Grade
+
+_FOUND = "findings.json"  # beside the index
 _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an embedding model, and its script
 
 
-def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
-    from nacre.daemon.process import ask_status
+def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: bool = False) -> dict[str, Any]:
+    """`daemon` is what the daemon says of itself, where there is one."""
     from nacre.vault.history import last_id
     from nacre.vault.storage import storage_of
 
@@ -32,13 +43,51 @@ def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "embedding": _embedding(memory, unembedded, deep=deep),
         "capture": _capture(memory),
         "brain": _brain(memory),
-        "jobs": _jobs(memory),
-        "daemon": ask_status(memory),
+        "jobs": job_facts(memory),
+        "daemon": daemon,
         "review": len(memory.questions()),
         "night": _night(memory),
         "history": last_id(storage_of(memory.workspace)),
         "problems": [problem.as_plain() for problem in memory.all_problems()],
     }
+
+
+def grade_and_problems(memory: Memory) -> tuple[Grade, list[Problem]]:
+    """How well memory is kept, and what is wrong with it and its setup, the most important first."""
+    from nacre.checks.doctor import job_problems
+    from nacre.checks.health import graded
+    from nacre.embed.choose import embedding_problems
+
+    findings = _findings(memory)
+    problems = [*memory.all_problems(), *job_problems(memory)]
+    known = {(problem.path, problem.line) for problem in problems if problem.path}
+    problems += [finding for finding in findings if (finding.path, finding.line) not in known]
+    problems += embedding_problems(memory.config)
+    return graded(findings), sorted(problems, key=lambda problem: problem.severity != "error")
+
+
+def _findings(memory: Memory) -> list[Problem]:
+    """What health finds; kept beside the index until a file, a limit, the models or the day change, because comparing entries by
+    meaning costs three times as much as the rest of status."""
+    from nacre.checks.health import find_problems, take_snapshot
+    from nacre.embed.models import list_models
+    from nacre.vault import spool
+    from nacre.vault.storage import storage_of
+
+    workspace, limits = memory.workspace, memory.config.memory
+    records = [workspace.ledger, workspace.trail, workspace.review]
+    seen: list[Any] = [*memory.files(), *(storage_of(workspace).about(workspace.relative(path)) for path in records)]
+    seen += [nacre.__version__, language(), str(memory.clock.today()), limits.max_lines, limits.max_bytes]
+    seen += [model.state for model in list_models()]
+    signature, index = hashlib.sha256(repr(seen).encode()).hexdigest(), str(workspace.index)
+    kept = spool.read_json(os.path.join(index, _FOUND))
+    if kept.get("signature") == signature:
+        return [Problem(**row) for row in kept["findings"]]
+    findings = list(find_problems(take_snapshot(memory)))
+    if os.path.isdir(index):
+        with contextlib.suppress(OSError):  # a workspace that cannot be written
+            spool.put_json(index, _FOUND, {"signature": signature, "findings": list(map(asdict, findings))})
+    return findings
 
 
 def _night(memory: Memory) -> dict[str, Any] | None:
@@ -79,7 +128,7 @@ def _brain(memory: Memory) -> dict[str, Any] | None:
     return memory.brain_facts()
 
 
-def _jobs(memory: Memory) -> dict[str, Any]:
+def job_facts(memory: Memory) -> dict[str, Any]:
     """By whom the jobs are run, and how each stands; a setting that cannot be understood is told instead."""
     from nacre.jobs import installer
     from nacre.jobs.run import job_states

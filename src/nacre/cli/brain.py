@@ -10,12 +10,11 @@ from nacre.cli import ui
 from nacre.config.settings import user_config_file
 from nacre.errors import BadInput
 from nacre.i18n import say
-from nacre.memory import change_setting
+from nacre.memory import change_setting, gate_reason
 from nacre.model.report import Report
 
 if TYPE_CHECKING:
-    from nacre.brain.turn import NextOrder
-    from nacre.memory import Memory, Record
+    from nacre.memory import Memory, NextOrder, Record
 
 WORKS = ("extract", "digest", "distil", "summarise")
 _AGENTS = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode", "openclaw": "OpenClaw"}  # fmt: skip
@@ -25,7 +24,7 @@ _AGENTS = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI
 @ui.json_option
 @click.pass_context
 def brain(ctx: click.Context, *, as_json: bool) -> None:
-    """Show who writes your memory, this machine or a model of yours, and what that cost today."""
+    """Show what writes your memory (this machine or a model of your choice) and today's usage."""
     if ctx.invoked_subcommand:
         return
     memory = ui.open_memory(ctx.obj)
@@ -34,19 +33,19 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
     if not as_json and offer(memory, facts):
         facts = memory.brain_facts()
     rows = [
-        (say("logs are written by", "日志由谁书写"), writer(facts["extract"], facts["model"])),
-        (say("weekly digests by", "周报由谁书写"), writer(facts["digest"], facts["model"])),
-        (say("MEMORY.md is kept by", "MEMORY.md 由谁管理"), writer(facts["distil"], facts["model"])),
-        (say("summaries by", "摘要由谁书写"), writer(facts["summarise"], facts["model"])),
-        (say("spent today", "今日用量"), spent(facts)),
+        (say("daily logs written by", "日志由谁书写"), writer(facts["extract"], facts["model"])),
+        (say("weekly digests written by", "每周摘要由谁书写"), writer(facts["digest"], facts["model"])),
+        (say("MEMORY.md maintained by", "MEMORY.md 由谁维护"), writer(facts["distil"], facts["model"])),
+        (say("summaries written by", "摘要由谁书写"), writer(facts["summarise"], facts["model"])),
+        (say("used today", "今日用量"), spent(facts)),
         (say("saved by the cache", "缓存节省"), say(f"{facts['saved']} tokens", f"{facts['saved']} 个 token")),
-        *((say("waits for your agent", "等待您的代理"), text) for text in waiting(facts)),
-        (say("private", "不外发"), ", ".join(facts["private"]) or say("nothing", "无")),
-        (say("programs found", "可用程序"), ", ".join(there) or say("none", "无")),
+        *((say("waiting for your agent", "等待你的智能体"), text) for text in waiting(facts)),
+        (say("private projects", "不外发的项目"), ", ".join(facts["private"]) or say("none", "无")),
+        (say("agents found", "可用的智能体"), ", ".join(there) or say("none", "无")),
     ]
     example = facts["installed"][0] if facts["installed"] else "claude-code"
-    english = f'"nacre brain use {example}" lets {_AGENTS[example]} write your memory, "nacre brain use local" takes that back.'
-    chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 书写记忆；“nacre brain use local”改回本机。"
+    english = f'"nacre brain use {example}" lets {_AGENTS[example]} write your memory; "nacre brain use local" switches back to this machine.'
+    chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 书写记忆；“nacre brain use local”改回由本机书写。"
     report = Report(facts, lines=rows, notes=[say(english, chinese)])
     ui.print_reports([report], as_json=as_json)
 
@@ -60,9 +59,9 @@ def offer(memory: Memory, facts: dict[str, Any]) -> bool:
     agent, private = _AGENTS[ready[0]], ", ".join(facts["private"]) or say("none", "无")
     english = (
         f"{agent} is installed and logged in. Let it write your memory? About 12 short calls a day, on your own account; "
-        f"secrets are blacked out first; private projects: {private}."
+        f"secrets are removed first; private projects, never sent: {private}."
     )
-    chinese = f"{agent} 已安装并登录。让它书写您的记忆吗？每天约 12 次简短调用，计入您自己的账户；敏感信息会先去掉；不外发的项目：{private}。"
+    chinese = f"{agent} 已安装并登录。让它书写你的记忆吗？每天约 12 次简短调用，计入你自己的账户；敏感信息会先移除；不外发的项目：{private}。"
     agreed = click.confirm(say(english, chinese), default=False, err=True)
     change_setting(user_config_file(), "brain.offered", value=True)
     if agreed:
@@ -73,8 +72,8 @@ def offer(memory: Memory, facts: dict[str, Any]) -> bool:
 def writer(mode: str, model: str | None) -> str:
     return ui.first(
         (mode == "local", "this machine", "本机"),
-        (mode == "turn", "your agent, in a turn of its own", "您的代理（自行领取）"),
-        (mode == "hybrid", f"this machine, long sessions by {model}", f"本机；较长的会话由 {model}"),
+        (mode == "turn", "your agent, in a separate turn", "你的智能体（自行领取）"),
+        (mode == "hybrid", f"this machine; {model} for long sessions", f"本机；较长的会话由 {model} 处理"),
         (True, f"{model}", f"{model}"),
     )
 
@@ -82,68 +81,75 @@ def writer(mode: str, model: str | None) -> str:
 def waiting(facts: dict[str, Any]) -> list[str]:
     """How many orders wait for the user's agent, and since when; nothing for none."""
     count, since = facts["waiting"], (facts["waitingSince"] or "").replace("T", " ")[:16]
-    english = f"{ui.plural(count, 'order')} since {since}"
-    return ui.every((count, english, f"{count} 个任务，自 {since} 起"))
+    english = f"{ui.plural(count, 'request')} since {since}"
+    return ui.every((count, english, f"{count} 个请求，自 {since} 起"))
 
 
 def spent(facts: dict[str, Any]) -> str:
     calls, tokens = facts["calls"], facts["tokens"]
     most, most_tokens = facts["callsPerDay"], facts["tokensPerDay"]
-    english = f"{calls} of {most} orders, {tokens} of {most_tokens} tokens"
+    english = f"{calls} of {most} requests, {tokens} of {most_tokens} tokens"
     return say(english, f"{calls}/{most} 次，{tokens}/{most_tokens} 个 token")
 
 
 @ui.command("nacre brain use claude-code", group=brain, dry_run=True)
 @click.argument("name")
-@ui.flag("--hybrid", "Only for sessions of 20 messages and more, or where little was found.")
-@ui.flag("--yes", "Do not ask.")
+@ui.flag("--hybrid", "Use it only for sessions with 20 or more messages, or when this machine found little.")
+@ui.flag("--yes", "Do not ask for confirmation.")
 def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
-    """Let NAME write your memory (logs, weekly digests, MEMORY.md, summaries): an agent's program, "command" for a program of your own (brain.command.argv), "api" for the service that is set, "turn" for your agent when it comes for orders, or "local" for this machine."""
+    """Choose what writes your memory (logs, weekly digests, MEMORY.md, summaries).
+
+    NAME is an agent's program, "command" for your own program (brain.command.argv), "api" for the configured service, "turn" to let your
+    agent fetch the requests itself, or "local" for this machine.
+    """
     memory = ui.open_memory(options)
     names = (*_AGENTS, "command", "api", "turn", "local")
     if name not in names:
-        raise BadInput(f'"{name}" is none of {", ".join(names)}.', f"“{name}”不是 {'、'.join(names)} 之一。")
+        raise BadInput(f'"{name}" is not one of {", ".join(names)}.', f"“{name}”不是 {'、'.join(names)} 之一。")
     if name == "command" and not memory.config.brain.command.argv:
         raise BadInput(
-            'No program is set: nacre config set --user brain.command.argv \'["my-program", "--flag"]\'',
-            '没有设定程序：nacre config set --user brain.command.argv \'["my-program", "--flag"]\'',
+            'No program is configured. Set one: nacre config set --user brain.command.argv \'["my-program", "--flag"]\'',
+            '尚未设置程序。请运行：nacre config set --user brain.command.argv \'["my-program", "--flag"]\'',
         )
     if hybrid and name == "turn":
-        raise BadInput("--hybrid is for programs and services.", "--hybrid 只用于程序和服务。")
+        raise BadInput("--hybrid works only with programs and services.", "--hybrid 只能用于程序和服务。")
     if name != "local":
         shown, private = (
-            say("your agent", "您的代理") if name == "turn" else _AGENTS.get(name, name),
+            say("your agent", "你的智能体") if name == "turn" else _AGENTS.get(name, name),
             memory.config.brain.private,
         )
         kept = ", ".join(private) or say("none", "无")
-        english = f"Let {shown} write your memory? What you and your agents say is sent to it, without secrets; private projects: {kept}."
-        chinese = f"让 {shown} 书写您的记忆吗？您与代理的对话去掉敏感信息后会发给它；不外发的项目：{kept}。"
+        english = f"Let {shown} write your memory? Your conversations with your agents are sent to it, with secrets removed; private projects, never sent: {kept}."
+        chinese = f"让 {shown} 书写你的记忆吗？你与智能体的对话会在移除敏感信息后发给它；不外发的项目：{kept}。"
         ui.confirm(english, chinese, yes=yes or options.dry_run)
     changes = memory.use_brain(name, hybrid=hybrid, dry_run=options.dry_run)
     lines = [f"{key} = {value}" for key, value in changes.items()]
-    turn = 'Orders wait for your agent: by MCP it has memory_orders now; "nacre jobs install --with openclaw" gives OpenClaw\'s cron prompts that answer them.'
-    turn_chinese = "任务会等您的代理来处理：通过 MCP 可用 memory_orders；“nacre jobs install --with openclaw”会让 OpenClaw 的定时任务处理它们。"
+    turn = 'Requests now wait for your agent. It can fetch them over MCP (memory_orders); "nacre jobs install --with openclaw" makes OpenClaw\'s cron jobs answer them.'
+    turn_chinese = "请求会等待你的智能体处理：它可以通过 MCP（memory_orders）领取；“nacre jobs install --with openclaw”会让 OpenClaw 的定时任务来回答。"
     missing = name in _AGENTS and name not in memory.brain_facts()["installed"]
-    absent = f"The program of {_AGENTS.get(name, name)} was not found here; until it is installed, this machine does the work."
+    absent = (
+        f"{_AGENTS.get(name, name)} was not found on this machine; until you install it, this machine does the work."
+    )
     note = ui.first(
         (name == "local", "", ""),
-        (missing, absent, f"本机没有找到 {_AGENTS.get(name, name)} 的程序；安装之前由本机完成。"),
+        (missing, absent, f"本机没有找到 {_AGENTS.get(name, name)}；安装之前由本机完成。"),
         (name == "turn", turn, turn_chinese),
-        (True, '"nacre brain test" sends it a small order.', "“nacre brain test”会发一个小任务试试。"),
+        (True, '"nacre brain test" sends it a short test request.', "“nacre brain test”会发送一个简短的测试请求。"),
     )
     return Report({"settings": changes, "dryRun": options.dry_run}, lines=lines, notes=[note])
 
 
 @ui.command("nacre brain test", group=brain)
 def test(options: ui.Options) -> Report:
-    """Send a small invented order to the model that is set, and show what came through the gates."""
+    """Send a short made-up request to the configured model and show which lines pass the checks."""
     memory = ui.open_memory(options)
-    kept, dropped, tokens = memory.test_brain()
+    with ui.waiting("Asking", "正在询问"):
+        kept, dropped, tokens = memory.test_brain()
     passed = say(
-        f"{len(kept)} of {len(kept) + len(dropped)} lines passed the gates",
+        f"{len(kept)} of {len(kept) + len(dropped)} lines passed the checks",
         f"{len(kept) + len(dropped)} 行中有 {len(kept)} 行通过检查",
     )
-    lines = [*(f"- {text}" for text in kept), *(f"✗ {reason_name(reason)}: {text}" for text, reason in dropped)]
+    lines = [*(f"- {text}" for text in kept), *(f"✗ {gate_reason(reason)}: {text}" for text, reason in dropped)]
     facts = {"kept": kept, "dropped": [{"text": text, "reason": reason} for text, reason in dropped], "tokens": tokens}
     return Report(facts, lines=lines, notes=[say(f"{passed}; {tokens} tokens.", f"{passed}；{tokens} 个 token。")])
 
@@ -151,9 +157,9 @@ def test(options: ui.Options) -> Report:
 @ui.command("nacre brain orders", group=brain)
 @click.argument("order", required=False)
 @click.option("-n", "count", default=20, show_default=True, help="How many to list.")
-@ui.flag("--next", "only_next", "Print the next order that waits for your agent, and its id.")
+@ui.flag("--next", "only_next", "Print the next request waiting for your agent, with its id.")
 def orders(options: ui.Options, order: str | None, count: int, *, only_next: bool) -> Report:
-    """List the orders that were sent, newest last, or show one with its answer. Secrets were blacked out before they left."""
+    """List the requests sent to the model, newest last, or show one with its answer. Secrets were removed before sending."""
     memory = ui.open_memory(options)
     if only_next:
         return _next_report(memory.next_order())
@@ -161,24 +167,24 @@ def orders(options: ui.Options, order: str | None, count: int, *, only_next: boo
     if order:
         records = [record for record in records if record.key.startswith(order)][-1:]
         if not records:
-            raise BadInput(f'No order begins with "{order}".', f"没有以“{order}”开头的任务。")
-    facts = [_plain(memory, record) for record in records[-count:]]
+            raise BadInput(f'No request id starts with "{order}".', f"没有以“{order}”开头的请求。")
+    facts = [record.as_plain(memory.clock) for record in records[-count:]]
     if order:
         shown = [records[0].text, records[0].answer or records[0].why or say("(no answer yet)", "（尚无回答）")]
-        shown += [f"✗ {reason_name(reason)}: {text}" for reason, text in records[0].claims]
+        shown += [f"✗ {gate_reason(reason)}: {text}" for reason, text in records[0].claims]
         return Report(
             facts[0] | {"text": shown[0], "answer": records[0].answer}, lines=[ui.legible(text) for text in shown]
         )
     lines = [(row["id"], row["at"], row["work"], row["brain"], str(row["tokens"]), _outcome(record)) for row, record in zip(facts, records[-count:], strict=True)]  # fmt: skip
-    columns = {"order": "编号", "at": "时间", "work": "工作", "by": "模型", "tokens": "token", "outcome": "结果"}
-    notes = ui.every((not records, "No order was sent yet.", "还没有发出过任务。"))
+    columns = {"request": "编号", "time": "时间", "work": "工作", "model": "模型", "tokens": "token", "outcome": "结果"}
+    notes = ui.every((not records, "No request has been sent yet.", "还没有发出过请求。"))
     return Report(facts, lines=lines, notes=notes, columns=[*ui.localised(columns).values()])
 
 
 @ui.command("nacre brain answer 3f2a9c01 < answer.json", group=brain)
 @click.argument("order")
 def answer(options: ui.Options, order: str) -> Report:
-    """Take the answer to an order that waits, the JSON object that it asks for, from stdin; and print the next order."""
+    """Read the answer to a waiting request (the JSON object it asks for) from stdin, and print the next request."""
     memory = ui.open_memory(options)
     return _next_report(memory.answer_order(order, ui.words_of(("-",))))
 
@@ -188,46 +194,28 @@ def _next_report(coming: NextOrder) -> Report:
     order, count = coming.order, coming.waiting
     facts: dict[str, Any] = {"waiting": count}
     if order is None:
-        spent = f"{count} wait, but the budget of the day is spent."
+        spent = f"{count} waiting, but today's budget is used up."
         left = ui.first(
-            (count, spent, f"还有 {count} 个，但今天的额度已用完。"),
+            (count, spent, f"还有 {count} 个请求在等待，但今天的额度已用完。"),
             (
                 True,
-                "No order waits.",
-                "没有等待的任务。",
+                "No request is waiting.",
+                "没有等待的请求。",
             ),
         )
         return Report(facts, lines=[left])
-    head = say(f"Order {order.key} (waiting: {count})", f"任务 {order.key}（等待中：{count}）")
+    head = say(f"Request {order.key} (waiting: {count})", f"请求 {order.key}（等待中：{count}）")
     return Report(
         facts | {"id": order.key, "work": order.work, "order": order.text}, lines=[head, "", ui.legible(order.text)]
     )
 
 
-def _plain(memory: Memory, record: Record) -> dict[str, Any]:
-    at = memory.clock.local(record.at).isoformat(timespec="minutes")
-    row = {"id": record.key[:8], "at": at, "work": record.work, "brain": record.brain, "tokens": record.tokens}
-    return row | {
-        "kept": record.kept,
-        "dropped": dict(record.dropped),
-        "failed": record.why,
-        "waits": record.waits,
-        "reused": len(record.reused),
-    }
-
-
 def _outcome(record: Record) -> str:
-    dropped = ", ".join(f"{reason_name(reason)} {count}" for reason, count in record.dropped.items())
+    dropped = ", ".join(f"{gate_reason(reason)} {count}" for reason, count in record.dropped.items())
     return ui.first(
         (record.why, f"failed: {record.why}", f"失败：{record.why}"),
-        (record.waits, "waits for your agent", "等待您的代理"),
+        (record.waits, "waiting for your agent", "等待你的智能体"),
         (record.answer is None, "no answer", "没有回答"),
         (dropped, f"{record.kept} kept; dropped: {dropped}", f"保留 {record.kept} 条；丢弃：{dropped}"),
         (True, f"{record.kept or 0} kept", f"保留 {record.kept or 0} 条"),
     )
-
-
-def reason_name(reason: str) -> str:
-    from nacre.brain.gates import REASONS
-
-    return say(reason, REASONS.get(reason, reason))

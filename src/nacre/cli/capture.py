@@ -30,7 +30,7 @@ def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] 
     if all(row.left_out for row in survey):
         return []
     show_survey(survey)
-    english = 'Leave out any? Names separated by commas, "all" for everything, or Enter for none'
+    english = 'Exclude any? Names separated by commas, "all" to exclude everything, or Enter for none'
     question = say(english, "要排除哪些？用逗号分隔名称，“all”表示全部排除，直接回车表示不排除")
     known = {name.casefold() for row in survey for name in (row.name, row.agent)}
     while True:
@@ -43,7 +43,7 @@ def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] 
             memory.exclude(survey, names)
             return names
         for name in unknown:  # a slip must not capture what was to be left out
-            ui.note(f'Nothing is called "{name}".', f"没有名为“{name}”的项目。")
+            ui.note(f'"{name}" is not in the list.', f"列表中没有“{name}”。")
 
 
 def show_survey(survey: Sequence[Capturable]) -> None:
@@ -54,10 +54,10 @@ def show_survey(survey: Sequence[Capturable]) -> None:
 
 
 def _survey_report(survey: Sequence[Capturable]) -> Report:
-    notes = ui.every((not survey, "No session of any agent was found in this span.", "在此范围内没有找到任何对话。"))
+    notes = ui.every((not survey, "No agent sessions found in this period.", "在这段时间内没有找到任何会话。"))
     lines = []
     for row in survey:
-        left_out = say("  (left out)", "（已排除）") if row.left_out else ""
+        left_out = say("  (excluded)", "（已排除）") if row.left_out else ""
         sessions = f"session{'s' if row.sessions > 1 else ' '}"
         english = f"  {row.agent:12} {row.name:28} {row.sessions:5} {sessions} {row.messages:6} messages{left_out}"
         chinese = f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}"
@@ -67,15 +67,13 @@ def _survey_report(survey: Sequence[Capturable]) -> Report:
 
 @ui.command("nacre sync --since 7d", dry_run=True)
 @click.option("--since", metavar="WHEN", help='How far back to look: 4h, 7d, a date, or "all".')
-@click.option(
-    "--exclude", metavar="PATTERN", multiple=True, help="Leave out a project, folder or chat; may be repeated."
-)
-@ui.flag("--list", "only_list", "Show which agents, projects and chats there are, and stop.")
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="Exclude a project, folder or chat; may be repeated.")
+@ui.flag("--list", "only_list", "List the agents, projects and chats, then exit.")
 def sync(options: ui.Options, since: str | None, exclude: tuple[str, ...], *, only_list: bool) -> Iterator[Report]:
-    """Read what you and your agents said since the last time and write it into the daily logs.
+    """Read new conversations with your agents and write what matters to the daily logs.
 
-    Each session gets one heading with three to ten lines in the log of its own day; a session that goes on gets the new part
-    only. Secrets are blacked out first. Running it again, or eight times at once, changes nothing.
+    Each session gets one heading with three to ten lines in the log of its day; if a session continues, only the new part is added.
+    Secrets are removed first. Running it again, or several times at once, changes nothing.
     """
     written = False
     for memory in ui.open_all(options):
@@ -95,18 +93,18 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
     """What a run did. Where nobody watches, only problems are told."""
     unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
     asked = made.passed_over.get("asked", 0)
-    waiting = "1 session waits for your agent." if asked == 1 else f"{asked} sessions wait for your agent."
-    unplaced = f"Sessions not captured, because nobody knows in which folder they were, and some are left out: {count}."
+    waiting = "1 session is waiting for your agent." if asked == 1 else f"{asked} sessions are waiting for your agent."
+    unplaced = f"{count} sessions were not captured: their folder is unknown, and some folders are excluded."
     heading = ui.every(
-        (made.paused, 'Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"),
-        *((True, f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。") for path in unread),
-        (count, unplaced, f"有 {count} 个对话未采集：不知道它们属于哪个文件夹，而有的文件夹已被排除。"),
-        (asked, waiting, f"{asked} 个会话等待您的代理处理。"),
+        (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
+        *((True, f"{path} cannot be read and was skipped.", f"{path} 无法读取，已跳过。") for path in unread),
+        (count, unplaced, f"有 {count} 个会话未采集：它们所在的文件夹未知，而部分文件夹已被排除。"),
+        (asked, waiting, f"{asked} 个会话等待你的智能体处理。"),
     )
     written = ui.done(f"written: {ui.plural(sections, 'section')}.", f"写入 {sections} 段。", dry_run=dry_run)
     outcome = ui.first(
         (made.paused or not (dry_run or sys.stderr.isatty()), "", ""),
-        (not sections, "Nothing new to write down.", "没有新的内容可记录。"),
+        (not sections, "Nothing new to capture.", "没有新内容需要采集。"),
         (True, written, written),
     )
     lines: list[str] = []
@@ -127,34 +125,34 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
 @ui.command("nacre import claude-code --dry-run", "import", dry_run=True)
 @click.argument("what", required=False, metavar="[PATH|AGENT]")
 @click.option(
-    "--since", metavar="WHEN", help="Of a chat export, only conversations that went on after this: 90d, a date."
+    "--since", metavar="WHEN", help="For chat exports: only conversations active since then (90d, or a date)."
 )
 def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
-    """Take in existing memories. Nothing that is here is overwritten, secrets are blacked out, importing again changes nothing.
+    """Import existing memories. Nothing is overwritten, secrets are removed, and importing again changes nothing.
 
     PATH is a memory_fs folder, a refcount.json, another workspace, a CLAUDE.md, AGENTS.md or GEMINI.md, a folder of Markdown
-    notes, or a chat export of ChatGPT or Claude.ai (the zip, its folder or conversations.json), which goes into the daily logs
-    of its own days. AGENT is claude-code, codex, gemini or opencode for the notes these keep, openclaw for its memory settings.
+    notes, or a chat export of ChatGPT or Claude.ai (the zip, its folder or conversations.json), which is written to the daily
+    logs of the matching days. AGENT is claude-code, codex, gemini or opencode to import its notes, or openclaw for its memory settings.
 
-    Without either: what on this machine could be imported. "nacre undo" takes an import back, settings aside.
+    With neither, list what can be imported on this machine. "nacre undo" reverts an import, except for settings.
     """
     memory = ui.open_memory(options)
     if what is None:
         importable = memory.importable()
         rows = [(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable]
-        columns = ("nacre import …", say("what it is", "类型"), say("parts", "数量"), say("new", "新增"))
-        english = "Nothing to import was found on this machine; name a file or folder: nacre import PATH"
+        columns = ("nacre import …", say("type", "类型"), say("parts", "数量"), say("new", "新增"))
+        english = "Nothing to import was found on this machine. Pass a file or folder: nacre import PATH"
         notes = ui.every((not rows, english, "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH"))
         return Report([row._asdict() for row in importable], lines=rows, columns=columns, notes=notes)
     with ui.progress_bar("Importing", "导入") as bar:
         made = memory.import_(what, since=since, dry_run=options.dry_run, progress=bar)
     changed, unread = made.changed, len(made.unreadable)
     outcome = ui.first(
-        (made.paused, 'Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"),
-        (not changed, "Nothing new: everything is here already.", "没有新内容：全部已在此处。"),
-        (options.dry_run, f"{changed} steps would be taken.", f"将执行 {changed} 步。"),
-        (made.kind == "settings", f"Set in the user's settings: {changed}.", f"已写入用户设置：{changed} 项。"),
-        (True, f'{changed} imported; "nacre undo" takes it back.', f"已导入 {changed} 项；“nacre undo”可撤回。"),
+        (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
+        (not changed, "Nothing new: everything is already imported.", "没有新内容：全部已导入。"),
+        (options.dry_run, f"{changed} changes would be made.", f"将进行 {changed} 处改动。"),
+        (made.kind == "settings", f"{changed} written to the user settings.", f"已写入用户设置：{changed} 项。"),
+        (True, f'{changed} imported; "nacre undo" reverts it.', f"已导入 {changed} 项；“nacre undo”可撤销。"),
     )
     names = ", ".join(made.unreadable[:3]) + (" …" if unread > 3 else "")
     left = ui.every((unread, f"{unread} files could not be read: {names}", f"{unread} 个文件无法读取，已跳过：{names}"))

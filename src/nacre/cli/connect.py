@@ -20,25 +20,23 @@ from nacre.daemon.process import stop_daemon
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone, cannot_write
 from nacre.forget import destroy as destroying
 from nacre.forget.destroy import DestroyPlan
+from nacre.http import forget_tokens
 from nacre.i18n import language, say
 from nacre.jobs import schedulers
 from nacre.jobs.installer import Machine, this_machine
 from nacre.jobs.schedulers import ServicePlan
-from nacre.mcp.http import forget_tokens
 from nacre.memory import Memory, models_folder
 from nacre.model.report import Note, Report
 
 
 @ui.command("nacre connect claude-code codex --dry-run", dry_run=True)
 @click.argument("agents", nargs=-1, metavar="[openclaw|claude-code|codex|cursor|gemini|opencode]...")
-@ui.flag("--remove", "Take the connection back: every byte as it was.")
-@ui.flag("--print", "by_hand", "Print what to write where, for doing it by hand.")
+@ui.flag("--remove", "Remove the connection and restore each file exactly.")
+@ui.flag("--print", "by_hand", "Print the changes to make by hand.")
 @ui.flag("--list", "listing", "List the agents on this machine, and which are connected.")
-@ui.flag("--rules", "Also write our rules into the agent's own file (CLAUDE.md, AGENTS.md, GEMINI.md).")
-@click.option(
-    "--jobs/--no-jobs", default=None, help="Let capture and tidying run by themselves, or not; else it is asked."
-)
-@ui.flag("--yes", "-y", "Do not ask.")
+@ui.flag("--rules", "Also add Nacre's rules to the agent's own file (CLAUDE.md, AGENTS.md, GEMINI.md).")
+@click.option("--jobs/--no-jobs", default=None, help="Whether to capture and tidy automatically; asks if not given.")
+@ui.flag("--yes", "-y", "Do not ask for confirmation.")
 def connect(
     options: ui.Options,
     agents: tuple[str, ...],
@@ -50,14 +48,14 @@ def connect(
     jobs: bool | None,
     yes: bool,
 ) -> Report | Iterator[Report]:
-    """Let agents use this memory by themselves: MCP server, hooks or plugin, written into their settings. Without a name: all that are here.
+    """Connect agents to this memory: adds an MCP server, hooks or a plugin to their settings. Without a name, connects every agent found.
 
-    Shows a diff of every file first, writes after your yes, keeps a copy, touches no other byte, and changes nothing when run again. A file
-    that is read-only or cannot be understood is left alone. It says which of the agent's own ways of remembering stay, so that nothing is
-    remembered twice. --remove takes back exactly what was written.
+    Shows a diff of every file, asks before writing, and keeps a backup. Nothing else in the files changes, and running it again has no effect.
+    Files that are read-only or cannot be parsed are skipped. It also tells you which of the agent's own memory features stay on, so that
+    nothing is stored twice. --remove reverts exactly what was written.
     """
     if sum((remove, by_hand, listing)) > 1:
-        raise BadInput("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
+        raise BadInput("Use only one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
     ui.owner_only(options)
     machine = this_machine()
     if listing:
@@ -68,12 +66,12 @@ def connect(
     try:
         memory = ui.open_memory(options)
     except NoWorkspace as error:
-        english = f'{error} Or run "nacre up", which makes one and connects your agents.'
-        raise NoWorkspace(english, f"{error}也可运行“nacre up”，一并创建并连接您的代理。") from error
+        english = f'{error} Or run "nacre up", which creates one and connects your agents.'
+        raise NoWorkspace(english, f"{error}也可运行“nacre up”，一并创建并连接你的智能体。") from error
     chosen = chosen or tuple(agent for agent in all_agents() if by_hand or agent.is_here(machine))
     if not chosen:
-        english = "No agent was found here; name one: nacre connect codex."
-        raise BadInput(english, "没有找到代理；请指定：nacre connect codex。")
+        english = "No agent was found on this machine. Name one, for example: nacre connect codex"
+        raise BadInput(english, "本机没有找到智能体。请指定一个，例如：nacre connect codex")
     spoken = memory.config.language if memory.config.language in ("en", "zh") else language()
     how, call = ConnectOptions(rules=rules, language=spoken), registry.call_for_workspace(memory, machine.home)
     if by_hand:
@@ -103,7 +101,7 @@ def _connect(
     yield Report(lines=[*lines, *settings])
     results: list[ConnectResult] = []
     if not options.dry_run and (ready or rules):
-        ui.confirm("Write this?", "是否写入？", yes=yes)
+        ui.confirm("Apply these changes?", "是否写入？", yes=yes)
         if rules:
             connection.apply_rules(rules, memory)
         at, root = memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root)
@@ -130,7 +128,7 @@ def _take_over_settings(memory: Memory, plans: list[AgentPlan], *, dry_run: bool
         steps = memory.import_("openclaw", dry_run=dry_run).steps
     except NacreError:  # no settings, or none that can be read: there is nothing to take over
         return []
-    lead = say("Taken over from OpenClaw: ", "从 OpenClaw 沿用：")
+    lead = say("Imported from OpenClaw: ", "从 OpenClaw 导入：")
     return [f"{lead}{step.path}  ({step.reason})" for step in steps if step.action == "set"]
 
 
@@ -143,10 +141,10 @@ def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...]
     results: list[ConnectResult] = []
     if not options.dry_run and ready:
         if connection.changed_plans(plans):
-            ui.confirm("Take this back?", "是否撤回？", yes=yes)
+            ui.confirm("Remove this?", "是否移除？", yes=yes)
         results = connection.apply_plans(ready, machine, state_folder())
     notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=True)
-    none = ui.every((not plans, "No agent is connected.", "没有已连接的代理。"))
+    none = ui.every((not plans, "No agent is connected.", "没有已连接的智能体。"))
     yield Report({"agents": agents_json(plans, results), "dryRun": options.dry_run}, notes=[*notes, *none])
     _raise_errors(plans, results)
 
@@ -187,9 +185,9 @@ def outcome_notes(
             continue
         title, same = plan.title, not plan.changed
         outcome = ui.first(
-            (same and removing, f"{title} is not connected: nothing to do.", f"{title} 未连接，无需更改。"),
+            (same and removing, f"{title} is not connected; nothing to do.", f"{title} 未连接，无需更改。"),
             (same and not plan.changes, f"{title}: nothing to do.", f"{title}：无需更改。"),
-            (same, f"{title} is connected already: nothing to do.", f"{title} 已连接，无需更改。"),
+            (same, f"{title} is already connected; nothing to do.", f"{title} 已连接，无需更改。"),
             (dry_run, f"{title} would be {state}.", f"将{chinese} {title}。"),
             (plan.agent in fine, f"{title} is {state}.", f"{title} 已{chinese}。"),
         )
@@ -197,8 +195,10 @@ def outcome_notes(
         notes += [outcome, *(f"  {sentence}" for sentence in about)]
         for path, name in plan.left:
             what, where = name or path.name, ui.shown_path(path)
-            english = f"  {what} in {where} was changed by hand and stays; take it out yourself if you want it gone."
-            notes.append(say(english, f"  {where} 中的 {what} 被手动修改过，予以保留；如需删除请自行处理。"))
+            english = (
+                f"  {what} in {where} was changed by hand and was kept; remove it yourself if you no longer want it."
+            )
+            notes.append(say(english, f"  {where} 中的 {what} 被手动修改过，已保留；如不再需要，请自行删除。"))
     return [*notes, *(f"  {sentence}" for result in results for sentence in result.notes)]
 
 
@@ -245,20 +245,20 @@ def _list_agents(machine: Machine) -> Report:
     for state in states:
         connection = state.connection
         how = ui.first(
-            (connection, "connected", "已连接"), (state.here, "found", "已找到"), (True, "not here", "未找到")
+            (connection, "connected", "已连接"), (state.here, "found", "已找到"), (True, "not found", "未找到")
         )
         rows.append((state.agent.name, how, ui.shown_path(connection.workspace) if connection else ""))
     return Report([state.as_plain() for state in states], lines=rows)
 
 
 @ui.command("nacre uninstall --dry-run", dry_run=True)
-@ui.flag("--models", "Also delete the embedding models and other caches; they can be fetched again.")
-@ui.flag("--yes", "-y", "Do not ask.")
+@ui.flag("--models", "Also delete the embedding models and other caches; they can be downloaded again.")
+@ui.flag("--yes", "-y", "Do not ask for confirmation.")
 def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Report]:
-    """Take back everything that was written outside of memory: the connections of agents, timers, the daemon, our rules in AGENTS.md.
+    """Remove everything Nacre set up outside of memory: agent connections, timers, the daemon, and its rules in AGENTS.md.
 
-    Your memory stays: it is plain Markdown, and this command says where it lies ("nacre destroy" is for that). Settings stay too. It ends
-    by saying how to remove the package itself.
+    Your memory and settings are kept. Memory is plain Markdown, and the command tells you where it is ("nacre destroy" deletes it) and how
+    to uninstall the package itself.
     """
     ui.owner_only(options)
     machine = this_machine()
@@ -275,7 +275,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     results: list[ConnectResult] = []
     works = bool(agents or (models and caches) or any(place.changed for place in places)) and not options.dry_run
     if works:
-        ui.confirm("Take all of this back?", "是否全部撤回？", yes=yes)
+        ui.confirm("Remove all of this?", "是否全部移除？", yes=yes)
         ready = [plan for plan in agents if plan.error is None]
         results = connection.apply_plans(ready, machine, state_folder())
         errors += [plan.error for plan in agents if plan.error] + [result.error for result in results if result.error]
@@ -290,16 +290,20 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     facts |= {"caches": [str(folder) for folder in caches if models], "dryRun": options.dry_run}
     settings = ui.shown_path(user_config_folder())
     roots = [ui.shown_path(place.memory.workspace.root) for place in places]
-    lasts = 'Your memory stays in {0}; "nacre destroy --workspace {0}" removes it for good.'
-    lasts_chinese = "您的记忆保留在 {0}；“nacre destroy --workspace {0}”可永久删除。"
+    lasts = 'Your memory is still in {0}; "nacre destroy --workspace {0}" deletes it permanently.'
+    lasts_chinese = "你的记忆保留在 {0}；“nacre destroy --workspace {0}”可永久删除。"
     notes = outcome_notes(agents, results, dry_run=False, removing=True) if works else []
     notes += ui.every(
-        (caches and not models, "Models and caches stay; --models deletes them.", "模型和缓存保留；--models 可删除。"),
+        (
+            caches and not models,
+            "Models and caches were kept; --models deletes them.",
+            "模型和缓存已保留；--models 可删除。",
+        ),
         *((True, lasts.format(root), lasts_chinese.format(root)) for root in roots),
-        (user_config_folder().is_dir(), f"Your settings stay in {settings}.", f"您的设置保留在 {settings}。"),
+        (user_config_folder().is_dir(), f"Your settings are still in {settings}.", f"你的设置保留在 {settings}。"),
         (
             True,
-            'The package itself goes the way it came, such as "pip uninstall nacre".',
+            'Uninstall the package the way you installed it, for example "pip uninstall nacre".',
             "软件包本身请按安装方式卸载，例如“pip uninstall nacre”。",
         ),
     )
@@ -310,7 +314,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
 
 def _place_lines(place: InstalledWorkspace) -> list[str]:
     pid = place.daemon
-    stopped = ui.every((pid, f"The daemon is stopped (process {pid}).", f"停止守护进程（进程 {pid}）。"))
+    stopped = ui.every((pid, f"Stop the daemon (process {pid}).", f"停止守护进程（进程 {pid}）。"))
     rules = [place.rules.diff] if place.rules else []
     return [f"# {ui.shown_path(place.memory.workspace.root)}", *service_lines(place.jobs), *stopped, *rules]
 
@@ -339,12 +343,12 @@ def _take_back(place: InstalledWorkspace) -> list[NacreError]:
 
 
 @ui.command("nacre destroy --dry-run", dry_run=True)
-@ui.flag("--yes", "Do not ask for the workspace's name.")
+@ui.flag("--yes", "Do not ask for the workspace name.")
 def destroy(options: ui.Options, *, yes: bool) -> Iterator[Report]:
-    """Remove a workspace's memory for good: MEMORY.md files, memory/, checkpoints, working memory, .nacre/, our rules in AGENTS.md,
-    and what "nacre jobs install" told this machine.
+    """Permanently delete the memory of a workspace: MEMORY.md files, memory/, checkpoints, working memory, .nacre/, Nacre's rules in AGENTS.md,
+    and what "nacre jobs install" set up.
 
-    Your own files stay. It lists what goes and asks you to type the workspace's name. This cannot be undone.
+    Your own files are kept. It lists what will be deleted and asks you to type the workspace name. This cannot be undone.
     """
     with ui.open_memory(options) as memory:
         workspace, config = memory.workspace, memory.config
@@ -364,9 +368,9 @@ def destroy(options: ui.Options, *, yes: bool) -> Iterator[Report]:
     if not yes:
         ui.must_ask()
         name = workspace.root.name
-        question = say(f'Type "{name}" to remove it for good', f"输入“{name}”以永久删除")
+        question = say(f'Type "{name}" to delete it permanently', f"输入“{name}”以永久删除")
         if click.prompt(question, default="", show_default=False, err=True).strip() != name:
-            raise BadInput("That is not its name; nothing was removed.", "名称不符；未删除任何内容。")
+            raise BadInput("The name does not match; nothing was deleted.", "名称不符；未删除任何内容。")
     stop_daemon(memory)  # it would make an index again of what is still there
     # Before the memory: what was written where stands in it, and a scheduler that does not answer must be asked again.
     if jobs.changes or jobs.errors:
@@ -375,8 +379,8 @@ def destroy(options: ui.Options, *, yes: bool) -> Iterator[Report]:
     forget_tokens(workspace.root)
     by = ", ".join(name for name, planned in jobs.changes.items() if planned.steps)
     heading = ui.every(
-        (by, f"What was installed to run its jobs was taken back: {by}.", f"已撤回运行其任务的内容：{by}。"),
-        (True, "The memory is gone.", "记忆已删除。"),
+        (by, f"Scheduled jobs were removed: {by}.", f"已移除定时任务：{by}。"),
+        (True, "The memory was deleted.", "记忆已删除。"),
     )
     yield Report(facts, heading=heading)
 
@@ -384,12 +388,16 @@ def destroy(options: ui.Options, *, yes: bool) -> Iterator[Report]:
 def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
     lines = plan.shown
     if plan.agents is not None:
-        lines.append(say("AGENTS.md: only our rules between their marks", "AGENTS.md：仅删除标记之间的规则"))
+        lines.append(say("AGENTS.md: only Nacre's rules between the markers", "AGENTS.md：仅删除标记之间的 Nacre 规则"))
     installed = [f"$ {shlex.join(step.command)}" if step.command else step.path for step in jobs.shown]
-    lines += [say(f"{step}: only what runs its jobs", f"{step}：仅撤回运行其任务的内容") for step in installed]
+    lines += [say(f"{step}: only the jobs of this workspace", f"{step}：仅移除此工作区的任务") for step in installed]
     root, tiers = plan.workspace.root, plan.kept_tiers and ui.shown_path(plan.kept_tiers)
     notes = ui.every(
-        (tiers, f"{tiers} lies elsewhere and stays.", f"{tiers} 位于别处，予以保留。"),
-        (True, f"All this of {root} goes. This cannot be undone.", f"以上为 {root} 中将删除的内容。此操作无法撤销。"),
+        (tiers, f"{tiers} is outside the workspace and is kept.", f"{tiers} 位于工作区之外，将保留。"),
+        (
+            True,
+            f"All of this will be deleted from {root}. This cannot be undone.",
+            f"以上为 {root} 中将删除的内容。此操作无法撤销。",
+        ),
     )
     return Report(lines=lines, notes=[*jobs.notes, *map(str, jobs.errors), *notes])

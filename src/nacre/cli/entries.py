@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -14,43 +15,44 @@ from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model.entry import EVERYWHERE, TYPES
 from nacre.model.report import Note, Report, fields
+from nacre.text.layout import cut_path
 
 if TYPE_CHECKING:
-    from nacre.memory import ForgetReport, Remaining, Removal, Target, Why
+    from nacre.memory import ForgetReport, Remaining, Removal, Target
 
 
 @ui.command('nacre remember "Use pnpm, never npm" --type PREF', dry_run=True)
 @click.argument("text", nargs=-1, required=True)
-@click.option("--type", "kind", metavar="|".join(TYPES), help="What kind of memory it is.")
+@click.option("--type", "kind", metavar="|".join(TYPES), help="The type of memory.")
 @click.option(
     "--project",
     is_flag=False,
     flag_value="",
     metavar="[NAME]",
-    help="The project that it is about; without a name, and by default, that of the current folder.",
+    help="The project it belongs to; default, also without a name: the project of the current folder.",
 )
-@ui.flag("--global", "everywhere", "It holds in every project.")
+@ui.flag("--global", "everywhere", "It applies to every project.")
 def remember(
     options: ui.Options, text: tuple[str, ...], kind: str | None, project: str | None, *, everywhere: bool
 ) -> Report:
-    """Write one thing down in today's log, at once. Text from a pipe: "nacre remember -".
+    """Save a note to today's log. Use "nacre remember -" to read it from a pipe.
 
-    It is given to agents in the project of the current folder; with --global, to all.
+    Agents working in the project of the current folder will get it; with --global, all agents do.
 
-    A secret is refused (exit code 13) and never repeated in the message.
+    Secrets are refused (exit code 13) and never echoed.
     """
     if everywhere and project is not None:
         raise click.UsageError(
-            say("--project and --global exclude each other.", "--project 与 --global 不能同时使用。")
+            say("--project and --global cannot be used together.", "--project 与 --global 不能同时使用。")
         )
     words = ui.words_of(text)
     project = EVERYWHERE if everywhere else project or None
     entry = ui.open_memory(options).remember(words, kind, project=project, dry_run=options.dry_run)
     where = f"{entry.path}:{entry.line}" if entry.line else entry.path
-    where += ui.first((entry.project, f", for the project {entry.project}", f"，属于项目 {entry.project}"))
+    where += ui.first((entry.project, f" (project {entry.project})", f"（项目 {entry.project}）"))
     outcome = ui.done(f"written to {where}", f"写入 {where}", dry_run=options.dry_run)
     if entry.already:
-        outcome = say(f"Already there: {where}", f"已经记过：{where}")
+        outcome = say(f"Already saved: {where}", f"已经记过：{where}")
     facts = fields(entry, "path line type text already", project=entry.project or None, dryRun=options.dry_run)
     line = f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}"
     return Report(facts, heading=[outcome], lines=[line])
@@ -58,16 +60,15 @@ def remember(
 
 @ui.command('nacre extract "we moved to pnpm, never use npm here again"', dry_run=True)
 @click.argument("text", nargs=-1, required=True)
-@ui.flag("--auto", "Write what was found into today's log.")
+@ui.flag("--auto", "Write the result to today's log.")
 def extract(options: ui.Options, text: tuple[str, ...], *, auto: bool) -> Report:
-    """Say what of a text is worth remembering, each line with its type; "-" takes the text from a pipe.
+    """Extract what is worth remembering from a text, each line with its type; "-" reads the text from a pipe.
 
-    With --auto the lines go into today's log, those that stand there already not again. No model server is asked and nothing
-    leaves this machine.
+    With --auto, new lines are written to today's log. No model service is called and nothing leaves this machine.
     """
     words, write = ui.words_of(text), auto and not options.dry_run
     bullets = ui.open_memory(options).extract(words, write=write)
-    notes = ui.every((not bullets, "Nothing in it is worth a line.", "其中没有值得记录的内容。"))
+    notes = ui.every((not bullets, "Nothing worth remembering found.", "没有找到值得记住的内容。"))
     facts = {"lines": [fields(bullet, "text type") for bullet in bullets], "written": write and bool(bullets)}
     lines = [f"- {bullet.line}" for bullet in bullets]
     return Report(facts, lines=lines, notes=notes)
@@ -75,31 +76,31 @@ def extract(options: ui.Options, text: tuple[str, ...], *, auto: bool) -> Report
 
 @ui.command('nacre classify "Reports are written in Typst"', dry_run=True)
 @click.argument("text", nargs=-1)
-@ui.flag("--summary", "Only count the lines of the daily logs by type.")
-@ui.flag("--apply", "do_apply", "Put the type before the lines of notes that have none.")
+@ui.flag("--summary", "Only show how many lines of the daily logs have each type.")
+@ui.flag("--apply", "do_apply", "Add the type to notes that have none.")
 def classify(options: ui.Options, text: tuple[str, ...], *, summary: bool, do_apply: bool) -> Report:
-    """Say what kind of memory a text is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP.
+    """Classify a text: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP.
 
-    Without TEXT: the bullets of the daily logs that carry no type yet, each with the one it would get. Nothing is changed unless
-    --apply is given; undo takes it back.
+    Without TEXT, list the lines of the daily logs that have no type yet, with the type each would get. Nothing changes unless you
+    pass --apply, which "nacre undo" reverts.
     """
     if text and (summary or do_apply):
         raise BadInput(
-            "--summary and --apply are for the daily logs; leave the text out.",
-            "--summary 和 --apply 用于每日日志；请不要同时给出文本。",
+            "--summary and --apply work on the daily logs; omit TEXT.",
+            "--summary 和 --apply 用于每日日志；请不要指定 TEXT。",
         )
     memory = ui.open_memory(options)
     if text:
         words = " ".join(text)
         if not words.strip():
-            raise BadInput("There is nothing to classify: the text is empty.", "没有可分类的内容：文本为空。")
+            raise BadInput("Nothing to classify: the text is empty.", "没有可分类的内容：文本为空。")
         kind, category = memory.classify(words), memory.category(words)
         return Report({"text": words, "type": kind, "category": category}, lines=[f"{kind}\t{category}"])
     apply = do_apply and not options.dry_run
     lines = memory.untyped(apply=apply)
     notes = ui.every(
-        (not lines, "Every line of a note has its type.", "每一行笔记都有类型。"),
-        (lines and apply, f"Lines that were given their type: {len(lines)}.", f"已为 {len(lines)} 行标注类型。"),
+        (not lines, "Every note has a type.", "所有笔记都已有类型。"),
+        (lines and apply, f"Type added to {ui.plural(len(lines), 'line')}.", f"已为 {len(lines)} 行标注类型。"),
     )
     if summary:
         counts = dict(memory.count_types().most_common())
@@ -113,21 +114,21 @@ def classify(options: ui.Options, text: tuple[str, ...], *, summary: bool, do_ap
 
 
 NOT_ALL = 3  # exit code: something is left
+_FILE_WIDTH = 36  # columns of a file's name in the history
 
 
 @ui.command("nacre forget 190d40841b --dry-run", dry_run=True)
 @click.argument("what", metavar="ID|WORDS|FILE:LINE", nargs=-1, required=True)
-@ui.flag("--similar", "Also lines that look like it, which are otherwise only listed.")
-@ui.flag("--purge", "Also out of history and backups, then search all that Nacre writes for it. No undo.")
+@ui.flag("--similar", "Also remove similar lines, which are otherwise only listed.")
+@ui.flag("--purge", "Also erase it from history and backups, then check everything Nacre writes. Cannot be undone.")
 def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: bool) -> Report:
-    """Take a fact out of memory: every line that says it, in MEMORY.md, logs, digests, notes and checkpoints.
+    """Remove a fact from memory: every line that states it, in MEMORY.md, logs, digests, notes and checkpoints.
 
-    Named by the id that search shows, or by its whole words, it is forgotten at once. FILE:LINE shows what stands there, and words
-    that are not the whole of one line list what they may mean: you choose. Where nobody can be asked, nothing is done (exit code 2):
-    a script gives the id.
+    With an id from search or the full text of a line, it is removed right away. With FILE:LINE or part of a text, you are shown the
+    matching lines and choose. Without a terminal to ask on, nothing is removed (exit code 2), so scripts should use ids.
 
-    It is not learned again from old transcripts; "nacre remember" of the same thing lifts that. "nacre undo" brings it back, unless
-    --purge was given; exit code 3 says that something is left.
+    The fact is not learned again from old transcripts unless you "nacre remember" it. "nacre undo" restores it, except after --purge.
+    Exit code 3 means that some copies remain.
     """
     words, memory = " ".join(what), ui.open_memory(options)
 
@@ -143,9 +144,12 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
             for target in targets
         ]
         ui.print_reports([Report({"candidates": candidates}, lines=rows)], as_json=options.as_json)
-        things = ui.plural(len(rows), "thing")
-        english = f"{things} may be meant and nothing was forgotten. Name one by its id."
-        ui.note(english, f"可能指 {len(rows)} 项内容，未忘记任何内容。请用 id 指定一项。")
+        english = f"{len(rows)} matches; nothing was removed. Choose one by its id."
+        chinese = f"有 {len(rows)} 项匹配，未删除任何内容。请用 id 指定一项。"
+        if len(targets) == 1:
+            english = f"1 match; nothing was removed yet. To remove it: nacre forget {targets[0].id}"
+            chinese = f"有 1 项匹配，尚未删除任何内容。要删除它：nacre forget {targets[0].id}"
+        ui.note(english, chinese)
         raise click.exceptions.Exit(2)
 
     made = memory.forget(words, purge=purge, dry_run=options.dry_run, similar=similar, choose=choose)
@@ -153,7 +157,7 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     lines: list[str | tuple[str, ...]] = [*rows, *map(Note, _notes(made, dry_run=options.dry_run))]
     left = made.purged.left if made.purged else ()
     if made.purged:
-        lines += [*left_rows(left), Note(say("The history of git is not covered.", "git 的历史不在检查范围内。"))]
+        lines += [*left_rows(left), Note(say("Git history is not checked.", "git 历史不在检查范围内。"))]
     return Report(_forgotten_json(made, dry_run=options.dry_run), lines=lines, code=NOT_ALL if left else 0)
 
 
@@ -164,11 +168,13 @@ def _row(target: Target) -> tuple[str, str]:
 def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
     if len(targets) == 1:
         ui.note("  ".join(_row(targets[0])))
-        ui.confirm("Forget this?", "忘记这一条？", default=False)
+        ui.confirm("Forget this one?", "忘记这一条吗？", default=False)
         return targets
     for number, target in enumerate(targets, 1):
         ui.note(f"{number:>3}  " + "  ".join(_row(target)))
-    question = say("Which? (numbers, or all; empty for none)", "哪几项？（编号，或 all；直接回车表示都不是）")
+    question = say(
+        "Which ones? (numbers, all, or Enter for none)", "要删除哪几项？（编号，或 all；直接回车表示都不删除）"
+    )
     by_number = {str(number): target for number, target in enumerate(targets, 1)}
     while True:
         answer = click.prompt(question, default="", show_default=False, err=True).strip().lower()
@@ -182,33 +188,35 @@ def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
 def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     """What was forgotten, what looks like it, and where purging found it."""
     plan, purge, purged, count = report.plan, report.purge_plan, report.purged, len(report.plan.going)
-    undo = "" if purged or dry_run else say(' "nacre undo" brings it back.', "可用“nacre undo”恢复。")
-    outcome = ui.done(f"forgotten: {ui.plural(count, 'line')}.", f"忘记 {count} 行。", dry_run=dry_run) + undo
-    alike = "Also looks like it, and stays (--similar takes it too):"
+    undo = "" if purged or dry_run else say(' "nacre undo" restores it.', "可用“nacre undo”恢复。")
+    outcome = ui.done(f"removed: {ui.plural(count, 'line')}.", f"删除 {count} 行。", dry_run=dry_run) + undo
+    alike = "Similar lines, not removed (use --similar to remove them too):"
     notes = ui.every(
-        (dry_run or count or plan, outcome, outcome), (plan.alike, alike, "看起来也像（--similar 可一并删除）：")
+        (dry_run or count or plan, outcome, outcome), (plan.alike, alike, "相似的行，未删除（--similar 可一并删除）：")
     )
     notes += [f"  {like.line.place}  {like.reason}  {ui.legible(like.line.text)}" for like in plan.alike]
     if purge is None:
         return notes
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
-    cleaned = f"cleaned: {contents} earlier contents in history, {backups} backups, the ledger and the index."
-    chinese = f"清理：历史中的 {contents} 份旧内容、{backups} 个备份、账本和索引。"
+    cleaned = f"cleaned: {contents} earlier versions in history, {backups} backups, the ledger and the index."
+    chinese = f"清理：历史中的 {contents} 个旧版本、{backups} 个备份、账本和索引。"
     notes.append(ui.done(cleaned, chinese, dry_run=dry_run))
     notes += ui.every(
         (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。")
     )
     for session in purge.sessions:
         name = f"{session.agent} {session.session}".strip()
-        english = f"The agent's own transcript of that session ({name}, {session.day}) still holds it; it is not Nacre's to change."
-        notes.append(say(english, f"代理自己的对话记录（{name}，{session.day}）仍保留该内容；Nacre 不会改动它。"))
-    unknown = "Nobody knows its words any more, so they were not looked for."
-    searched = "Everything that Nacre writes was searched: the words stand nowhere any more."
+        english = f"The agent's own transcript of that session ({name}, {session.day}) still contains it; Nacre does not change transcripts."
+        notes.append(
+            say(english, f"智能体自己的会话记录（{name}，{session.day}）仍包含该内容；Nacre 不会改动会话记录。")
+        )
+    unknown = "The original text is unknown, so no search was done."
+    searched = "Searched everything Nacre writes: no trace of the text is left."
     found = ui.first(
         (purged is None, "", ""),
-        (purged and purged.left, "It still stands in:", "仍存在于："),
-        (not purge.words, unknown, "已无人知道其原文，因此没有查找。"),
-        (True, searched, "已搜索 Nacre 写入的所有内容：相关文字已不存在。"),
+        (purged and purged.left, "Still found in:", "仍存在于："),
+        (not purge.words, unknown, "原文已不可知，因此没有搜索。"),
+        (True, searched, "已搜索 Nacre 写入的所有内容，没有残留。"),
     )
     return [*notes, found] if found else notes
 
@@ -246,18 +254,18 @@ def _removal_json(removal: Removal) -> dict[str, Any]:
 
 @ui.command("nacre pin MEMORY.md:9", dry_run=True)
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
-@ui.flag("--off", "Take the pin out.")
+@ui.flag("--off", "Unpin it.")
 def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
-    """Pin an entry of a MEMORY.md: it is never demoted or merged away. The file itself is not changed."""
+    """Pin an entry of a MEMORY.md, so that it is never moved out or merged. The file itself does not change."""
     made = ui.open_memory(options).pin(" ".join(what), off=off, dry_run=options.dry_run)
     line, text = made.line, ui.legible(made.line.text)
     outcome = ui.first(
-        (not made.records and made.pinned, "It is pinned already.", "它已经固定。"),
-        (not made.records, "It is not pinned.", "它没有固定。"),
+        (not made.records and made.pinned, "Already pinned.", "已经固定。"),
+        (not made.records, "Not pinned.", "未固定。"),
         (options.dry_run and made.pinned, "Would be pinned.", "将固定。"),
         (options.dry_run, "Would be unpinned.", "将取消固定。"),
         (made.pinned, "Pinned.", "已固定。"),
-        (True, "No longer pinned.", "已取消固定。"),
+        (True, "Unpinned.", "已取消固定。"),
     )
     changed = bool(made.records) and not options.dry_run
     facts = {"path": line.path, "line": line.start, "text": text, "pinned": made.pinned, "changed": changed}
@@ -267,13 +275,17 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
 @ui.command("nacre why MEMORY.md:9")
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 def why(options: ui.Options, what: tuple[str, ...]) -> Report:
-    """Show where a memory comes from: MEMORY.md, weekly digest, daily log, session, message; and what the ledger tells of it."""
+    """Show where a memory comes from (MEMORY.md, weekly digest, daily log, session, message) and its ledger records."""
     origin = ui.open_memory(options).why(" ".join(what))
     about = [origin.id, *([say("pinned", "已固定")] if origin.pinned else [])]
     about += [say(f"confidence {origin.confidence:g}", f"置信度 {origin.confidence:g}")] if origin.confidence else []
     lines = [f"{ui.legible(origin.words)}  ({', '.join(about)})"]
     kinds = ui.localised({"note": "笔记", "session": "会话", "checkpoint": "检查点", "message": "消息"})
-    kinds |= {"longterm": say("long-term", "长期"), "weekly": say("week", "周报"), "daily": say("day", "日志")}
+    kinds |= {
+        "longterm": say("long-term", "长期"),
+        "weekly": say("weekly digest", "每周摘要"),
+        "daily": say("daily log", "日志"),
+    }
     for link in origin.chain:
         place = f"{link.path}:{link.line}" if link.line else ""
         if link.kind in ("session", "checkpoint") and link.path:
@@ -294,52 +306,51 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
         lines.append("  " + "  ".join(filter(None, columns)))
         if without := ui.legible(record.without_it or ""):
             lines.append("      " + say(f"without it: {without}", f"没有它：{without}"))
-    return Report(_why_json(origin), lines=lines)
-
-
-def _why_json(origin: Why) -> dict[str, Any]:
-    links, ledger = [], []
-    for link in origin.chain:
-        text, about = ui.legible(link.text) or None, link.about or None
-        links.append(fields(link, "kind path line date text about", path=link.path or None, text=text, about=about))
-    for record in origin.story:
-        row = {"tests": dict(record.tests), "withoutIt": ui.legible(record.without_it or "") or None}
-        names = "id at verdict section tests failed withoutIt confidence valid_from valid_to supersedes brain"
-        ledger.append({**fields(record, names, **row), "pinned": record.more.get("pinned")})
-    superseded = [fields(old, "id text valid_to", text=ui.legible(old.text or "") or None) for old in origin.superseded]
-    names = "id text pinned confidence chain ends superseded ledger"
-    shown = {"text": ui.legible(origin.words), "chain": links, "ends": origin.ends or None}
-    return fields(origin, names, **shown, superseded=superseded, ledger=ledger)
+    return Report(origin.as_plain(), lines=[ui.folded(line) for line in lines])
 
 
 @ui.command("nacre history -n 5")
-@click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, newest first.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="How many to list, newest first."
+)
 def history(options: ui.Options, limit: int) -> Report:
-    """List what Nacre changed, newest first. "nacre diff N" shows one, "nacre undo N" takes one back."""
-    newest = ui.open_memory(options).history(limit).operations[::-1]
+    """List the changes Nacre made, newest first. "nacre diff N" shows one, "nacre undo N" reverts it."""
+    memory = ui.open_memory(options)
+    newest, now = memory.history(limit).operations[::-1], memory.clock.now()
     states = {"done": "已完成", "partly done": "部分完成", "not carried out": "未执行", "undone": "已撤销"}
     rows = []
     for operation in newest:
-        files = ", ".join(dict.fromkeys(change.path for change in operation.changes))
+        files = [*dict.fromkeys(change.path for change in operation.changes)]
         state = say(operation.state, states.get(operation.state, operation.state))
-        rows.append((str(operation.id), operation.at[:19], operation.command, state, files))
+        colour = {"done": "green", "undone": "dim"}.get(operation.state, "yellow")
+        at = ui.age_of(operation.at, now) if sys.stdout.isatty() else operation.at[:19]
+        rows.append((str(operation.id), at, operation.command, ui.Coloured(state, colour), _shown_files(files)))
     return Report(
         [{**entry._asdict(), "changes": [change._asdict() for change in entry.changes]} for entry in newest],
         lines=rows,
         columns=("#", say("when", "时间"), say("command", "命令"), say("state", "状态"), say("files", "文件")),
-        notes=ui.every((not newest, "Nothing has been changed yet.", "还没有任何变更。")),
+        notes=ui.every((not newest, "No changes yet.", "还没有任何改动。")),
     )
+
+
+def _shown_files(paths: Sequence[str]) -> str:
+    """The files of an operation; on a terminal the one that tells most and how many others, so that each has one line."""
+    if not sys.stdout.isatty() or not paths:
+        return ", ".join(paths)
+    notes = [path for path in paths if path.endswith(".md")] or paths  # not the ledger, nor copies
+    first = cut_path(min(notes, key=lambda path: not path.endswith("MEMORY.md")), _FILE_WIDTH)
+    return f"{first} +{len(paths) - 1}" if len(paths) > 1 else first
 
 
 @ui.command("nacre diff 12")
 @click.argument("number", type=int, required=False)
 def diff(options: ui.Options, number: int | None) -> Report:
-    """Show one change of the history, the last when none is named."""
+    """Show one change from the history; default: the last."""
     memory = ui.open_memory(options)
     if number is None:
         operations = memory.history(1).operations
         if not operations:
-            raise NotFound("Nothing has been changed yet.", "还没有任何变更。")
+            raise NotFound("No changes yet.", "还没有任何改动。")
         number = operations[-1].id
     text = memory.diff(number)
     return Report({"operation": number, "diff": text}, lines=[text.removesuffix("\n")])
@@ -347,31 +358,32 @@ def diff(options: ui.Options, number: int | None) -> Report:
 
 @ui.command("nacre undo 12 --dry-run", dry_run=True)
 @click.argument("number", type=click.IntRange(1), required=False)
-@click.option("--last", type=click.IntRange(1), metavar="COUNT", help="Undo the last COUNT operations, after a yes.")
+@click.option(
+    "--last", type=click.IntRange(1), metavar="COUNT", help="Undo the last COUNT operations, after confirmation."
+)
 @click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="The same as NUMBER.")
-@ui.flag("--yes", "Do not ask before --last.")
+@ui.flag("--yes", "Do not ask for confirmation with --last.")
 def undo(options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool) -> Report:
-    """Take one operation back: NUMBER as "nacre history" shows it, or the last that is neither an undo nor undone. An undo is an
-    operation too: its own number takes it back.
+    """Undo an operation: NUMBER from "nacre history", or by default the last one that is not an undo and not yet undone. An undo is an
+    operation too, and can be undone by its own number.
 
-    What you changed yourself since then is kept; where both touch the same lines, nothing is done (exit code 12).
+    Your own edits since then are kept; if they touch the same lines, nothing is undone (exit code 12).
     """
     if sum(named is not None for named in (number, only, last)) > 1:
-        raise BadInput("Give either a number or --last, not both.", "编号与 --last 只能给出一个。")
+        raise BadInput("Use either a number or --last, not both.", "编号与 --last 不能同时使用。")
     memory, number = ui.open_memory(options), only if number is None else number
     if last is not None and last > 1 and not options.dry_run and not yes:
         _confirm_last(memory, last)
     made = memory.undo(number, last=last or 1, dry_run=options.dry_run)
     count, resumed = len(made.undoes), made.resumes
-    complete = f"Operation {resumed}, an undo that had been stopped, is now complete."
+    complete = f"Operation {resumed}, an interrupted undo, is now complete."
     outcome = ui.first(
         (resumed is not None, complete, f"之前中断的撤销（操作 {resumed}）现已完成。"),
-        (not made.plan, "There was nothing to take back.", "没有需要撤销的内容。"),
-        (count < (last or 0), f"There were only {count} to take back.", f"可撤销的只有 {count} 步。"),
+        (not made.plan, "Nothing to undo.", "没有需要撤销的内容。"),
+        (count < (last or 0), f"Only {count} could be undone.", f"只有 {count} 个操作可以撤销。"),
     )
-    verbs = ui.localised(
-        {"remove": "移除", "bring back": "找回", "cut": "截去", "restore": "恢复", "move back": "移回"}
-    )
+    verbs = ui.localised({"remove": "移除", "restore": "恢复", "move back": "移回"})
+    verbs |= {"bring back": say("recreate", "找回"), "cut": say("truncate", "截短")}
     facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
     steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
     return Report(facts, lines=ui.step_rows(steps, verbs), notes=[outcome])
@@ -389,6 +401,6 @@ def _confirm_last(memory: Memory, last: int) -> None:
     ui.confirm(f"Undo these {count} operations?", f"撤销以上 {count} 个操作吗？", default=False)
     if memory.undo(last=last, dry_run=True).undoes != planned.undoes:
         raise ChangedOutside(
-            "History went on while you were asked, so nothing was undone. Run the command again.",
+            "New operations were recorded in the meantime, so nothing was undone. Run the command again.",
             "询问期间又有新的操作，因此未撤销任何内容。请重新运行命令。",
         )

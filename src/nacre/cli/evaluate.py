@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from nacre.cli import ui
-from nacre.cli.brain import reason_name
 from nacre.i18n import say, use_language
+from nacre.memory import gate_reason
 from nacre.model.report import Report
 
 if TYPE_CHECKING:
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @ui.command("nacre eval scenario --brain local --brain claude-code", "eval", dry_run=True)
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--brain", "brains", metavar="NAME", multiple=True, help="Who does the work: local, hybrid, command, api, or an agent's program such as claude-code; may be repeated. Default: local, and the model that is set.")  # fmt: skip
-@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Leave the workspaces in this folder; the next run there pays only for orders that are new.")  # fmt: skip
-@ui.flag("--misses", "Name what was missed.")
-@ui.flag("--yes", "Do not ask.")
+@click.option("--brain", "brains", metavar="NAME", multiple=True, help="What to measure: local, hybrid, command, api, or an agent's program such as claude-code; may be repeated. Default: local and the configured model.")  # fmt: skip
+@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Keep the workspaces in this folder; the next run with it only pays for new requests.")  # fmt: skip
+@ui.flag("--misses", "List what was missed.")
+@ui.flag("--yes", "Do not ask for confirmation.")
 def eval_(
     options: ui.Options, folder: Path, brains: tuple[str, ...], keep: Path | None, *, misses: bool, yes: bool
 ) -> Report:
-    """Replay the sessions of FOLDER day by day with each brain, and show every measure and what it cost.
+    """Replay the sessions in FOLDER day by day with each brain, and show the scores and the cost.
 
-    FOLDER holds transcripts of agents and, in gold.json, what should become of them; or is a .jsonl file of pairs of statements. All of
-    it happens in a folder of its own: your memory is neither read nor written. No budget holds, so you are asked before a model is.
+    FOLDER contains agent transcripts and a gold.json with the expected results, or is a .jsonl file of statement pairs. Everything runs in
+    a separate folder: your memory is not read or changed. Budgets do not apply, so you are asked before a model is used.
     """
     from nacre.config.settings import load
     from nacre.evaluate.measures import measure
@@ -48,11 +48,11 @@ def eval_(
     models = [name for name in names if name != "local"]
     if models or options.dry_run:
         count, asked = scenario.orders * len(models), ", ".join(models) or say("no model", "无")
-        english = f"About {count} orders are sent, with what is said there, to: {asked}."
-        chinese = f"将发出约 {count} 个请求，其中包含这些会话和语句，发送给：{asked}。"
+        english = f"About {count} requests containing these sessions and statements will be sent to: {asked}."
+        chinese = f"将发送约 {count} 个请求（包含这些会话和语句）给：{asked}。"
         if options.dry_run:
             return Report({"brains": names, "orders": count}, lines=[say(english, chinese)])
-        ui.confirm(f"{english} Go on?", f"{chinese}继续？", yes=yes)
+        ui.confirm(f"{english} Continue?", f"{chinese}继续吗？", yes=yes)
     measures: dict[str, list[Measure]] = {}
     costs: dict[str, Cost] = {}
     notes = []
@@ -84,19 +84,22 @@ def _plain(row: Measure) -> object:
 def _table(measures: dict[str, list[Measure]], costs: dict[str, Cost]) -> list[Sequence[str]]:
     from nacre.evaluate.measures import NAMES
 
-    shown = ui.localised(NAMES)
+    shown = {name: say(*pair) for name, pair in NAMES.items()}
     rows: list[Sequence[str]] = [("", *measures)]
     rows += [(shown[same[0].name], *map(_shown, same)) for same in zip(*measures.values(), strict=True)]
     figures = [
-        (say("orders", "请求"), [cost.orders for cost in costs.values()]),
+        (say("requests", "请求"), [cost.orders for cost in costs.values()]),
         (say("tokens", "token"), [cost.tokens for cost in costs.values()]),
-        (say("claims kept", "通过检查的条目"), [cost.kept for cost in costs.values()]),
+        (say("lines kept", "通过检查的条目"), [cost.kept for cost in costs.values()]),
     ]
     for reason in sorted({reason for cost in costs.values() for reason in cost.dropped}):
-        name = say("dropped: ", "丢弃：") + reason_name(reason)
+        name = say("dropped: ", "丢弃：") + gate_reason(reason)
         figures.append((name, [cost.dropped.get(reason, 0) for cost in costs.values()]))
     figures.append(
-        (say("orders left to this machine", "改由本机完成的请求"), [cost.fallbacks for cost in costs.values()])
+        (
+            say("requests done by this machine instead", "改由本机完成的请求"),
+            [cost.fallbacks for cost in costs.values()],
+        )
     )
     rows += [(name, *map(str, values)) for name, values in figures if any(values)]
     return [*rows, (say("seconds", "秒"), *(f"{cost.seconds:.0f}" for cost in costs.values()))]
@@ -111,7 +114,7 @@ def _shown(row: Measure) -> str:
 def _missed(measures: dict[str, list[Measure]]) -> list[str]:
     from nacre.evaluate.measures import NAMES
 
-    shown = ui.localised(NAMES)
+    shown = {name: say(*pair) for name, pair in NAMES.items()}
     return [
         say(f"{shown[row.name]} ({name}): ", f"{shown[row.name]}（{name}）：") + ui.legible(" · ".join(row.missed))
         for name, rows in measures.items()
@@ -123,10 +126,10 @@ def _missed(measures: dict[str, list[Measure]]) -> list[str]:
 def _remarks(costs: dict[str, Cost]) -> list[str]:
     remarks = []
     for name, cost in costs.items():
-        failed = f"{name}: {ui.plural(cost.failed, 'order')} failed, the last one: {cost.why}"
-        reused = f"{name}: {cost.reused} of {ui.plural(cost.orders, 'order')} had been answered in an earlier run and cost nothing."
+        failed = f"{name}: {ui.plural(cost.failed, 'request')} failed; last error: {cost.why}"
+        reused = f"{name}: {cost.reused} of {ui.plural(cost.orders, 'request')} had been answered in an earlier run and cost nothing."
         remarks += ui.every(
-            (cost.failed, failed, f"{name}：{cost.failed} 个请求失败，最后一次：{cost.why}"),
+            (cost.failed, failed, f"{name}：{cost.failed} 个请求失败；最后一次的原因：{cost.why}"),
             (cost.reused, reused, f"{name}：{cost.orders} 个请求中有 {cost.reused} 个此前已有回答，没有产生费用。"),
         )
     return remarks

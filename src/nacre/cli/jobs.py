@@ -27,24 +27,24 @@ SUMMARIES["OrganiseReport"] = organise_summary
 
 @click.group(cls=ui.Group, epilog="Example:  nacre jobs list")
 def jobs() -> None:
-    """See and run what keeps memory alive by itself.
+    """List and run the jobs that keep memory up to date.
 
-    memory-sync captures what was said, memory-tidy presses and distils at night, organise puts the layers in order, heartbeat takes a
-    light look. They run while "nacre serve" does, or by the scheduler that "nacre jobs install" hands them to; never two at once, and
-    never twice for the same time.
+    memory-sync captures conversations, memory-tidy condenses and distils at night, organise sorts the layers, and heartbeat does a quick
+    check. They run while "nacre serve" is running, or in the scheduler set up by "nacre jobs install"; never two at once, and never twice
+    for the same scheduled time.
     """
 
 
 @ui.command("nacre jobs list --json", "list", group=jobs)
 def list_(options: ui.Options) -> Iterator[Report]:
-    """List the jobs: when they run, the last run with its result and length, the next one."""
+    """List the jobs with their schedule, last run (result and duration) and next run."""
     columns = {"job": "任务", "when": "时间", "last run": "上次运行", "result": "结果"}
     columns |= {"took": "用时", "next run": "下次运行", "failing since": "失败始于"}
     for memory in ui.open_all(options):
         states, by = job_states(memory), runners(memory, ask_status(memory))
         note = ui.first(
             (by, f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。"),
-            (True, f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。"),
+            (True, f"This is the schedule, but {nobody(memory)}.", f"以上是设定的时间，但{nobody(memory)}。"),
         )
         facts, rows = [state.as_plain() for state in states], [_row(state, memory) for state in states]
         yield Report(facts, lines=rows, columns=[*ui.localised(columns).values()], notes=[note])
@@ -81,7 +81,7 @@ def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
     if ((daemon or {}).get("jobs") or {}).get("timed"):
         by.append("nacre serve")
     elif memory.config.jobs.on_demand and memory.config.hooks.start_daemon:
-        by.append(say("a daemon that agents start", "代理启动的守护进程"))
+        by.append(say("the daemon that agents start", "智能体启动的守护进程"))
     return by
 
 
@@ -92,21 +92,21 @@ def has_scheduler(memory: Memory) -> bool:
 def nobody(memory: Memory) -> str:
     """That nobody runs the jobs, and the command that changes it on this machine."""
     there = has_scheduler(memory)
-    command, does = ("nacre jobs install", " sets that up") if there else ("nacre serve --background", " does")
-    return say(f'nobody runs them by itself; "{command}"{does}', f"不会自动运行；可运行“{command}”")
+    command = "nacre jobs install" if there else "nacre serve --background"
+    return say(f'nothing runs automatically; run "{command}"', f"不会自动运行；请运行“{command}”")
 
 
 @ui.command("nacre jobs run memory-sync", group=jobs, dry_run=True)
 @click.argument("name", required=False)
-@ui.flag("--due", "only_due", "Only what is due, missed runs too, each once.")
+@ui.flag("--due", "only_due", "Run all due jobs, including missed ones, once each.")
 def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Report]:
-    """Run the job NAME now; with --due whatever is due, or NAME unless its last time was run for already.
+    """Run the job NAME now. With --due, run all jobs that are due, or NAME only if it is due.
 
-    A run stands for the last time of the job, so that nothing else runs for that time again. When jobs of the workspace run already,
-    this one says so and leaves: with a NAME alone by exit code 11, with --due by 0.
+    A run counts for the job's latest scheduled time, so no other scheduler repeats it. If a job of this workspace is already running, the
+    command says so and exits: with code 11, or 0 with --due.
     """
     if name is None and not only_due:
-        english = "Name a job, or give --due for all that is due."
+        english = "Name a job, or use --due to run all due jobs."
         raise BadInput(english, "请指定一个任务，或用 --due 运行所有到期的任务。")
     reports: list[JobReport] = []
     for memory in ui.open_all(options):
@@ -123,7 +123,7 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
         if len(errors) == 1 or not isinstance(error, NacreError):
             raise error
     if errors:
-        raise PartlyDone(f"{len(errors)} runs failed; they are tried again.", f"{len(errors)} 次运行失败，稍后会重试。")
+        raise PartlyDone(f"{len(errors)} runs failed and will be retried.", f"{len(errors)} 次运行失败，稍后会重试。")
     if partly := [f"{made.run.job}: {made.outcome.said}" for made in reports if made.outcome.result == "partly"]:
         raise PartlyDone(" ".join(partly))
 
@@ -138,10 +138,12 @@ def _run_due(options: ui.Options, runner: Runner, name: str | None) -> list[JobR
     now, reports = runner.context.clock.now(), []
     for planned in due_now(runner, name):
         reason = {
-            "time": say("It is time.", "已到时间。"),
-            "asked": say("Its last time was not run for yet.", "上一个时间点尚未运行。"),
-            "missed": say("Its time was missed.", "错过了时间。"),
-            "retry": say(f"It failed before; attempt {planned.attempt}.", f"此前失败；第 {planned.attempt} 次尝试。"),
+            "time": say("Due now.", "已到运行时间。"),
+            "asked": say("The last scheduled run has not happened yet.", "上一次定时运行尚未执行。"),
+            "missed": say("A scheduled run was missed.", "错过了一次定时运行。"),
+            "retry": say(
+                f"Retry after a failure; attempt {planned.attempt}.", f"失败后重试；第 {planned.attempt} 次。"
+            ),
         }[planned.why]
         reports.append(JobReport(planned, Outcome("nothing", reason), now, dry_run=True))
     return reports
@@ -180,22 +182,22 @@ def _run_json(report: JobReport) -> dict[str, Any]:
     type=click.Choice(["auto", "systemd", "launchd", "cron", "openclaw"]),
     default="auto",
     show_default=True,
-    help="What is to run the jobs.",
+    help="The scheduler to use.",
 )
-@ui.flag("--heartbeat", "Also write instructions into the agent's HEARTBEAT.md.")
+@ui.flag("--heartbeat", "Also add instructions to the agent's HEARTBEAT.md.")
 def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Report]:
-    """Let this machine run the jobs: by timers of systemd, launchd, the crontab, or OpenClaw's cron, whichever it has.
+    """Schedule the jobs on this machine with systemd timers, launchd, cron or OpenClaw's cron, whichever is available.
 
-    Shows every file and command, then does it. Doing it again changes nothing; after a change of the settings it brings the times up to
-    date. Entries of others are never touched. "nacre jobs remove" takes back exactly what was written.
+    Shows every file and command before applying it. Running it again changes nothing, or updates the schedule if the settings changed.
+    Entries of other programs are never touched. "nacre jobs remove" reverts exactly what was written.
     """
     for memory in ui.open_all(options):
         made = plan_install(setup_of(memory), kind, with_heartbeat=heartbeat)
         root, by = ui.shown_path(memory.workspace.root), made.kind
-        nobody_here = f'Nothing on this machine can run the jobs of {root}, but "nacre serve --background" does.'
+        nobody_here = f'No scheduler was found for the jobs of {root}. Run "nacre serve --background" instead.'
         outcome = ui.first(
-            (by is None, nobody_here, f"本机没有可以运行 {root} 任务的程序；可运行“nacre serve --background”。"),
-            (not made.changed, f"{by} runs the jobs of {root} already.", f"{by} 已在运行 {root} 的任务。"),
+            (by is None, nobody_here, f"没有找到可以运行 {root} 任务的调度程序。请改用“nacre serve --background”。"),
+            (not made.changed, f"{by} already runs the jobs of {root}.", f"{by} 已在运行 {root} 的任务。"),
             (options.dry_run, f"{by} would run the jobs of {root}.", f"将由 {by} 运行 {root} 的任务。"),
             (True, f"{by} now runs the jobs of {root}.", f"现在由 {by} 运行 {root} 的任务。"),
         )
@@ -204,13 +206,13 @@ def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Repo
 
 @ui.command("nacre jobs remove --dry-run", group=jobs, dry_run=True)
 def remove(options: ui.Options) -> Iterator[Report]:
-    """Take back what "nacre jobs install" wrote, and nothing else. Jobs then run only in the daemon, or when you ask."""
+    """Remove what "nacre jobs install" set up, and nothing else. Jobs then only run in the daemon or by hand."""
     for memory in ui.open_all(options):
         made, root = plan_remove(setup_of(memory)), ui.shown_path(memory.workspace.root)
         outcome = ui.first(
-            (not made.changed, f"Nothing is installed for {root}.", f"{root} 没有安装任何内容。"),
-            (options.dry_run, f"This would be taken back for {root}.", f"将为 {root} 撤回以上内容。"),
-            (True, f"What was installed for {root} was taken back.", f"已撤回为 {root} 安装的全部内容。"),
+            (not made.changed, f"No jobs are installed for {root}.", f"{root} 没有安装定时任务。"),
+            (options.dry_run, f"The jobs of {root} would be removed.", f"将移除 {root} 的定时任务。"),
+            (True, f"The jobs of {root} were removed.", f"已移除 {root} 的定时任务。"),
         )
         yield from _carry_out(options, made, outcome)
 

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 @ui.command("nacre checkpoint 61871d67", dry_run=True)
 @click.argument("session", required=False)
-@click.option("--title", metavar="TEXT", help="What text from a pipe is called.")
+@click.option("--title", metavar="TEXT", help="Title for text read from a pipe.")
 def checkpoint(options: ui.Options, session: str | None, title: str | None) -> Report:
-    """Write a whole conversation to memory_fs/hot, with its secrets blacked out.
+    """Save a whole conversation to memory_fs/hot, with secrets removed.
 
-    SESSION is the beginning of a session's id; without it the session that went on last (or OPENCLAW_SESSION_ID). "-" takes text,
-    or what an agent's hook says, from a pipe. The same session again brings its file up to date.
+    SESSION is the beginning of a session id; default: the most recent session (or OPENCLAW_SESSION_ID). "-" reads text or the input of
+    an agent hook from a pipe. Saving the same session again updates its file.
     """
     memory, text = ui.open_memory(options), ui.words_of("-") if session == "-" else None
     session = None if text is not None else session or os.environ.get("OPENCLAW_SESSION_ID")
     written = memory.checkpoint(session, text=text, title=title, dry_run=options.dry_run)
     outcome = ui.first(
         (options.dry_run, "Would be written:", "将写入："),
-        (not written.changed, "Already there, unchanged:", "已存在，没有变化："),
+        (not written.changed, "Already saved, unchanged:", "已保存，没有变化："),
     )
     facts = fields(written, "path changed", dryRun=options.dry_run)
     return Report(facts, heading=[outcome], lines=[written.path])
@@ -40,14 +40,15 @@ def checkpoint(options: ui.Options, session: str | None, title: str | None) -> R
 @ui.command("nacre organise --dry-run", dry_run=True)
 @ui.flag("--verbose", "-v", "Show every step with its reason.")
 def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
-    """Bring every checkpoint into the layer where it belongs, and count the recalls.
+    """Move every checkpoint to the layer that fits its age, and count recalls.
 
-    Hot for 3 hours, warm for 7 days, then a summary in gist stands for it while the original stays in warm; forgotten after 14 days
-    without a recall, deleted after 30 days there unless its user marked it. A recall makes it young again. Ages count from the content's
-    own time. Deletions are listed first; "nacre undo" brings everything back.
+    Checkpoints are hot for 3 hours and warm for 7 days; then gist holds a summary and warm the original. After 14 days without a recall they
+    move to forgotten, and are deleted 30 days later unless you marked them. A recall resets the age, which counts from the time of the
+    conversation. Deletions are listed; "nacre undo" restores everything.
     """
     for memory in ui.open_all(options):
-        made = memory.organise(dry_run=options.dry_run)
+        with ui.waiting("Organising", "正在整理"):
+            made = memory.organise(dry_run=options.dry_run)
         lines: list[str] = []
         for step in made.steps:
             if verbose or options.dry_run or step.action == "delete":  # what is deleted is named in any case
@@ -66,7 +67,7 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 def organise_summary(report: OrganiseReport) -> str:
     counts = Counter(step.action for step in report.steps)
     parts = [f"{_word(action)} {count}" for action, count in counts.items()]
-    parts += [say(f"recalls counted {report.counted}", f"计入调用 {report.counted}")] if report.counted else []
+    parts += [say(f"recalls counted {report.counted}", f"计入召回 {report.counted}")] if report.counted else []
     if not parts:
         return say("Nothing to organise.", "没有需要整理的内容。")
     done = say("Would be organised: ", "将整理：") if report.dry_run else say("Organised: ", "已整理：")
@@ -75,25 +76,28 @@ def organise_summary(report: OrganiseReport) -> str:
 
 def _word(action: str) -> str:
     words = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升"}
-    return say("drop double", "去重") if action == "drop" else say(action, words.get(action, action))
+    return say("remove duplicate", "去重") if action == "drop" else say(action, words.get(action, action))
 
 
 @ui.command("nacre promote --apply", dry_run=True)
-@ui.flag("--apply", "carry_out", "Carry out what the report proposes.")
+@ui.flag("--apply", "carry_out", "Apply what the report proposes.")
 def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
-    """Write promote_report.md: which checkpoints were recalled so often that what they teach should last.
+    """Write promote_report.md: checkpoints recalled often enough that their lessons should be kept.
 
-    Nominated is what was recalled 3 times in 7 days, 5 times in 14, 8 times in all, or what the user marked. With --apply, lessons
-    about a skill go to skills/<skill>/docs/retrospect.md, everything else is put to the four tests of MEMORY.md, and the checkpoint
-    is never nominated again.
+    A checkpoint becomes a candidate after 3 recalls in 7 days, 5 in 14 days or 8 in total, or when you mark it. With --apply, lessons about a
+    skill are written to skills/<skill>/docs/retrospect.md and everything else goes through the four tests of MEMORY.md; the checkpoint is
+    then no longer a candidate.
     """
     for memory in ui.open_all(options):
-        made, applied = memory.promote(apply=carry_out, dry_run=options.dry_run), carry_out and not options.dry_run
+        with ui.waiting("Promoting", "正在提升"):
+            made, applied = memory.promote(apply=carry_out, dry_run=options.dry_run), carry_out and not options.dry_run
         facts, text = (
             _promoted_json(made, applied=applied, dry_run=options.dry_run),
             memory.promote_report(made, applied=applied),
         )
-        notes = ui.every((not options.dry_run, "Written to promote_report.md.", "已写入 promote_report.md。"))
+        notes = ui.every(
+            (not options.dry_run, "Report written to promote_report.md.", "报告已写入 promote_report.md。")
+        )
         yield Report(facts, lines=[text.rstrip("\n")], notes=notes, left=made.left)
 
 
@@ -117,15 +121,16 @@ def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[s
 @ui.command('nacre recall "what did we settle about payment retries?"', dry_run=True)
 @click.argument("query", nargs=-1, required=True)
 @click.option(
-    "-n", "--limit", type=click.IntRange(1, 3), default=3, show_default=True, help="How many checkpoints at most."
+    "-n", "--limit", type=click.IntRange(1, 3), default=3, show_default=True, help="Maximum number of checkpoints."
 )
 def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
-    """Look through the checkpoints by layer: hot, warm, gist, forgotten, as far as the first that answers.
+    """Search the checkpoints layer by layer (hot, warm, gist, forgotten) and stop at the first that answers.
 
-    What is found becomes young again: it moves to a younger layer, and "nacre undo" moves it back. A summary that is not enough
-    opens its original. The exit code is 1 when nothing answers.
+    Checkpoints that are found move to a more recent layer; "nacre undo" moves them back. If a summary is not enough, the original is
+    opened. Exit code 1 means that nothing was found.
     """
-    made = ui.open_memory(options).recall(" ".join(query), limit=limit, dry_run=options.dry_run)
+    with ui.waiting("Searching", "正在查找"):
+        made = ui.open_memory(options).recall(" ".join(query), limit=limit, dry_run=options.dry_run)
     results: list[dict[str, Any]] = []
     lines: list[str] = []
     for recalled in made.found:
@@ -137,7 +142,7 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
         lines.append(f"{path}  {recalled.layer}  {sure}  {recalled.title}")
         moved = ui.every(
             (path != was, f"{was} was moved to {path}.", f"{was} 已移到 {path}。"),
-            (opened, f"The summary was not enough; {opened} was opened.", f"摘要不够详细；已打开原文 {opened}。"),
+            (opened, f"The summary was not detailed enough; opened {opened}.", f"摘要不够详细；已打开原文 {opened}。"),
         )
         lines += map(Note, moved)
         for passage in recalled.passages:
@@ -145,7 +150,9 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
             lines.append(say(f"  lines {first}-{last}:", f"  第 {first}-{last} 行："))
             lines.append("\n".join(f"  {line}" for line in passage.text.splitlines()))
         lines.append("")
-    looked = ui.every((options.dry_run and made.found, "Nothing was moved or counted.", "没有移动，也没有计数。"))
+    looked = ui.every(
+        (options.dry_run and made.found, "Dry run: nothing was moved or counted.", "试运行：没有移动，也没有计数。")
+    )
     facts = fields(made, "layer words narrowed reason", words=list(made.words), dryRun=options.dry_run)
     facts = {"results": results, **facts, "problems": ui.problems_json(made.problems)}
     code = 0 if made.found else 1
@@ -154,27 +161,28 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
 
 @ui.command("nacre refresh", dry_run=True)
 @click.argument("session", required=False)
-@ui.flag("--apply", "carry_out", "Promote what is nominated, too; else only the report is written.")
-@click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Most tokens of the context that is printed.")
+@ui.flag("--apply", "carry_out", "Also promote the candidates; otherwise only the report is written.")
+@click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Maximum tokens of the printed context.")
 def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget: int | None) -> Report:
     """Checkpoint the session, organise the layers, promote, and print a fresh context.
 
-    SESSION is the beginning of a session's id; without it the session that went on last (or OPENCLAW_SESSION_ID). What is printed is
-    what "nacre context" gives, ready for the first turn of the new session.
+    SESSION is the beginning of a session id; default: the most recent session (or OPENCLAW_SESSION_ID). The output is the same as that of
+    "nacre context", ready for the first turn of a new session.
     """
     session = session or os.environ.get("OPENCLAW_SESSION_ID")
-    done = ui.open_memory(options).refresh(session, apply=carry_out, budget=budget, dry_run=options.dry_run)
+    with ui.waiting("Refreshing", "正在刷新"):
+        done = ui.open_memory(options).refresh(session, apply=carry_out, budget=budget, dry_run=options.dry_run)
     path = done.checkpoint.path if done.checkpoint else None
     steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
     deleted = [step for step in done.organised.steps if step.action == "delete"]
     heading = ui.every(
         (not path, done.missing, done.missing),
-        (path and options.dry_run, f"Session to be put away: {path}", f"对话将存入：{path}"),
-        (path and not options.dry_run, f"Session put away: {path}", f"对话已存入：{path}"),
+        (path and options.dry_run, f"Session would be saved to {path}", f"会话将存入 {path}"),
+        (path and not options.dry_run, f"Session saved to {path}", f"会话已存入 {path}"),
         *((True, f"Deleted: {step.path}, {step.reason}", f"已删除：{step.path}，{step.reason}") for step in deleted),
     )
-    english = f"Layers: {steps} changes. Nominated for promotion: {candidates} (promote_report.md)."
-    heading.append(say(english, f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。"))
+    english = f"Layers: {steps} changes. Candidates for promotion: {candidates} (promote_report.md)."
+    heading.append(say(english, f"分层：{steps} 处变动。提升候选：{candidates} 个（promote_report.md）。"))
     left = (*done.organised.left, *done.promoted.left)
     facts = {
         "checkpoint": path,

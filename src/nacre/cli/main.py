@@ -10,65 +10,104 @@ import sys
 import click
 
 from nacre import __version__
-from nacre.cli import ui
+from nacre.cli import help_pages, ui
 from nacre.errors import NO_SPACE, BadInput, NacreError, cannot_write
 from nacre.i18n import say
 
-# Name → (module, one line for --help): the modules are imported only when their command runs.
+# Name → (module, one line for --help in English and in Chinese): the modules are imported only when their command runs.
 COMMANDS = {
-    "up": ("up", "Set everything up and show what to try: the one command for a new user."),
-    "init": ("workspace", "Make a workspace: folders, MEMORY.md, rules for agents."),
-    "connect": ("connect", "Let agents use this memory by themselves, or take that back."),
-    "search": ("search", "Find memories by words and meaning."),
-    "get": ("search", "Read lines of a memory file."),
-    "recall": ("layers", "Look through checkpoints by layer, and bring back what answers."),
-    "context": ("session", "Print what a new session should know."),
-    "remember": ("entries", "Write one thing down in today's log."),
-    "forget": ("entries", "Take a fact out of memory."),
-    "pin": ("entries", "Keep an entry of MEMORY.md whatever happens."),
-    "why": ("entries", "Show where a memory comes from."),
-    "review": ("tidy", "Answer what tidying left to you."),
-    "tidy": ("tidy", "Press old days into weeks, and distil what lasts."),
-    "decay": ("tidy", "Promote what lasts in the oldest logs, and archive them."),
-    "sync": ("capture", "Read what was said since the last time into the daily logs."),
-    "checkpoint": ("layers", "Write a whole conversation to the hot layer."),
-    "organise": ("layers", "Let checkpoints sink by age, and rise when they were recalled."),
-    "flush": ("session", "Give an agent its turn to write down what lasts before compaction."),
-    "promote": ("layers", "Nominate checkpoints that were recalled often for lasting memory."),
-    "refresh": ("layers", "Put the session away, organise, promote, and print a fresh context."),
-    "import": ("capture", "Take in existing memories and chat exports."),
-    "wal": ("session", "Keep what is going on now, on disk before the answer is given."),
-    "cache": ("session", "Keep values for one session."),
-    "classify": ("entries", "Say what kind of memory the lines of a log are."),
-    "extract": ("entries", "Say what of a text is worth remembering."),
-    "jobs": ("jobs", "List and run what keeps memory alive by itself."),
-    "pause": ("workspace", "Capture nothing, for a while or until resume."),
-    "resume": ("workspace", "Capture again."),
-    "serve": ("serve", "Stay in memory, answer at once, watch the files, run the jobs."),
-    "mcp": ("serve", "Serve memory to an MCP client over stdin and stdout."),
-    "hook": ("session", "Answer a hook of an agent."),
-    "status": ("status", "Show the workspace, its sizes, the index and the models."),
-    "index": ("search", "Bring text and vectors up to date, and wait."),
-    "update": ("search", "Bring the text of the index up to date."),
-    "embed": ("search", "Make the vectors that are missing."),
-    "query": ("search", "Find memories by words and meaning (as search; qmd's verb)."),
-    "vsearch": ("search", "Find memories by meaning alone (qmd's verb)."),
-    "brain": ("brain", "Show and choose who writes your memory: this machine or a model of yours."),
-    "eval": ("evaluate", "Measure what a brain makes of sessions whose right answers are known."),
-    "history": ("entries", "List what Nacre changed."),
-    "diff": ("entries", "Show one change of the history."),
-    "undo": ("entries", "Take an operation back."),
-    "config": ("workspace", "List, read or set settings."),
-    "models": ("workspace", "List, install or verify the embedding models."),
-    "health": ("status", "Show how well memory is kept, and what mends it."),
-    "doctor": ("status", "Look for trouble and say how to mend it."),
-    "uninstall": ("connect", "Take back everything that was written outside of memory."),
-    "destroy": ("connect", "Remove a workspace's memory for good."),
-    "trust": ("workspace", "Trust a workspace that was found by walking up."),
+    "up": ("up", "Set everything up: start here", "一次完成所有设置：从这里开始"),
+    "connect": ("connect", "Connect your agents to this memory", "让你的智能体使用这份记忆"),
+    "search": ("search", "Search memory by keyword and meaning", "按关键词和含义搜索记忆"),
+    "remember": ("entries", "Save a note", "记下一件事"),
+    "forget": ("entries", "Remove something from memory", "从记忆中删除一件事"),
+    "review": ("tidy", "Answer questions Nacre is not sure about", "回答 Nacre 拿不准的问题"),
+    "why": ("entries", "Show where a memory comes from", "查看一条记忆的来源"),
+    "undo": ("entries", "Undo the last change", "撤销最近一次改动"),
+    "status": ("status", "Show the state of memory and what needs attention", "查看记忆的状况和需要你处理的事"),
+    "tidy": (
+        "tidy",
+        "Distil lasting facts into MEMORY.md and condense old logs",
+        "把长期有用的内容提炼到 MEMORY.md，压缩旧日志",
+    ),
+    "get": ("search", "Read lines from a memory file", "读取记忆文件中的若干行"),
+    "about": ("search", "Show what memory knows about a person, project or tool", "查看关于某人、某项目或某工具的记忆"),
+    "pin": ("entries", "Keep an entry of MEMORY.md permanently", "永久保留 MEMORY.md 中的一条"),
+    "history": ("entries", "List the changes Nacre made", "列出 Nacre 做过的改动"),
+    "diff": ("entries", "Show one change from the history", "查看历史中的一项改动"),
+    "health": ("status", "Grade memory from A to F and show how to improve it", "给记忆评级（A 到 F），并说明如何改善"),
+    "import": ("capture", "Import existing memories and chat exports", "导入已有的记忆和聊天导出"),
+    "decay": (
+        "tidy",
+        "Promote lasting facts from the oldest logs, then archive them",
+        "提升最旧日志中长期有用的内容，并归档",
+    ),
+    "sync": ("capture", "Capture new conversations in the daily logs", "采集新的对话，写入每日日志"),
+    "context": ("session", "Print the context for a new session", "显示新会话的上下文"),
+    "recall": ("layers", "Search saved conversations, newest layer first", "从最近一层开始搜索保存的对话"),
+    "checkpoint": ("layers", "Save a whole conversation", "保存一段完整的对话"),
+    "organise": ("layers", "Move saved conversations between layers by age", "按时间把保存的对话移到相应的层"),
+    "promote": ("layers", "Find often recalled conversations worth keeping", "找出经常被召回、值得保留的对话"),
+    "refresh": ("layers", "Save the session and print a fresh context", "保存当前会话，并显示新的上下文"),
+    "pause": ("workspace", "Pause capture, for a while or until resume", "暂停采集一段时间，或直到 resume"),
+    "resume": ("workspace", "Resume capture", "恢复采集"),
+    "wal": ("session", "Keep the current task and decisions, crash-safe", "保存正在进行的事，崩溃也不丢失"),
+    "cache": ("session", "Store values for one session", "为一个会话保存值"),
+    "flush": (
+        "session",
+        "Let an agent save what matters before compaction",
+        "让智能体在压缩之前保存重要内容",
+    ),
+    "jobs": ("jobs", "List and run scheduled jobs", "列出并运行自动执行的任务"),
+    "serve": ("serve", "Run the daemon: fast answers, scheduled jobs", "运行守护进程：快速回答，定时运行任务"),
+    "index": ("search", "Update the search index", "更新搜索索引"),
+    "doctor": ("status", "Find and fix problems with the setup", "检查并修复安装和设置的问题"),
+    "config": ("workspace", "List, read or change settings", "列出、读取或更改设置"),
+    "models": ("workspace", "List, install or verify the embedding models", "列出、安装或校验嵌入模型"),
+    "brain": ("brain", "Choose what writes your memory: this machine or a model", "选择由谁书写记忆：本机或你的模型"),
+    "init": ("workspace", "Create a workspace", "新建工作区"),
+    "trust": ("workspace", "Trust a workspace in a folder you cloned", "信任克隆来的文件夹中的工作区"),
+    "uninstall": ("connect", "Remove what Nacre set up outside of memory", "移除 Nacre 在记忆之外设置的一切"),
+    "destroy": ("connect", "Permanently delete the memory of a workspace", "永久删除一个工作区的记忆"),
+    "open": ("serve", "View this memory in the browser", "在浏览器中查看这份记忆"),
+    "mcp": ("serve", "Serve memory to an MCP client", "向 MCP 客户端提供记忆"),
+    "hook": ("session", "Handle an agent hook", "处理智能体的钩子"),
+    "classify": ("entries", "Classify a text by type of memory", "判断一段文字属于哪一类记忆"),
+    "extract": ("entries", "Extract what is worth remembering from a text", "找出文字中值得记住的内容"),
+    "query": ("search", "Same as search, for prompts written for qmd", "与 search 相同，兼容为 qmd 编写的提示词"),
+    "vsearch": (
+        "search",
+        "Search by meaning only, for prompts written for qmd",
+        "只按含义搜索，兼容为 qmd 编写的提示词",
+    ),
+    "update": ("search", "Update only the text of the index", "只更新索引的文字"),
+    "embed": ("search", "Generate missing vectors", "生成缺少的向量"),
+    "eval": ("evaluate", "Measure how well a model writes memory", "衡量模型书写记忆的质量"),
+    "help": ("main", "Show help for a command", "显示某个命令的说明"),
 }
+FRONT = 10  # commands that --help explains; the others it only names, by group
+GROUPS = (
+    ("memory", "记忆", "about get pin history diff health import decay"),
+    ("sessions and layers", "会话与分层", "sync context recall checkpoint organise promote refresh"),
+    ("working memory", "工作记忆", "wal cache flush"),
+    ("jobs and daemon", "任务与守护进程", "open jobs serve pause resume index update embed doctor"),
+    ("setup", "设置", "config models brain init trust uninstall destroy help"),
+    ("agents and scripts", "智能体与脚本", "mcp hook classify extract query vsearch eval"),
+)
+# What people type who know the verb of another program.
+ELSEWHERE = {
+    "find": "search",
+    "grep": "search",
+    "ask": "search",
+    "add": "remember",
+    "save": "remember",
+    "note": "remember",
+}
+ELSEWHERE |= {"delete": "forget", "remove": "forget", "rm": "forget", "setup": "up", "start": "up", "log": "history"}
+ELSEWHERE |= {"list": "history", "check": "doctor", "settings": "config", "questions": "review", "show": "get"}
 
 
-class LazyGroup(click.Group):
+class LazyGroup(help_pages.Page, click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
@@ -84,22 +123,81 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            help_pages.use_user_language()
+            near = [ELSEWHERE[name]] if name in ELSEWHERE else help_pages.close_to(name, COMMANDS)
+            unknown = say(f"No such command '{name}'.", f"没有命令“{name}”。")
+            raise click.UsageError(unknown + help_pages.did_you_mean(near), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        names = list(COMMANDS)[:FRONT]
+        with formatter.indentation():
+            formatter.write_dl([(name, say(*COMMANDS[name][1:])) for name in names])
+            formatter.write_paragraph()
+            formatter.write_dl([(say(english, chinese), others) for english, chinese, others in GROUPS])
+        formatter.write_paragraph()
+        options = [option for option in self.params if isinstance(option, click.Option)]
+        everywhere = "  ".join(f"{option.opts[0]} {option.metavar or ''}".rstrip() for option in options)
+        formatter.write_text(say("Options: ", "选项：") + everywhere)
+        example = (self.epilog or "").removeprefix(help_pages.EXAMPLE)
+        line = say(f"Example: {example}   More: ", f"示例：{example}   更多：")
+        formatter.write(f"{line}nacre help [COMMAND|--all]\n")
+
+    def format_epilog(self, _ctx: click.Context, _formatter: click.HelpFormatter) -> None:
+        """The example stands on the line above, so that all fits one screen."""
 
 
 @click.group(
     cls=LazyGroup,
     params=ui.global_options(),
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "NACRE", "max_content_width": 100},
-    epilog='Example:  nacre search "which package manager do we use"',
+    options_metavar="",
+    epilog='Example:  nacre search "who owns billing"',
+    subcommand_metavar="COMMAND [OPTIONS]",
 )
 @click.version_option(__version__, prog_name="nacre")
 @click.pass_context
 def cli(ctx: click.Context, /, **params: str | None) -> None:
-    """Memory for AI agents, laid down in layers: plain Markdown, searched in milliseconds, on this machine alone."""
+    """Memory for AI agents: plain Markdown, local, searched in milliseconds."""
     ctx.obj = ui.updated(ui.Options(), params)
+
+
+@ui.command("nacre help search", as_json=False)
+@click.argument("names", metavar="COMMAND", nargs=-1)
+@ui.flag("--all", "everything", "List every command by group, one line each.")
+@click.pass_context
+def help_(ctx: click.Context, _options: ui.Options, names: tuple[str, ...], *, everything: bool) -> None:
+    """Show help for a command; with --all, list every command."""
+    root = ctx.find_root()
+    if everything:
+        click.echo(_every_command(root))
+        return
+    command, context = root.command, root
+    for name in names:
+        if not isinstance(command, click.Group):
+            raise click.UsageError(
+                say(f"{context.command_path} has no subcommands.", f"{context.command_path} 没有子命令。"), context
+            )
+        _, found, _ = command.resolve_command(context, [name])
+        assert found is not None  # else it was told
+        command, context = found, found.make_context(name, [], parent=context, resilient_parsing=True)
+    click.echo(command.get_help(context))
+
+
+def _every_command(root: click.Context) -> str:
+    help_pages.use_user_language()
+    formatter = root.make_formatter()
+    front = ("common", "常用", " ".join(list(COMMANDS)[:FRONT]))
+    for english, chinese, names in (front, *GROUPS):
+        with formatter.section(say(english.capitalize(), chinese)):
+            formatter.write_dl([(f"{name:<10}", say(*COMMANDS[name][1:])) for name in names.split()])
+    return formatter.getvalue().strip("\n")
 
 
 def run(arguments: list[str]) -> int:
@@ -114,7 +212,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
-        error.show()
+        help_pages.show_error(error)
         return 2 if isinstance(error, click.UsageError) else 1
     except OSError as error:
         if error.errno not in {*NO_SPACE, errno.EIO}:

@@ -1,4 +1,4 @@
-"""nacre search, get, query, vsearch, index, update, embed: find and read memories, and the index that this rests on."""
+"""nacre search, get, about, query, vsearch, index, update, embed: find and read memories, and the index that this rests on."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ from nacre.model.report import Note, Report, fields
 
 _OPTIONS = (
     click.argument("query", nargs=-1, required=True),
-    click.option("-n", "--limit", type=click.IntRange(1, 1000), help="How many results at most."),
-    click.option("--min-score", type=float, help="Lowest score shown."),
-    click.option("--since", metavar="DAY", help="Only from this day on (2026-02-01, or 7d for the last week)."),
-    click.option("--until", metavar="DAY", help="Only up to this day."),
+    click.option("-n", "--limit", type=click.IntRange(1, 1000), help="Maximum number of results."),
+    click.option("--min-score", type=float, help="Minimum score to show."),
+    click.option("--since", metavar="DAY", help="Only on or after this day (2026-02-01, or 7d for the last week)."),
+    click.option("--until", metavar="DAY", help="Only on or before this day."),
     click.option(
         "--layer", "layers", multiple=True, type=click.Choice(LAYERS), help="Only this layer; may be repeated."
     ),
     click.option("--type", metavar="TYPE", help="Only entries of this type or category: PREF, 决策 …"),
-    click.option("--tag", help="Only what carries this tag."),
-    click.option("--path", metavar="GLOB", help="Only files that fit, such as memory/weekly/*."),
+    click.option("--tag", help="Only entries with this tag."),
+    click.option("--path", metavar="GLOB", help="Only matching files, such as memory/weekly/*."),
     click.option(
-        "--project", help="This project and what belongs to none; default: the project of the current folder."
+        "--project", help="Only this project and entries without a project; default: the project of the current folder."
     ),
     click.option(
         "--corpus",
         type=click.Choice(["memory", "sessions", "all"]),
         default="memory",
         show_default=True,
-        help="What to search: memory, the transcripts themselves (see the setting index.sessions), or both.",
+        help="What to search: memory, the session transcripts (see the setting index.sessions), or both.",
     ),
-    ui.flag("--all-projects", "Other projects too."),
-    ui.flag("--explain", "Show what each score is made of."),
+    ui.flag("--sessions", "Also search the session transcripts; same as --corpus all."),
+    ui.flag("--all-projects", "Include other projects."),
+    ui.flag("--explain", "Show how each score is computed."),
     ui.json_option,
 )
 
@@ -51,62 +52,108 @@ def search_options(function: Any) -> Any:
 
 def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
     """Answer by the daemon where one runs, else by ourselves: the same words either way."""
+    if request.pop("sessions") and request["corpus"] == "memory":
+        request["corpus"] = "all"
     request |= {"query": " ".join(request["query"]), "mode": mode, "as_json": options.as_json}
-    request |= {"here": requests.current_folder(), "terminal": requests.at_terminal()}
+    request |= {"here": requests.current_folder(), "terminal": requests.terminal_width()}
     memories = list(ui.open_all(options, for_groups=True))
     printed = requests.ask_daemon(memories[0], "search", request) if len(memories) == 1 else None
-    requests.print_output(printed or requests.answer_search(memories, **request))
+    if printed is None:
+        with ui.waiting("Searching", "正在搜索"):
+            printed = requests.answer_search(memories, **request)
+    requests.print_output(printed)
 
 
 @ui.command('nacre search "who owns billing?" -n 3 --since 30d', as_json=False)
 @click.option(
-    "--mode", type=click.Choice(["hybrid", "text", "vector"]), default="hybrid", show_default=True, help="How to look."
+    "--mode",
+    type=click.Choice(["hybrid", "text", "vector"]),
+    default="hybrid",
+    show_default=True,
+    help="How to search.",
 )
 @search_options
 def search(options: ui.Options, mode: str, **request: Any) -> None:
-    """Find memories by words and meaning.
+    """Search memory by keyword and meaning.
 
-    Every hit names its file and lines; "nacre get FILE:LINE" reads them.
+    Every result shows its file and line; "nacre get FILE:LINE" prints the text.
     """
     run_search(options, mode, request)
 
 
 @ui.command("nacre get memory/2026-02-10.md:14 -l 20")
 @click.argument("path")
-@click.option("-l", "--lines", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many lines.")
+@click.option("-l", "--lines", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Number of lines.")
 @click.option("--from", "start", type=click.IntRange(1), help="First line; also PATH:LINE or PATH#L3-L9.")
 def get(options: ui.Options, **request: Any) -> None:
-    """Read lines of a memory file, or of a session, as search names them."""
+    """Read lines from a memory file or session, named as in search results."""
     memory = ui.open_memory(options, for_groups=True)
-    request |= {"as_json": options.as_json, "terminal": requests.at_terminal()}
+    request |= {"as_json": options.as_json, "terminal": requests.terminal_width()}
     requests.print_output(requests.ask_daemon(memory, "get", request) or requests.answer_get(memory, **request))
+
+
+@ui.command('nacre about "Mara Olsen"')
+@click.argument("name", nargs=-1)
+def about(options: ui.Options, name: tuple[str, ...]) -> Iterator[Report]:
+    """Show what memory knows about NAME (a person, project or tool): since when, where, and what is mentioned with it.
+
+    Without NAME, list the projects and names in long-term memory and recent entries.
+    """
+    for memory in ui.open_all(options):
+        if not name:
+            names = memory.names()
+            facts: Any = [known._asdict() for known in names]
+            rows = [(known.name, str(known.entries), known.last or "", _kind(known.kind)) for known in names]
+            columns = {"name": "名称", "entries": "条目", "last mentioned": "最近提到", "kind": "种类"}
+            nobody = "Memory does not mention any people or things yet.", "记忆中还没有提到任何人或事物。"
+            notes = ui.every((not names, *nobody))
+            yield Report(facts, lines=rows, columns=[*ui.localised(columns).values()], notes=notes)
+            continue
+        profile = memory.about(" ".join(name))
+        lines: list[tuple[str, ...]] = []
+        for mention in profile.mentions:
+            now = say(f"; now: {mention.now}", f"；现为：{mention.now}") if mention.now else ""
+            ended = say(f" (until {mention.ended}{now})", f"（有效至 {mention.ended}{now}）")
+            place = f"{mention.row.path}:{mention.row.start_line}"
+            lines.append((mention.last or "", mention.text + (ended if mention.ended else ""), place))
+        head = say(
+            f"{profile.name}: {'1 entry' if profile.entries == 1 else f'{profile.entries} entries'}",
+            f"{profile.name}：{profile.entries} 条",
+        )
+        others = ", ".join(f"{known.name} ({known.entries})" for known in profile.relations)
+        with_others = f"Mentioned with: {others}", f"一同提到：{others}"
+        yield Report(profile.as_plain(), heading=[head], lines=lines, notes=ui.every((others, *with_others)))
+
+
+def _kind(kind: str) -> str:
+    return say(kind, {"project": "项目", "name": "名称"}[kind])
 
 
 @ui.command('nacre query "what did we decide about the API?" -n 5', as_json=False)
 @search_options
 def query(options: ui.Options, **request: Any) -> None:
-    """Find memories by words and meaning (as search; the verb that prompts written for qmd use)."""
+    """Search by keyword and meaning, like search (the command name that prompts written for qmd use)."""
     run_search(options, "hybrid", request)
 
 
 @ui.command('nacre vsearch "how we ship to customers"', as_json=False)
 @search_options
 def vsearch(options: ui.Options, **request: Any) -> None:
-    """Find memories by meaning alone (the verb that prompts written for qmd use)."""
+    """Search by meaning only (the command name that prompts written for qmd use)."""
     run_search(options, "vector", request)
 
 
-_full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")
-_verbose = click.option("--verbose", is_flag=True, help="Also name the files that could not be read.")
+_full = click.option("--full", is_flag=True, help="Read every file again, even if it looks unchanged.")
+_verbose = click.option("--verbose", is_flag=True, help="Also list files that could not be read.")
 
 
 @ui.command("nacre index --full", dry_run=True, join=True)
 @_full
 @_verbose
 def index(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]:
-    """Bring text and vectors up to date with the files and the settings, and wait.
+    """Update the text and vectors of the index, and wait until it is done.
 
-    After a changed setting what was read before goes on answering until it is read anew. An interrupted run is carried on.
+    After a change of settings, searches use the old index until the new one is ready. An interrupted run resumes where it stopped.
     """
 
     def work(memory: Memory) -> IndexReport:
@@ -120,13 +167,13 @@ def index(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]
 @_full
 @_verbose
 def update(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]:
-    """Bring the text of the index up to date; vectors are left for "nacre embed"."""
+    """Update only the text of the index; "nacre embed" generates the vectors."""
     return _reports(options, lambda memory: _read(memory, full=full), verbose=verbose)
 
 
 @ui.command("nacre embed", dry_run=True, join=True)
 def embed(options: ui.Options) -> Iterator[Report]:
-    """Make the vectors that are missing, so that search knows meaning too."""
+    """Generate missing vectors, so that search also finds by meaning."""
     return _reports(options, _embed, verbose=False)
 
 
@@ -156,18 +203,18 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
         facts |= fields(text, f"files {names}") if text else {**nothing, "unreadable": []}
         facts["sessions"] = fields(sessions, f"sessions {names}", sessions=sessions.files) if sessions else None
         facts |= {"embedded": count, "fallback": made.reason, "recovered": recovered}
-        english = "The index was damaged; it was set aside and built anew. No note was lost."
-        damaged = ui.every((recovered, english, "索引已损坏；已移到一旁并重建。没有丢失任何笔记。"))
+        english = "The index was damaged and has been rebuilt. No notes were lost."
+        damaged = ui.every((recovered, english, "索引已损坏，现已重建。没有丢失任何笔记。"))
         lines: list[str] = []
         for part, unit, chinese in ((text, "files", "文件"), (sessions, "sessions", "会话")):
             if part:
-                english = f"{part.files} {unit}, {part.changed} changed, {part.removed} gone."
+                english = f"{part.files} {unit}, {part.changed} changed, {part.removed} removed."
                 changes = f"{part.changed} 个有变化，{part.removed} 个已移除。"
                 lines.append(say(english, f"共 {part.files} 个{chinese}，{changes}"))
         paths = [path for part in (text, sessions) if part and verbose for path in part.unreadable]
-        lines += [Note(say(f"could not be read: {path}", f"无法读取：{path}")) for path in paths]
+        lines += [Note(say(f"cannot read {path}", f"无法读取：{path}")) for path in paths]
         lines += ui.every(
             (count, f"{count} passages embedded.", f"已为 {count} 段文字生成向量。"),
-            (not (text or count or made.reason), "Every passage has its vector.", "所有段落都已有向量。"),
+            (not (text or count or made.reason), "All vectors are up to date.", "所有向量都是最新的。"),
         )
         yield Report(facts, heading=damaged, lines=lines, notes=[as_sentence(made.reason)] if made.reason else [])

@@ -1,4 +1,4 @@
-"""nacre serve, nacre mcp: a process that stays, so that search answers at once and jobs run by themselves; memory for MCP clients."""
+"""nacre serve, open, mcp: a process that stays, so that search answers at once and jobs run by themselves; the page; memory for MCP clients."""
 
 from __future__ import annotations
 
@@ -10,44 +10,47 @@ from typing import Any
 import click
 
 from nacre.cli import ui
-from nacre.errors import BadInput
+from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model.report import Report
 
 _USUAL_PORT = 6227
-_NO_DAEMON = ("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")
+_NO_DAEMON = ("No daemon is running for this workspace.", "此工作区没有守护进程在运行。")
 
 
 @ui.command("nacre serve --background")
-@ui.flag("--background", "Start it, wait until it answers, and come back.")
-@ui.flag("--ensure", "Start it if none runs, wait until it answers, and say where: for plugins.")
-@ui.flag("--stop", "Stop the one that runs; what it is at is finished first.")
-@ui.flag("--status", "Show the one that runs.")
+@ui.flag("--background", "Start it in the background and return once it is ready.")
+@ui.flag("--ensure", "Start it if needed, wait until it is ready, and print its socket (for plugins).")
+@ui.flag("--stop", "Stop the running daemon after it finishes its current work.")
+@ui.flag("--status", "Show the running daemon.")
 @click.option(
     "--http",
     type=click.IntRange(0, 65_535),
     is_flag=False,
     flag_value=_USUAL_PORT,
     metavar="[PORT]",
-    help=f"Serve MCP over HTTP too, on this port ({_USUAL_PORT}; 0: any) instead of the setting serve.port.",
+    help=f"Also serve MCP over HTTP on this port (default {_USUAL_PORT}; 0 for any), overriding serve.port.",
 )
-@click.option("--http-scope", metavar="SCOPE", default="main", help="Who listens over HTTP: main, or group:NAME.")
-@ui.flag("--token", "Print the word that a client over HTTP has to bring, and its address.")
-@ui.flag("--no-jobs", "Answer and watch only; let another scheduler run the jobs.")
-@ui.flag("--on-demand", "End when nobody has asked for as long as serve.idle says.")
+@click.option("--http-scope", metavar="SCOPE", default="main", help="Scope of HTTP clients: main, or group:NAME.")
+@ui.flag("--token", "Print the token and address for HTTP clients.")
+@ui.flag("--no-jobs", "Do not run jobs; leave them to another scheduler.")
+@ui.flag("--on-demand", "Exit after being idle for serve.idle.")
 def serve(
     options: ui.Options, http: int | None, http_scope: str, *, no_jobs: bool, on_demand: bool, **wishes: bool
 ) -> Report | None:
-    """Keep models and index in memory, watch the files, run the jobs, and answer search, context and get.
+    """Run the daemon: it keeps models and index in memory, watches files, runs jobs, and answers search, context and get.
 
-    Commands find it by themselves and give the same answers without it. One runs for each workspace; only its user can reach it.
+    Commands use it automatically and return the same results without it. Each workspace has its own daemon; only you can connect to it.
     """
     if sum(wishes.values()) > 1:
         names = "--background, --ensure, --stop, --status, --token"
-        raise BadInput(f"Give one of {names}.", f"{names} 只能用一个。")
+        raise BadInput(f"Use only one of {names}.", f"{names} 只能用一个。")
     if not hasattr(os, "getuid"):
-        raise BadInput("There is no daemon on Windows; all works without.", "Windows 上没有守护进程；不影响使用。")
+        raise BadInput(
+            "The daemon is not available on Windows; everything works without it.",
+            "Windows 上没有守护进程；不影响使用。",
+        )
     from nacre.daemon import process
 
     memory = ui.open_memory(options)
@@ -55,12 +58,12 @@ def serve(
         return _status_report(memory)
     if wishes["stop"]:
         ended = process.stop_daemon(memory)
-        line = say(f"The daemon (process {ended}) has ended.", f"守护进程（进程 {ended}）已停止。")
+        line = say(f"The daemon (process {ended}) was stopped.", f"守护进程（进程 {ended}）已停止。")
         return Report({"process": ended, "stopped": ended is not None}, lines=[line if ended else say(*_NO_DAEMON)])
     if wishes["token"]:
         return _token_report(memory, http, http_scope)
     if memory.clock.fixed is not None:
-        raise BadInput("A daemon lives in the present; leave --now out.", "守护进程只在当下运行；请去掉 --now。")
+        raise BadInput("The daemon always uses the current time; omit --now.", "守护进程只使用当前时间；请去掉 --now。")
     arguments = ["--no-jobs"] * no_jobs + ["--on-demand"] * on_demand
     arguments += [] if http is None else ["--http", str(http)]
     arguments += ["--http-scope", http_scope] if http_scope != "main" else []
@@ -74,10 +77,10 @@ def serve(
         runs = process.daemon_process(memory.workspace)
         number = runs or process.start_in_background(memory, *arguments)
         line = ui.first(
-            (runs, f"A daemon runs already (process {number})", f"守护进程已在运行（进程 {number}）"),
-            (True, f"The daemon runs (process {number})", f"守护进程已启动（进程 {number}）"),
+            (runs, f"The daemon is already running (process {number})", f"守护进程已在运行（进程 {number}）"),
+            (True, f"The daemon is running (process {number})", f"守护进程已启动（进程 {number}）"),
         )
-        line += say('; "nacre serve --stop" ends it.', "；“nacre serve --stop”可停止。")
+        line += say('; "nacre serve --stop" stops it.', "；“nacre serve --stop”可停止。")
         return Report({"process": number, "started": runs is None, "status": _status_of(memory)}, lines=[line])
     import gc
 
@@ -87,10 +90,12 @@ def serve(
     gc.set_threshold(10_000, 20, 20)  # unlike a command, this one lives long enough for its rubbish to matter
     root = os.path.realpath(memory.workspace.root)
     if sys.stdout.isatty():
-        ui.note(f"Serving {root}. Ctrl-C stops it.", f"正在为 {root} 提供服务。按 Ctrl-C 停止。")
+        ui.note(f"Serving {root}. Press Ctrl-C to stop.", f"正在为 {root} 提供服务。按 Ctrl-C 停止。")
         for line in _http_lines(daemon.http):
             ui.note(line)
     if daemon.serve() == RESTART:
+        if http is None and (page := (daemon.http or {}).get("page")):  # whoever looks at it finds it again
+            arguments += ["--http", page.rstrip("/").rpartition(":")[2]]
         restart_process(["--workspace", root, "serve", *arguments])
     return None
 
@@ -102,7 +107,7 @@ def _status_of(memory: Memory) -> dict[str, Any] | None:
 
 
 def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
-    from nacre.mcp.http import token
+    from nacre.http import token
     from nacre.model.workspace import Scope
 
     Scope.parse(scope)
@@ -122,10 +127,13 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
     if http is None:
         return []
     if "url" not in http:
-        return [say(f"No HTTP: {http['trouble']}", f"未启用 HTTP：{http['trouble']}")]
+        return [say(f"HTTP is off: {http['trouble']}", f"未启用 HTTP：{http['trouble']}")]
     url = http["url"] + ("" if http["scope"] == "main" else f" ({http['scope']})")
-    warning = "Warning: others on the network can reach it, and what goes over it is not encrypted"
-    return [f"MCP: {url}", *([] if http["local"] else [say(warning, "警告：网络上的其他人可以访问它，且内容未加密")])]
+    warning = "Warning: other machines on the network can reach it, and the traffic is not encrypted"
+    return [
+        f"MCP: {url}",
+        *([] if http["local"] else [say(warning, "警告：网络上的其他设备可以访问它，且传输内容未加密")]),
+    ]
 
 
 def _status_report(memory: Memory) -> Report:
@@ -137,30 +145,67 @@ def _status_report(memory: Memory) -> Report:
     scans, queued = daemon["watching"] == "scanning", jobs and not jobs.get("timed", True)
     about = "Process {process}, version {version}, since {since}", "进程 {process}，版本 {version}，自 {since}"
     asked = (
-        "{questions} questions, {failed} failed, {memoryMb:.0f} MB",
+        "{questions} requests, {failed} failed, {memoryMb:.0f} MB",
         "{questions} 次请求，{failed} 次失败，{memoryMb:.0f} MB",
     )
     lines = [say(*pair).format(**daemon) for pair in (about, asked)]
     lines += ui.every(
-        (not scans, "Files are watched", "正在监视文件"),
-        (scans, f"Files are looked at every 30 s: {reason}", f"每 30 秒检查一次文件：{reason}"),
-        (jobs is None, "Jobs are left to another scheduler", "任务由其他调度器运行"),
-        (running, f"A job runs (process {running})", f"有任务正在运行（进程 {running}）"),
-        (queued, "Only what hooks queue is captured (jobs.on_demand)", "只采集 hook 排入的对话（jobs.on_demand）"),
-        (coming, f"Jobs are looked at again at {coming}", f"下次检查任务：{coming}"),
-        (settings, f"It keeps its settings from before: {settings}", f"仍沿用之前的设置：{settings}"),
-        (skew, f"It does not answer this command line: {skew}", f"它不回答此命令行：{skew}"),
+        (not scans, "Watching files", "正在监视文件"),
+        (scans, f"Scanning files every 30 s: {reason}", f"每 30 秒扫描一次文件：{reason}"),
+        (jobs is None, "Jobs are run by another scheduler", "任务由其他调度器运行"),
+        (running, f"A job is running (process {running})", f"有任务正在运行（进程 {running}）"),
+        (
+            queued,
+            "Only sessions queued by hooks are captured (jobs.on_demand)",
+            "只采集钩子排入队列的会话（jobs.on_demand）",
+        ),
+        (coming, f"Next check for jobs: {coming}", f"下次检查任务：{coming}"),
+        (settings, f"Still using the previous settings: {settings}", f"仍在使用之前的设置：{settings}"),
+        (skew, f"Not used by this command: {skew}", f"本命令不使用它：{skew}"),
         (True, f"Log: {daemon['log']}", f"日志：{daemon['log']}"),
     )
     return Report({"running": True, **daemon}, lines=[*lines, *_http_lines(daemon.get("http"))])
+
+
+@ui.command("nacre open")
+@ui.flag("--no-browser", "Only print the link.")
+def open_(options: ui.Options, *, no_browser: bool) -> Report:
+    """Open this memory in the browser: what it knows, where it comes from, and questions for you.
+
+    The page is served by the daemon (started if needed) and only reachable from this machine. The link works once, within two minutes.
+    """
+    if not hasattr(os, "getuid"):
+        raise BadInput(
+            "The web page needs the daemon, which is not available on Windows.", "网页需要守护进程，而 Windows 上没有。"
+        )
+    from nacre.daemon import client, process
+
+    memory = ui.open_memory(options)
+    if memory.clock.fixed is not None:
+        raise BadInput("The web page always shows the current state; omit --now.", "网页只显示当前状态；请去掉 --now。")
+    process.ensure_running(memory, "--on-demand")
+    try:
+        with client.Connection(str(memory.workspace.root), any_version=True) as daemon:
+            url = daemon.ask("open")["url"]
+    except client.NoDaemon as error:
+        raise NacreError(
+            f'Could not get a link from the daemon ({error}). Run "nacre serve --stop" and try again.',
+            f"无法从守护进程获取链接（{error}）。请运行“nacre serve --stop”后重试。",
+        ) from error
+    opened = False
+    if not no_browser:
+        import webbrowser
+
+        opened = webbrowser.open(url)
+    return Report({"url": url, "opened": opened}, lines=[url])
 
 
 @ui.command("nacre mcp --workspace ~/.nacre/workspace", as_json=False)
 def mcp(options: ui.Options) -> None:
     """Serve memory to an MCP client over stdin and stdout: seven tools, resources and prompts.
 
-    Who listens is fixed here: with --scope group:NAME only what is that group's own or public exists, and nothing is written. Asks the
-    daemon where one runs, and does the work itself where none does.
+    The scope is fixed at start: with --scope group:NAME, only memory of that group or public memory is served, and nothing is written. Uses
+    the daemon if one is running.
     """
     memory = ui.open_memory(options, for_groups=True)
     from nacre.daemon.requests import call_tool_by_daemon, current_folder

@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 
 @ui.command("nacre tidy --dry-run", dry_run=True)
-@ui.flag("--verbose", "-v", "Show every step with its reason, refusals too.")
+@ui.flag("--verbose", "-v", "Show every step with its reason, including rejected lines.")
 def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
-    """Press old days into weeks, distil what lasts into MEMORY.md, and archive.
+    """Condense old logs into weekly digests, distil lasting facts into MEMORY.md, and archive.
 
-    Each line of the last days is put to four tests: without it the agent would make a specific mistake; it holds for many sessions; it
-    can be understood alone; it is not there yet. MEMORY.md never grows over 80 lines or 5 KB. Running it again changes nothing;
-    "nacre undo" takes a night back.
+    A line from recent days is kept only if it passes four tests: without it, an agent would make a specific mistake; it matters for many
+    sessions; it is clear on its own; and it is new. MEMORY.md never exceeds 80 lines or 5 KB. Running it again changes nothing; "nacre undo"
+    reverts a run.
     """
     for memory in ui.open_all(options):
-        made = memory.tidy(dry_run=options.dry_run)
+        with ui.waiting("Tidying", "正在整理"):
+            made = memory.tidy(dry_run=options.dry_run)
         summary, lines = tidy_summary(made), []
         for phase, step in made.steps:
             news = phase == "distil" and step.action not in ("refuse", "say once", "merge")
@@ -37,21 +38,22 @@ def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 
 
 @ui.command("nacre decay --dry-run", dry_run=True)
-@ui.flag("--promote-only", "Only put what lasts to long-term memory; archive nothing.")
+@ui.flag("--promote-only", "Only promote lasting facts to long-term memory; archive nothing.")
 @ui.flag("--verbose", "-v", "Show every step with its reason.")
 def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator[Report]:
-    """Promote what lasts in the oldest daily logs, then archive these: the profile with tidy.retention = "decay".
+    """Promote lasting facts from the oldest daily logs to long-term memory, then archive those logs (for tidy.retention = "decay").
 
-    Sets in when a MEMORY.md is over decay.max_lines, there are more than decay.max_files daily logs, or one is older than
-    decay.keep_days. The lines of the logs that go are put to the same four tests as in "nacre tidy", [TEMP] lines are not. Logs move to
-    memory/archive/YYYY-MM/, their bytes unchanged; with archive.compress as .md.gz, in which search, "nacre get" and
-    "nacre forget" go on finding every line. "nacre undo" takes it all back.
+    Starts when a MEMORY.md exceeds decay.max_lines, there are more than decay.max_files daily logs, or a log is older than decay.keep_days.
+    Lines go through the same four tests as in "nacre tidy", except [TEMP] lines, which are skipped. Logs move unchanged to
+    memory/archive/YYYY-MM/; with archive.compress they become .md.gz, which search, "nacre get" and "nacre forget" can still read.
+    "nacre undo" reverts a run.
     """
     for memory in ui.open_all(options):
-        made = memory.decay(promote_only=promote_only, dry_run=options.dry_run)
+        with ui.waiting("Tidying", "正在整理"):
+            made = memory.decay(promote_only=promote_only, dry_run=options.dry_run)
         summary = decay_summary(made)
-        english = 'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.'
-        weekly = say(english, "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。")
+        english = 'tidy.retention is "weekly", so this only shows what "decay" would do.'
+        weekly = say(english, "当前 tidy.retention 为“weekly”；以下仅显示改用“decay”时会做的事。")
         heading = [*([] if made.in_force else [weekly]), *made.occasions, *(row.message for row in made.problems)]
         lines = [_step(step) for phase, step in made.steps if verbose or options.dry_run or phase == "review"]
         facts = _facts(made, inForce=made.in_force, summary=summary, occasions=list(made.occasions))
@@ -60,22 +62,22 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
 
 def tidy_summary(report: TidyReport) -> str:
     if not report.changed:
-        return say("memory-tidy done, nothing changed.", "memory-tidy 完成,无变更。")
+        return say("memory-tidy done, nothing changed.", "memory-tidy 完成，无变更。")
     counts = report.counts
     summary = _summary(
         "memory-tidy",
-        (counts["compress add"], "pressed into weeks", "压缩进周报"),
+        (counts["compress add"], "condensed into weekly digests", "压缩进每周摘要"),
         (counts["distil add"], "admitted", "收录"),
         (counts["distil supersede"], "superseded", "更新"),
-        (counts["distil merge"], "known already", "已有"),
-        (counts["distil refuse"], "refused", "拒绝"),
+        (counts["distil merge"], "already known", "已有"),
+        (counts["distil refuse"], "rejected", "拒绝"),
         (counts["distil adopt"], "adopted", "采纳"),
-        (counts["distil demote"], "demoted", "移出"),
+        (counts["distil demote"], "moved out", "移出"),
         (counts["distil set"], "fields set", "设置字段"),
         (counts["distil ask"], 'for "nacre review"', "待“nacre review”"),
         (counts["archive move"] + counts["archive append"], "days archived", "归档天数"),
         (counts["archive remove"], "old backups removed", "清理旧备份"),
-        (counts["distil expire"], "questions unanswered for 30 days, let go", "30 天无人答复的问题已放弃"),
+        (counts["distil expire"], "questions expired after 30 days", "30 天未答复而过期的问题"),
         dry_run=report.dry_run,
     )
     return _with_night(summary, report)
@@ -85,11 +87,11 @@ def decay_summary(report: DecayReport) -> str:
     counts = report.counts
     summary = _summary(
         "memory-decay",
-        (counts["promote add"], "promoted", "收录"),
+        (counts["promote add"], "promoted", "提升"),
         (counts["promote supersede"], "superseded", "更新"),
-        (counts["promote merge"], "known already", "已有"),
-        (counts["promote refuse"], "refused", "拒绝"),
-        (counts["promote drop"], "passing", "临时"),
+        (counts["promote merge"], "already known", "已有"),
+        (counts["promote refuse"], "rejected", "拒绝"),
+        (counts["promote drop"], "temporary", "临时"),
         (counts["promote ask"], 'for "nacre review"', "待“nacre review”"),
         (counts["archive move"] + counts["archive append"] + counts["archive compress"], "days archived", "归档天数"),
         (counts["review propose"], 'proposed for "nacre review --adopt"', "建议用“nacre review --adopt”移出"),
@@ -99,10 +101,10 @@ def decay_summary(report: DecayReport) -> str:
 
 
 def _with_night(summary: str, report: TidyReport) -> str:
-    """The summary, and below it what a person wants to know in the morning."""
+    """The summary, and below it what a person wants to know."""
     if report.dry_run or not any(report.night):
         return summary
-    return f"{summary}\n" + say(f"last night: {report.night.line}", f"昨夜：{report.night.line}")
+    return f"{summary}\n" + say(f"long-term memory: {report.night.line}", f"长期记忆：{report.night.line}")
 
 
 def _summary(job: str, *counted: tuple[int, str, str], dry_run: bool) -> str:
@@ -132,21 +134,25 @@ def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
     return facts | {"problems": ui.problems_json(report.problems), "left": ui.problems_json(report.left)}
 
 
-@ui.command('nacre review --accept 7f3a9c41d2 --edit 19c0ffee01 "Use pnpm in every repository"', dry_run=True)
-@click.option("--accept", metavar="ID", multiple=True, help="Take it in (or let a faded line go); may be repeated.")
-@click.option("--refuse", metavar="ID", multiple=True, help="Leave it out (or keep a faded line); may be repeated.")
-@click.option("--pin", metavar="ID", multiple=True, help="Take it in and never let it go; may be repeated.")
-@click.option("--edit", nargs=2, metavar="ID TEXT", multiple=True, help="Take it in, in these words; may be repeated.")
-@ui.flag("--adopt", "Bring a MEMORY.md that is over its limits under them.")
-@ui.flag("--yes", "Do not ask before --adopt.")
+@ui.command('nacre review --edit 19c0ffee01 "Use pnpm in every repository"', dry_run=True)
+@click.option("--accept", metavar="ID", multiple=True, help="Accept a line, or keep an existing one; may be repeated.")
+@click.option(
+    "--refuse", metavar="ID", multiple=True, help="Reject a line, or remove an existing one; may be repeated."
+)
+@click.option("--pin", metavar="ID", multiple=True, help="Accept a line and keep it permanently; may be repeated.")
+@click.option(
+    "--edit", nargs=2, metavar="ID TEXT", multiple=True, help="Accept a line with this wording; may be repeated."
+)
+@ui.flag("--adopt", "Make room in a MEMORY.md that is over its limits.")
+@ui.flag("--yes", "Do not ask for confirmation with --adopt.")
 def review(
     options: ui.Options, edit: tuple[tuple[str, str], ...], *, adopt: bool, yes: bool, **by_verb: tuple[str, ...]
 ) -> Iterable[Report]:
-    """Answer what "nacre tidy" left to you: clashes, lines that found no room, lines whose time may be over.
+    """Answer the questions "nacre tidy" left for you: conflicting lines, lines that did not fit, lines that may be outdated.
 
-    Without options it asks about each where somebody watches, one key each: k keep, e edit, r refuse, l later; it lists them where
-    nobody does. At most three are asked a day, and what nobody answers for 30 days is refused. --adopt moves what does not fit from a
-    MEMORY.md that is over its limits into a note, after showing it; "nacre undo" takes it back.
+    On a terminal it asks about each one (k keep, e edit, r reject, l later); otherwise it lists them. At most three questions are added per
+    day, and one unanswered for 30 days counts as rejected. --adopt moves what does not fit in MEMORY.md to a note, after showing it;
+    "nacre undo" reverts it.
     """
     memory = ui.open_memory(options)
     if adopt:
@@ -157,14 +163,17 @@ def review(
     if answers:
         steps = memory.answer(answers, dry_run=options.dry_run)
         facts = [fields(step, "action path", text=ui.legible(step.detail)) for step in steps]
-        lines = [f"{step.action}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}" for step in steps]
-        return [Report(facts, lines=lines)]
+        return [Report(facts, lines=list(map(_answered, steps)))]
     questions = memory.questions()
     if questions and sys.stdin.isatty() and sys.stdout.isatty() and not (options.dry_run or options.as_json):
         _ask_each(memory, questions)
         return []
-    nothing = ui.every((not questions, "Nothing to review.", "没有待审内容。"))
+    nothing = ui.every((not questions, "Nothing to review.", "没有待回答的问题。"))
     return [Report(list(map(question_json, questions)), lines=[*map(question_line, questions), *nothing])]
+
+
+def _answered(step: Step) -> str:
+    return f"{step.action}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}"
 
 
 def question_json(question: Question) -> dict[str, Any]:
@@ -181,10 +190,12 @@ def question_line(question: Question) -> str:
 
 def _ask_each(memory: Memory, questions: list[Question]) -> None:
     """One after the other, one key each; what is left for later stays open."""
-    verbs = {"k": "keep", "e": "keep", "r": "drop"}
+    from nacre.vault.review import answer_meanings
+
+    verbs = {"k": "accept", "e": "accept", "r": "refuse"}
     for question in questions:
         click.echo(question_line(question))
-        keeps, refuses = _meanings(question)
+        keeps, refuses = answer_meanings(question)
         prompt = f"[k] {keeps}, [e] edit, [r] {refuses}, [l] later, [q] quit: "
         click.echo(say(prompt, f"[k] {keeps}，[e] 修改，[r] {refuses}，[l] 以后再说，[q] 退出："), nl=False)
         while (key := click.getchar().lower()) not in (*verbs, "l", "q"):
@@ -192,27 +203,9 @@ def _ask_each(memory: Memory, questions: list[Question]) -> None:
         click.echo(key)
         if key == "q":
             return
-        text = click.prompt(say("In these words", "改为"), default=question.text) if key == "e" else None
+        text = click.prompt(say("New wording", "改为"), default=question.text) if key == "e" else None
         if key in verbs:
-            memory.answer([(question.id, verbs[key], text)])
-
-
-def _meanings(question: Question) -> tuple[str, str]:
-    """What keeping and refusing do, in words."""
-    from nacre.vault.review import ADOPTED, CLASH, FADED, FULL
-
-    keeps, refuses = say("keep", "保留"), say("refuse", "拒绝")
-    means = {
-        CLASH: (say("replace the old line", "取代原有的行"), say("the old line stays", "原有的行不变")),
-        FULL: (say("the least needed line goes", "移出最不需要的一行"), say("it stays in the log", "只留在日志中")),
-        ADOPTED: (say("the line stays", "该行保留"), say("take the line out", "移除该行")),
-        FADED: (say("the line stays", "该行保留"), say("let the line go", "移除该行")),
-    }
-    default = (say("take it in", "收录"), say("it stays in the log", "只留在日志中"))
-    keeping, refusing = means.get(question.kind, default)
-    return say(f"{keeps} ({keeping})", f"{keeps}（{keeping}）"), say(
-        f"{refuses} ({refusing})", f"{refuses}（{refusing}）"
-    )
+            click.echo("\n".join(map(_answered, memory.answer([(question.id, verbs[key], text)]))))
 
 
 def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report]:
@@ -223,10 +216,12 @@ def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report
         count, place = len(plan.moving), memory.workspace.relative(plan.note)
         facts.append({"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]})
         lines += [f"  {ui.legible(step.detail)}\n      {step.reason}" for step in plan.steps]
-        lines.append(say(f"{plan.shown}: {count} would move to {place}.", f"{plan.shown}：{count} 项将移到 {place}。"))
+        lines.append(
+            say(f"{plan.shown}: {count} entries would move to {place}.", f"{plan.shown}：{count} 项将移到 {place}。")
+        )
     fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     yield Report(facts, lines=lines or [fine])
     if planned and not options.dry_run:
-        ui.confirm("Move them?", "现在移动吗？", yes=yes, default=False)
+        ui.confirm("Move them?", "要移动吗？", yes=yes, default=False)
         memory.adopt(planned)
-        yield Report(notes=[say('Done; "nacre undo" takes it back.', "完成；可用“nacre undo”撤销。")])
+        yield Report(notes=[say('Done; "nacre undo" reverts it.', "完成；可用“nacre undo”撤销。")])

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TextIO, TypeGuard
 
 import click
 from click.core import ParameterSource
 
+from nacre.cli.help_pages import EXAMPLE, GroupPage, Page
 from nacre.errors import BadInput, PartlyDone
 from nacre.i18n import say
 from nacre.model.report import Note, Report, fields
+from nacre.text.layout import age, width_of, wrapped
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -37,6 +40,8 @@ class Options:
 
 
 SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
+NEARLY_FULL = 0.9  # of the limits of a MEMORY.md
+NARROWEST = 8  # columns of a table's column
 GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
 
 
@@ -44,21 +49,21 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
     return [
         click.Option([f"--{name}"], metavar=metavar, envvar=f"NACRE_{name.upper()}", help=about, hidden=hidden)
         for name, metavar, about in (
-            ("workspace", "PATH", "The workspace to work on."),
-            ("now", "ISO", "Act as if it were this moment."),
-            ("agent", "ID", "The agent whose workspace to work on."),
-            ("scope", "SCOPE", "Who listens: main, or group:NAME."),
+            ("workspace", "PATH", "The workspace to use."),
+            ("now", "ISO", "Use this as the current time."),
+            ("agent", "ID", "Use the workspace of this agent."),
+            ("scope", "SCOPE", "Who sees the output: main (you), or group:NAME."),
         )
     ]
 
 
 def updated(options: Options, params: Mapping[str, Any]) -> Options:
     if params.get("workspace") == "":
-        raise BadInput("--workspace is empty; name a folder, or leave it out.", "--workspace 为空；请指定文件夹。")
+        raise BadInput("--workspace is empty; pass a folder or omit it.", "--workspace 为空；请指定文件夹，或去掉它。")
     return replace(options, **{name: value for name, value in params.items() if value})
 
 
-class Command(click.Command):
+class Command(Page):
     """A command that takes the global options after the verb too, and prints the reports that its function returns."""
 
     def __init__(self, *args: Any, join: bool = False, **kwargs: Any) -> None:
@@ -81,7 +86,7 @@ class Command(click.Command):
         return result
 
 
-class Group(click.Group):
+class Group(GroupPage):
     """A group of commands of our kind."""
 
     command_class = Command
@@ -93,8 +98,8 @@ def flag(*names_and_help: str, **attributes: Any) -> Callable[[Any], Any]:
     return click.option(*names, is_flag=True, help=about, **attributes)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done without doing it.")
 
 
 def command(
@@ -117,7 +122,7 @@ def command(
             function = last(function)
         vars(function).setdefault("__click_params__", []).extend(options)
         register = (group or click).command
-        return register(name, cls=Command, epilog=f"Example:  {example}", **attributes)(click.pass_obj(function))
+        return register(name, cls=Command, epilog=f"{EXAMPLE}{example}", **attributes)(click.pass_obj(function))
 
     return made
 
@@ -145,7 +150,7 @@ def owner_only(options: Options, *, for_groups: bool = False) -> None:
     """Refuse what a group has no business with: it reads its own memories and nothing else."""
     if not for_groups and (options.scope or "main") != "main":
         raise BadInput(
-            "In a group only search, get, context and mcp answer; run this command without --scope.",
+            "Only search, get, context and mcp work in a group scope; run this command without --scope.",
             "在群组范围内只能使用 search、get、context 和 mcp；请去掉 --scope 再运行。",
         )
 
@@ -170,7 +175,16 @@ def print_json(value: Any) -> None:
 
 def note(sentence: str, chinese: str | None = None) -> None:
     """Something for people that is not the result: a sentence, or its English and Chinese form."""
-    click.echo(sentence if chinese is None else say(sentence, chinese), err=True)
+    text = sentence if chinese is None else say(sentence, chinese)
+    click.echo("\n".join(folded(line, sys.stderr) for line in text.split("\n")), err=True)
+
+
+def folded(line: str, stream: TextIO | None = None) -> str:
+    """A line that is too long for the terminal, broken between its words; as it is elsewhere."""
+    if not (stream or sys.stdout).isatty() or width_of(line) <= screen_width():
+        return line
+    indent = " " * (len(line) - len(line.lstrip()))
+    return "\n".join(indent + part for part in wrapped(line, screen_width() - len(indent)))
 
 
 Choice = tuple[object, str, str]  # a condition, and the sentence in English and in Chinese that holds under it
@@ -215,15 +229,19 @@ def print_reports(reports: Iterable[Report], *, as_json: bool, join: bool = Fals
     return code
 
 
+def _is_line(line: str | Sequence[str]) -> TypeGuard[str]:
+    return isinstance(line, str)
+
+
 def _print_report(report: Report) -> None:
     for sentence in filter(None, (*(problem.message for problem in report.problems), *report.heading)):
         note(sentence)
-    for is_table, lines in groupby(report.lines, key=lambda line: not isinstance(line, str)):
+    for is_table, lines in groupby(report.lines, key=lambda line: not _is_line(line)):
         if is_table:
             table([*lines], report.columns)
             continue
-        for line in lines:
-            click.echo(line, err=isinstance(line, Note))
+        for line in filter(_is_line, lines):
+            click.echo(styled(line), err=isinstance(line, Note))
     for sentence in filter(None, report.notes):
         note(sentence)
 
@@ -243,7 +261,7 @@ def words_of(text: Sequence[str]) -> str:
     if tuple(text) != ("-",):
         return " ".join(text)
     if sys.stdin is None:
-        raise BadInput("There is no input to read from.", "没有可读取的输入。")
+        raise BadInput("No input to read.", "没有可读取的输入。")
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -252,7 +270,7 @@ def words_of(text: Sequence[str]) -> str:
 
 def legible(text: str) -> str:
     """Text of a memory as it may be shown: without secrets and control characters."""
-    from nacre.guard.secrets import legible
+    from nacre.memory import legible
 
     return legible(text)
 
@@ -265,8 +283,8 @@ def must_ask() -> None:
     """Refuse to go on where nobody can be asked."""
     if not is_interactive():
         raise BadInput(
-            "Nobody can be asked here, so nothing was done; --yes does it without asking, --dry-run only shows it.",
-            "此处无法询问，因此未执行任何操作；--yes 不经询问直接执行，--dry-run 仅作显示。",
+            "Nothing was done, because confirmation needs a terminal. Use --yes to skip it, or --dry-run to preview.",
+            "确认操作需要终端，因此未执行任何操作。可用 --yes 跳过确认，或用 --dry-run 预览。",
         )
 
 
@@ -279,22 +297,79 @@ def confirm(english: str, chinese: str, *, yes: bool = False, default: bool = Tr
         raise click.exceptions.Exit(1)
 
 
+class Coloured(str):
+    """A cell or line that has a colour where colours are shown: green is well, yellow wants a look, red is wrong."""
+
+    __slots__ = ("colour",)
+    colour: str
+
+    def __new__(cls, text: str, colour: str) -> Self:
+        made = super().__new__(cls, text)
+        made.colour = colour
+        return made
+
+
+def styled(text: str, shown: str | None = None) -> str:
+    """A text, or what is shown of it, in its colour; only on a terminal, and not where NO_COLOR is set."""
+    shown = text if shown is None else shown
+    if not isinstance(text, Coloured) or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return shown
+    return click.style(shown, dim=True) if text.colour == "dim" else click.style(shown, fg=text.colour)
+
+
+def bar(share: float, width: int = 20) -> Coloured:
+    """How full something is; nothing where nobody looks at it."""
+    filled = min(width, max(int(share > 0), round(share * width)))
+    colour = "red" if share > 1 else "yellow" if share >= NEARLY_FULL else "green"
+    return Coloured(f"{'█' * filled}{'░' * (width - filled)} " if sys.stdout.isatty() else "", colour)
+
+
+def screen_width() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
 def table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
-    """Rows for people: a coloured table in a terminal, plain columns elsewhere."""
+    """Rows for people: a table that fits the terminal, plain columns elsewhere."""
     if not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(cell.replace("\t", " ") for cell in row))
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    used = [
+        place for place in range(max(map(len, rows), default=0)) if any(any(row[place : place + 1]) for row in rows)
+    ]
+    rows, headings = (
+        [[row[place] for place in used if place < len(row)] for row in rows],
+        [headings[place] for place in used] if headings else (),
+    )
+    lines = [*([tuple(Coloured(heading, "dim") for heading in headings)] if headings else []), *rows]
+    widths = column_widths(lines, screen_width())
+    for row in lines:
+        cells = [wrapped(cell, width) or [""] for cell, width in zip(row, widths, strict=False)]
+        for place in range(max(map(len, cells), default=0)):
+            parts = [column[place] if place < len(column) else "" for column in cells]
+            ends = [*widths[: len(parts) - 1], 0]  # no spaces at the end of a line
+            shown = (
+                styled(cell, part) + " " * (end - width_of(part))
+                for cell, part, end in zip(row, parts, ends, strict=True)
+            )
+            click.echo("  ".join(shown).rstrip())
 
-    drawn = Table(box=None, pad_edge=False, show_header=bool(headings), header_style="bold")
-    for heading in headings or ([""] * max(map(len, rows), default=1)):
-        drawn.add_column(heading, overflow="fold")
-    for row in rows:
-        drawn.add_row(*map(Text, row))
-    Console().print(drawn)
+
+def fitted(text: str, indent: int = 0) -> list[str]:
+    """A text as lines that fit the terminal; as one line elsewhere."""
+    lines = wrapped(text, screen_width() - indent) if sys.stdout.isatty() else [text]
+    return [" " * indent + line for line in lines]
+
+
+def column_widths(rows: Sequence[Sequence[str]], most: int) -> list[int]:
+    """The widths of columns that fit together, with two spaces between them: the widest give way."""
+    columns = max(map(len, rows), default=0)
+    widths = [max((width_of(row[place]) for row in rows if place < len(row)), default=0) for place in range(columns)]
+    while widths and sum(widths) + 2 * (columns - 1) > most and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
 
 
 @contextmanager
@@ -313,11 +388,44 @@ def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Itera
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def size_of(count: int) -> str:
-    if count < 1000:
-        return f"{count} B"
-    unit, name = next(((size, name) for size, name in ((1e3, "KB"), (1e6, "MB")) if count < size * 1000), (1e9, "GB"))
-    return f"{count / unit:.1f} {name}"
+@contextmanager
+def waiting(english: str, chinese: str) -> Iterator[None]:
+    """A sign of life on stderr for work that takes longer than a second; nothing where nobody watches."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from threading import Event, Thread
+
+    ended, text = Event(), say(f"{english} …", f"{chinese}……")
+
+    def turn() -> None:
+        ended.wait(1)
+        for place in count():
+            if ended.wait(0.1):
+                break
+            click.echo(f"\r{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'[place % 10]} {text}", nl=False, err=True)
+        click.echo("\r\x1b[K", nl=False, err=True)
+
+    thread = Thread(target=turn, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def age_of(moment: str, now: dt.datetime) -> str:
+    """How long ago a moment was that is written in ISO form."""
+    when = dt.datetime.fromisoformat(moment)
+    return age(when.astimezone(now.tzinfo) if when.tzinfo else when.replace(tzinfo=now.tzinfo), now)
+
+
+def size_of(size: int) -> str:
+    if size < 1000:
+        return f"{size} B"
+    unit, name = next(((unit, name) for unit, name in ((1e3, "KB"), (1e6, "MB")) if size < unit * 1000), (1e9, "GB"))
+    return f"{size / unit:.1f} {name}"
 
 
 def shown_path(path: str | Path) -> str:
@@ -333,5 +441,5 @@ def localised(chinese_of: Mapping[str, str]) -> dict[str, str]:
     return {english: say(english, chinese) for english, chinese in chinese_of.items()}
 
 
-def plural(count: int, word: str) -> str:
-    return f"1 {word}" if count == 1 else f"{count} {word}s"
+def plural(number: int, word: str) -> str:
+    return f"1 {word}" if number == 1 else f"{number} {word}s"

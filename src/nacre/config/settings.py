@@ -46,9 +46,16 @@ def _refuse(_self: object, name: str, _value: object) -> None:
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def setting(default: Any, meaning: str, choices: tuple[str, ...] = (), **about: Any) -> Any:
+def setting(default: Any, english: str, chinese: str, choices: tuple[str, ...] = (), **about: Any) -> Any:
     """A setting with its meaning and, where it is one of a few words or a number, its choices or bounds (`least`, `most`)."""
-    about = {"shared": False, "least": 0, "most": None, "meaning": meaning, "choices": choices} | about
+    about = {
+        "shared": False,
+        "least": 0,
+        "most": None,
+        "english": english,
+        "chinese": chinese,
+        "choices": choices,
+    } | about
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=about)
     return field(default=default, metadata=about)
@@ -59,122 +66,243 @@ shared = partial(setting, shared=True)  # one that may also come from the worksp
 
 @settings
 class MemorySettings:
-    max_lines: int = setting(80, "most lines of a MEMORY.md")
-    max_bytes: int = setting(5120, "most bytes of a MEMORY.md")
+    max_lines: int = setting(80, "maximum number of lines in a MEMORY.md", "MEMORY.md 的最大行数")
+    max_bytes: int = setting(5120, "maximum size of a MEMORY.md in bytes", "MEMORY.md 的最大字节数")
 
 
 @settings
 class TierSettings:
-    auto: bool = setting(True, "put a captured session away as a checkpoint once it is over")
-    path: str | None = setting(None, "where the checkpoint layers lie; default memory_fs in the workspace")
-    hot: str = shared("3h", "how long a checkpoint stays in hot after it was made or last recalled")
-    warm: str = shared("7d", "at what age a checkpoint gets a summary in gist; until then it is warm")
-    gist: str = shared("30d", "the oldest that a summary in gist becomes before it is forgotten")
-    forget_after: str = shared("14d", "how long without a recall until a checkpoint is forgotten")
-    delete_after: str = shared("30d", "how long a forgotten checkpoint lies until it is deleted")
+    auto: bool = setting(True, "save a captured session as a checkpoint once it is over", "会话结束后自动存为检查点")
+    path: str | None = setting(
+        None,
+        "folder of the checkpoint layers; default: memory_fs in the workspace",
+        "检查点各层所在的文件夹；默认为工作区中的 memory_fs",
+    )
+    hot: str = shared(
+        "3h",
+        "how long a checkpoint stays in hot after it was created or last recalled",
+        "检查点在创建或最近一次召回后，在 hot 层停留多久",
+    )
+    warm: str = shared(
+        "7d",
+        "age at which a checkpoint leaves warm and is summarised in gist",
+        "检查点满多久后离开 warm 层，在 gist 层保留摘要",
+    )
+    gist: str = shared(
+        "30d",
+        "maximum age of a summary in gist before it is forgotten",
+        "gist 层的摘要最多保留多久，之后转入 forgotten 层",
+    )
+    forget_after: str = shared(
+        "14d",
+        "how long a checkpoint can go without a recall before it is forgotten",
+        "检查点多久未被召回就转入 forgotten 层",
+    )
+    delete_after: str = shared(
+        "30d", "how long a forgotten checkpoint is kept before it is deleted", "检查点在 forgotten 层保留多久后删除"
+    )
 
 
 @settings
 class PromoteSettings:
-    week: int = shared(3, "recalls within 7 days that nominate a checkpoint for promotion", least=1)
-    fortnight: int = shared(5, "recalls within 14 days that nominate it", least=1)
-    total: int = shared(8, "recalls in all that nominate it", least=1)
+    week: int = shared(
+        3, "recalls within 7 days that nominate a checkpoint for promotion", "7 天内召回多少次即成为晋升候选", least=1
+    )
+    fortnight: int = shared(5, "recalls within 14 days that nominate it", "14 天内召回多少次即成为晋升候选", least=1)
+    total: int = shared(8, "total recalls that nominate it", "总共召回多少次即成为晋升候选", least=1)
 
 
 @settings
 class StateSettings:
-    max_entries: int = shared(20, "most lines of each section of SESSION-STATE.md", least=1, most=200)
-    max_chars: int = shared(500, "most characters of one line of SESSION-STATE.md", least=40, most=5000)
+    max_entries: int = shared(
+        20,
+        "maximum number of lines per section of SESSION-STATE.md",
+        "SESSION-STATE.md 每一节的最大行数",
+        least=1,
+        most=200,
+    )
+    max_chars: int = shared(
+        500,
+        "maximum number of characters per line of SESSION-STATE.md",
+        "SESSION-STATE.md 每一行的最大字符数",
+        least=40,
+        most=5000,
+    )
 
 
 @settings
 class CacheSettings:
     path: str | None = setting(
-        None, "where a session's cache lies, in a folder of its own; default the user's runtime or temp folder"
+        None,
+        "folder of the session caches; default: the user's runtime or temp folder",
+        "会话缓存所在的文件夹；默认为用户的运行时目录或临时目录",
     )
-    max_age: str = setting("24h", "how long what a session cached is kept")
+    max_age: str = setting("24h", "how long cached values of a session are kept", "会话缓存的保留时间")
 
 
 @settings
 class ContextSettings:
-    enabled: bool = setting(True, "give new sessions what they should know")
-    budget: int = shared(6000, "most tokens that a new session is given", least=50, most=200_000)
+    enabled: bool = setting(True, "give new sessions the context they need", "为新会话提供所需的上下文")
+    budget: int = shared(
+        6000, "maximum number of tokens given to a new session", "提供给新会话的最大 token 数", least=50, most=200_000
+    )
 
 
 @settings
 class FlushSettings:
-    enabled: bool = setting(True, "ask the agent to write down what lasts before its context is compacted")
-    soft_threshold_tokens: int = shared(4000, "how many tokens before the reserve the flush begins")
-    reserve_tokens: int = shared(20_000, "tokens of the context window that are kept free for compaction")
-    prompt: str | None = setting(None, "the user prompt of the flush, instead of ours; the safety rules are added")
+    enabled: bool = setting(
+        True,
+        "ask the agent to save what matters before its context is compacted",
+        "上下文压缩前，让智能体保存重要的内容",
+    )
+    soft_threshold_tokens: int = shared(
+        4000,
+        "the flush starts this many tokens before the reserve is reached",
+        "距离预留空间还有多少 token 时开始压缩前保存",
+    )
+    reserve_tokens: int = shared(
+        20_000, "tokens of the context window reserved for compaction", "上下文窗口中为压缩预留的 token 数"
+    )
+    prompt: str | None = setting(
+        None,
+        "user prompt of the flush, instead of the built-in one; the safety rules are added",
+        "压缩前保存所用的用户提示词，代替内置的；安全规则会自动附上",
+    )
     system_prompt: str | None = setting(
-        None, "the system prompt of the flush, instead of ours; the safety rules are added"
+        None,
+        "system prompt of the flush, instead of the built-in one; the safety rules are added",
+        "压缩前保存所用的系统提示词，代替内置的；安全规则会自动附上",
     )
 
 
 @settings
 class HookSettings:
-    enabled: bool = setting(True, "answer the hooks of agents; off, they say and do nothing")
-    session_start: bool = setting(True, "give a session its context when it begins or was compacted")
+    enabled: bool = setting(
+        True, "respond to the agents' hooks; if off, hooks do nothing", "响应智能体的钩子；关闭后钩子不做任何事"
+    )
+    session_start: bool = setting(
+        True, "give a session its context when it starts or has been compacted", "会话开始或压缩之后，为它提供上下文"
+    )
     session_tokens: int = setting(
-        2400, "most tokens of that; above 10,000 characters agents show only the beginning", least=50, most=200_000
+        2400,
+        "maximum number of tokens for that; agents show only the beginning if it exceeds 10,000 characters",
+        "此时提供的最大 token 数；超过 10,000 个字符时，智能体只显示开头部分",
+        least=50,
+        most=200_000,
     )
-    prompt: bool = setting(True, "add what memory knows about a prompt")
-    prompt_tokens: int = setting(600, "most tokens of that", least=50, most=20_000)
+    prompt: bool = setting(True, "add related memories to each prompt", "为每条提示附上相关记忆")
+    prompt_tokens: int = setting(
+        600, "maximum number of tokens for that", "附上内容的最大 token 数", least=50, most=20_000
+    )
     prompt_score: float = setting(
-        0.4, "lowest score of what is added to a prompt; nobody asked for it, so a search may show more", most=1
+        0.4,
+        "lowest score of memories added to a prompt; stricter than a search, because nobody asked for them",
+        "附到提示中的内容的最低分；因为不是主动搜索，要求比搜索更高",
+        most=1,
     )
-    capture: bool = setting(True, "queue a session for capture after each turn, before a compaction and at its end")
-    start_daemon: bool = setting(True, "let a hook that finds no daemon start one for the next time")
-    timeout_ms: int = setting(1500, "after how long a hook gives up and says nothing", least=50, most=60_000)
+    capture: bool = setting(
+        True,
+        "queue a session for capture after each turn, before compaction and when it ends",
+        "每轮之后、压缩之前和会话结束时，将会话排入采集队列",
+    )
+    start_daemon: bool = setting(
+        True, "let a hook start the daemon if none is running", "没有守护进程时，允许钩子启动一个"
+    )
+    timeout_ms: int = setting(
+        1500,
+        "milliseconds after which a hook gives up without an answer",
+        "钩子超过多少毫秒即放弃，不返回内容",
+        least=50,
+        most=60_000,
+    )
 
 
 @settings
 class DecaySettings:
-    max_lines: int = shared(200, "lines of MEMORY.md from which nacre decay sets in", least=1)
-    max_files: int = shared(50, "daily logs from which nacre decay sets in", least=1)
-    keep_days: int = shared(90, "how many days daily logs stay before nacre decay archives them", least=1)
+    max_lines: int = shared(
+        200, "lines of MEMORY.md above which nacre decay starts", "MEMORY.md 超过多少行时 nacre decay 开始生效", least=1
+    )
+    max_files: int = shared(
+        50, "number of daily logs above which nacre decay starts", "每日日志超过多少个时 nacre decay 开始生效", least=1
+    )
+    keep_days: int = shared(
+        90, "days before nacre decay archives a daily log", "每日日志保留多少天后由 nacre decay 归档", least=1
+    )
 
 
 @settings
 class SyncSettings:
     lookback: str = setting(
-        "4h", "how long a lone remark waits for the session to go on, and how far back a run looks at least"
+        "4h",
+        "how long a single message waits for the session to continue, and the least a run looks back",
+        "单独一条消息等待会话继续的时间，也是每次采集至少回溯的时间",
     )
-    times: list[str] = setting(["10:00", "14:00", "18:00", "22:00"], "when what was said is captured each day")
-    first: str = setting("30d", "how far back the first run looks, when --since does not say")
-    min_user_messages: int = shared(2, "how often the user must have spoken for a session to count", least=1)
-    min_bullets: int = shared(3, "fewest lines for a session, where there is enough to say", least=1, most=10)
-    max_bullets: int = shared(10, "most lines for a session", least=1, most=50)
+    times: list[str] = setting(
+        ["10:00", "14:00", "18:00", "22:00"], "times of day at which sessions are captured", "每天采集会话的时间"
+    )
+    first: str = setting(
+        "30d",
+        "how far back the first run looks, unless --since says otherwise",
+        "首次采集回溯多久（未指定 --since 时）",
+    )
+    min_user_messages: int = shared(
+        2, "minimum number of user messages for a session to be captured", "会话中至少有多少条用户消息才会采集", least=1
+    )
+    min_bullets: int = shared(
+        3,
+        "minimum number of lines per session, if there is enough to say",
+        "每个会话最少写几行（内容足够时）",
+        least=1,
+        most=10,
+    )
+    max_bullets: int = shared(10, "maximum number of lines per session", "每个会话最多写几行", least=1, most=50)
 
 
 @settings
 class TidySettings:
-    time: str = setting("03:00", "when the nightly tidying begins")
+    time: str = setting("03:00", "when the nightly tidying starts", "每晚整理的开始时间")
     retention: str = shared(
         "weekly",
-        "what becomes of old daily logs: pressed into weeks, or kept and archived by nacre decay",
+        "what happens to old daily logs: condensed into weekly digests, or kept and archived by nacre decay",
+        "旧的每日日志如何处理：压缩成每周摘要，或保留并由 nacre decay 归档",
         choices=("weekly", "decay"),
     )
-    daily_days: int = shared(7, "how many days a daily log stays as it is before it is pressed into its week", least=1)
+    daily_days: int = shared(
+        7, "days before a daily log is condensed into its weekly digest", "每日日志保留多少天后压缩进每周摘要", least=1
+    )
 
 
 @settings
 class ArchiveSettings:
     layout: str = shared(
-        "year", "how pressed logs are filed: archive/2026/ or archive/2026-02/", choices=("year", "month")
+        "year",
+        "where archived logs go: archive/2026/ or archive/2026-02/",
+        "归档日志的存放方式：archive/2026/ 或 archive/2026-02/",
+        choices=("year", "month"),
     )
-    compress: bool = shared(False, "whether nacre decay compresses the logs it archives")
+    compress: bool = shared(
+        False, "whether nacre decay compresses the logs it archives", "nacre decay 归档时是否压缩文件"
+    )
     backups: list[int] = setting(
-        [7, 5, 12], "of how many days, weeks and months the last backup of each MEMORY.md is kept"
+        [7, 5, 12],
+        "for how many days, weeks and months the last backup of each MEMORY.md is kept",
+        "每个 MEMORY.md 的备份按日、周、月各保留多少份（每段取最后一份）",
     )
 
 
 @settings
 class SourceSettings:
-    enabled: bool = setting(True, "whether this agent's sessions are captured")
-    path: str | None = setting(None, "where this agent keeps its transcripts; default its usual place")
-    exclude: list[str] = setting([], "projects, folders or chats to leave out; * and ? stand for any letters")
+    enabled: bool = setting(True, "whether this agent's sessions are captured", "是否采集此智能体的会话")
+    path: str | None = setting(
+        None,
+        "where this agent keeps its transcripts; default: its usual place",
+        "此智能体存放会话记录的位置；默认为其通常位置",
+    )
+    exclude: list[str] = setting(
+        [],
+        "projects, folders or chats to exclude; * and ? are wildcards",
+        "要排除的项目、文件夹或聊天；* 和 ? 为通配符",
+    )
 
 
 @settings
@@ -190,43 +318,71 @@ class SourcesSettings:
 @settings
 class IndexSettings:
     extra_paths: list[dict[str, str]] = setting(
-        [], "folders or files to search besides the workspace: ['~/notes'] or [{path, pattern}]"
+        [],
+        "folders or files to search besides the workspace: ['~/notes'] or [{path, pattern}]",
+        "工作区之外还要搜索的文件夹或文件：['~/notes'] 或 [{path, pattern}]",
     )
-    chunk_tokens: int = shared(400, "about how long a passage is, in tokens", least=50)
-    chunk_overlap: int = shared(80, "how many tokens neighbouring passages share")
-    sessions: bool = setting(False, "index the redacted transcripts too, as corpus sessions of search")
+    chunk_tokens: int = shared(
+        400, "approximate length of a passage in tokens", "每个片段的大致长度（token）", least=50
+    )
+    chunk_overlap: int = shared(80, "tokens shared by neighbouring passages", "相邻片段重叠的 token 数")
+    sessions: bool = setting(
+        False,
+        "also index redacted transcripts, searched with --corpus sessions",
+        "同时索引去除敏感信息后的会话记录，用 --corpus sessions 搜索",
+    )
 
 
 @settings
 class SearchSettings:
-    max_results: int = shared(10, "how many results a search returns", least=1, most=1000)
-    min_score: float | None = shared(None, "lowest score shown; unset: also weak hits, marked as such")
-    decay: str = shared("tie", "what age does to a score", choices=("tie", "multiply", "off"))
-    half_life_days: float = shared(30.0, "after how many days the weight of age has halved", least=0.01)
-    mmr_lambda: float = shared(0.7, "relevance (1) against variety (0) of the results", most=1)
-    vector_weight: float | None = shared(None, "weight of meaning; unset: learned")
-    text_weight: float | None = shared(None, "weight of words; unset: learned")
-    snippet_chars: int = shared(700, "most characters of a snippet")
+    max_results: int = shared(10, "maximum number of search results", "搜索返回的最大结果数", least=1, most=1000)
+    min_score: float | None = shared(
+        None,
+        "lowest score shown; unset: weak hits are shown too, marked as such",
+        "显示结果的最低分；未设置时弱命中也会显示并标明",
+    )
+    decay: str = shared("tie", "how age affects the score", "时间远近如何影响得分", choices=("tie", "multiply", "off"))
+    half_life_days: float = shared(
+        30.0, "half-life of the weight of age, in days", "时间权重的半衰期（天）", least=0.01
+    )
+    mmr_lambda: float = shared(
+        0.7, "relevance (1) versus variety (0) of the results", "结果的相关性（1）与多样性（0）之间的权衡", most=1
+    )
+    vector_weight: float | None = shared(
+        None, "weight of the vector score; unset: learned", "向量得分的权重；未设置时使用训练得到的值"
+    )
+    text_weight: float | None = shared(
+        None, "weight of the text score; unset: learned", "文本得分的权重；未设置时使用训练得到的值"
+    )
+    snippet_chars: int = shared(700, "maximum number of characters in a snippet", "摘录的最大字符数")
 
 
 @settings
 class EmbedSettings:
     provider: str = setting(
         "auto",
-        "who makes the vectors",
+        "provider of the vectors",
+        "由谁生成向量",
         choices=("auto", "local", "openai", "gemini", "voyage", "mistral", "ollama", "none"),
     )
-    model: str | None = setting(None, "model name for a provider over HTTP")
-    base_url: str | None = setting(None, "address of an OpenAI-compatible server")
-    key_file: str | None = setting(None, "file that holds the provider's key, when it is not in the environment")
+    model: str | None = setting(None, "model name, for a provider over HTTP", "模型名称（用于 HTTP 服务）")
+    base_url: str | None = setting(None, "address of an OpenAI-compatible server", "兼容 OpenAI 的服务器地址")
+    key_file: str | None = setting(
+        None,
+        "file with the provider's key, if it is not in the environment",
+        "存放服务密钥的文件（未在环境变量中提供时）",
+    )
     fallback: list[str] = setting(
         [],
-        "who makes them while the provider cannot, in this order",
+        "providers to use, in this order, while the main one fails",
+        "主要服务不可用时，依次改用的服务",
         choices=("local", "openai", "gemini", "voyage", "mistral", "ollama"),
     )
-    batch: int = setting(64, "texts sent or computed together", least=1)
+    batch: int = setting(64, "number of texts sent or computed together", "一次发送或计算的文本数", least=1)
     batch_api: bool = setting(
-        False, "leave a thousand texts and more to the batch service of openai, gemini or voyage: cheaper, hours later"
+        False,
+        "send a thousand texts or more to the batch service of openai, gemini or voyage: cheaper, but takes hours",
+        "一千段以上的文本交给 openai、gemini 或 voyage 的批处理服务：更便宜，但要等几个小时",
     )
 
 
@@ -235,19 +391,32 @@ class BrainCommandSettings:
     preset: str | None = setting(
         None,
         "the agent whose program answers orders",
+        "由哪个智能体的程序来处理任务",
         choices=("claude-code", "codex", "gemini", "opencode", "openclaw"),
     )
-    argv: list[str] = setting([], "a program of your own that takes an order on stdin and prints the answer")
-    timeout: str = setting("3min", "how long it may take")
+    argv: list[str] = setting(
+        [],
+        "a program of your own that reads an order from stdin and prints the answer",
+        "自定义程序：从标准输入读取任务，输出回答",
+    )
+    timeout: str = setting("3min", "maximum time for one answer", "单次回答的最长等待时间")
 
 
 @settings
 class BrainApiSettings:
-    kind: str = setting("openai", "how the service is spoken to", choices=("openai", "anthropic"))
-    base_url: str | None = setting(None, "its address, such as http://localhost:11434/v1; default the vendor's own")
-    model: str | None = setting(None, "the model to ask")
+    kind: str = setting(
+        "openai", "the API that the service speaks", "服务使用的接口类型", choices=("openai", "anthropic")
+    )
+    base_url: str | None = setting(
+        None,
+        "its address, such as http://localhost:11434/v1; default: the vendor's own",
+        "服务地址，例如 http://localhost:11434/v1；默认为厂商的地址",
+    )
+    model: str | None = setting(None, "the model to use", "使用的模型")
     key_env: str | None = setting(
-        None, "the environment variable that holds its key; at the vendor's own address by default the vendor's own"
+        None,
+        "environment variable that holds the key; default: the vendor's usual one, at the vendor's own address",
+        "存放密钥的环境变量；使用厂商地址时，默认为该厂商常用的变量",
     )
 
 
@@ -258,21 +427,39 @@ BRAINS = ("local", "hybrid", "command", "api", "turn")
 class BrainSettings:
     extract: str = setting(
         "local",
-        "who writes the lines of a log: this machine, your own model, your model for long sessions only, or your agent in a turn of its own",
+        "who writes the lines of a daily log: this machine, your own model, your model for long sessions only, or your agent in a turn of its own",
+        "由谁写每日日志：本机、你自己的模型、仅长会话用你的模型，或由你的智能体在单独的一轮中处理",
         choices=BRAINS,
     )
-    digest: str = setting("local", "who presses old days into the weekly digest", choices=BRAINS)
+    digest: str = setting(
+        "local", "who condenses old days into the weekly digest", "由谁把旧日志压缩成每周摘要", choices=BRAINS
+    )
     distil: str = setting(
-        "local", "who decides what of the logs enters MEMORY.md, and what it replaces", choices=BRAINS
+        "local",
+        "who decides what enters MEMORY.md from the logs, and what it replaces",
+        "由谁决定日志中的哪些内容进入 MEMORY.md，以及取代什么",
+        choices=BRAINS,
     )
-    summarise: str = setting("local", "who writes the summaries of checkpoints", choices=BRAINS)
+    summarise: str = setting("local", "who writes the summaries of checkpoints", "由谁写检查点的摘要", choices=BRAINS)
     private: list[str] = setting(
-        [], "projects, folders, chats and agents that no model may see; * and ? stand for any letters"
+        [],
+        "projects, folders, chats and agents that no model may see; * and ? are wildcards",
+        "任何模型都不得查看的项目、文件夹、聊天和智能体；* 和 ? 为通配符",
     )
-    calls_per_day: int = setting(40, "most orders that are sent in a day")
-    tokens_per_day: int = setting(300_000, "most tokens that orders and answers may cost in a day")
-    turn_wait: str = setting("12h", "how long an order waits for your agent until this machine does the work")
-    offered: bool = setting(False, "whether you were asked if an agent of yours may write your memory")
+    calls_per_day: int = setting(40, "maximum number of orders sent per day", "每天最多发出的任务数")
+    tokens_per_day: int = setting(
+        300_000, "maximum number of tokens for orders and answers per day", "每天任务和回答最多使用的 token 数"
+    )
+    turn_wait: str = setting(
+        "12h",
+        "how long an order waits for your agent before this machine does the work",
+        "任务等待你的智能体多久后改由本机完成",
+    )
+    offered: bool = setting(
+        False,
+        "whether you have been asked if one of your agents may write your memory",
+        "是否已询问过你：能否让你的智能体来写记忆",
+    )
     command: BrainCommandSettings = field(default_factory=BrainCommandSettings)
     api: BrainApiSettings = field(default_factory=BrainApiSettings)
 
@@ -284,41 +471,82 @@ class BrainSettings:
 
 @settings
 class HistorySettings:
-    enabled: bool = setting(True, "keep preimages, so that every change can be undone")
+    enabled: bool = setting(
+        True, "keep earlier versions, so that every change can be undone", "保留修改前的内容，使每次更改都能撤销"
+    )
 
 
 @settings
 class JobsSettings:
-    sync: str | None = setting(None, "when what was said is captured, as a cron expression; unset: at sync.times")
-    tidy: str | None = setting(None, "when the night's tidying runs, as a cron expression; unset: at tidy.time")
-    organise: str = setting("7 * * * *", "when the layers are put in order")
-    heartbeat: str = setting("*/30 * * * *", "when a light look is taken at what is due")
-    adaptive: bool = setting(True, "also capture a session soon after it ended or fell silent")
-    silence: str = setting("10min", "how long a session is silent until it counts as ended")
-    retries: int = setting(3, "how often a failed run is tried again, each time after a longer wait", most=100)
-    on_demand: bool = setting(False, "let a daemon that a hook, a plugin or a search started run the jobs too")
+    sync: str | None = setting(
+        None,
+        "when sessions are captured, as a cron expression; unset: at sync.times",
+        "采集会话的时间（cron 表达式）；未设置时按 sync.times",
+    )
+    tidy: str | None = setting(
+        None,
+        "when the nightly tidying runs, as a cron expression; unset: at tidy.time",
+        "每晚整理的时间（cron 表达式）；未设置时按 tidy.time",
+    )
+    organise: str = setting("7 * * * *", "when the layers are organised", "整理各层的时间")
+    heartbeat: str = setting("*/30 * * * *", "when a quick check for due work runs", "快速检查到期任务的时间")
+    adaptive: bool = setting(
+        True, "also capture a session soon after it ended or went quiet", "会话结束或静默后不久也进行采集"
+    )
+    silence: str = setting("10min", "how long a session must be quiet to count as ended", "会话静默多久后视为结束")
+    retries: int = setting(
+        3,
+        "number of retries after a failed run, each after a longer wait",
+        "失败后重试的次数，间隔逐次加长",
+        most=100,
+    )
+    notify: bool = setting(
+        True,
+        "show a desktop notification about the nightly tidying, unless OpenClaw reports it",
+        "每晚整理后显示桌面通知（由 OpenClaw 告知时除外）",
+    )
+    on_demand: bool = setting(
+        False,
+        "let a daemon started by a hook, a plugin or a search run the jobs too",
+        "由钩子、插件或搜索启动的守护进程也运行任务",
+    )
 
 
 @settings
 class ServeSettings:
-    auto: bool = setting(False, "let searches start the daemon when none runs")
-    idle: str = setting("30min", "after how long without a question a daemon that was started on demand ends")
+    auto: bool = setting(False, "let searches start the daemon if none is running", "没有守护进程时，允许搜索启动一个")
+    idle: str = setting(
+        "30min", "how long a daemon started on demand stays idle before it exits", "按需启动的守护进程空闲多久后退出"
+    )
     watch_debounce_ms: int = setting(
-        1500, "how long the daemon waits for more changes before it reads them", most=60_000
+        1500,
+        "milliseconds the daemon waits for further changes before it reads them",
+        "守护进程读取文件改动前，等待后续改动的毫秒数",
+        most=60_000,
     )
     host: str = setting(
-        "127.0.0.1", "address on which the daemon serves MCP over HTTP; another than loopback opens it to others"
+        "127.0.0.1",
+        "address on which the daemon serves MCP over HTTP; anything but loopback opens it to others",
+        "守护进程提供 MCP over HTTP 的地址；使用回环以外的地址会对他人开放",
     )
-    port: int = setting(0, "port of MCP over HTTP; 0: none", most=65_535)
-    max_memory_mb: int = setting(1500, "memory above which the daemon starts anew", least=64)
+    port: int = setting(0, "port of MCP over HTTP; 0: off", "MCP over HTTP 的端口；0 表示关闭", most=65_535)
+    max_memory_mb: int = setting(
+        1500, "memory use (MB) above which the daemon restarts", "守护进程内存占用超过多少 MB 时重启", least=64
+    )
 
 
 @settings
 class Config:
-    timezone: str | None = shared(None, "the user's time zone, such as Asia/Shanghai; default the system's")
-    language: str = shared("auto", "language of messages", choices=("auto", "en", "zh"))
-    workspace: str | None = setting(None, "the workspace to use when none is named")
-    agents: dict[str, str] = setting({}, "agents by name, each with the path of its workspace")
+    timezone: str | None = shared(
+        None,
+        "your time zone, such as Asia/Shanghai; default: the system's",
+        "你的时区，例如 Asia/Shanghai；默认使用系统时区",
+    )
+    language: str = shared("auto", "language of messages", "消息的语言", choices=("auto", "en", "zh"))
+    workspace: str | None = setting(None, "the workspace to use when none is named", "未指定时使用的工作区")
+    agents: dict[str, str] = setting(
+        {}, "agents by name, each with the path of its workspace", "智能体名称及其工作区路径"
+    )
     memory: MemorySettings = field(default_factory=MemorySettings)
     sync: SyncSettings = field(default_factory=SyncSettings)
     tidy: TidySettings = field(default_factory=TidySettings)
@@ -352,11 +580,16 @@ class Setting(typing.NamedTuple):
     key: str
     kind: Any
     default: Any
-    meaning: str
+    english: str
+    chinese: str
     shared: bool
     choices: tuple[str, ...]
     least: float
     most: float | None
+
+    @property
+    def meaning(self) -> str:
+        return say(self.english, self.chinese)
 
     @property
     def variable(self) -> str:
@@ -414,8 +647,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadSetting(
-            f"The settings in {path} cannot be read as TOML: {reason}. Mend or remove the file.",
-            f"无法将设置 {path} 作为 TOML 读取：{reason}。请修正或删除该文件。",
+            f"The settings file {path} could not be read as TOML: {reason}. Fix or remove it.",
+            f"无法按 TOML 读取设置文件 {path}：{reason}。请修正或删除该文件。",
         ) from error
 
 
@@ -433,11 +666,11 @@ def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None)
     for path, origin in files:
         for key, value in _flat(read_toml(path)):
             if key not in settings:
-                english, chinese = f'"{key}" is not a setting of Nacre.', f"“{key}”不是 Nacre 的设置。"
+                english, chinese = f'"{key}" is not a Nacre setting.', f"“{key}”不是 Nacre 的设置。"
                 problems.append(problem("unknown setting", english, chinese, str(path), remedy="nacre config"))
             elif origin == "workspace" and not settings[key].shared:
-                english = f'"{key}" is ignored in a workspace\'s own file; set it for the user.'
-                chinese = f"工作区文件中的“{key}”被忽略；请在用户设置中设定。"
+                english = f'"{key}" is ignored in the workspace\'s settings; set it in your user settings.'
+                chinese = f"工作区设置中的“{key}”已被忽略；请改在用户设置中设定。"
                 remedy = f"nacre config set --user {key} …"
                 problems.append(problem("setting not allowed here", english, chinese, str(path), remedy=remedy))
             else:
@@ -508,11 +741,11 @@ def checked(setting: Setting, value: Any, origin: str) -> Any:
         expected = " | ".join(setting.choices or [_kind_in_words(kind, setting.default) for kind in kinds])
         if setting.choices and list in kinds:
             expected = f"[{expected}]"
-        if isinstance(value, int | float):
-            expected += f" >= {setting.least:g}" + ("" if setting.most is None else f" <= {setting.most:g}")
+        if isinstance(value, int | float) and not {int, float}.isdisjoint(kinds):
+            expected += f" >= {setting.least:g}" + ("" if setting.most is None else f", <= {setting.most:g}")
         place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
         raise BadSetting(
-            f'"{setting.key}" cannot be {value!r}{place}; it wants {expected}.',
+            f'"{setting.key}" cannot be {value!r}{place}; it must be {expected}.',
             f"“{setting.key}”不能是 {value!r}{place}；应为 {expected}。",
         )
     # A setting is a length of time when its default is written as one.
@@ -556,7 +789,7 @@ def _kind_in_words(kind: Any, default: Any) -> str:
     words = {
         int: say("a whole number", "整数"),
         float: say("a number", "数字"),
-        str: say("text", "文字"),
+        str: say("text", "文本"),
         bool: "true | false",
         list: say(f"a list, such as {example}", f"列表，例如 {example}"),
     }

@@ -233,4 +233,4 @@ def left_out(path: str, lines: Collection[PieceLine], reason: str, *, needless: 
 
 
 def no_room(budget: int) -> str:
-    return say(f"over the budget of {budget} tokens", f"超出 {budget} 个 token 的预算")
+    return say(f"over the {budget}-token budget", f"超出 {budget} 个 token 的预算")

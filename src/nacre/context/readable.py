@@ -32,6 +32,12 @@ _LOOKED_AT = 12  # lines that are searched for secrets to give these: one may go
 _LONGEST = 240  # characters of each
 # What a checkpoint says of itself: whose session it is, who speaks and when.
 _ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}(?: <!-- \w+ -->)?$")
+# An agent's "Got it.": it tells nothing.
+_NOD = re.compile(
+    r"(?:(?:好|嗯|行|可以|明白|收到|了解|清楚|没问题|已?经?(?:记住|记下|记录|知道)|got it|noted|ok(?:ay)?|sure|understood|will do|done|great|thanks"
+    r"|i(?:'ll|’ll| will) remember(?: (?:that|this|it))?)[的了啦来]*[\s,，.。!！、;；]*)+",
+    re.IGNORECASE,
+)
 _TAGS = re.compile(r"(?:标签|Tags)[:：]|project:\S+$")
 _PLAIN = re.compile(r"[A-Z-]+\.md|memory/[0-9-]+\.md(?:#L\d+-L\d+)?")  # names that cannot hold a secret
 
@@ -95,7 +101,8 @@ class Reader:
             if len(given) == CHECKPOINTS:
                 more = len(newest) - at
                 reason = say(
-                    f"{more} more; the newest {CHECKPOINTS} are given", f"另有 {more} 个；只给出最新的 {CHECKPOINTS} 个"
+                    f"{more} more; only the newest {CHECKPOINTS} are included",
+                    f"另有 {more} 个；只包含最新的 {CHECKPOINTS} 个",
                 )
                 self._leave(folder, [], reason)
                 break
@@ -112,7 +119,7 @@ class Reader:
                 lines = _shortened([*telling[:1], *telling[1:][-_OUTCOME:]])
             else:
                 lines = self._outcome(path, texts)
-            if head := self._holding(path, lines, made[name][:10]):
+            if head := self._talk(path, lines, made[name][:10]):
                 given.append(Piece(self._shown(path), self._shown(path), tuple(head)))
         return given
 
@@ -145,6 +152,17 @@ class Reader:
                 kept.append(line)
         return kept
 
+    def _talk(self, path: Path, lines: Sequence[PieceLine], day: str) -> list[PieceLine]:
+        """The lines of a session without what no longer holds; none where nothing but its title is left."""
+        kept: list[PieceLine] = []
+        for line in lines:
+            text, end = self.closed.of_talk(line.text, day)
+            if end:
+                reason = say(f"superseded on {end.until}", f"已于 {end.until} 被取代")
+                self._leave(path, [line], reason, needless=True)
+            kept += [line._replace(text=text)] if text and not _NOD.fullmatch(text) else []
+        return kept if len(lines) == 1 or kept != [lines[0]] else []
+
     def _owners(self, path: Path, lines: list[PieceLine]) -> list[PieceLine]:
         """The lines of a section without rules that are not the owner's: an agent's, or from a text that somebody read."""
         stamp = stamp_of(lines[0].text.lstrip("# ")) if lines else None
@@ -155,7 +173,7 @@ class Reader:
         bullets = (line for line in lines if line.text.startswith("- "))
         others = [line for line in bullets if is_rule_of_others(bare_words(line.text), by_agent=stamp.by_agent)]
         if others:
-            self._leave(path, others, say("not the owner's own word", "不是用户本人的话"), needless=True)
+            self._leave(path, others, say("not the owner's own words", "不是用户本人的话"), needless=True)
         return [line for line in lines if line not in others]
 
     def _lines(self, path: Path) -> list[PieceLine]:
@@ -168,15 +186,15 @@ class Reader:
             data = storage.read(name, head or LARGEST + 1) or b""
             real = storage.real(name) if data else ""
             if os.path.isabs(real) and not real.startswith(f"{storage.real(self.workspace.relative(root))}/"):
-                why_not = say("a link that leads out of the workspace", "指向工作区之外的链接")
+                why_not = say("a link that points outside the workspace", "指向工作区之外的链接")
             elif len(data) > LARGEST:
                 why_not = say("larger than 1 MB", "超过 1 MB")
             elif b"\0" in data:
                 why_not = say("not a text file; save it as UTF-8", "不是文本文件；请另存为 UTF-8")
         except NacreError as error:
-            why_not = say("not an ordinary file", "不是普通文件")
+            why_not = say("not a regular file", "不是普通文件")
             if isinstance(cause := error.__cause__, OSError):
-                why_not = say(f"cannot be read: {cause.strerror}", f"无法读取：{cause.strerror}")
+                why_not = say(f"could not be read: {cause.strerror}", f"无法读取：{cause.strerror}")
         if why_not:
             self._leave(path, [], why_not)
             return []
@@ -293,6 +311,20 @@ def _without_quoted(texts: Sequence[str]) -> list[str]:
     return ["" if text.strip() in quoted else text for text in texts]
 
 
+def without_nods(lines: Sequence[PieceLine]) -> list[PieceLine]:
+    """The lines of a session without nods, and without the names of speakers below which nothing stands."""
+    kept: list[PieceLine] = []
+    is_said = False
+    for line in reversed(lines):
+        text = line.text.strip()
+        speaks = bool(_ABOUT.match(text))
+        if not _NOD.fullmatch(text) and (is_said or not speaks):
+            kept.append(line)
+        is_said = not speaks and (is_said or bool(text and not _NOD.fullmatch(text)))
+    kept.reverse()
+    return kept if has_content(line for line in kept if not _ABOUT.match(line.text)) else []
+
+
 def _telling(texts: Sequence[str]) -> list[tuple[int, str]]:
     return [(at, text) for at, text in enumerate(texts, 1) if text.strip() and not _ABOUT.match(text)]
 
@@ -305,6 +337,6 @@ def _shortened(lines: Sequence[tuple[int, str]]) -> list[PieceLine]:
 
 def _of_another(project: str) -> str:
     return say(
-        f"belongs to the project {project}; --project {project} gives it",
-        f"属于项目 {project}；可用 --project {project} 取得",
+        f"belongs to project {project}; add --project {project} to include it",
+        f"属于项目 {project}；加上 --project {project} 可包含它",
     )

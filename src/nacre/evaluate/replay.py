@@ -56,13 +56,13 @@ def _works() -> list[str]:
 def brain_settings(own: BrainSettings, name: str) -> BrainSettings:
     """The user's settings, with all work done by the named brain."""
     if name not in BRAINS:
-        raise BadInput(f'"{name}" is none of {", ".join(BRAINS)}.', f"“{name}”不是 {'、'.join(BRAINS)} 之一。")
+        raise BadInput(f'"{name}" is not one of {", ".join(BRAINS)}.', f"“{name}”不是 {'、'.join(BRAINS)} 之一。")
     command = replace(own.command, preset=name, argv=[]) if name in PRESETS else own.command
     mode = "command" if name in PRESETS else name
     if mode == "command" and not (command.preset or command.argv):
         raise BadInput(
-            'No program is set; name one, such as "--brain claude-code", or set brain.command.argv.',
-            "没有设定程序；请指定一个，例如“--brain claude-code”，或设置 brain.command.argv。",
+            'No program is configured; choose one, for example "--brain claude-code", or set brain.command.argv.',
+            "尚未设置程序；请指定一个，例如“--brain claude-code”，或设置 brain.command.argv。",
         )
     works: dict[str, Any] = dict.fromkeys(_works(), mode)
     return replace(own, **works, command=command, calls_per_day=10**9, tokens_per_day=10**12)
@@ -113,8 +113,8 @@ def _make_room(folder: Path, workspace: Workspace) -> Path:
     earlier = folder / "orders.jsonl"
     if folder.exists() and not (workspace.machine.is_dir() or earlier.exists()):
         raise BadInput(
-            f"{folder} holds something else; name another folder for --keep.",
-            f"{folder} 中有其他内容；请为 --keep 另选一个文件夹。",
+            f"{folder} already contains other files; choose another folder for --keep.",
+            f"{folder} 中已有其他文件；请为 --keep 另选一个文件夹。",
         )
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):

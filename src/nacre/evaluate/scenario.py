@@ -34,8 +34,8 @@ def read_scenario(path: Path) -> Scenario:
     labels, relations = path / "gold.json", path / "relations.jsonl"
     if not labels.is_file():
         raise BadInput(
-            f"{path} holds no gold.json; name a folder with transcripts and labels, or a .jsonl file of pairs.",
-            f"{path} 中没有 gold.json；请指定含有会话和标注的文件夹，或由语句对组成的 .jsonl 文件。",
+            f"{path} contains no gold.json. Pass a folder with transcripts and labels, or a .jsonl file of statement pairs.",
+            f"{path} 中没有 gold.json。请指定含会话记录和标注的文件夹，或由语句对组成的 .jsonl 文件。",
         )
     gold = _checked(labels, _parsed(labels, labels.read_bytes()), _GOLD)
     lists: Gold = {name: [] for name, about in _GOLD["properties"].items() if about["type"] == "array"}
@@ -51,7 +51,7 @@ def _parsed(path: Path, data: bytes) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is not JSON: {error}.", f"{path} 不是有效的 JSON：{error}。") from error
+        raise BadInput(f"{path} is not valid JSON: {error}.", f"{path} 不是有效的 JSON：{error}。") from error
 
 
 def _checked(path: Path, value: Any, schema: Mapping[str, Any]) -> Any:
@@ -64,8 +64,8 @@ def _checked(path: Path, value: Any, schema: Mapping[str, Any]) -> Any:
         return value
     place = "/" + "/".join(map(str, error.absolute_path))
     raise BadInput(
-        f"{path} is not in the form of a scenario, at {place}: {error.message}.",
-        f"{path} 的 {place} 处不符合格式：{error.message}。",
+        f"{path} is not a valid scenario: {place}: {error.message}.",
+        f"{path} 的 {place} 处格式不正确：{error.message}。",
     )
 
 

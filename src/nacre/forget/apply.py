@@ -35,7 +35,7 @@ from nacre.i18n import say
 from nacre.text.tokens import sentences, tokens
 from nacre.vault import ledger, spool
 from nacre.vault.checkpoints import GIST, SUMMARY, stem_of
-from nacre.vault.entries import normal_words
+from nacre.vault.entries import entry_id, normal_words
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import LedgerStates, Record, Tombstones, load_tombstones, new_tombstone, workspace_key
 from nacre.vault.provenance import Trail, messages_behind
@@ -119,8 +119,8 @@ def forget(
         plan = plan_forget(context, targets, lines, similar=similar)
         if not plan and not purging:
             raise NotFound(
-                f'{text} was forgotten before. "--purge" also takes it out of history and backups.',
-                f"{text} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
+                f'{text} has already been forgotten. "--purge" also removes it from history and backups.',
+                f"{text} 之前已被忘记。加上“--purge”可将其从历史和备份中一并清除。",
             )
         if not dry_run:
             # First: killed in between, it is done again.
@@ -166,7 +166,7 @@ def plan_forget(
         fact = fact_of(target, states, trail, superseded=similar)
         # Every wording that was buried together with it before belongs to it.
         shared = {stone.fact for stone in stones.stones if stone.id in fact.ids}
-        buried = {stone.id: say("forgotten before", "之前已忘记") for stone in stones.stones if stone.fact in shared}
+        buried = {stone.id: say("already forgotten", "之前已被忘记") for stone in stones.stones if stone.fact in shared}
         facts.append(replace(fact, ids={**buried, **fact.ids}))
     going: dict[tuple[str, int, int], Removal] = {}
     near = lines_about(facts, lines, states)
@@ -176,7 +176,9 @@ def plan_forget(
             going[line.span] = _removal(line, reason)
     for removal in _of_messages(context, facts, lines):
         going.setdefault(removal.line.span, removal)
-    among_others = say("says it among other things", "其中提到了它")
+    for removal in _questions(context, facts, lines):
+        going.setdefault(removal.line.span, removal)
+    among_others = say("mentions it among other things", "其中提到了它")
     alike: list[Removal] = []
     for removal in _alike(context, facts, near, lines, among_others):
         # Not what goes anyway, nor a line within which the line that says the fact goes.
@@ -210,7 +212,7 @@ def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLin
     them; with the title, and the lines of the summary, that are made of their words."""
     bullets = {mark for fact in facts for mark in fact.marks}
     forgotten = messages_behind(Trail(context.workspace).captured(bullets), bullets)
-    reason = say("in the message it was captured from", "在它所来自的消息中")
+    reason = say("in the message it was captured from", "位于它的来源消息中")
     paths = [path for path, (_, layer) in lines.files.items() if layer in TIERS] if forgotten else []
     gone: dict[str, set[str]] = {}  # by the name of a checkpoint: the words that go
     for path in paths:
@@ -235,6 +237,25 @@ def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLin
                 yield replace(_removal(line, reason), of_message=True)
 
 
+def _questions(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines) -> Iterable[Removal]:
+    """The open questions about one of the facts, or with it in their reason; what else they say is not forgotten."""
+    ids, forms = set[str](), set[str]()
+    for fact in facts:
+        ids |= fact.ids.keys()
+        forms |= _forms(fact)
+    for line in lines.of(context.workspace.relative(context.workspace.review)):
+        said = normal_words(unmarked(line.whole))
+        is_question = line.end > line.start  # its reason is nested below it
+        if is_question and (entry_id(line.words) in ids or any(form in said for form in forms)):
+            yield Removal(line, say("a question about it", "关于它的问题"), of_message=True)
+
+
+def _forms(fact: Fact) -> set[str]:
+    """The wordings of a fact by which it is known within a longer text."""
+    forms = {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)}
+    return forms - {""}
+
+
 def _name(path: str) -> str:
     return stem_of(path.rpartition("/")[2])
 
@@ -255,7 +276,7 @@ def _as_title(fact: Fact, line: MemoryLine) -> str | None:
     if line.title is None or not is_telling(said):
         return None
     if said in fact.normal or (line.words.endswith("…") and any(form.startswith(said) for form in fact.normal)):
-        return say("its words, as a title", "用作标题的原文")
+        return say("its words used as a title", "以它的原文作标题")
     return None
 
 
@@ -265,10 +286,9 @@ def _alike(
     """Lines that may say one of the facts in other words, which nothing proves."""
     alike: dict[tuple[str, int, int], Removal] = {}
     near = [line for line in near if not _is_tags(line)]
-    looks_like = say("also looks like it", "看起来也像")
+    looks_like = say("also looks like a match", "看起来也像是它")
     for fact in facts:
-        forms = {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)}
-        forms.discard("")
+        forms = _forms(fact)
         for line in near:
             own = normal_words(unmarked(line.words))
             reason = fact.akin(line) or (among_others if any(form in own for form in forms) else None)
@@ -323,7 +343,7 @@ def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: MemoryLines) -
         kept = [tag for tag in tags if not set(tokens(tag)) <= said]
         if kept != tags:
             instead = f"{listed[1]}{', '.join(kept)}" if kept else None
-            removals.append(Removal(line, say("tags made of it", "由它得来的标签"), instead))
+            removals.append(Removal(line, say("tags derived from it", "由它生成的标签"), instead))
     return removals
 
 

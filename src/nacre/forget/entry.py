@@ -5,23 +5,25 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from nacre.capture.cursors import storable
 from nacre.capture.read import list_transcripts, read_session
-from nacre.errors import BadInput
+from nacre.errors import BadInput, NotFound
 from nacre.forget.target import ForgetContext, MemoryLine, MemoryLines, Target, fact_of, lines_about
-from nacre.guard.secrets import redact, redact_messages
+from nacre.guard.secrets import legible, redact, redact_messages
 from nacre.i18n import say
+from nacre.model.report import fields
 from nacre.model.session import Session
 from nacre.sources.registry import places_of, sources
 from nacre.sources.transcript import Transcript
 from nacre.text.blocks import stamp_of
 from nacre.vault import ledger
-from nacre.vault.entries import source_day
+from nacre.vault.entries import document, source_day
 from nacre.vault.history import operation
 from nacre.vault.ledger import IN_MEMORY, EntryState, LedgerStates, Record
 from nacre.vault.provenance import Captured, Trail
-from nacre.vault.storage import TIERS
+from nacre.vault.storage import TIERS, read_memory
 
 LONGEST_MESSAGE = 2000  # characters of a message
 _A_DAY = 86400.0
@@ -48,8 +50,8 @@ def plan_pin(context: ForgetContext, target: Target, every: MemoryLines, *, off:
     if inner is None:
         where = f" ({target.line.place})" if target.line else ""
         raise BadInput(
-            f"Only entries of a MEMORY.md can be pinned, and this is none{where}. Logs and digests are kept anyway.",
-            f"只能固定 MEMORY.md 中的条目，而这一条不是{where}。日志和周报本来就会保留。",
+            f"Only entries in a MEMORY.md can be pinned, and this is not one{where}. Daily logs and weekly digests are kept anyway.",
+            f"只能固定 MEMORY.md 中的条目，这一条不是{where}。每日日志和每周摘要本来就会保留。",
         )
     # What is nested belongs to its entry.
     line = max((other for other in lines if other.covers(inner)), key=lambda other: other.end - other.start)
@@ -104,9 +106,38 @@ class Why:
     pinned: bool
     confidence: float | None
 
+    def as_plain(self) -> dict[str, Any]:
+        """By the names that scripts know."""
+        links, ledger = [], []
+        for link in self.chain:
+            text, about = legible(link.text) or None, link.about or None
+            links.append(fields(link, "kind path line date text about", path=link.path or None, text=text, about=about))
+        for record in self.story:
+            row = {"tests": dict(record.tests), "withoutIt": legible(record.without_it or "") or None}
+            names = "id at verdict section tests failed withoutIt confidence valid_from valid_to supersedes brain"
+            ledger.append({**fields(record, names, **row), "pinned": record.more.get("pinned")})
+        superseded = [fields(old, "id text valid_to", text=legible(old.text or "") or None) for old in self.superseded]
+        names = "id text pinned confidence chain ends superseded ledger"
+        shown = {"text": legible(self.words), "chain": links, "ends": self.ends or None}
+        return fields(self, names, **shown, superseded=superseded, ledger=ledger)
+
+
+def _check_is_entry(context: ForgetContext, target: Target) -> None:
+    """A MEMORY.md also has lines that are no entries, such as its introduction."""
+    line = target.line
+    if line is None or line.full.name != "MEMORY.md":
+        return
+    entries = document(line.full, read_memory(context.workspace, line.full)).entries
+    if not any(entry.start <= line.start <= entry.end for entry in entries):
+        raise NotFound(
+            f"{line.place} is not an entry: entries are the list items of the file.",
+            f"{line.place} 不是条目：文件中的列表项才是条目。",
+        )
+
 
 def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
     """Follow a target back to what was said. Reads files and transcripts; writes nothing."""
+    _check_is_entry(context, target)
     states = LedgerStates(context.workspace)
     fact = fact_of(target, states, Trail(context.workspace), older=False)
     near = lines_about([fact], lines, states)
@@ -160,18 +191,18 @@ def _by_heading(lines: Iterable[MemoryLine], entries: Iterable[EntryState]) -> t
             promoted[path] = Link("checkpoint", redact(path).text, date=entry.source.get("day"))
     if promoted:
         ends = say(
-            "It was promoted from this checkpoint, which may have moved to another layer since.",
-            "它由此检查点晋升而来；该检查点此后可能已移到其他层。",
+            "It was promoted from this checkpoint, which may since have moved to another layer.",
+            "它由此检查点晋升而来；该检查点之后可能已移到其他层。",
         )
     elif sessions:
         ends = say(
-            "Which of its messages it was is not recorded: it was captured before Nacre kept a trail.",
-            "没有记录它来自其中哪条消息：它是在 Nacre 开始记录来源之前采集的。",
+            "The exact message is not recorded: this was captured before Nacre kept track of sources.",
+            "没有记录具体来自哪条消息：采集它时，Nacre 还不记录来源。",
         )
     else:
         ends = say(
-            "Nothing tells of a session behind it: you or an agent wrote it down directly.",
-            "没有对应的对话记录：它是您或代理直接写下的。",
+            "No session is recorded for it: you or an agent wrote it directly.",
+            "没有对应的会话：它由你或智能体直接写下。",
         )
     return [*promoted.values(), *sessions.values()], ends
 
@@ -188,8 +219,8 @@ def _sessions(context: ForgetContext, captured: Sequence[Captured], marks: set[s
         links.append(Link("session", path, date=section.day, about=f"{section.agent} {name}".strip()))
         if match is None:
             ends = say(
-                f"The transcript of session {name} is gone, or left out by your settings.",
-                f"会话 {name} 的对话记录已不存在，或已按您的设置排除。",
+                f"The transcript of session {name} is gone or excluded by your settings.",
+                f"会话 {name} 的记录已不存在，或已被你的设置排除。",
             )
             continue
         messages = [message for message in redact_messages(match[1].messages) if storable(message.id) in ids]
@@ -200,8 +231,8 @@ def _sessions(context: ForgetContext, captured: Sequence[Captured], marks: set[s
             links.append(Link("message", path, None, date, text, f"{message.speaker} {storable(message.id)}"))
         if not messages:
             ends = say(
-                f"The transcript of session {name} no longer holds the message.",
-                f"会话 {name} 的对话记录中已没有那条消息。",
+                f"The transcript of session {name} no longer contains the message.",
+                f"会话 {name} 的记录中已没有这条消息。",
             )
     return links, ends
 

@@ -232,29 +232,27 @@ def _why_left(context: ForgetContext, trace: Trace, library: Collection[Path]) -
     """Why words stand where they do, and who can take them out."""
     workspace, config = context.workspace, context.config
     if trace.inside == UNREADABLE:
-        return say("cannot be read, so nothing is proven of it", "无法读取，因此无法证明")
+        return say("cannot be read, so it could not be checked", "无法读取，因此未能检查")
     if trace.inside == NAME:
-        return say("the name of the file says it: rename it", "文件名包含该内容：请重命名")
+        return say("the file name contains it: rename the file", "文件名包含该内容：请重命名文件")
     if trace.path.name.startswith(SESSIONS_FILE):
         return say(
-            "the index of sessions, made from your agents' transcripts: delete the transcript, then run nacre update",
-            "会话索引，由代理的对话记录生成：请删除该记录，然后运行 nacre update",
+            "the session index, built from your agents' transcripts: delete the transcript, then run nacre update",
+            "会话索引，由智能体的会话记录生成：请删除该记录，然后运行 nacre update",
         )
     if trace.path in (operations_file(workspace), workspace.refcount(config.tiers.path)):
-        return say(
-            "the name that a file has or had, which is kept with its history", "文件现在或曾经的名称，随其历史保留"
-        )
+        return say("a present or former file name, kept in history", "文件现在或以前的名称，保留在历史中")
     if cache_folder(config.cache.path) in trace.path.parents:
-        return say("the cache of a session: nacre cache clear", "会话缓存：请运行 nacre cache clear")
+        return say("a session cache: run nacre cache clear", "会话缓存：请运行 nacre cache clear")
     if workspace.machine in trace.path.parents or trace.path.name.startswith("index.sqlite"):
-        return say("Nacre's own file: run the command again", "Nacre 自己的文件：请再次运行命令")
+        return say("one of Nacre's files: run the command again", "Nacre 自己的文件：请再次运行命令")
     ours = ("memory/", "memory_fs/", "projects/", "MEMORY.md", "USER.md", "SESSION-STATE.md", "promote_report.md")
     shown = workspace.relative(trace.path)
     if trace.path in library or (not shown.startswith(ours) and not Path(shown).is_absolute()):
-        return say("your own file: edit it yourself", "您自己的文件：请自行编辑")
+        return say("one of your own files: edit it yourself", "你自己的文件：请自行编辑")
     return say(
-        "a line that says more than that: --similar takes it, or edit it",
-        "该行还包含其他内容：可用 --similar 一并删除，或自行编辑",
+        "the line says more than that: --similar removes it, or edit it yourself",
+        "该行还有其他内容：可用 --similar 一并删除，或自行编辑",
     )
 
 

@@ -268,7 +268,10 @@ def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple
     line may stand at the same number."""
     text = text.strip()
     if not text:
-        raise BadInput("Say what you mean: an id, FILE:LINE, or some words.", "请说明所指：id、文件:行号，或几个词。")
+        raise BadInput(
+            "Say which memory you mean: by id, FILE:LINE or a few words.",
+            "请指明是哪条记忆：用 id、文件:行号或几个词。",
+        )
     if _ID.fullmatch(text):
         return _by_id(context, text, lines), True
     if _PLACE.fullmatch(text):
@@ -285,7 +288,7 @@ def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple
         matches += [line for line in here if query & set(tokens(line.whole))] or here
     if not matches:
         raise NotFound(
-            f'Nothing in memory seems to be about "{text}". Name a line by its id, as "nacre search" shows it.',
+            f'Nothing in memory seems to be about "{text}". Name a line by its id, as shown by "nacre search".',
             f"记忆中似乎没有关于“{text}”的内容。请用“nacre search”显示的 id 指定某一行。",
         )
     return _distinct(matches), False
@@ -320,15 +323,24 @@ def _by_place(context: ForgetContext, place: str, lines: MemoryLines) -> tuple[T
     path, first, count = parse_place(place)
     absolute = Path(path).expanduser()
     shown = context.workspace.relative(absolute) if absolute.is_absolute() else path
+    if shown not in lines.files and not shown.startswith("sessions/") and not (context.workspace.root / shown).exists():
+        raise NotFound(f"There is no file {shown}.", f"没有文件 {shown}。")
     _check_is_memory(lines, shown)
     inside = lines_at(lines.of(shown), first or 0, (first or 0) + (count or 1) - 1)
     if not inside:
+        length = len(read_memory(context.workspace, lines.files[shown][0]).splitlines())
+        if first and first > length:
+            raise NotFound(
+                f"There is no line {first}: {shown} has {length} lines.", f"没有第 {first} 行：{shown} 共 {length} 行。"
+            )
         raise _no_line(place)
     return _distinct(inside)
 
 
 def _no_line(place: str) -> NotFound:
-    return NotFound(f"No memory stands at {place}: it is empty, or a heading.", f"{place} 处没有记忆：为空行或标题。")
+    return NotFound(
+        f"There is no memory at {place}: the line is empty or a heading.", f"{place} 处没有记忆：该行为空或是标题。"
+    )
 
 
 def lines_at(lines: Iterable[MemoryLine], first: int, last: int) -> list[MemoryLine]:
@@ -355,8 +367,8 @@ def _check_is_memory(lines: MemoryLines, path: str) -> None:
     """What stands in a transcript or in the user's own library is searched, but not ours to change."""
     if path not in lines.files:
         raise BadInput(
-            f"{path} is no memory that Nacre keeps, so it changes nothing there. Edit the file yourself.",
-            f"{path} 不是 Nacre 保管的记忆，因此不会改动。请自行编辑该文件。",
+            f"{path} is not a memory file kept by Nacre, so it is not changed. Edit the file yourself.",
+            f"{path} 不是由 Nacre 管理的记忆文件，不会改动。请自行编辑。",
         )
 
 
@@ -367,7 +379,7 @@ def several_targets(text: str, targets: Sequence[Target]) -> BadInput:
         for target in targets
     )
     return BadInput(
-        f'"{text}" may mean what follows; name it by its id or its words:{listed}',
+        f'"{text}" could mean any of these; name one by its id or its exact words:{listed}',
         f"“{text}”可能指以下内容；请用 id 或原文指定：{listed}",
     )
 
@@ -407,7 +419,7 @@ class Fact:
             return reason
         own = {line.own, line.normal}
         if own & self.normal.keys() or (self.named and self.named.own in own):
-            return say("the same words in another place", "别处的相同文字")
+            return say("the same words elsewhere", "别处的相同内容")
         return None
 
 
@@ -440,10 +452,10 @@ def fact_of(
         forms[target.line.normal] = same_words()
     # Entries that were made of one of the bullets say the same; so do the bullets that the entries were made of.
     for learned in [entry for mark in marks for entry in states.made_of(mark)]:
-        ids.setdefault(learned.id, say("learned from it", "由它得来"))
+        ids.setdefault(learned.id, say("derived from it", "由它得出"))
     for entry in list(ids):
         for _, bullet in _sources(states, entry):
-            marks.setdefault(bullet, say("what it was learned from", "它的来源"))
+            marks.setdefault(bullet, say("what it was derived from", "它的来源"))
     days = _add_digested(marks, trail)
     own = list(ids)
     replaced = _add_older(ids, marks, states, superseded=superseded) if older else {}
@@ -451,8 +463,8 @@ def fact_of(
     for current in own:  # what it was merged into belongs to it; what else went into that entry is only akin
         state = states.get(current)
         while state and (into := state.into) and into not in ids:
-            ids[into] = say("it went into this", "它已归入这一条")
-            akin = say("went into the same entry", "归入了同一条")
+            ids[into] = say("it became part of this", "它已并入这一条")
+            akin = say("became part of the same entry", "并入了同一条")
             beside |= {other.id: akin for other in states.inside(into) if other.into == into and other.id not in ids}
             state = states.get(into)
     for entry, reason in ids.items():
@@ -469,7 +481,10 @@ def fact_of(
 def _add_digested(marks: dict[str, str], trail: Trail) -> frozenset[str]:
     """Add the lines of digests that word one of the bullets otherwise, and the bullets of which such a line is made; their days."""
     days: set[str] = set()
-    pressed, pressed_from = say("pressed from it", "由它压缩而来"), say("what it was pressed from", "它压缩自此")
+    pressed, pressed_from = (
+        say("its summary in the weekly digest", "它在每周摘要中的概括"),
+        say("the log line it summarises", "它所概括的日志行"),
+    )
     known = set(marks)
     for digested in trail.digested(known):
         for line, bullets in digested.worded.items():

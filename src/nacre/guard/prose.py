@@ -321,6 +321,12 @@ def _words() -> re.Pattern[str]:
     return re.compile("|".join([r"(?P<mark>\[redacted[^\]\n]{0,40}\])", *names, *rest]))
 
 
+@cache
+def _announcing() -> re.Pattern[str]:
+    """The words that announce a value, by themselves: most texts have none."""
+    return re.compile("|".join(words for sort, _, words in rule_rows("announces") if sort in ANNOUNCED))
+
+
 class Place(NamedTuple):
     """Where a value stands: the words before and after it, alone on its line or in a list, after another one, after an ordinary name."""
 
@@ -341,6 +347,8 @@ def announced_values(text: str, lower: str) -> Findings:
     yield from apply_rules("groups", text, _is_grouped)
     yield from apply_rules("mixed with marks", text, _is_mixed)
     yield from apply_rules("paired", text, _is_paired, ends=".,;")
+    if not _announcing().search(lower):
+        return
     sort, place, start, age, ordinary, waiting = "", 0, 0, 0, 0, (0, 0)
     taken = listed = plural = False
     for match in _words().finditer(lower):

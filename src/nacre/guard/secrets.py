@@ -131,8 +131,8 @@ def refuse_secrets(text: str) -> None:
     if findings := redact(text).findings:
         kinds = ", ".join(dict.fromkeys(finding.kind for finding in findings))
         raise SecretRefused(
-            f"This was not stored because it holds a secret ({kinds}). Say it without the value.",
-            f"未保存：内容中含有敏感信息（{kinds}）。请去掉具体值后再试。",
+            f"Not stored: it contains a secret ({kinds}). Leave out the value and try again.",
+            f"未保存：内容中含有敏感信息（{kinds}）。请去掉具体的值后再试。",
         )
 
 

@@ -49,6 +49,13 @@ def rule_rows(section: str) -> list[tuple[str, str, str]]:
     return [(kind, *pair) for _, kind, *rest in rows for pair in zip(rest[::2], rest[1::2], strict=True)]
 
 
+@cache
+def _hinted_rules(section: str) -> list[tuple[str, list[str], bool, re.Pattern[str]]]:
+    """The rules of a section with their hints, each written as its expression reads the text: in small letters or as it is."""
+    rows = rule_rows(section)
+    return [(kind, hint.split("|"), "(?i" in expression, pattern(expression)) for kind, hint, expression in rows]
+
+
 def apply_rules(
     section: str,
     text: str,
@@ -60,9 +67,9 @@ def apply_rules(
     """What the rules of a section find in a text, or in its lower-cased form of the same length; `ends` are cut off a value."""
     searched = text if lower is None else lower
     small = searched.lower() if lower is None else lower
-    for kind, hint, expression in rule_rows(section):
-        hinted = small if "(?i" in expression else searched  # a hint is written as the expression reads the text
-        for match in pattern(expression).finditer(searched) if any(map(hinted.__contains__, hint.split("|"))) else ():
+    for kind, hints, is_small, expression in _hinted_rules(section):
+        hinted = small if is_small else searched
+        for match in expression.finditer(searched) if any(map(hinted.__contains__, hints)) else ():
             begin, end = match.span(match.lastindex or 0)
             value = text[begin:end].rstrip(ends)
             if accepts(value):

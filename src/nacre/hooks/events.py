@@ -131,7 +131,7 @@ def _answer_openclaw(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | 
     if name not in _ANSWERS:
         return None
     if memory.scope.group is not None and name != "before_prompt_build":  # asked over the owner's connection alone
-        raise BadInput(f"{name} is for the owner alone, not for a group.", f"{name} 仅供所有者使用，群组中不可用。")
+        raise BadInput(f"{name} is for the owner only, not for a group.", f"{name} 仅供所有者使用，不能在群组中使用。")
     return _ANSWERS[name](memory, event)
 
 
@@ -188,7 +188,7 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
         text = prompt_context(memory, fired, without=INJECTED)
         if text:  # not so that it is given less later, but so that what it repeats is not captured as new
             parts.append(text)
-            remember_delivered(memory, word(event.get("sessionId")), text)
+            remember_delivered(memory, word(event.get("sessionId")), text, "\n".join(parts))
     return {"prependContext": "\n".join(parts)} if parts else None
 
 
@@ -220,8 +220,8 @@ def _refresh(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
     put_away = done.checkpoint.path if done.checkpoint else done.missing
     steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
     text = say(
-        f"Session put away: {put_away}\nLayers: {steps} changes. Nominated for promotion: {candidates} (promote_report.md).",
-        f"对话已存入：{put_away}\n分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。",
+        f"Session saved as a checkpoint: {put_away}\nLayers: {steps} changes. Nominated for promotion: {candidates} (promote_report.md).",
+        f"会话已存为检查点：{put_away}\n分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。",
     )
     left = [problem.message for problem in (*done.organised.left, *done.promoted.left)]
     return {"text": "\n".join([text, *left])}

@@ -142,8 +142,8 @@ def refuse_control_characters(*words: str) -> None:
     for word in words:
         if any(category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in word):
             raise BadInput(
-                f"{word!r} holds a line break or another character that no scheduler or settings file takes; rename it first.",
-                f"{word!r} 含有换行或计划程序与配置文件无法接受的字符；请先改名。",
+                f"{word!r} contains a line break or another character that schedulers and settings files do not accept; rename it first.",
+                f"{word!r} 含有换行符，或计划程序和设置文件不接受的其他字符；请先改名。",
             )
 
 
@@ -159,7 +159,7 @@ class CommandResult:
         from nacre.guard.secrets import redact
 
         text = (self.err.strip() or self.out.strip()).encode("utf-8", "replace").decode()
-        return redact(" ".join(text.split())).text[:600].rstrip(".") or say("it gave no reason", "没有说明原因")
+        return redact(" ".join(text.split())).text[:600].rstrip(".") or say("no reason given", "没有说明原因")
 
 
 def run_command(
@@ -180,7 +180,7 @@ def run_command(
             timeout=timeout,
         )
     except subprocess.TimeoutExpired:
-        return CommandResult(NO_ANSWER, "", say(f"no answer within {timeout:.0f} s", f"{timeout:.0f} 秒内没有响应"))
+        return CommandResult(NO_ANSWER, "", say(f"no response within {timeout:.0f} s", f"{timeout:.0f} 秒内没有响应"))
     except OSError as error:
         return CommandResult(126, "", error.strerror or str(error))
     out, err = (part.decode("utf-8", "surrogateescape") for part in (done.stdout, done.stderr))
@@ -198,8 +198,8 @@ def must_run(machine: Machine, command: Sequence[str], stdin: bytes | None = Non
 def command_failed(command: Sequence[str], ran: CommandResult) -> NacreError:
     shown = brief_command(command)
     return NacreError(
-        f'"{shown}" failed (exit code {ran.code}): {ran.words}. Nothing was left half done; mend this and run the command again.',
-        f"“{shown}”失败（退出码 {ran.code}）：{ran.words}。没有留下半成品；请解决后重新运行。",
+        f'"{shown}" failed (exit code {ran.code}): {ran.words}. Nothing was left half done; fix the cause and run the command again.',
+        f"“{shown}”失败（退出码 {ran.code}）：{ran.words}。没有留下未完成的改动；请排除原因后重新运行命令。",
     )
 
 
@@ -251,8 +251,8 @@ def edit_step(
 
     def do() -> None:
         if read() != before:
-            english = f"{name} was changed by someone else meanwhile, so it was left alone. Run the command again."
-            raise ChangedOutside(english, f"{name} 在此期间被他人修改，因此未作改动。请重新运行命令。")
+            english = f"{name} was changed by another program in the meantime, so Nacre left it untouched. Run the command again."
+            raise ChangedOutside(english, f"{name} 在此期间被其他程序修改，Nacre 没有改动它。请重新运行命令。")
         put(after)
 
     return Step(do, name, before, after)

@@ -18,12 +18,15 @@ from nacre.disk import hold
 from nacre.errors import BadInput, Locked, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import say
 from nacre.jobs import journal, schedule
+from nacre.jobs.installer import installed_kinds, this_machine
 from nacre.jobs.journal import JobRun, Journal, Result
+from nacre.jobs.notify import notify
 from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, PlannedRun, due, in_words, next_time, requested_run
 from nacre.memory import Memory
 from nacre.model.report import fields
 from nacre.model.session import SessionFile
 from nacre.model.workspace import Context, Workspace
+from nacre.tidy.run import TidyReport
 from nacre.vault.storage import read_memory
 
 
@@ -45,14 +48,14 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     if report.paused:
         return Outcome("nothing", say("Capture is paused.", "采集已暂停。"), (report,))
     said = (
-        say(f"Sections written: {count}.", f"写入 {count} 段。")
+        say(f"Sections written: {count}.", f"已写入 {count} 节。")
         if count
-        else say("Nothing new was said.", "没有新的对话。")
+        else say("No new conversations.", "没有新的对话。")
     )
     if unread:
-        said += say(f" Transcripts that cannot be read: {unread}.", f"{unread} 个会话文件无法读取。")
+        said += say(f" Unreadable transcripts: {unread}.", f"有 {unread} 个会话记录无法读取。")
     if asked:
-        said += say(f" Sessions that wait for your agent: {asked}.", f"{asked} 个会话等待您的代理处理。")
+        said += say(f" Sessions waiting for your agent: {asked}.", f"有 {asked} 个会话等待你的智能体处理。")
     return Outcome("partly" if unread else "done" if count or asked else "nothing", said, (report,))
 
 
@@ -88,9 +91,9 @@ def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
     failing = [name for name in schedule.JOB_NAMES if journal.read_journal(memory.workspace).failures(name)]
     stopped = [problem.message.rstrip(".。") for problem in memory.count_problems()]
     parts = [
-        *([say(f"sessions expired {expired}", f"过期会话缓存 {expired}")] if expired else []),
-        *([say(f"nominated for promotion {nominated}", f"晋升候选 {nominated}")] if nominated else []),
-        *([say("failing: ", "失败任务：") + say(", ", "、").join(failing)] if failing else []),
+        *([say(f"expired session caches: {expired}", f"过期的会话缓存：{expired} 个")] if expired else []),
+        *([say(f"nominated for promotion: {nominated}", f"晋升候选：{nominated} 个")] if nominated else []),
+        *([say("failing jobs: ", "失败任务：") + say(", ", "、").join(failing)] if failing else []),
         *stopped,
     ]
     if not parts:
@@ -120,7 +123,7 @@ class Runner:
         if job := next((job for job in self.jobs if job.name == name), None):
             return job
         names = ", ".join(schedule.JOB_NAMES)
-        raise BadInput(f'There is no job "{name}"; there are: {names}.', f"没有任务“{name}”；现有：{names}。")
+        raise BadInput(f'There is no job "{name}"; the jobs are: {names}.', f"没有任务“{name}”；可用：{names}。")
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class JobReport:
 
 def runner_for(memory: Memory) -> Runner:
     if memory.scope.group is not None:
-        raise BadInput("In a group no jobs run; leave the scope out.", "群组范围内不运行任务；请去掉范围。")
+        raise BadInput("Jobs do not run in a group; omit the scope.", "群组中不运行任务；请去掉 --scope。")
     return Runner(memory.opened, {name: partial(work, memory) for name, work in _WORKS.items()})
 
 
@@ -150,7 +153,21 @@ def run_named(runner: Runner, name: str, *, dry_run: bool = False) -> JobReport:
 
 def run_due(runner: Runner, name: str | None = None) -> tuple[JobReport, ...]:
     """Run what is due, or one job unless its last time was run for. Without anything due nothing is locked and nothing is written."""
-    return run_planned(runner, lambda past: due_now(runner, name, past)) if due_now(runner, name) else ()
+    if not due_now(runner, name):
+        return ()
+    reports = run_planned(runner, lambda past: due_now(runner, name, past))
+    _tell(runner.context, reports)
+    return reports
+
+
+def _tell(context: Context, reports: Sequence[JobReport]) -> None:
+    """What tidying did while nobody watched; OpenClaw tells it by itself."""
+    nights = [made.night for report in reports for made in report.outcome.reports if isinstance(made, TidyReport)]
+    told = context.config.jobs.notify and "openclaw" not in installed_kinds(context.workspace)
+    for night in nights if told else ():
+        if any(night):
+            now = context.clock.now()
+            notify(this_machine(), "Nacre", night.sentence(now.isoformat(), now))
 
 
 def due_now(runner: Runner, name: str | None = None, past: Journal | None = None) -> list[PlannedRun]:
@@ -171,18 +188,18 @@ def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]])
     workspace = runner.context.workspace
     root, path = workspace.root, lock_file(workspace)
     if not root.is_dir():  # the lock would make it again
-        raise NoWorkspace(f"{root} is gone; its jobs do not run.", f"{root} 已不存在；其任务不会运行。")
+        raise NoWorkspace(f"{root} no longer exists, so its jobs do not run.", f"{root} 已不存在，其任务不会运行。")
     try:
         with hold(path, timeout=0):
             # We hold the lock, so that nobody is at work on what has no end.
             for run in journal.read_journal(workspace).unfinished():
-                said = say("It broke off before its end.", "中途中断，未能完成。")
+                said = say("It stopped before it was finished.", "中途停止，未能完成。")
                 journal.end_run(workspace, run, run.started, "failed", said=said)
             return tuple(_run_job(runner, planned) for planned in plan(journal.read_journal(workspace)))
     except Locked as error:
         pid = (disk.read_bytes(path) or b"?").decode("ascii", "replace").strip()
-        english = f"Jobs of {root} are running already (process {pid}); this run leaves it to them."
-        raise Locked(english, f"{root} 的任务正在运行（进程 {pid}）；本次不再重复。") from error
+        english = f"Jobs of {root} are already running (process {pid}); this run does nothing."
+        raise Locked(english, f"{root} 的任务正在运行（进程 {pid}）；本次不再运行。") from error
 
 
 def _run_job(runner: Runner, planned: PlannedRun) -> JobReport:
@@ -198,9 +215,9 @@ def _run_job(runner: Runner, planned: PlannedRun) -> JobReport:
         outcome = Outcome("partly", str(partly))
     except (Exception, KeyboardInterrupt, SystemExit) as failed:  # noqa: BLE001 - the journal tells, the caller decides
         # In our own words alone: an error that we do not know could quote anything.
-        said = say(f"An unexpected error: {type(failed).__name__}.", f"意外错误：{type(failed).__name__}。")
+        said = say(f"Unexpected error: {type(failed).__name__}.", f"意外错误：{type(failed).__name__}。")
         if isinstance(failed, KeyboardInterrupt | SystemExit):
-            said = say("It was interrupted.", "已被中断。")
+            said = say("Interrupted.", "已被中断。")
         error, outcome = failed, Outcome("failed", str(failed) if isinstance(failed, NacreError) else said)
     # A clock that stands still makes a run repeatable, its length too.
     seconds = 0.0 if clock.fixed else time.monotonic() - begun

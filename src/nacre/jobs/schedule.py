@@ -56,8 +56,8 @@ def expressions(config: Config, name: str) -> tuple[str, ...]:
     except (CronSimError, ValueError):
         pass
     raise BadSetting(
-        f'jobs.{setting} is "{expression}", which is no cron expression that ever comes; write five fields such as "0 3 * * *", or "off".',
-        f"jobs.{setting} 为“{expression}”，不是会触发的 cron 表达式；请写五个字段，例如“0 3 * * *”，或写“off”。",
+        f'jobs.{setting} is "{expression}", which is not a valid cron expression or never fires; write five fields such as "0 3 * * *", or "off".',
+        f"jobs.{setting} 的值“{expression}”不是有效的 cron 表达式，或永远不会触发；请写五个字段，例如“0 3 * * *”，或写“off”。",
     )
 
 
@@ -67,7 +67,7 @@ def _times_of_day(setting: str, times: Sequence[str]) -> tuple[str, ...]:
     for time in times:
         if not (match := re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", str(time).strip())):
             raise BadSetting(
-                f'{setting} holds "{time}", which is no time of day; write it as 14:00.',
+                f'{setting} contains "{time}", which is not a time of day; write it as 14:00.',
                 f"{setting} 中的“{time}”不是时刻；请写成 14:00。",
             )
         hours[int(match[2])].add(int(match[1]))
@@ -108,7 +108,7 @@ def zone_of(clock: Clock) -> dt.tzinfo:
 def in_words(expressions: tuple[str, ...]) -> str:
     """When a job runs; in Chinese an expression that is not of the usual kinds is shown as it is."""
     if not expressions:
-        return say("only when asked", "仅在要求时")
+        return say("only on demand", "仅手动运行")
     daily = [re.fullmatch(r"(\d+) ([\d,]+) \* \* \*", expression) for expression in expressions]
     if all(daily):
         times = sorted(f"{int(hour):02}:{int(match[1]):02}" for match in daily if match for hour in match[2].split(","))
@@ -120,7 +120,7 @@ def in_words(expressions: tuple[str, ...]) -> str:
         elif match := re.fullmatch(r"\*/(\d+) \* \* \* \*", expression):
             words.append(say(f"every {match[1]} minutes", f"每 {match[1]} 分钟"))
         elif match := re.fullmatch(r"(\d+) \* \* \* \*", expression):
-            words.append(say(f"hourly, at minute {match[1]}", f"每小时第 {match[1]} 分"))
+            words.append(say(f"hourly at minute {match[1]}", f"每小时第 {match[1]} 分"))
         elif language() == "zh":
             words.append(expression)
         else:

@@ -65,9 +65,7 @@ def ask_flush(
 ) -> Flush:
     """Decide and, when the turn is due, hand the prompts out and remember that. A dry run remembers nothing."""
     if tokens < 0 or window < 1 or (compactions is not None and compactions < 0):
-        raise BadInput(
-            "Tokens, window and compactions are counts; none is negative.", "token 数、窗口和压缩次数都不能为负。"
-        )
+        raise BadInput("Tokens, window and compactions must not be negative.", "token 数、窗口和压缩次数都不能为负。")
     if blocked := flush_blocked(context):
         return blocked
     workspace = context.workspace
@@ -91,11 +89,11 @@ def ask_flush(
         return Flush(READ_ONLY, str(cannot_write(folder, error)), limit)
     if code == DUE:
         path, prompts = flush_prompts_for(context)
-        return Flush(DUE, say(f"{tokens} tokens of {window}", f"{tokens} / {window} 个 token"), limit, path, prompts)
+        return Flush(DUE, say(f"{tokens} of {window} tokens", f"{tokens} / {window} 个 token"), limit, path, prompts)
     if code == FLUSHED:
-        return Flush(code, say("This compaction cycle has had its flush.", "本压缩周期已经记录过。"), limit)
-    english = f"{tokens} tokens; the flush begins at {limit}."
-    return Flush(code, say(english, f"{tokens} 个 token；达到 {limit} 时才进行压缩前记录。"), limit)
+        return Flush(code, say("Already flushed in this compaction cycle.", "本压缩周期内已保存过。"), limit)
+    english = f"{tokens} tokens; the flush starts at {limit}."
+    return Flush(code, say(english, f"{tokens} 个 token；达到 {limit} 时才会在压缩前保存。"), limit)
 
 
 def flush_prompts_for(context: Context) -> tuple[str, Prompts]:
@@ -114,9 +112,9 @@ def flush_prompts_for(context: Context) -> tuple[str, Prompts]:
 def flush_blocked(context: Context) -> Flush | None:
     """Why nothing is to be written down here at all; none when nothing stands in the way."""
     if not context.config.flush.enabled:
-        return Flush(DISABLED, say("The flush is switched off (flush.enabled).", "压缩前记录已关闭（flush.enabled）。"))
+        return Flush(DISABLED, say("The flush is turned off (flush.enabled).", "压缩前保存已关闭（flush.enabled）。"))
     if _is_paused(context):
-        reason = say('Capturing is paused; "nacre resume" ends that.', "记录已暂停；可用“nacre resume”恢复。")
+        reason = say('Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。")
         return Flush(PAUSED, reason)
     workspace = context.workspace
     root, log = workspace.root, workspace.day(context.clock.today())
@@ -125,7 +123,7 @@ def flush_blocked(context: Context) -> Flush | None:
     usable = place.is_file() if place == log else place.is_dir()
     if usable and disk.real(root) in disk.real(log).parents and all(os.access(at, os.W_OK) for at in (place, machine)):
         return None
-    reason = say(f"{root} cannot be written here, so there is nothing to flush to.", f"{root} 在此处不可写，无处记录。")
+    reason = say(f"{root} is not writable, so there is nowhere to flush to.", f"{root} 不可写，没有地方可以保存。")
     return Flush(READ_ONLY, reason)
 
 
@@ -157,7 +155,7 @@ def parse_answer(text: str) -> tuple[list[str], bool]:
     """The lines of an answer, redacted and folded, and whether it is silence: then only lines with a type are taken."""
     if len(text) > MOST_CHARACTERS:
         raise BadInput(
-            f"The answer has {len(text)} characters; one turn may write {MOST_LINES} lines of {LONGEST}. Nothing was written.",
+            f"The answer has {len(text)} characters; one turn may write {MOST_LINES} lines of {LONGEST} characters each. Nothing was written.",
             f"回答有 {len(text)} 个字符；一轮最多写 {MOST_LINES} 行，每行 {LONGEST} 个字符。未写入任何内容。",
         )
     whole = [line.strip() for line in guarded(text, REDACT).split("\n") if line.strip()]
@@ -189,8 +187,8 @@ def take_answer(context: Context, text: str, *, dry_run: bool = False) -> FlushA
     workspace, clock = context.workspace, context.clock
     if _is_paused(context):
         raise BadInput(
-            'Nothing was written: capturing is paused; "nacre resume" ends that.',
-            "未写入任何内容：记录已暂停；可用“nacre resume”恢复。",
+            'Nothing was written: capture is paused; "nacre resume" resumes it.',
+            "未写入任何内容：采集已暂停；可用“nacre resume”恢复。",
         )
     said, silent = parse_answer(text)
     lines, over = said[:MOST_LINES], tuple(said[MOST_LINES:])
@@ -225,19 +223,19 @@ def flush_prompts(path: str, language: str, *, system: str | None = None, user: 
 
 _SYSTEM = {
     "en": (
-        "The context of this talk is almost full and is about to be compacted. This turn comes first, and the user sees nothing of "
-        "it: put on disk what should outlive the talk, then stop."
+        "The context of this conversation is almost full and is about to be compacted. This turn runs first, and the user does not see "
+        "it: save to disk what should outlast the conversation, then stop."
     ),
     "zh": "这次对话的上下文快满了，马上就要压缩。压缩之前先走这一轮，用户看不到：把对话之后仍有用的内容存到磁盘，然后结束。",
 }
 _USER = {
     "en": (
-        "Look back over this talk and keep what a later session would miss: preferences, decisions with their reasons, facts about "
-        "projects and people, lessons from what went wrong, work that is still open. Leave out small talk and what memory holds "
-        "already.\n\n"
-        'Write under a heading "## HH:MM note" with the time it is now, one line for each thing:\n\n'
+        "Look back over this conversation and keep what a later session would need: preferences, decisions with their reasons, facts about "
+        "projects and people, lessons from what went wrong, work that is still open. Leave out small talk and what is already "
+        "in memory.\n\n"
+        'Write under a heading "## HH:MM note" with the current time, one line per item:\n\n'
         "- [TYPE] text\n\n"
-        "TYPE is PREF, PROJ, TECH, LESSON, PEOPLE or TEMP. Every line stands on its own, in the language of the talk; no more than "
+        "TYPE is PREF, PROJ, TECH, LESSON, PEOPLE or TEMP. Every line must make sense on its own, in the language of the conversation; no more than "
         f"{MOST_LINES} lines of {LONGEST} characters. If you have no tool that writes files, answer with these lines and nothing else."
     ),
     "zh": (
@@ -252,8 +250,8 @@ _USER = {
 _NAMES = {"en": ", ".join(REFERENCE[:-1]) + f" and {REFERENCE[-1]}", "zh": "、".join(REFERENCE)}
 _SAFETY = {
     "en": (
-        "Write only into {path}; make the folder memory/ if it is missing.",
-        "That file is append-only: add at its end, and never overwrite, reorder or take out what stands there.",
+        "Write only to {path}; create the folder memory/ if it is missing.",
+        "That file is append-only: add at the end, and never overwrite, reorder or remove what is there.",
         f"{_NAMES['en']} are read-only in this turn: no edit, no replacement, no new copy.",
     ),
     "zh": (
@@ -264,7 +262,7 @@ _SAFETY = {
 }
 _CARE = {
     "en": (
-        f"The day has this one file: no second one with a time in its name, such as {_DATE}-HHMM.md.",
+        f"Each day has only this one file: do not create another with a time in its name, such as {_DATE}-HHMM.md.",
         "No passwords, keys, tokens or other secrets.",
     ),
     "zh": (
@@ -273,6 +271,6 @@ _CARE = {
     ),
 }
 _NOTHING = {
-    "en": f"With nothing to keep, answer exactly {SILENCE}.",
+    "en": f"If there is nothing to keep, answer exactly {SILENCE}.",
     "zh": f"没有要留下的内容时，只回答 {SILENCE}。",
 }

@@ -170,7 +170,7 @@ MOVE, RISE, FORGET, DELETE, STAY = "move", "rise", "forget", "delete", "stay"
 
 
 @cache
-def _seconds(settings: TierSettings) -> dict[str, float]:
+def limits_of(settings: TierSettings) -> dict[str, float]:
     """Every threshold by its name."""
     names = ("hot", "warm", "gist", "forget_after", "delete_after")
     return {name: duration(getattr(settings, name)).total_seconds() for name in names}
@@ -185,19 +185,20 @@ def _layer_by_age(age: float, limits: Mapping[str, float]) -> str:
 
 
 class Placement(NamedTuple):
-    """Where a checkpoint is to lie (None: nowhere any more), what its entry of refcount.json will say, and why."""
+    """Where a checkpoint is to lie (None: nowhere any more), what its entry of refcount.json will say, and why; `rule` without when."""
 
     layer: str | None
     entry: Count
     action: str
     reason: str
+    rule: str = ""
 
 
 def decide_layer(
     layer: str, dated: CheckpointDate, kept: CheckpointCounts, settings: TierSettings, clock: Clock
 ) -> Placement:
     """Where a checkpoint of a layer belongs now. Age lets it sink; only a recall lets it rise."""
-    now, limits = clock.now().timestamp(), _seconds(settings)
+    now, limits = clock.now().timestamp(), limits_of(settings)
     complete = refcount.complete_count(kept.entry or {}, int(dated.own))
     entry, recalled = fold_recalls(complete, kept.recalls, clock)
     moments = [at for at in refcount.moments(entry, clock) if at <= now]
@@ -216,33 +217,36 @@ def decide_layer(
     when, ago = _when(since, clock)
     since_text = say(f"from {when}, {ago} ago", f"内容来自 {when}，距今 {ago}")
     if last == since:
-        since_text = say(f"last recalled {when}, {ago} ago", f"上次调用于 {when}，距今 {ago}")
+        since_text = say(f"last recalled {when}, {ago} ago", f"上次召回于 {when}，距今 {ago}")
     if target == FORGOTTEN:
         if mark is None or layer != FORGOTTEN:
             mark = entry[refcount.FORGOTTEN] = int(now)
         if now - mark >= limits["delete_after"] and not entry.get("user_marked"):
             when, ago = _when(mark, clock)
-            reason = say(
-                f"forgotten on {when}, {ago} ago: deleted after {settings.delete_after} (tiers.delete_after)",
-                f"于 {when} 被遗忘，距今 {ago}：超过 {settings.delete_after} 即删除（tiers.delete_after）",
+            rule = say(
+                f"deleted after {settings.delete_after} (tiers.delete_after)",
+                f"超过 {settings.delete_after} 即删除（tiers.delete_after）",
             )
-            return Placement(None, entry, DELETE, reason)
+            reason = say(f"forgotten on {when}, {ago} ago: {rule}", f"于 {when} 遗忘，距今 {ago}：{rule}")
+            return Placement(None, entry, DELETE, reason, rule)
     else:
         entry.pop(refcount.FORGOTTEN, None)
     if target == layer:
-        return Placement(target, entry, STAY, say("belongs beside the other file of its name", "应与同名文件放在一起"))
-    english = f"after {settings.warm} a summary stands for it (tiers.warm)"
-    action, why = MOVE, (english, f"超过 {settings.warm} 后由摘要代表（tiers.warm）")
+        return Placement(
+            target, entry, STAY, say("belongs next to the other file of the same name", "应与同名文件放在一起")
+        )
+    english = f"after {settings.warm} a summary takes its place (tiers.warm)"
+    action, why = MOVE, (english, f"超过 {settings.warm} 后由摘要代替（tiers.warm）")
     if target == FORGOTTEN:
         name = "forget_after" if limits["forget_after"] <= limits["gist"] else "gist"
         limit, name = getattr(settings, name), f"tiers.{name}"
-        why = f"forgotten after {limit} without a recall ({name})", f"{limit} 内没有被调用即被遗忘（{name}）"
+        why = f"forgotten after {limit} without a recall ({name})", f"{limit} 内未被召回即遗忘（{name}）"
         action = FORGET
     elif TIERS.index(target) < TIERS.index(layer):
-        action, why = RISE, ("what is recalled becomes young again", "被调用的内容会重新变新")
+        action, why = RISE, ("a recall makes it recent again", "被召回后重新算作最近的内容")
     elif target == WARM:
-        why = f"hot is for the first {settings.hot} (tiers.hot)", f"hot 只保留最初的 {settings.hot}（tiers.hot）"
-    return Placement(target, entry, action, say(f"{since_text}: {why[0]}", f"{since_text}：{why[1]}"))
+        why = f"hot keeps only the first {settings.hot} (tiers.hot)", f"在 hot 层只停留 {settings.hot}（tiers.hot）"
+    return Placement(target, entry, action, say(f"{since_text}: {why[0]}", f"{since_text}：{why[1]}"), say(*why))
 
 
 def local_time(at: float, clock: Clock) -> dt.datetime:
@@ -320,15 +324,15 @@ class OrganisePlan:
 def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = None) -> OrganisePlan:
     """What would become of every checkpoint. Nothing at all where the counts cannot be read: who was recalled is unknown."""
     workspace, clock, config = context.workspace, context.clock, context.config
-    delete_after, shown = _seconds(config.tiers)["delete_after"], workspace.relative
+    delete_after, shown = limits_of(config.tiers)["delete_after"], workspace.relative
     checkpoints, problems = survey_checkpoints(workspace, config)
     grouped = families(checkpoints)
     try:
         counts = refcount.read_counts(workspace, config)
     except NacreError as error:
         sentence = say(
-            f"{error} Nothing was organised: who was recalled is not known.",
-            f"{error} 没有整理任何内容：无法得知哪些检查点被调用过。",
+            f"{error} Nothing was organised: the recall counts are not known.",
+            f"{error} 没有整理任何内容：无法得知召回次数。",
         )
         path = shown(workspace.refcount(config.tiers.path))
         return OrganisePlan(tuple(grouped), left=(*problems, Problem("unreadable counts", sentence, path)))
@@ -353,8 +357,8 @@ def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = 
                 entry["summarized"] = True
             if isinstance(reason := (summaries or {}).get(source), NacreError):
                 sentence = say(
-                    f"No summary of {shown(family.lead.path)} could be made, so it stays warm: {reason}",
-                    f"无法为 {shown(family.lead.path)} 生成摘要，因此保留在 warm：{reason}",
+                    f"{shown(family.lead.path)} could not be summarised, so it stays in warm: {reason}",
+                    f"无法为 {shown(family.lead.path)} 生成摘要，因此留在 warm 层：{reason}",
                 )
                 if not isinstance(reason, Waiting):  # the user's agent is still to come for it
                     problems.append(Problem("left for the next run", sentence, shown(family.lead.path)))
@@ -400,7 +404,7 @@ def _placed(context: Context, turns: Iterable[Transition], problems: list[Proble
         if turn.summary_of and family.original:
             reason = belongs.reason
             if family.summary:
-                reason = say("it has changed since its summary was made", "生成摘要之后内容有改动")
+                reason = say("it changed after its summary was made", "生成摘要后内容又有改动")
             summary = shown(places.root / place_of(GIST, after.stem, summary=True))
             steps.append(Step(SUMMARISE, shown(family.original.path), reason, summary))
         action = MOVE if belongs.action == STAY else belongs.action

@@ -64,15 +64,17 @@ def _nominee(turn: Transition, context: Context) -> Nominee | None:
     counted: Any = entry.get("total")
     total = int(counted) if refcount.is_number(counted) and 0 <= counted < 1e9 else len(moments)
     marked, limits = entry.get("user_marked") is True, context.config.promote
-    rule = say("marked by the user, or brought back from forgotten", "由用户标记，或从遗忘层找回") if marked else ""
+    rule = (
+        say("marked by the user or brought back from forgotten", "由用户标记，或从 forgotten 层找回") if marked else ""
+    )
     for name, limit, times, english, chinese in (
-        ("total", limits.total, total, "in all", "总共"),
+        ("total", limits.total, total, "in total", "总共"),
         ("fortnight", limits.fortnight, fortnight, "in 14 days", "14 天内"),
         ("week", limits.week, week, "in 7 days", "7 天内"),
     ):
         if times >= limit:
             setting = f"promote.{name} = {limit}"
-            rule = say(f"recalled {times} times {english} ({setting})", f"{chinese}调用 {times} 次（{setting}）")
+            rule = say(f"recalled {times} times {english} ({setting})", f"{chinese}召回 {times} 次（{setting}）")
     if not rule:
         return None
     keys = kept.keys or (turn.family.lead.place,)
@@ -190,12 +192,12 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
     counted = say(f"{number} candidate{'' if number == 1 else 's'}", f"{number} 个候选")
     lines = [f"# {say('Promotion report', '晋升报告')}", "", f"{when} | {counted}"]
     if not made.promoted:
-        english = "Nobody is nominated: no checkpoint was recalled often enough, or marked."
-        lines += ["", say(english, "没有候选：没有检查点被足够频繁地调用或标记。")]
+        english = "No candidates: no checkpoint has been marked or recalled often enough."
+        lines += ["", say(english, "没有候选：没有检查点被标记，或召回次数都不够。")]
     elif applied:
-        lines[-1] += say(" | carried out", " | 已执行")
+        lines[-1] += say(" | applied", " | 已执行")
     else:
-        lines[-1] += say(" | nothing is carried out yet: nacre promote --apply", " | 尚未执行：nacre promote --apply")
+        lines[-1] += say(" | not applied yet: nacre promote --apply", " | 尚未执行：nacre promote --apply")
     goes = say("went to", "已写入") if applied else say("goes to", "写入")
     for checkpoint in made.promoted:
         title, rule = f"{say('title', '标题')}: {checkpoint.title}", f"{say('rule', '规则')}: {checkpoint.nominee.rule}"

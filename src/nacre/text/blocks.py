@@ -266,6 +266,7 @@ _WHEN = re.compile(
     r"(?:\d{4}-\d{2}-\d{2}(?=[T\s|,]|$)|T?\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?:session|project|group):[^\s|]+|\d+ messages?\b"
     r"|(?:note|agent|continued|UTC|GMT|Z)(?!\w)|[+-]\d{2}:?\d{2}|\(?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\)?(?!\w)|[\s|,])+"
 )
+AGENT_MARK = {"en": "Agent: ", "zh": "助手："}  # before what an agent tells of its work, in the log
 LABELS = (
     *("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP"),
     *("决策", "发现", "偏好", "任务", "Decision", "Discovery", "Preference", "Task"),

@@ -34,9 +34,9 @@ class NotJson(ValueError):
         self.line = text.count("\n", 0, at) + 1
         self.column = at - text.rfind("\n", 0, at)
         if at >= len(text):
-            what = say("it ends too early", "内容提前结束")
+            what = say("unexpected end", "内容意外结束")
         elif text.startswith("/*", at):
-            what = say("a comment that does not end", "注释没有结束")
+            what = say("unclosed comment", "注释没有闭合")
         elif not what:
             token = text[at : at + 20].split(maxsplit=1)[0]
             what = say(f"unexpected {token}", f"意外的 {token}")
@@ -117,7 +117,7 @@ def _value(text: str, start: int, depth: int) -> Node:
         raise NotJson(
             text,
             start,
-            say("a text that does not end", "字符串没有结束") if text[start : start + 1] in ("'", '"') else "",
+            say("unclosed string", "字符串没有闭合") if text[start : start + 1] in ("'", '"') else "",
         )
     token, value = match[0], _WORDS.get(match[0])
     if match["text"]:

@@ -342,10 +342,12 @@ _LABELLED = (
 )
 # "Whatever the label says", "not when the radio says so": the speaker's own word, against somebody's.
 _ANYHOW = r"(?i)\b(?:whatever|even (?:if|when)|unlike|not (?:when|like|as|what)|regardless of what)\b[^,.;]{0,30}\Z"
-# Before these verbs: the speaker, or no one.
+# Before these verbs: the speaker, who is spoken to ("please always write …"), or no one.
 _FIRST = frozenset(
     "i we you i've we've i'd we'd you'd who as which that is are was were be been being get gets to not and or"
-    " don't dont doesn't can't cant cannot never won't must should one me us nobody no so must".split()
+    " don't dont doesn't can't cant cannot never won't must should one me us nobody no so must"
+    " please kindly always also just now then still first only simply rather instead again let let's will would can could may might shall do did"
+    " does didn't need needs have has had of in on for with by when where what how if whenever".split()
 )
 _CHINESE = (
     rf"据[^，。]{{0,10}}(?:说|称|讲)|听说|{_TEXTS_CHINESE}(?:里|上|中)?面?(?:也|还|都|明确)?(?:说|写着|写了|写道|写明|要求|建议|规定|提到|显示|称)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -26,10 +26,10 @@ from nacre.vault.longterm import Edit
 from nacre.vault.provenance import undone_mark
 from nacre.vault.review import Question
 from nacre.vault.storage import read
-from nacre.vault.writing import REDACT, expect, guarded, rewrite
+from nacre.vault.writing import REDACT, changed_outside, expect, guarded, rewrite
 
+# Whatever the question: what is accepted or pinned stands in memory, what is refused does not.
 ACCEPT, REFUSE, PIN = "accept", "refuse", "pin"
-KEEP, DROP = "keep", "drop"  # whether what is asked about is to stand in memory, whatever the question
 ALL = 10.0  # worth more than anything: the user said so
 
 
@@ -49,10 +49,10 @@ def find_question(context: TidyContext, wanted: str) -> Question:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise BadInput(f'"{wanted}" begins several ids; give more of it.', f"“{wanted}”对应多个编号；请多输入几位。")
+        raise BadInput(f'"{wanted}" matches several ids; type more of it.', f"“{wanted}”对应多个编号；请多输入几位。")
     raise NotFound(
         f'There is no open question "{wanted}"; "nacre review" lists them.',
-        f"没有待审项“{wanted}”；“nacre review”会列出全部。",
+        f"没有待确认的问题“{wanted}”；“nacre review”会列出全部。",
     )
 
 
@@ -62,17 +62,16 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
         if not dry_run:
             apply.recover(context, op)
         draft = Draft(context)
-        for given in answers:
-            question = find_question(context, given.id)
-            answer = _plain(given, question)
+        for answer in answers:
+            question = find_question(context, answer.id)
             if question.id in draft.settled:
                 raise BadInput(
-                    f"{question.id} is answered twice; give one answer.",
+                    f"{question.id} is answered twice; give only one answer.",
                     f"{question.id} 被回答了两次；请只给一个回答。",
                 )
             words = question.text if answer.words is None else one_line(answer.words).strip()
             if not words:
-                raise BadInput("The new words are empty.", "新的文字为空。")
+                raise BadInput("The new wording is empty.", "新的内容为空。")
             if answer.by_agent:
                 _check_agents_answer(draft, question, words)
             if question.about_entry:
@@ -87,14 +86,6 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
     return tuple(draft.steps)
 
 
-def _plain(answer: Answer, question: Question) -> Answer:
-    """The answer as accepting or refusing: to keep a line whose time may be over is to refuse that it goes."""
-    if answer.verb not in (KEEP, DROP):
-        return answer
-    accepts = (answer.verb == KEEP) != (question.kind == review.FADED)
-    return replace(answer, verb=ACCEPT if accepts else REFUSE)
-
-
 def is_for_agents(question: Question) -> bool:
     """Whether an agent may answer at all: what it adds takes the place of nothing, and what stands is the person's."""
     return question.kind in (review.DOUBT, review.FULL)
@@ -104,20 +95,20 @@ def _check_agents_answer(draft: Draft, question: Question, words: str) -> None:
     """An agent's answer may add what is offered, and nothing else: what stands, what the person took back or forgot is the person's."""
     forgotten = load_tombstones(draft.context.workspace).exactly([words])[0]
     if not is_for_agents(question) or draft.memory.find(entry_id(words)):
-        reason = say("it is about a line that stands in memory", "它涉及记忆中已有的一行")
+        reason = say("it concerns an existing line of memory", "它涉及记忆中已有的一行")
     elif forgotten or draft.trail.was_asked(undone_mark(question.id)):
-        reason = say("it was taken back once", "它曾被撤销或忘记")
+        reason = say("it was undone or forgotten before", "它曾被撤销或忘记")
     else:
         return
     raise BadInput(
-        f'Only the person decides on {question.id}: {reason}. It stays asked; "nacre review" takes the answer.',
-        f"{question.id} 只能由本人决定：{reason}。问题保留；请本人用“nacre review”答复。",
+        f'Only the user can decide on {question.id}: {reason}. The question stays open; the user can answer it with "nacre review".',
+        f"{question.id} 只能由用户本人决定：{reason}。问题会保留，请用户用“nacre review”答复。",
     )
 
 
 def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, words: str) -> None:
     about, by = question.about, "agent" if answer.by_agent else "user"
-    reason = say("an agent's word", "代理的意见") if answer.by_agent else say("your word", "按您的意思")
+    reason = say("an agent's answer", "智能体的答复") if answer.by_agent else say("your answer", "你的答复")
     # Only what the person answered is left alone from then on: an agent's word may be overtaken like any other.
     answered: dict[str, object] = {} if answer.by_agent else {"answer": question.kind}
     record = draft.record_question(question, "refused", failed=by, brain=by, more=answered)
@@ -130,8 +121,8 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
     old = file.find(str(about.get("against", ""))) if question.kind == review.CLASH else None
     if old and old.words not in question.why:  # the file may have come with a clone, or been edited
         raise BadInput(
-            f"It would take the place of “{old.words}”, which the question does not name; nothing was done.",
-            f"它会取代“{old.words}”，而问题中并未提到；未做任何改动。",
+            f"This would replace “{old.words}”, which the question does not mention; nothing was changed.",
+            f"这会取代“{old.words}”，而问题中没有提到它；未作任何改动。",
         )
     if old:
         file.replace(old, words)
@@ -139,18 +130,18 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
         draft.record(Record(old.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=more))
     elif file.over:
         raise MemoryFull(
-            f'{file.shown} is over its limits and takes nothing new; run "nacre review --adopt" first.',
+            f'{file.shown} is over its limits and accepts nothing new; run "nacre review --adopt" first.',
             f"{file.shown} 已超出上限，不再接受新内容；请先运行“nacre review --adopt”。",
         )
     elif answer.by_agent and not file.has_room(words, kind):
         raise MemoryFull(
-            f"{file.shown} is full, and an agent's word takes nothing out of it; the person is asked.",
-            f"{file.shown} 已满，代理的意见不会移出任何内容；由本人决定。",
+            f"{file.shown} is full, and an agent's answer may not remove anything from it; ask the user.",
+            f"{file.shown} 已满，智能体的答复不能移除其中的内容；请用户决定。",
         )
     elif not draft.make_room(file, words, kind, ALL):
         raise MemoryFull(
-            f"{file.shown} is full, and every line in it is pinned or yours; take one out first.",
-            f"{file.shown} 已满，且每一行都已固定或由您写下；请先移除一行。",
+            f"{file.shown} is full, and every line in it is pinned or written by you; remove one first.",
+            f"{file.shown} 已满，每一行都已固定或由你写下；请先移除一行。",
         )
     else:
         file.add(words, kind)
@@ -160,7 +151,7 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
         id=entry_id(words), verdict="admitted", text=words, failed=None, confidence=sure, more=more
     )
     draft.record(record._replace(supersedes=old.id if old else None, valid_from=draft.today.isoformat()))
-    instead = say(f"your word; in the place of “{old.words}”", f"按您的意思；取代“{old.words}”") if old else reason
+    instead = say(f"your answer; replaces “{old.words}”", f"你的答复；取代“{old.words}”") if old else reason
     draft.step("replace" if old else "add", file.shown, instead, words)
 
 
@@ -169,15 +160,26 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
     line = file.find(question.id)
     if line is None:
         return  # it has gone meanwhile
-    by_user = say("your word", "按您的意思")
-    if answer.words is None and answer.verb == (ACCEPT if question.kind == review.FADED else REFUSE):
+    by_user = say("your answer", "你的答复")
+    if answer.words is None and answer.verb == REFUSE:
+        was = draft.states.get(line.id)
+        if line.pinned or (was and was.pinned):
+            by_user = say("your answer; the line was pinned", "你的答复；该行原已固定")
         file.remove(line)
         draft.demote(file, line, {**file_field(file), "answer": question.kind})
         draft.step("demote", file.shown, by_user, line.words)
         return
-    was = draft.states.get(line.id)
     words = line.words if answer.words is None else words
-    more = {**file_field(file), "answer": question.kind} | ({"pinned": True} if answer.verb == PIN else {})
+    _keep_entry(draft, file, line, words, {"answer": question.kind}, pin=answer.verb == PIN)
+    draft.step(PIN if answer.verb == PIN else "keep", file.shown, by_user, words)
+
+
+def _keep_entry(
+    draft: Draft, file: LongTermFile, line: Line, words: str, answered: Mapping[str, object], *, pin: bool = False
+) -> None:
+    """The person's word on an entry that stands: it stays, in these words, with its source and its pin."""
+    was = draft.states.get(line.id)
+    more = {**file_field(file), **answered} | ({"pinned": True} if pin or (was and was.pinned) else {})
     verdict = was.verdict if was and was.in_memory else "adopted"
     record = Record(entry_id(words), draft.at, verdict, words, section=line.section, more=more)
     if words != line.words:
@@ -186,7 +188,29 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
         draft.record(Record(line.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=into))
         record = record._replace(source=was.source if was else {}, supersedes=line.id)
     draft.record(record)
-    draft.step(PIN if answer.verb == PIN else "keep", file.shown, by_user, words)
+
+
+def edit_entry(context: TidyContext, shown: str, id_: str, words: str, *, read: str) -> tuple[Step, ...]:
+    """Put the person's words in the place of an entry of a MEMORY.md that is still what was read (its hash)."""
+    with operation(context, "edit") as op:
+        apply.recover(context, op)
+        draft = Draft(context)
+        file, words = draft.memory.file(shown), one_line(words).strip()
+        line = file.find(id_)
+        if file.before is None or file.before.hash != read:
+            raise changed_outside(shown)
+        if line is None or not line.whole:
+            raise BadInput(
+                f"{shown} has no entry {id_} of a single line; open the file to change what is nested.",
+                f"{shown} 中没有单行条目 {id_}；含下级内容的条目请直接编辑文件。",
+            )
+        if not words:
+            raise BadInput("The new words are empty.", "新的文字为空。")
+        _keep_entry(draft, file, line, words, {"answer": "edited"})
+        draft.step("edit", shown, say("your word", "按你的意思"), words)
+        planned = DistilPlan(edits=list(draft.memory.edits()), records=draft.records)
+        apply.apply_plan(context, op, planned, asked=True)
+    return tuple(draft.steps)
 
 
 # A MEMORY.md inherited over its limits is brought under them with the user's consent: nothing is lost, what does not fit moves to
@@ -245,12 +269,12 @@ def _plan_file(draft: Draft, file: LongTermFile) -> AdoptPlan:
             break
         section = next((section.title for section in reversed(doc.sections) if section.start <= block.start), "")
         text = "".join(doc.lines[block.start - 1 : block.end])
-        prose.insert(0, Moving(section, text, say("is no entry of a list", "不是列表条目")))
+        prose.insert(0, Moving(section, text, say("is not a list entry", "不是列表条目")))
         file.remove(block)
     if file.size.over(limits) or file.doc is None:
         raise BadInput(
-            f"{file.shown} cannot be brought under its limits without taking out pinned lines; shorten it by hand.",
-            f"不移出已固定的行，就无法使 {file.shown} 回到上限以内；请手动精简。",
+            f"{file.shown} cannot be brought under its limits without removing pinned lines; shorten it by hand.",
+            f"不移除已固定的行，就无法使 {file.shown} 回到上限以内；请手动精简。",
         )
     records: list[Record] = []
     in_ledger = {line.id for line in file.lines if (state := draft.states.get(line.id)) and state.in_memory}
@@ -279,7 +303,7 @@ def _least_needed(draft: Draft, file: LongTermFile) -> list[tuple[Line, str]]:
         tested = draft.memory.tested(line.words)
         verdict = judge.four_way_test(tested)
         names = ", ".join(verdict.failed)
-        reason = say("least needed of what passes", "通过测试者中最不需要的")
+        reason = say("least important of those that pass", "在通过检验的条目中最不重要")
         if not verdict.admitted:
             reason = say(f"fails: {names}", f"未通过：{names}")
         ordered.append((tested.judged.lasting - (0 if verdict.admitted else 1), line, reason))
@@ -302,7 +326,7 @@ def _write_note(op: Operation, adoption: AdoptPlan) -> None:
     text = (before or b"").decode("utf-8", "surrogateescape")
     moving = [moved for moved in adoption.moving if f"\n{moved.text.rstrip()}\n" not in text.replace("\r\n", "\n")]
     shown = adoption.shown
-    text = text or say(f"# From {shown}\n\nWhat did not fit into it.\n", f"# 移自 {shown}\n\n放不下的内容。\n")
+    text = text or say(f"# From {shown}\n\nWhat no longer fitted.\n", f"# 移自 {shown}\n\n放不下的内容。\n")
     for section in dict.fromkeys(moved.section for moved in moving):
         text += f"\n## {section or shown}\n\n"
         parts = (guarded(moved.text, REDACT).rstrip("\n") for moved in moving if moved.section == section)

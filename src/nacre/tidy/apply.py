@@ -120,10 +120,8 @@ def too_much_lost(context: TidyContext, planned: DistilPlan) -> Problem | None:
         if (lost >= _FEW and lost > before * MAX_LOST) or (replaced >= _MANY and replaced > before * MAX_REPLACED):
             shown = context.workspace.relative(edit.path)
             sentence = say(
-                f"Refused: {shown} would lose {max(lost, replaced)} of its {before} entries in one night. Nothing in it was changed; "
-                'look at "nacre tidy --dry-run", and at memory/ledger.jsonl.',
-                f"已拒绝：{shown} 一夜之间会失去 {before} 条中的 {max(lost, replaced)} 条。其中没有任何改动；"
-                "请查看“nacre tidy --dry-run”以及 memory/ledger.jsonl。",
+                f'Refused: {shown} would lose {max(lost, replaced)} of its {before} entries in one night. It was not changed; check "nacre tidy --dry-run" and memory/ledger.jsonl.',
+                f"已拒绝：{shown} 的 {before} 条中有 {max(lost, replaced)} 条会在一夜之间丢失。文件未改动；请查看“nacre tidy --dry-run”和 memory/ledger.jsonl。",
             )
             return Problem("too much lost", sentence, shown, severity="error")
     return None
@@ -226,7 +224,7 @@ def _longterm_path(context: TidyContext, shown: str) -> Path:
     path = context.workspace.inside(shown)
     if writing.is_longterm(context.workspace, path) or shown in (IDENTITY, USER):
         return path
-    raise BadInput(f"{shown} is no file of long-term memory.", f"{shown} 不是长期记忆文件。")
+    raise BadInput(f"{shown} is not a long-term memory file.", f"{shown} 不是长期记忆文件。")
 
 
 def _state(context: TidyContext, edit: Edit) -> str:

@@ -44,11 +44,13 @@ def plan(context: TidyContext, compressed: CompressPlan, problems: list[Problem]
             continue
         archived = [other for other in week.logs if other.day.archived and other.day.date == log.day.date]
         if archived:
-            reason = say("its day is archived already; it goes behind that", "该日已归档，接在其后")
+            reason = say("its day is already archived; it is added to that", "该日已归档，追加到归档之后")
         elif count := len(log.lines):
-            reason = say(f"all it says ({count}) is in {week.shown}", f"其全部内容（{count} 条）已在 {week.shown} 中")
+            reason = say(
+                f"all of its entries ({count}) are in {week.shown}", f"其全部条目（{count} 条）已在 {week.shown} 中"
+            )
         else:
-            reason = say("older than the days that are kept, and says nothing", "已超过保留天数，且没有内容")
+            reason = say("past its retention period, and empty", "已超过保留天数，且没有内容")
         try:
             moves.append(plan_move(context, log, reason, archived, week.shown))
         except NacreError as error:
@@ -104,8 +106,8 @@ def joined(context: TidyContext, to: Path, date: dt.date, old: bytes, new: bytes
             return old + behind
     shown = context.workspace.relative(to)
     raise NacreError(
-        f"A later log of {day} cannot follow {shown}: a code fence there is never closed. Close it.",
-        f"{day} 之后的日志无法接在 {shown} 后面：其中有未闭合的代码块。请将其闭合。",
+        f"A later log of {day} cannot be added to {shown}, which has an unclosed code fence. Close it first.",
+        f"{day} 的后续日志无法追加到 {shown}：其中有未闭合的代码块。请先将其闭合。",
     )
 
 
@@ -171,8 +173,8 @@ def plan_backups(context: TidyContext) -> list[tuple[Step, Path]]:
             by_file.setdefault(match["slug"] or "", []).append(backup)
     days, weeks, months = keep = context.config.archive.backups
     reason = say(
-        f"not the last one of any of the {days} days, {weeks} weeks and {months} months that are kept",
-        f"不是所保留的 {days} 天、{weeks} 周、{months} 个月中任何一段的最后一个备份",
+        f"not the last backup of any of the {days} days, {weeks} weeks and {months} months to keep",
+        f"不是需要保留的 {days} 天、{weeks} 周、{months} 个月中任何一段的最后一个备份",
     )
     going = [backup.path for backups in by_file.values() for backup in superfluous(backups, keep)]
     return [(Step("remove", context.workspace.relative(path), reason), path) for path in going]

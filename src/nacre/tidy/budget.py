@@ -12,7 +12,7 @@ from nacre.i18n import say
 from nacre.text.tokens import STOP_WORDS
 from nacre.tidy.collect import LogLine
 from nacre.tidy.memory_files import Line, LongTermFile
-from nacre.vault.ledger import EntryState
+from nacre.vault.ledger import IN_MEMORY, EntryState
 
 GRACE = 7  # days after a date before an entry about it counts as over
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
@@ -119,6 +119,14 @@ def may_change(line: Line, state: EntryState | None) -> bool:
     return state.verdict in ("admitted", "restored")
 
 
+def is_confirmed(line: Line, state: EntryState | None) -> bool:
+    """Whether the person pinned an entry, asked to remember it, answered that it stays, or put it in these words."""
+    if line.pinned or state is None or not state.in_memory:
+        return line.pinned
+    more = [record.more for record in state.records if record.verdict in IN_MEMORY]
+    return state.pinned or any("answer" in said or said.get("explicit") or said.get("by") == "hand" for said in more)
+
+
 def may_go(line: Line, state: EntryState | None) -> bool:
     """Whether a line may leave to make room: one that may be changed, and that the person did not ask to remember."""
     explicit = state is not None and any(record.more.get("explicit") for record in state.records)
@@ -142,7 +150,7 @@ def make_space(
             file.doc = before
             return None
         sure = f"{least.confidence:.2f}"
-        reason = least.outdated or say(f"least needed: confidence {sure}", f"最不需要：置信度 {sure}")
+        reason = least.outdated or say(f"least important: confidence {sure}", f"最不重要：置信度 {sure}")
         file.remove(weakest)
         gone.append((weakest, reason))
     return gone

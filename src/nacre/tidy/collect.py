@@ -198,25 +198,25 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
         try:
             date = dt.date.fromisoformat(match[1])
         except ValueError:
-            english = f"{shown} is named for a day that does not exist and stays as it is."
-            chinese = f"{shown} 的文件名不是真实日期，保持原样。"
+            english = f"{shown} is named after a date that does not exist; it was left unchanged."
+            chinese = f"{shown} 的文件名不是真实存在的日期，未作改动。"
             remedy = ("rename it to the day it is about", "请改名为对应的日期")
             problems.append(problem("no real date", english, chinese, shown, remedy=remedy))
             continue
         if (date - today).days > 1:
             future.append(shown)
         elif stored.size > LARGEST or not stored.is_plain or stored.is_link:
-            english = f"{shown} is too large for a daily log, or no ordinary file; it stays as it is."
-            chinese = f"{shown} 作为每日日志过大，或不是普通文件，保持原样。"
+            english = f"{shown} is too large for a daily log or not a regular file; it was left unchanged."
+            chinese = f"{shown} 对每日日志来说过大，或不是普通文件，未作改动。"
             remedy = ("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走")
             problems.append(problem("no ordinary file", english, chinese, shown, remedy=remedy))
         else:
             days.append(Day(date, path, path.parent != workspace.memory, stored.size))
     if future:
         first, count = min(future), len(future)
-        english = f"Logs dated after today are left as they are: {count}, the first is {first}."
-        chinese = f"有 {count} 个日志的日期晚于今天，保持原样；第一个是 {first}。"
-        remedy = ("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名")
+        english = f"Logs dated after today were left unchanged: {count}, the first is {first}."
+        chinese = f"有 {count} 个日志的日期晚于今天，未作改动；第一个是 {first}。"
+        remedy = ("check the clock, or correct the file names", "请检查系统时钟，或更正文件名")
         problems.append(problem("after today", english, chinese, first, remedy=remedy))
     return sorted(days, key=lambda day: (day.date, day.archived, day.path)), problems
 
@@ -225,11 +225,13 @@ def read_log(workspace: Workspace, day: Day) -> Log:
     """The log with what it says. Raises `NacreError` when it is gone or cannot be read."""
     data = read(workspace, day.path)
     if data is None:
-        raise NacreError(f"{day.path} is gone; run the command again.", f"{day.path} 已不存在；请重新运行命令。")
+        raise NacreError(
+            f"{day.path} no longer exists; run the command again.", f"{day.path} 已不存在；请重新运行命令。"
+        )
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise NacreError(
-            f"{day.path} is stored as UTF-16 and stays as it is; save it as UTF-8.",
-            f"{day.path} 以 UTF-16 保存，保持原样；请另存为 UTF-8。",
+            f"{day.path} is encoded as UTF-16 and was left unchanged; save it as UTF-8.",
+            f"{day.path} 的编码是 UTF-16，未作改动；请另存为 UTF-8。",
         )
     return Log(day, digest(data), len(data), log_lines(day.date.isoformat(), data))
 

@@ -250,14 +250,16 @@ def _tell(
                 continue  # a killed run wrote it, and did not note so
             reason = say(f"{place} is older than {kept} days", f"{place} 已超过 {kept} 天")
             if trail.of(day).pressed:
-                reason = say(f"{place} came after its day was pressed", f"{place} 在该日压缩之后才写入")
+                reason = say(f"{place} was added after its day was condensed", f"{place} 在该日压缩之后才写入")
             label = LABELS[category][language_of(words) == "zh"] if category else labels[line]
             text = f"[{label}] {words} (src: {day})"
             week.texts.append((of, text))
             week.steps.append(Step("add", week.shown, reason, text))
         entered = {line for text in texts for line in text.of}
         for line in (line for line in places if line not in entered):
-            reason = say(f"{places[line]} tells less than the rest of its day", f"{places[line]} 不如当天其他内容重要")
+            reason = say(
+                f"{places[line]} matters less than the rest of its day", f"{places[line]} 不如当天其他内容重要"
+            )
             week.steps.append(Step("drop", week.shown, reason, line.words))
     week.steps += repeats
 

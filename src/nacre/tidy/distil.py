@@ -136,7 +136,7 @@ class Draft:
             file.remove(line)
             more = {"into": kept.id, **file_field(file)}
             self.record(Record(line.id, self.at, "merged", line.words, valid_to=self.today.isoformat(), more=more))
-            reason = say(f"says what “{kept.words}” says", f"与“{kept.words}”意思相同")
+            reason = say(f"says the same as “{kept.words}”", f"与“{kept.words}”意思相同")
             self.step("merge", file.shown, reason, line.words)
         gone = budget.make_space(file, lambda: file.has_room(text, kind), self.states.get, self.worth, value)
         for line, reason in gone or ():
@@ -207,24 +207,26 @@ class Draft:
         self, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, why: str
     ) -> None:
         reason = {
-            "clash": say("both cannot hold, and nothing says which does", "二者不能同时成立，且无从判断哪个为准"),
-            "kept": say("that line is pinned or was written by you", "那一行已固定或由您写下"),
-            "many": say("too many lines would go in one night", "一夜之间会有太多行被移除"),
+            "clash": say(
+                "they cannot both be true, and it is unclear which one is", "二者不能同时成立，无法判断以哪个为准"
+            ),
+            "kept": say("that line is pinned or written by you", "那一行已固定或由你写下"),
+            "many": say("too many lines would be removed in one night", "一夜之间会有太多行被移除"),
         }[why]
         sentence = say(
-            f"clashes with “{line.words}” in {file.shown}: {reason}.",
+            f"conflicts with “{line.words}” in {file.shown}: {reason}.",
             f"与 {file.shown} 中的“{line.words}”冲突：{reason}。",
         )
         self.ask_about(candidate, verdict, review.CLASH, sentence, file, line.id)
 
     def ask_about_overtaken(self, candidate: Candidate, file: LongTermFile, line: Line) -> None:
-        why = say(f"may be overtaken by “{candidate.text}”; let it go?", f"可能已被“{candidate.text}”取代；要移除吗？")
+        why = say(f"may be superseded by “{candidate.text}”; keep it?", f"可能已被“{candidate.text}”取代；还要保留吗？")
         self.ask(Question(line.id, review.FADED, line.words, why, {"file": file.shown, "odds": confidence(candidate)}))
 
     def ask_about_space(self, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
         why = say(
-            f"{home.shown} is full and everything in it counts more; accept it to let the least needed line go.",
-            f"{home.shown} 已满，且其中内容都更重要；接受则移出最不需要的一行。",
+            f"{home.shown} is full and everything in it matters more; accept this to drop the least important line.",
+            f"{home.shown} 已满，且其中的内容都更重要；接受则移除最不重要的一行。",
         )
         self.ask_about(candidate, verdict, review.FULL, why, home)
 
@@ -237,7 +239,7 @@ class Draft:
                     continue
                 since = was.valid_from if was else None
                 if why := budget.outdated_reason(line.words, since, self.today, self.recent):
-                    closing = say(f"{why}; let it go?", f"{why}；要移除吗？")
+                    closing = say(f"{why}; keep it?", f"{why}；还要保留吗？")
                     self.ask(Question(line.id, review.FADED, line.words, closing, {"file": file.shown}))
 
     def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:
@@ -269,7 +271,7 @@ class Draft:
                 self.settled.append(question.id)
                 if gone:
                     continue
-                why = say(f"nobody answered for {PATIENCE} days", f"{PATIENCE} 天无人答复")
+                why = say(f"not answered for {PATIENCE} days", f"{PATIENCE} 天没有答复")
                 if not question.about_entry:
                     self.record(self.record_question(question, "refused", failed="unanswered"))
                 self.step("expire", self._review_file, why, question.text)
@@ -288,7 +290,7 @@ class Draft:
         for question in ranked[room:]:
             if not question.about_entry:
                 self.record(self.record_question(question, "refused", failed="asked enough"))
-                why = say(f"asked enough: {QUESTIONS} questions a day", f"今天已问够：每天最多 {QUESTIONS} 个问题")
+                why = say(f"limit of {QUESTIONS} questions a day reached", f"已达到每天 {QUESTIONS} 个问题的上限")
                 self.step("refuse", self._review_file, why, question.text)
         for question in (*unnoted, *self.asks):
             self.record(self.record_question(question, "asked", more={"kind": question.kind}))
@@ -350,13 +352,13 @@ def _adopt_hand_edits(draft: Draft) -> None:
     for file, line in adopted:
         more = file_field(file)
         draft.record(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
-        reason = say("written by somebody else; known from now on", "由他人写入；从现在起记录在案")
+        reason = say("not written by Nacre; recorded from now on", "不是由 Nacre 写入；从现在起开始记录")
         draft.step("adopt", file.shown, reason, line.words)
         verdict = judge.judge_alone(draft.memory.tested(line.words))
         if not verdict.admitted and line.whole:
             failed = ", ".join(verdict.failed)
             why = say(
-                f"stands in {file.shown}, but fails: {failed}. Keep it, or take it out?",
+                f"is in {file.shown} but fails: {failed}. Keep it or remove it?",
                 f"位于 {file.shown}，但未通过：{failed}。保留还是移除？",
             )
             draft.ask(Question(line.id, review.ADOPTED, line.words, why, {"file": file.shown}))
@@ -368,14 +370,13 @@ def _adopt_hand_edits(draft: Draft) -> None:
         draft.step("adopt", file.shown, say(f"edited; was “{was.text}”", f"已被修改；原为“{was.text}”"), line.words)
     for state in removed:
         draft.record(Record(state.id, at, "forgotten", valid_to=today, more=by_hand))
-        reason = say("taken out by hand; it is not added again", "已被手动移除；不会再次添加")
+        reason = say("removed by hand; it will not be added again", "已被手动移除；不会再次添加")
         draft.step("close", state.file, reason, state.text or "")
     for file in draft.memory.files:
         if file.over:
             size, most = file.size, file.settings
             sentence = say(
-                f"{file.shown} is over its limits ({size.lines} of {most.max_lines} lines, {size.bytes} of {most.max_bytes} bytes): "
-                'nothing is added to it until "nacre review --adopt" has brought it under them.',
+                f'{file.shown} is over its limits ({size.lines} of {most.max_lines} lines, {size.bytes} of {most.max_bytes} bytes): nothing is added until "nacre review --adopt" has brought it back under them.',
                 f"{file.shown} 已超出上限（{size.lines}/{most.max_lines} 行，{size.bytes}/{most.max_bytes} 字节）："
                 "在运行“nacre review --adopt”使其回到上限以内之前，不会添加任何内容。",
             )
@@ -483,10 +484,10 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif excepts and not own and not verdict.admitted:
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("broad",)))
     elif candidate.agents:  # the agent's word corrects nothing
-        why = say("an agent noted this; accept it if it is so.", "这是代理记下的；如果属实，请接受。")
+        why = say("noted by an agent; accept it if it is true.", "这是智能体记下的；如果属实，请接受。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif draft.trail.was_asked(undone_mark(candidate.id)) and verdict.decision != REFUSE:
-        why = say("you took this back once; accept it to take it in after all.", "您曾撤销过这一条；接受则重新收录。")
+        why = say("you removed this before; accept it to add it again.", "你曾移除过这一条；接受则重新加入。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
         every = own if candidate.change else own[:1]
@@ -494,7 +495,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif unclear and verdict.decision == ASK:
         draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
     elif verdict.decision == ASK:
-        why = say("may be worth keeping; accept it if so.", "可能值得保留；如是，请接受。")
+        why = say("may be worth keeping; accept it if so.", "可能值得保留；如果值得，请接受。")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif not verdict.admitted:
         _refuse(draft, candidate, verdict)
@@ -650,9 +651,9 @@ def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermF
         return False
     more = file_field(home) | ({"explicit": True} if candidate.explicit else {})
     draft.record(draft.record_of(candidate, "admitted", verdict, section=section, confidence=value, more=more))
-    reason = say("your word", "按您的意思") if candidate.explicit else say("worth keeping", "值得保留")
+    reason = say("you asked to remember it", "你要求记住") if candidate.explicit else say("worth keeping", "值得保留")
     if verdict.without_it:
-        reason = say(f"without it {verdict.without_it}", f"没有它：{verdict.without_it}")
+        reason = say(f"without it, {verdict.without_it}", f"没有它，{verdict.without_it}")
     draft.step("add", home.shown, reason, candidate.text)
     return True
 
@@ -699,7 +700,7 @@ def _supersede(
                 return
             continue
         if closed:
-            draft.step("close", where.shown, say(f"overtaken by “{text}”", f"被“{text}”取代"), now.words)
+            draft.step("close", where.shown, say(f"superseded by “{text}”", f"被“{text}”取代"), now.words)
         closed.append(now)
         more: dict[str, object] = {**file_field(where), "by": candidate.id}
         draft.record(Record(now.id, draft.at, "superseded", valid_to=candidate.said.day, more=more))
@@ -708,7 +709,7 @@ def _supersede(
     section = line.section if home.find(candidate.id) else home.add(text, candidate.tested.kind)
     record = draft.record_of(candidate, "admitted", verdict, section=section, more=file_field(home))
     draft.record(record._replace(confidence=confidence(candidate), supersedes=closed[0].id))
-    reason = say(f"overtakes “{line.words}” ({first.odds:.2f})", f"取代“{line.words}”（{first.odds:.2f}）")
+    reason = say(f"supersedes “{line.words}” ({first.odds:.2f})", f"取代“{line.words}”（{first.odds:.2f}）")
     draft.step("supersede", home.shown, reason, text)
 
 
@@ -728,7 +729,7 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
     else:
         more = {"into": line.id, **file_field(file)}
         draft.record(draft.record_of(candidate, "merged", verdict, more=more))
-        reason = say(f"says what “{line.words}” says", f"与“{line.words}”意思相同")
+        reason = say(f"says the same as “{line.words}”", f"与“{line.words}”意思相同")
         draft.step("merge", file.shown, reason, candidate.text)
     general = draft.memory.general
     if file is general or candidate.said.group or file.path.parent.name == candidate.said.project:
@@ -745,7 +746,7 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
     if was:
         record = record._replace(source=was.source, confidence=was.confidence)
     draft.record(record._replace(more={"file": general.shown}))
-    reason = say(f"seen in several projects; was in {file.shown}", f"多个项目中出现；原在 {file.shown}")
+    reason = say(f"seen in several projects; was in {file.shown}", f"在多个项目中出现；原在 {file.shown}")
     draft.step("move", general.shown, reason, line.words)
 
 
@@ -761,6 +762,6 @@ def _reword(
     draft.record(Record(line.id, draft.at, "merged", line.words, valid_to=draft.today.isoformat(), more=into))
     record = draft.record_of(candidate, "admitted", verdict, section=line.section, more=more)
     draft.record(record._replace(confidence=confidence(candidate), supersedes=line.id, valid_from=was.valid_from))
-    reason = say(f"says better what “{line.words}” says", f"比“{line.words}”说得更好")
+    reason = say(f"a better wording of “{line.words}”", f"比“{line.words}”表述得更好")
     draft.step("merge", file.shown, reason, candidate.text)
     return True

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
 from nacre.errors import NotFound
+from nacre.guard.secrets import legible
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
+from nacre.text.layout import age
 from nacre.vault import history, ledger
+from nacre.vault.history import Recorded
 from nacre.vault.ledger import Record
 from nacre.vault.storage import parse_rows, storage_of
 
+_EVENING, _MORNING = 3, 6  # hours before and after midnight between which it is night
 _LATEST = 500  # operations among which the last night is looked for
 
 
@@ -33,6 +39,26 @@ class Night(NamedTuple):
         told = [say(english, chinese) for count, english, chinese in parts if count]
         return say(", ", "，").join(told) or say("nothing new", "无新内容")
 
+    def sentence(self, at: str, now: dt.datetime) -> str:
+        """The same for somebody who did not ask: in a notification, or at the head of a session."""
+        waits = "1 question waits" if self.questions == 1 else f"{self.questions} questions wait"
+        parts = [
+            (self.added, f"{self.added} kept", f"记住 {self.added} 条"),
+            (self.replaced, f"{self.replaced} replaced", f"更新 {self.replaced} 条"),
+            (self.questions, f"{waits} for you (nacre review)", f"{self.questions} 个问题等你回答（nacre review）"),
+        ]
+        told = [say(english, chinese) for count, english, chinese in parts if count]
+        return title(at, now) + say(": ", "：") + say(", ", "，").join(told) + say(".", "。")
+
+
+def title(at: str, now: dt.datetime) -> str:
+    """What a run is called: the last night where it was in the night before today, else the last tidy, with its age."""
+    moment = dt.datetime.fromisoformat(at).astimezone(now.tzinfo)
+    begin = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if begin - dt.timedelta(hours=_EVENING) <= moment < begin + dt.timedelta(hours=_MORNING):
+        return say("Last night", "昨夜")
+    return say(f"Last tidy, {age(moment, now)}", f"上次整理（{age(moment, now)}）")
+
 
 def count_night(records: Iterable[Record]) -> Night:
     """What the records of one run tell; what somebody edited by hand is no doing of the night."""
@@ -42,10 +68,13 @@ def count_night(records: Iterable[Record]) -> Night:
     return Night(added, replaced, sum(record.verdict == "asked" for record in records))
 
 
-def last_night(workspace: Workspace) -> tuple[str, Night] | None:
-    """When tidying last changed long-term memory or asked something, and what it did; none where history knows no such run."""
+def last_run(workspace: Workspace, since: str = "") -> tuple[Recorded, list[Record]] | None:
+    """The last run of tidying that changed long-term memory or asked something, and what it wrote into the ledger; none where history
+    knows no such run, or none since that day."""
     storage, shown = storage_of(workspace), workspace.relative(workspace.ledger)
     for operation in islice(history.latest(storage), _LATEST):
+        if operation.at < since:
+            return None
         written = [change.bytes for change in operation.carried_changes if change.path == shown and change.bytes]
         if operation.command not in ("tidy", "decay") or operation.state == history.UNDONE or not written:
             continue
@@ -53,5 +82,66 @@ def last_night(workspace: Workspace) -> tuple[str, Night] | None:
             rows = [row.value for digest in written for row in parse_rows(storage.content(digest), shown).rows]
         except NotFound:
             return None  # what was kept of it was purged
-        return operation.at, count_night(filter(None, map(ledger.record_from, rows)))
+        return operation, list(filter(None, map(ledger.record_from, rows)))
     return None
+
+
+def last_night(workspace: Workspace, since: str = "") -> tuple[str, Night] | None:
+    """When tidying last changed long-term memory or asked something, and what it did."""
+    run = last_run(workspace, since)
+    return (run[0].at, count_night(run[1])) if run else None
+
+
+class Decision(NamedTuple):
+    """What a night decided on one line, as it may be shown: what took whose place, and why."""
+
+    action: str  # "kept", "replaced", "moved out", "refused" or "asked"
+    id: str
+    text: str
+    before: str | None  # the words that it replaced
+    file: str
+    section: str | None
+    reason: str
+    source: Mapping[str, str]
+
+
+_MOST = 60  # decisions of one action: a first night looks at months
+_ACTIONS = {"admitted": "kept", "refused": "refused", "asked": "asked", "demoted": "moved out"}
+
+
+def decisions(workspace: Workspace, records: Iterable[Record]) -> tuple[list[Decision], Counter[str]]:
+    """What the records of one run decided, and how many of each action are too many to be among them; lines that only say the same
+    once more are left out."""
+    states, made, counts = ledger.LedgerStates(workspace), [], Counter[str]()
+    for record in records:
+        text = record.text or (state.text if (state := states.get(record.id)) else None)
+        if record.verdict not in _ACTIONS or not text:
+            continue
+        old = states.get(record.supersedes) if record.supersedes else None
+        action = "replaced" if old and record.verdict == "admitted" else _ACTIONS[record.verdict]
+        counts[action] += 1
+        if counts[action] > _MOST:
+            continue
+        before, file = legible(old.text) if old and old.text else None, str(record.more.get("file") or "MEMORY.md")
+        about = action, record.id, legible(text), before, file, record.section
+        made.append(Decision(*about, _reason(record), record.source))
+    return made, counts - Counter(dict.fromkeys(counts, _MOST))
+
+
+def _reason(record: Record) -> str:
+    """Why a line was kept or not, as a sentence for people."""
+    if record.without_it:
+        without_it = legible(record.without_it)
+        return say(f"without it {without_it}", f"没有它：{without_it}")
+    reasons = {
+        "prevents_error": say("nothing would go wrong without it", "没有它也不会出错"),
+        "broad": say("too narrow for long-term memory", "适用范围太窄，不必长期记住"),
+        "self_contained": say("unclear on its own", "单独看不明白"),
+        "novel": say("already known", "已经记住"),
+        "secret": say("it contains a secret", "含有敏感信息"),
+        "unanswered": say("no answer for 30 days", "30 天未答复"),
+        "user": say("your decision", "你的决定"),
+        "agent": say("an agent's decision", "智能体的决定"),
+    }
+    kept = say("worth keeping", "值得保留") if record.verdict == "admitted" else ""
+    return reasons.get(record.failed or "", record.failed or kept)

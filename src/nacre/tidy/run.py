@@ -102,8 +102,8 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
             compressed = compress.plan(context, pressed, waiting)
         else:
             sentence = say(
-                'tidy.retention is "decay": daily logs stay as they are, nothing is pressed into weeks or archived; "nacre decay" does that.',
-                "tidy.retention 为“decay”：每日日志保持原样，不压缩进周报，也不归档；归档由“nacre decay”进行。",
+                'tidy.retention is "decay": daily logs are neither condensed into weekly digests nor archived here; "nacre decay" archives them.',
+                "tidy.retention 为“decay”：这里不会把每日日志压缩成每周摘要，也不归档；归档由“nacre decay”进行。",
             )
             compressed = CompressPlan(problems=(Problem("kept for decay", sentence, remedy="nacre decay"),))
         if op:
@@ -117,8 +117,8 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
         problems = [*compressed.problems, *distilled.problems]
         if count := len(advice.waiting) + len(waiting):
             sentence = say(
-                f"{count} lines and days wait for your agent; until then they stay as they are.",
-                f"有 {count} 行或日志等待您的智能体处理；在此之前保持原样。",
+                f"{count} lines and days are waiting for your agent; until then they stay as they are.",
+                f"有 {count} 行或日志等待你的智能体处理；在此之前保持原样。",
             )
             problems.append(Problem("waits for your agent", sentence, remedy="nacre brain orders --next"))
         moves = archive.plan(context, compressed, problems)
@@ -166,10 +166,8 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
     if not (dry_run or in_force):
         count = len(outdated_logs(_living(context)[0], today, settings))
         raise BadInput(
-            'Nothing was done: logs are pressed into weeks here (tidy.retention is "weekly"), which "nacre tidy" does. Decay would '
-            f'archive {count} of them; "nacre decay --dry-run" shows which, "nacre config set tidy.retention decay" chooses it.',
-            "未做任何改动：这里的日志由“nacre tidy”压缩进周报（tidy.retention 为“weekly”）。"
-            f"decay 会归档其中 {count} 个；“nacre decay --dry-run”可查看，“nacre config set tidy.retention decay”可选用。",
+            f'Nothing was done: here "nacre tidy" condenses old logs into weekly digests (tidy.retention is "weekly"). Decay would archive {count} of them; "nacre decay --dry-run" shows which, and "nacre config set tidy.retention decay" switches to it.',
+            f"未作任何改动：这里由“nacre tidy”把旧日志压缩成每周摘要（tidy.retention 为“weekly”）。改用 decay 会归档其中 {count} 个；“nacre decay --dry-run”可查看是哪些，“nacre config set tidy.retention decay”可切换。",
         )
     if "archive.layout" not in context.config.origins:  # by month, unless the user chose otherwise
         by_month = replace(context.config.archive, layout="month")
@@ -185,7 +183,7 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
         too_long = _too_long(context)
         occasions = list(too_long.values())
         if len(living) > settings.max_files:
-            english = f"There are {len(living)} daily logs; decay sets in above {settings.max_files}."
+            english = f"There are {len(living)} daily logs; decay starts above {settings.max_files}."
             occasions.append(say(english, f"每日日志有 {len(living)} 个；超过 {settings.max_files} 个时开始衰减。"))
         if count := sum((today - day.date).days > settings.keep_days for day, _ in outdated):
             english = f"{count} daily logs are older than {settings.keep_days} days."
@@ -226,8 +224,8 @@ def outdated_logs(living: Sequence[Day], today: dt.date, settings: DecaySettings
         if age > keep:
             outdated.append((day, say(f"{age} days old, kept for {keep}", f"已有 {age} 天，保留期为 {keep} 天")))
         elif place < len(living) - most and age > YOUNGEST:
-            english = f"the oldest of {len(living)} logs, of which {most} stay"
-            outdated.append((day, say(english, f"共 {len(living)} 个日志，保留 {most} 个，此为其中最旧的")))
+            english = f"among the oldest of {len(living)} logs; only {most} are kept"
+            outdated.append((day, say(english, f"共 {len(living)} 个日志，只保留 {most} 个，这是较旧的一个")))
     return outdated
 
 
@@ -255,7 +253,7 @@ def _promoted(
         for line in log.lines:
             if line.label == "TEMP" and (line.day, line.mark) not in decided:
                 passing.setdefault(line.day, {})[line.mark] = None
-                reason = say("[TEMP]: it was only passing", "[TEMP]：只是临时内容")
+                reason = say("[TEMP]: only temporary", "[TEMP]：只是临时内容")
                 steps.append((PROMOTE, Step("drop", context.workspace.relative(log.day.path), reason, line.words)))
     dropped = (Offered(day, tuple(marks)) for day, marks in passing.items())
     return replace(planned, offered=[*planned.offered, *dropped]), refused, steps
@@ -274,7 +272,9 @@ def _proposed(context: TidyContext, too_long: dict[str, str], problems: list[Pro
         return []
     command = '"nacre review --adopt"'
     if memory.max_lines > most:
-        command = say(f"memory.max_lines = {most}, then {command}", f"先设 memory.max_lines = {most}，再运行 {command}")
+        command = say(
+            f"set memory.max_lines = {most}, then run {command}", f"先设 memory.max_lines = {most}，再运行 {command}"
+        )
     return [
         (REVIEW, Step("propose", step.path, f"{step.reason} ({command})", step.detail))
         for adoption in planned
@@ -295,7 +295,7 @@ def _too_long(context: TidyContext) -> dict[str, str]:
         if lines > most:
             shown = workspace.relative(path)
             sentences[shown] = say(
-                f"{shown} has {lines} lines; decay sets in above {most}.",
+                f"{shown} has {lines} lines; decay starts above {most}.",
                 f"{shown} 有 {lines} 行；超过 {most} 行时开始衰减。",
             )
     return sentences

@@ -99,7 +99,7 @@ def test_a_second_import_writes_nothing(desk: Desk, export: Path) -> None:
     before = desk.bytes_anywhere()
     report = take(desk, export)
     assert report.changed == 0
-    assert [(step.path, step.reason) for step in report.steps] == [("2 conversations", "captured before")]
+    assert [(step.path, step.reason) for step in report.steps] == [("2 conversations", "already captured")]
     assert desk.bytes_anywhere() == before
 
 
@@ -184,7 +184,7 @@ def test_a_conversation_with_a_single_question_is_passed_over_with_its_reason(de
     path = write(desk.home / "export.zip", claude_ai(FIRST[0], FIRST[1], name="dddddddd-4"))
     report = take(desk, path)
     assert [(step.path, step.reason) for step in report.steps] == [
-        ("1 conversations", "fewer than 2 messages of yours")
+        ("1 conversations", "fewer than 2 messages from you")
     ]
     assert desk.logs() == {}
 
@@ -201,7 +201,7 @@ def test_an_export_without_conversations_gets_a_sentence(desk: Desk) -> None:
     with zipfile.ZipFile(desk.home / "photos.zip", "w") as archive:
         archive.writestr("a.txt", "x")
     for path in (desk.home / "photos.zip", write(desk.home / "conversations.json")):
-        with pytest.raises(BadInput, match=r"no conversations of ChatGPT or Claude\.ai"):
+        with pytest.raises(BadInput, match=r"no ChatGPT or Claude\.ai"):
             run(desk, path)
 
 
@@ -244,5 +244,5 @@ def test_the_classifiers_find_what_is_worth_a_line_and_secrets_are_blacked_out(d
 
 def test_since_is_refused_where_it_means_nothing(desk: Desk) -> None:
     (desk.home / "CLAUDE.md").write_text("- x\n", "utf8")
-    with pytest.raises(BadInput, match="chat exports only"):
+    with pytest.raises(BadInput, match="only to chat exports"):
         run(desk, desk.home / "CLAUDE.md", since="7d")

@@ -86,7 +86,7 @@ def test_claude_config_dir_moves_the_folder(desk: Desk, monkeypatch: pytest.Monk
 def test_notes_about_a_project_that_is_left_out_stay_where_they_are(desk: Desk, claude: Path) -> None:
     desk.config = replace(desk.config, sources=SourcesSettings(claude_code=SourceSettings(exclude=["~/code/shop"])))
     report = run(desk, "claude-code")
-    assert [step.reason for step in report.steps if step.action == "skip"] == ["left out by your settings"] * 2
+    assert [step.reason for step in report.steps if step.action == "skip"] == ["excluded by your settings"] * 2
     assert list(notes(desk)) == ["imported-claude-code-user.md"]
 
 
@@ -195,19 +195,19 @@ def test_an_import_of_notes_is_undone_in_one_step(desk: Desk, claude: Path) -> N
 def test_what_lies_in_the_workspace_is_nothing_to_import(desk: Desk) -> None:
     put(desk.workspace.memory / "ideas.md", "x\n")
     for place in (desk.workspace.root, desk.workspace.memory / "ideas.md"):
-        with pytest.raises(BadInput, match="lies in this workspace already"):
+        with pytest.raises(BadInput, match="already in this workspace"):
             run(desk, place)
 
 
 def test_an_agent_without_notes_and_a_name_that_is_nothing_get_a_sentence(desk: Desk) -> None:
-    with pytest.raises(NotFound, match="claude-code has written nothing down"):
+    with pytest.raises(NotFound, match="claude-code has no memories"):
         run(desk, "claude-code")
-    with pytest.raises(NotFound, match="neither a file, nor a folder, nor an agent"):
+    with pytest.raises(NotFound, match="not a file, a folder or an agent"):
         run(desk, "copilot")
-    with pytest.raises(BadInput, match="nothing that can be imported"):
+    with pytest.raises(BadInput, match="cannot be imported"):
         run(desk, put(desk.home / "x.txt", "x"))
     (desk.home / "nothing").mkdir()
-    with pytest.raises(BadInput, match="nothing that can be imported"):
+    with pytest.raises(BadInput, match="cannot be imported"):
         run(desk, desk.home / "nothing")
 
 
@@ -224,7 +224,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_come(desk: Desk, mon
     monkeypatch.setattr(Path, "read_bytes", refuse)
     report = run(desk, desk.home / "notes")
     assert report.unreadable == (str(locked),)
-    assert [step.reason for step in report.steps] == ["not here yet", "cannot be read: Permission denied"]
+    assert [step.reason for step in report.steps] == ["not in the workspace yet", "cannot be read: Permission denied"]
 
 
 def test_a_library_of_notes_is_better_searched_where_it_lies(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,8 +58,8 @@ def test_a_lone_refcount_is_merged_into_the_workspaces(desk: Desk) -> None:
     [
         ("{", "not valid JSON"),
         ('{"a": {"total": 1, "x": ' + "[" * 99_999 + "]" * 99_999 + "}}", "not valid JSON"),
-        ("[1]", "no counts"),
-        ('{"a": {"b": 1}}', "is no refcount.json"),
+        ("[1]", "no recall counts"),
+        ('{"a": {"b": 1}}', "is not a refcount.json"),
     ],
 )
 def test_a_file_that_is_none_is_refused_with_a_sentence(desk: Desk, content: str, said: str) -> None:
@@ -69,7 +69,7 @@ def test_a_file_that_is_none_is_refused_with_a_sentence(desk: Desk, content: str
 
 def test_a_damaged_refcount_of_ours_is_not_written_over(desk: Desk) -> None:
     ours = put(desk.workspace.root / "refcount.json", "{broken")
-    with pytest.raises(BadInput, match="Mend it"):
+    with pytest.raises(BadInput, match="Fix it"):
         run(desk, put(desk.home / "refcount.json", {"hot/a.md": {"total": 1}}))
     assert ours.read_text("utf8") == "{broken"
 

@@ -140,9 +140,9 @@ def test_links_that_lead_out_and_files_that_are_no_notes_are_passed_over_with_a_
     report = run(desk, theirs)
     passed = {Path(step.path).name: step.reason for step in report.steps if step.action == "skip"}
     assert passed == {
-        "link.md": "a link that leads elsewhere",
-        "image.png": "no Markdown",
-        "pipe.md": "no ordinary file",
+        "link.md": "a link that points elsewhere",
+        "image.png": "not Markdown",
+        "pipe.md": "not a regular file",
     }
     assert b"private\n" not in desk.bytes_anywhere()
 
@@ -158,7 +158,7 @@ def test_a_damaged_refcount_beside_the_layers_is_named_and_the_checkpoints_come_
 
 def test_the_workspaces_own_layers_are_nothing_to_import(desk: Desk, theirs: Path) -> None:
     run(desk, theirs)
-    with pytest.raises(BadInput, match="lies in this workspace already"):
+    with pytest.raises(BadInput, match="already in this workspace"):
         run(desk, desk.workspace.root / "memory_fs")
 
 

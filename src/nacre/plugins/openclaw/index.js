@@ -13,16 +13,16 @@ const REFRESH_WITHIN = 28_000;
 const KEEP_AWAKE = 600_000; // the daemon ends when nobody has asked for half an hour: while a gateway runs, somebody may
 const WORDS = {
   en: {
-    unreachable: "Nacre cannot be reached, so memory is not available in this turn. Go on without it, and tell the user that `nacre doctor` says why.",
-    closed: "Memory is not open to this session: it cannot be told whom it works for.",
-    missing: "nacre was not found; set plugins.entries.nacre.config.command to where it lies.",
-    refresh: "Put this conversation away and bring memory up to date",
+    unreachable: "Nacre cannot be reached, so memory is not available in this turn. Continue without it, and tell the user to run `nacre doctor` to find out why.",
+    closed: "Memory is not available in this session: it is unclear whom the session works for.",
+    missing: "nacre was not found; set plugins.entries.nacre.config.command to its path.",
+    refresh: "Save this session as a checkpoint and update memory",
   },
   zh: {
     unreachable: "无法连接 Nacre，本轮没有记忆可用。请在没有记忆的情况下继续，并告诉用户：运行“nacre doctor”可查看原因。",
     closed: "此会话不能使用记忆：无法确定它在为谁工作。",
     missing: "找不到 nacre；请把 plugins.entries.nacre.config.command 设为它的路径。",
-    refresh: "存放这次对话，并整理记忆",
+    refresh: "将本次会话存为检查点，并更新记忆",
   },
 };
 const NAMES = contract.tools.en.map((tool) => tool.name);
@@ -220,4 +220,4 @@ function dated(plan, now) {
   return JSON.parse(JSON.stringify(plan).replaceAll("YYYY-MM-DD", day));
 }
 
-export default { id: "nacre", name: "Nacre", description: "Memory in plain Markdown, on this machine alone.", register };
+export default { id: "nacre", name: "Nacre", description: "Memory in plain Markdown, kept on this machine.", register };

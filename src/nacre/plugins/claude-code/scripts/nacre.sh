@@ -24,7 +24,7 @@ if find_nacre; then
 fi
 
 if [ "${1:-}" != hook ]; then
-  echo "nacre was not found. Install it, or set NACRE_COMMAND to where it lies. 找不到 nacre；请安装，或用 NACRE_COMMAND 指定其路径。" >&2
+  echo "nacre was not found. Install it, or set NACRE_COMMAND to its path. 找不到 nacre；请安装，或用 NACRE_COMMAND 指定其路径。" >&2
   exit 127
 fi
 exit 0

@@ -1,0 +1,126 @@
+"""What fades next: when each checkpoint sinks to the next layer and why, and bringing one back."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nacre.errors import NotFound
+from nacre.guard.secrets import excerpt
+from nacre.layers import organise
+from nacre.model.workspace import Context
+from nacre.vault import refcount
+from nacre.vault.checkpoints import FORGOTTEN, GIST, HOT, WARM, Family, families, list_checkpoints
+from nacre.vault.storage import TIERS, read
+from nacre.vault.writing import changed_outside
+
+_TITLE = 100  # characters
+_MOST_DATES = 50_000
+# When the contents of files are from, as they were read on a day: to read the heads of all of them takes longer than anybody waits.
+_dates: dict[tuple[object, ...], organise.CheckpointDate] = {}
+
+
+class Fading(NamedTuple):
+    """A checkpoint where it lies, and when it sinks to the next layer if nobody recalls it (none: it is deleted), by which rule. What its
+    user marked stays: it has neither."""
+
+    path: str
+    layer: str
+    title: str
+    date: str
+    recalls: int
+    recalled: str | None  # last
+    marked: bool
+    next: str | None
+    at: str | None
+    why: str | None
+
+
+class Layers(NamedTuple):
+    """How many checkpoints each layer holds, which fade next, and those of one layer, the latest first."""
+
+    counts: dict[str, int]
+    next: tuple[Fading, ...]
+    checkpoints: tuple[Fading, ...]
+
+
+class _Aged(NamedTuple):
+    family: Family
+    layer: str
+    kept: organise.CheckpointCounts
+    dated: organise.CheckpointDate
+    entry: refcount.Count
+    fades: float | None  # when it sinks
+
+
+def read_layers(context: Context, layer: str, start: int, most: int, soonest: int) -> Layers:
+    """The counts, the `soonest` that fade next, and `most` checkpoints of a layer from the `start`th on."""
+    every = families(list_checkpoints(context.workspace, context.config))
+    aged = _aged(context, every)
+    counts = {name: sum(one.layer == name for one in aged) for name in TIERS}
+    fading = sorted((one for one in aged if one.fades is not None), key=lambda one: (one.fades, one.family.stem))
+    own = sorted((one for one in aged if one.layer == layer), key=lambda one: (-one.dated.own, one.family.stem))
+    shown = (tuple(_fading(context, one) for one in some) for some in (fading[:soonest], own[start : start + most]))
+    return Layers(counts, *shown)
+
+
+def _aged(context: Context, every: Sequence[Family]) -> list[_Aged]:
+    clock, limits = context.clock, organise.limits_of(context.config.tiers)
+    entries = refcount.read_counts(context.workspace, context.config).entries
+    recalls = refcount.read_recalls(context.workspace).recalls
+    forgotten = min(limits["forget_after"], max(limits["warm"], limits["gist"]))
+    stays = {HOT: min(limits["hot"], forgotten), WARM: min(limits["warm"], forgotten), GIST: forgotten}
+    aged, root, today, now = [], str(context.workspace.root), clock.today(), clock.now().timestamp()
+    if len(_dates) > _MOST_DATES:
+        _dates.clear()
+    for family, kept in zip(every, organise.gather_counts(context, every, entries, recalls), strict=True):
+        lead = family.lead
+        key = (root, lead.place, lead.size, lead.modified, kept.entry and kept.entry.get("created"), today)
+        if (dated := _dates.get(key)) is None:
+            dated = _dates[key] = organise.date_checkpoint(context, lead, kept.entry)
+        entry, _ = (
+            organise.fold_recalls(kept.entry or {}, kept.recalls, clock) if kept.entry or kept.recalls else ({}, False)
+        )
+        layer, moments = family.layer, refcount.moments(entry, clock) if entry else []
+        if layer == FORGOTTEN:
+            mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock) or now
+            fades = None if entry.get("user_marked") else mark + limits["delete_after"]
+        else:
+            fades = max([dated.own, *moments]) + stays[layer]
+        aged.append(_Aged(family, layer, kept, dated, entry, fades))
+    return aged
+
+
+def _fading(context: Context, one: _Aged) -> Fading:
+    clock, workspace, to, at, why = context.clock, context.workspace, None, None, None
+    if one.fades is not None:
+        then = clock.at(max(dt.datetime.fromtimestamp(one.fades, dt.UTC), clock.now()))
+        placed = organise.decide_layer(one.layer, one.dated, one.kept, context.config.tiers, then)
+        to, at, why = placed.layer, _shown(then.now()), placed.rule
+    lead = one.family.lead
+    lines = (read(workspace, lead.path) or b"")[:2000].decode("utf-8", "replace").splitlines()
+    title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), one.family.stem)
+    moments = refcount.moments(one.entry, clock)
+    recalled = _shown(organise.local_time(max(moments), clock)) if moments else None
+    about = excerpt(title, _TITLE), _shown(organise.local_time(one.dated.own, clock)), len(moments), recalled
+    marked = bool(one.entry.get("user_marked"))
+    return Fading(workspace.relative(lead.path), one.layer, *about, marked, to, at, why)
+
+
+def _shown(at: dt.datetime) -> str:
+    return at.isoformat(timespec="minutes")
+
+
+def bring_back(context: Context, path: str) -> str:
+    """Bring a checkpoint back as if it had been recalled: to hot, a forgotten one to warm; where it lies now."""
+    every = (piece for piece in list_checkpoints(context.workspace, context.config) if piece.layer != HOT)
+    sunk = next((piece for piece in every if context.workspace.relative(piece.path) == path), None)
+    if sunk is None:
+        raise NotFound(f"{path} is no checkpoint that sank.", f"{path} 不是已下沉的检查点。")
+    moved = organise.rotate_recalled(context, [sunk])[path]
+    if moved == path:
+        raise changed_outside(path)
+    recall = refcount.new_recall(context.clock, moved, "", (1, 1), refcount.ROTATED)
+    refcount.write_recalls(context.workspace, [recall])
+    return moved
