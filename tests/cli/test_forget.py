@@ -135,7 +135,7 @@ def test_purging_ends_with_three_when_something_is_left(nacre: Nacre, root: Path
     (root / "notes.txt").write_text(f"{FACT}\n", "utf8")
     done = nacre("forget", FACT, "--purge")
     assert done.returncode == 3
-    assert "notes.txt:1\tyour own file: edit it yourself" in done.stdout
+    assert "notes.txt:1\tone of your own files: edit it yourself" in done.stdout
     (root / "notes.txt").unlink()
     assert nacre("undo").returncode == 1
     maria = nacre("forget", "Maria leads the billing team", "--purge")
@@ -149,7 +149,7 @@ def test_it_speaks_chinese(nacre: Nacre) -> None:
     assert done.returncode == 0
     assert "相同的内容" in done.stdout
     assert "已删除 2 行。" in done.stderr
-    assert "已搜索 Nacre 写入的所有内容：相关文字已不存在。" in done.stderr
+    assert "已搜索 Nacre 写入的所有内容，没有残留。" in done.stderr
 
 
 def test_on_a_terminal_one_chooses_by_number(nacre: Nacre, root: Path, tmp_path: Path) -> None:

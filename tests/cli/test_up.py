@@ -157,7 +157,7 @@ def test_where_nothing_can_run_jobs_the_daemon_is_named_instead(up: Up, home: Pa
     assert done.stderr.count("nacre serve --background") == 1
     assert 'Jobs       nothing runs automatically yet; "nacre serve --background" captures new sessions' in done.stderr
     status = up("status", PATH=str(nothing)).stdout
-    assert 'jobs\tnobody runs them by itself; "nacre serve --background" does' in status
+    assert 'nothing runs automatically; run "nacre serve --background"' in status
     assert 'run "nacre jobs install"' in up("status").stdout
 
 
@@ -311,10 +311,10 @@ def test_a_daemon_is_started_when_it_is_wanted_and_status_shows_it(up: Up, home:
         assert "daemon\trunning since" in status
         assert "by nacre serve" in status
         assert "already running" in up("up", "--no-models", "--no-jobs", "--yes", NACRE_NOW="").stderr
-        assert "daemon\tnone" in up("status", "--all").stdout  # another moment is no business of a daemon's
+        assert "daemon\tnot running" in up("status", "--all").stdout  # another moment is no business of a daemon's
     finally:
         up("serve", "--stop", NACRE_NOW="")
-    assert "daemon\tnone" in up("status", "--all", NACRE_NOW="").stdout
+    assert "daemon\tnot running" in up("status", "--all", NACRE_NOW="").stdout
 
 
 def test_a_no_to_jobs_holds_for_the_daemon_too(up: Up, home: Path) -> None:
