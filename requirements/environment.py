@@ -1,6 +1,7 @@
 """Make the project's own environment in .venv, stage by stage with progress; ./start and ./test call it, with the standard library alone.
 
-The packages are those of the locked files, by their hashes: with uv where it is there, else with pip. The embedding models are fetched
+The packages are those of the locked files, by their hashes: with uv where it is there, else, or where
+uv fails (it does not read pip's settings), with pip. The embedding models are fetched
 meanwhile, by a process of their own.
 """
 
@@ -96,7 +97,7 @@ def must_run(stage: Stage, command: list[str], progress: Callable[[list[str]], s
     sys.exit(say(english, "没有其他改动。请检查网络和 pip 的设置（pip config list），然后重新运行。"))
 
 
-def make_venv(stage: Stage, venv: Path, uv: str | None) -> str:
+def make_venv(stage: Stage, venv: Path) -> str:
     """The environment with pip in it; its Python."""
     python = str(venv / "bin" / "python")
     if (
@@ -105,9 +106,7 @@ def make_venv(stage: Stage, venv: Path, uv: str | None) -> str:
         else True
     ):
         shutil.rmtree(venv, ignore_errors=True)
-        if uv:
-            must_run(stage, [uv, "venv", "--quiet", "--seed", "--python", sys.executable, str(venv)])
-        elif importlib.util.find_spec("ensurepip"):
+        if importlib.util.find_spec("ensurepip"):
             must_run(stage, [sys.executable, "-m", "venv", str(venv)])
         else:  # some systems ship Python without it: borrow the pip that is there
             must_run(stage, [sys.executable, "-m", "venv", "--without-pip", str(venv)])
@@ -139,15 +138,13 @@ def install_packages(stage: Stage, python: str, uv: str | None, wanted: str) -> 
         return say(f"{min(there, total)}/{total} installed", f"已安装 {min(there, total)}/{total}")
 
     before = len([*folder.glob("*.dist-info/RECORD")])
-    program = (
-        [uv, "pip", "install", "--python", python]
-        if uv
-        else [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
-    )
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "--no-deps"]
     # The locked files name every package, so nothing is resolved: pip would look for newer releases of one asked for with an extra.
-    names = [word for name in files for word in ("-r", name)]
-    must_run(stage, [*program, "--no-deps", "--require-hashes", *names], count)
-    must_run(stage, [*program, "--no-deps", "--no-build-isolation", "--editable", "."], count)
+    locked = ["--require-hashes", *(word for name in files for word in ("-r", name))]
+    by_uv = uv and Process([uv, "pip", "install", "--python", python, "--no-deps", *locked])
+    if not (by_uv and by_uv.wait(stage, lambda: count(by_uv.lines))):
+        must_run(stage, [*pip, *locked], count)
+    must_run(stage, [*pip, "--no-build-isolation", "--editable", "."], count)
     # Halves the start of every command; Python would do it by itself only where it may write beside the sources.
     must_run(stage, [python, "-m", "compileall", "-q", "src/nacre"], count)
     return total
@@ -162,8 +159,8 @@ def main() -> None:
     os.chdir(ROOT)
     uv, stages = shutil.which("uv"), options.stages
     stage = Stage(f"1/{stages}", say("Python environment", "Python 环境"))
-    python = make_venv(stage, ROOT / ".venv", uv)
-    stage.end(f"{sys.version_info.major}.{sys.version_info.minor}" + (say(", with uv", "，使用 uv") if uv else ""))
+    python = make_venv(stage, ROOT / ".venv")
+    stage.end(f"{sys.version_info.major}.{sys.version_info.minor}")
     models = Process([python, "-c", _MODELS]) if options.models else None
     try:
         stage = Stage(f"2/{stages}", say("Packages", "软件包"))
