@@ -28,6 +28,7 @@ TOLD = [
     ("my pin is {}", "4711", "pin"),
     ("login with root / {}", "toor", "password"),
     ("the wifi password is {}", "sunflower", "password"),
+    ("give the guests the wifi when they come, {}", "otter_plum_77", "password"),
     ("I changed the password to {} yesterday", "Blue$ky9", "password"),
     ("username bob password {}", "b0bcat!", "password"),
     ("credentials: admin / {}", "s3cret!x", "password"),

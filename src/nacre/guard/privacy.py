@@ -203,7 +203,7 @@ _EN_SAYINGS = (
     r"|\b(?:strike|remove|delete|drop|leave) (?:that|this|it)\b[^.!?]{0,20}\bfrom (?:the |your )?(?:record|memory|notes?)\b"
     r"|\byou (?:(?:did|have)n['’]?t|never) (?:hear|heard|see|saw|seen|read|get|got)\b(?: (?:this|that|it|any|me)|[:.,]| from)|\b(?:this|that) never happened\b|\bpretend (?:that )?i (?:never|did ?n['’o]?t)\b"
     r"|\bwe (?:never had|(?:did ?n['’]?t|never) (?:have|discuss(?:ed)?|talk\w*|sp[eo]ak)) (?:this|about)\b|\bnever heard (?:this|that|it)\b"
-    r"|\b(?:for )?(?:my|your) (?:ears|eyes) only\b|\bfor my eyes\b|\bmum['’]?s the word\b|\bkeep (?:schtum|shtum|mum|(?:it|this|that) quiet)\b|\bkeep quiet (?:about|on)\b|\bkeep (?:this|that|it)[^.!?]{0,12} to yourself\b"
+    r"|\b(?:for )?(?:my|your) (?:ears|eyes) only\b|\bfor my eyes\b|\bmum['’]?s the word\b|\bkeep (?:schtum|shtum|mum|(?:it|this|that) quiet)\b|\bkeep quiet (?:about|on)\b|\bkeep (?:this|that|it)[^.!?]{0,12} to yourself\b|\b(?:this|that|it)(?: one| part| bit)? you (?:better )?keep to yourself\b|\b(?:this|that|it|what i (?:say|tell you)(?: now| next)?) goes no further\b"
     r"|\b(?:as|treat \w+ as|consider it) (?:unsaid|never sa(?:id|nt))\b|\bslip your mind\b|\bnot a word (?:of|about|in|to)\b|\bin (?:strict |strictest )?confidence\b|\bconfidentially\b|\bstrictly confidential\b|\bconfidential,? (?:so|please|don['’]?t|keep)\b"
     r"|\b(?:this|that|it|which) (?:(?:one|part|bit) )?(?:is|was|stays?)(?: strictly| very| just| all)? (?:private|confidential|a secret|between)\b(?! \w+ing)|\b(?:this|that)(?: one)?['’]s (?:private|confidential|a secret|between)\b"
     r"|\b(?:this|that|it) (?:all )?stays (?:here|in this (?:room|chat)|out of)\b|\bi['’]?d rather (?:this|that|it) (?:wasn|isn|not)"
@@ -253,7 +253,7 @@ _EN_ASKED = (
     + r"(?P<between>(?:[ ,]+(?!forget|fail|hesitate|only|just\b)[\w'’]+){0,4}?)\s+"
     + _EN_KEEP
     + _EN_WITH
-    + rf"\s*(?P<object>{_EN_ABOUT_TALK}|{_EN_SAID}|{_EN_THAT_SOMEBODY}|(?P<this>{_EN_THIS}){_EN_ENDS}|(?P<person>{_EN_PERSONS})|(?P<none>(?:anywhere|please|pls|plz|ok|okay|thanks|either|at all|yourself)?\s*(?P<place>in {_EN_AGENTS_PLACE})?\s*(?:$|[.,!?;:)–—])))?"
+    + rf"\s*(?P<object>{_EN_ABOUT_TALK}|{_EN_SAID}|{_EN_THAT_SOMEBODY}|(?P<this>{_EN_THIS}){_EN_ENDS}|(?P<person>{_EN_PERSONS})|(?P<none>(?:(?:anywhere|please|pls|plz|ok|okay|thanks|either|at all|yourself)\b,?\s*){{0,3}}(?P<place>in {_EN_AGENTS_PLACE})?\s*(?:$|[.,!?;:)–—])))?"
 )
 _EN_SOMEWHERE = r"(?i)(?:hold|held|add|bring|learn|put|includ|mention|carry|quote)(?!.* on ?to)\w*$|fil(?:e|ing)$"
 _EN_INTO_MEMORY = rf"(?i)\b(?:in|into|to|on|from) {_EN_AGENTS_PLACE}|\b(?:anywhere|away|down|on record|about me)\b"
@@ -327,6 +327,8 @@ def _is_asked_en(match: re.Match[str], sentence: str) -> bool:
 
 _ZH_C = r"[^，。！？；：,!?;:—…\n]"  # anything within a clause
 _ZH_SAYINGS = (
+    r"哪(?:儿|里|边)?[也都]{0,2}先?(?:别|不要|不用|甭)(?:再|给我)?(?:写|记|存|留)(?:下来?)?(?=[哈啊呀哦吧了]*\s*(?:[，。！!；;,.]|$))|(?:别|不要|不用|甭|不许)(?:让它|给我)?落(?:到|在|进)?(?:纸上|纸面|笔头|文字|字面)"
+    r"|你(?:就)?听(?:听|过|完)(?:就)?(?:得了|算了|拉倒|完了|就好|就行|为止)|"
     rf"(?:忘掉|忘记|抹掉|删掉|删除|清掉|清除|去掉|剔除|划掉|拿掉|忽略|隐去){_ZH_C}{{0,8}}(?:记忆|上一条|刚才|刚刚|前面(?!的)|这段|这句|那段|那句|那条消息|我说的|我刚)|(?:上一条|刚才|刚刚|前面|这段|这句|那段|那句|这几句|那几句|记忆里?|笔记里?|备忘里?){_ZH_C}{{0,16}}(?:忘掉|忘了吧|忘了|抹掉|抹了|删掉|删除|删了|清掉|去掉|拿走|剔除|掐掉)"
     rf"|把{_ZH_C}{{1,16}}(?:忘了吧|忘掉|忘光)|(?:算完|说完|看完|用完|讲完|听完|问完|聊完|转完){_ZH_C}{{0,6}}(?:忘|抹掉|清空|当没)|说完(?:就|即)忘|听过就(?:算|忘)|过后清掉|从(?:你)?(?:脑子|记忆|长期记忆|总结|纪要|记录|日志|笔记|备忘)(?:里|中)?(?:去掉|删|抹|清|拿|剔)"
     r"|烂(?:在)?(?:你)?肚子里|出了这(?:个)?门|当(?:作|你|我)*没(?:听见|听到|看见|见过|收到|这回事|这事|发生|说过?|讲过?|提过?)|当(?:作)?(?:不知道|耳旁风|梦话)|(?:你我|咱俩|我们俩|咱们俩?)(?:之间|俩)?(?:[^，。！？,!?]{0,4}(?:说说|知道就|聊聊))"
