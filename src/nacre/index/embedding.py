@@ -169,11 +169,11 @@ def batch_for(store: Store, embedder: Embedder) -> int:
 def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[int, int, bytes]]:
     """The passages (chunk, position, hash) that this batch has not embedded: those never embedded first, of them the newest."""
     passages = "select chunk, position, hash from passages where batch"
-    found = db.execute(f"{passages} is null order by chunk desc limit ?", (limit,)).fetchall()
-    if limit < 0 or len(found) < limit:
+    rows = db.execute(f"{passages} is null order by chunk desc limit ?", (limit,)).fetchall()
+    if limit < 0 or len(rows) < limit:
         others = f"{passages} < :batch and batch <> -:batch union all {passages} > :batch limit :limit"
-        found += db.execute(others, {"batch": batch, "limit": limit - len(found) if limit >= 0 else -1}).fetchall()
-    return found
+        rows += db.execute(others, {"batch": batch, "limit": limit - len(rows) if limit >= 0 else -1}).fetchall()
+    return rows
 
 
 def waiting_count(db: sqlite3.Connection, batch: int) -> int:
