@@ -188,7 +188,7 @@ def test_less_than_one_result_is_refused(tmp_path: Path, limit: int) -> None:
         Memory.init(tmp_path).search("x", limit)
 
 
-def test_a_damaged_index_is_discarded_and_rebuilt_by_the_search_that_meets_it(tmp_path: Path) -> None:
+def test_a_damaged_index_is_set_aside_and_rebuilt_by_the_search_that_meets_it(tmp_path: Path) -> None:
     with Memory.init(tmp_path) as memory:
         memory.remember("The bell rings at noon")
         memory.search("bell", mode="text")
@@ -198,6 +198,7 @@ def test_a_damaged_index_is_discarded_and_rebuilt_by_the_search_that_meets_it(tm
     index.write_bytes(bytes(data))
     memory = Memory.open(tmp_path)
     assert memory.search("bell", mode="text")
+    assert list(index.parent.glob("index.sqlite.damaged-*"))
 
 
 def test_an_index_that_came_along_cannot_choose_where_questions_are_sent(

@@ -336,7 +336,7 @@ def _words_unreadable(path: Path) -> None:
     "damage",
     [_truncate, _truncate_inside_a_page, _scribble, _empty, _not_a_database, _older, _without_words, _words_unreadable],
 )
-def test_a_damaged_index_is_discarded_and_built_again(
+def test_a_damaged_index_is_set_aside_and_built_again(
     indexed: Any, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     index = indexed()
@@ -356,18 +356,19 @@ def test_a_damaged_index_is_discarded_and_built_again(
 
     found = again.store.safely(work)
     assert found == fresh_dump(indexed, tmp_path)
+    assert len(list(again.store.path.parent.glob("*.damaged-*"))) <= 1
 
 
-def test_damage_met_by_two_processes_is_discarded_once(indexed: Any) -> None:
+def test_damage_met_by_two_processes_is_set_aside_once(indexed: Any) -> None:
     index = indexed()
     index.write("memory/a.md", "text\n")
     index.update()
     damaged = store.file_identity(index.store.path)
     index.store.close()
-    store.discard(index.store.path, damaged)
+    store.set_aside(index.store.path, damaged)
     index.update()
     healthy = store.file_identity(index.store.path)
-    store.discard(index.store.path, damaged)
+    store.set_aside(index.store.path, damaged)
     assert store.file_identity(index.store.path) == healthy
 
 

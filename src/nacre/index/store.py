@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -22,7 +23,7 @@ VERSION = 6
 # Raised when the same text would give other tokens or other chunks: an index made before is then built anew.
 _TOKENIZER, _CHUNKER = 1, 3
 _NAME = "index.sqlite"
-_LOCK = "making"  # held while the file is made or discarded, never while it is used
+_LOCK = "making"  # held while the file is made or set aside, never while it is used
 _ATTEMPTS = 6  # at work that others disturb by deleting or replacing the file
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 # Tables or text are not what we left: swept away by another process just now, or damaged.
@@ -121,12 +122,18 @@ def index_error(error: sqlite3.Error, path: Path) -> IndexUnusable:
     )
 
 
-def discard(path: Path, damaged: Identity | None) -> None:
-    """Delete a damaged index. Nothing happens when another process has done so: the file that now has the name is a new one."""
+def set_aside(path: Path, damaged: Identity | None) -> None:
+    """Move a damaged index out of the way; the newest damaged one is kept for a look, older ones are not. Nothing
+    happens when another process has done so: the file that now has the name is a new one."""
     with hold(path.with_name(_LOCK)):
-        if damaged is not None and file_identity(path) == damaged:
-            for suffix in ("", "-wal", "-shm"):
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
+        if damaged is None or file_identity(path) != damaged:
+            return
+        for old in path.parent.glob(f"{path.name}.damaged-*"):
+            old.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            path.rename(path.with_name(f"{path.name}.damaged-{time.time_ns()}"))
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 class _Connection(sqlite3.Connection):
@@ -168,7 +175,7 @@ class Store:
     def __init__(self, path: Path, *, of: Path | None = None) -> None:
         """`of` is the workspace: where it was moved or deleted since, the index is not made anew."""
         self.path = path
-        self.recovered = False  # a damaged file was discarded since this was opened
+        self.recovered = False  # a damaged file was set aside since this was opened
         self._folders: list[tuple[Path, Identity | None]] = []
         if of is not None:
             self.stay_in(of)
@@ -203,7 +210,7 @@ class Store:
         self._folders.append((folder, file_identity(folder)))
 
     def _open(self, attempts: int = _ATTEMPTS) -> tuple[sqlite3.Connection, Identity]:
-        """The file, made if it is not there, also where its folder is deleted meanwhile. A damaged one is discarded."""
+        """The file, made if it is not there, also where its folder is deleted meanwhile. A damaged one is set aside."""
         for folder, identity in self._folders:
             if file_identity(folder) != identity:
                 raise NoWorkspace(
@@ -218,7 +225,7 @@ class Store:
                 opened, connection = file_identity(self.path), _connect(self.path)
         except (sqlite3.DatabaseError, OSError, CannotWrite) as error:
             if _code(error) in _DAMAGED:
-                discard(self.path, file_identity(self.path))
+                set_aside(self.path, file_identity(self.path))
             elif attempts <= 1 or not _is_missing(error):
                 if isinstance(error, OSError):
                     raise cannot_write(self.path.parent, error) from error
@@ -244,7 +251,7 @@ class Store:
             self._forget()
 
     def safely(self, work: Callable[[], Result]) -> Result:
-        """Do the work; when the file turns out to be damaged, discard it and do it again on a new one. Work that failed
+        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one. Work that failed
         because another process deleted the file is done again; only if it fails then too is the file held to be damaged."""
         failed = False
         for attempt in range(1, _ATTEMPTS + 1):
@@ -261,7 +268,7 @@ class Store:
                     used = used or self._identity
                     with self._lock:
                         self._forget()
-                        discard(self.path, used)
+                        set_aside(self.path, used)
                         self.recovered = True
                 failed = True
         raise AssertionError("the last attempt returns or raises")
