@@ -46,6 +46,7 @@ class Change(NamedTuple):
     length: int | None = None
     bytes: str | None = None
     to: str | None = None
+    mode: None = None  # scripts read `nacre history --json` with this field
 
     def as_json(self) -> dict[str, Any]:
         values = self._asdict()
@@ -126,7 +127,7 @@ def _list(value: Any) -> list[Any]:
 def _change(value: Any) -> Change | None:
     """A change from its record; None when that is damaged, or not ours."""
     try:
-        change = Change(*(value.get(name) for name in Change._fields))
+        change = Change(*(value.get(name) for name in Change._fields[:-1]))
         hashes = filter(None, (change.before, change.after, change.bytes))
         is_whole = all(map(can_be_named, (change.path, change.kind, change.to or ""))) and all(
             re.fullmatch(r"[0-9a-f]{64}", digest) for digest in hashes
