@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from nacre.context.pack import ContextPack
-from nacre.errors import BadInput
+from nacre.errors import BadInput, IndexUnusable
 from nacre.i18n import use_language
+from nacre.index import store
 from nacre.memory import Memory
 from nacre.vault import refcount, review
 from nacre.vault.history import operation
@@ -166,14 +167,14 @@ def test_a_talk_of_another_project_answers_nothing(memory: Memory, root: Path) -
     assert "Bodensee" in memory.context(query="where is the zeppelin moored?", project="blog").text
 
 
-def test_an_index_that_cannot_be_used_costs_the_answers_alone(memory: Memory, root: Path) -> None:
-    memory.context(query="lighthouse")
-    memory.close()
-    memory.keeper.store.db.execute("pragma user_version = 99")
-    memory.close()
+def test_an_index_that_cannot_be_used_costs_the_answers_alone(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Path) -> None:
+        raise IndexUnusable("The disk is full.", "磁盘已满。")
+
+    monkeypatch.setattr(store, "_connect", fails)
     pack = memory.context(query="lighthouse")
     assert "pnpm" in pack.text
-    assert "newer version of Nacre" in pack.left[0].reason
+    assert "The disk is full" in pack.left[0].reason
 
 
 def test_an_answer_survives_where_its_file_has_no_room(memory: Memory, root: Path) -> None:

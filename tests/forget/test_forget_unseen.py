@@ -58,10 +58,8 @@ def test_review_shows_no_secrets() -> None:
 
 def test_what_sessions_were_given_is_forgotten_too(memory: Memory) -> None:
     spool.save_delivered(memory.workspace, "a", spool.Delivered().with_lines(f"- {FACT}\n", 1.0), 1.0)
-    memory.workspace.given.write_text(f'{{"packs": [], "text": "- {FACT}"}}', "utf8")  # as earlier versions kept it
     memory.forget("MEMORY.md:4", choose=take)
     assert spool.load_delivered(memory.workspace, "a") == spool.Delivered()
-    assert not memory.workspace.given.exists()
 
 
 def test_pin_shows_no_unseen_characters(memory: Memory, root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def near(vector: np.ndarray, share: float) -> np.ndarray:
 def test_a_vector_is_known_by_the_share_of_its_signs() -> None:
     key = bytes(range(32))
     vector = np.random.default_rng(1).normal(size=384).astype(np.float32)
-    told = new_tombstone(key, FACT, known="0123456789", fact="0123456789", vectors={MODEL: vector})
+    told = new_tombstone(key, FACT, entry="0123456789", fact="0123456789", vectors={MODEL: vector})
     known = Tombstones([Tombstone("0123456789", "0123456789", told["words"], told["signs"])], key)
     texts = ["something else entirely"] * 3
     enough, less = THRESHOLDS[MODEL] + 0.01, THRESHOLDS[MODEL] - 0.01
@@ -75,7 +75,7 @@ def test_the_signs_cannot_be_read_without_the_key() -> None:
     plain = np.packbits(vector > 0).tobytes()
     shares = []
     for first in range(20):
-        told = new_tombstone(bytes([first] * 32), FACT, known="a", fact="a", vectors={MODEL: vector})
+        told = new_tombstone(bytes([first] * 32), FACT, entry="a", fact="a", vectors={MODEL: vector})
         masked = bytes.fromhex(told["signs"][MODEL])
         shares.append(1 - sum((one ^ other).bit_count() for one, other in zip(plain, masked, strict=True)) / 384)
     assert 0.45 < sum(shares) / len(shares) < 0.55

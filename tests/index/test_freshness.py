@@ -18,7 +18,7 @@ from tests.index.conftest import memory_index
 
 from nacre import disk
 from nacre.config.settings import Config, IndexSettings
-from nacre.errors import CannotRead, IndexUnusable
+from nacre.errors import CannotRead
 from nacre.index import freshness as updating
 from nacre.index import store
 from nacre.index.store import VERSION, Store
@@ -372,15 +372,17 @@ def test_damage_met_by_two_processes_is_set_aside_once(indexed: Any) -> None:
     assert store.file_identity(index.store.path) == healthy
 
 
-def test_an_index_of_a_newer_version_is_refused_with_a_remedy(indexed: Any) -> None:
+def test_an_index_of_a_newer_version_is_built_anew(indexed: Any) -> None:
     index = indexed()
+    index.write("memory/a.md", "text\n")
     index.update()
     index.store.close()
     db = sqlite3.connect(index.store.path)
     db.execute(f"pragma user_version = {VERSION + 1}")
     db.close()
-    with pytest.raises(IndexUnusable, match=r"newer version of Nacre.*[Uu]pgrade.*delete the folder"):
-        indexed().update()
+    again = indexed()
+    again.update()
+    assert again.texts() == ["text"]
 
 
 def test_a_deleted_index_folder_is_built_again_under_an_open_keeper(indexed: Any, workspace: Workspace) -> None:
@@ -458,28 +460,6 @@ def test_reading_anew_that_was_interrupted_is_carried_on(
         keeper.rebuild(stop)
     assert keeper.rebuild().read == 10
     keeper.close()
-
-
-def test_an_index_of_the_first_version_keeps_its_vectors(indexed: Any) -> None:
-    index = indexed()
-    index.write("memory/a.md", "text\n")
-    index.update()
-    db = index.store.db
-    db.execute("insert into vectors values(1, 0, x'00', 1.0, x'01')")
-    for statement in (
-        "drop table words_terms", "drop table words", "drop table files", "drop table chunks", "drop table passages",
-        "create table generations(id integer primary key, settings text not null, live integer not null)",
-        "create table files(id integer primary key, generation integer not null, path text not null)",
-        "create virtual table words_1 using fts5(body, heading)", "create virtual table words_1_terms using fts5vocab(words_1, row)",
-        "pragma user_version = 1",
-    ):  # fmt: skip
-        db.execute(statement)
-    index.store.close()
-    again = indexed()
-    again.update()
-    assert again.texts() == ["text"]
-    assert again.rows("select count(*) from vectors") == [(1,)]
-    assert again.rows("select count(*) from sqlite_master where name like 'words_1%'") == [(0,)]
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO, errno.ENOMEM])

@@ -128,16 +128,6 @@ def test_growing_and_a_reading_at_once_make_the_same_index(opened: Open, home: P
     assert again.rows(query) == grown
 
 
-def test_an_index_of_an_earlier_version_is_made_anew(opened: Open, home: Path) -> None:
-    ClaudeTalk(home, "aaaa").say("hello")
-    index = opened()
-    index.texts()
-    index.rows("alter table transcripts add column mark")
-    again = opened()
-    assert again.texts() == ["hello"]
-    assert again.rows("select count(*) from files") == [(1,)]
-
-
 def test_a_rewritten_transcript_is_indexed_anew_and_what_stayed_keeps_its_row(opened: Open, home: Path) -> None:
     talk = ClaudeTalk(home, "aaaa").say("the first plan").answer("noted")
     index = opened()

@@ -253,18 +253,6 @@ def test_where_somebody_always_comes_between_the_rest_is_done_all_the_same(layer
     assert [problem.path for problem in report.left] == ["memory_fs/warm/a.md"]
 
 
-def test_the_disk_is_asked_for_each_folder_once_not_for_each_file(
-    layers: Layers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(50):
-        layers.put(f"hot/{number}.md", f"# {number}\n", age="4h")
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", synced.append)
-    layers.organise()
-    assert len(layers.places()) == 50
-    assert len(synced) < 20
-
-
 def test_a_linked_layer_takes_nothing_in(layers: Layers) -> None:
     layers.put("hot/x.md", age="4h")
     (layers.folder / "warm").symlink_to("hot")

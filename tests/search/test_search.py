@@ -324,20 +324,3 @@ def test_entries_rank_as_if_there_were_no_checkpoints(root: Path) -> None:
     assert [found[:4] for found in entries()] == [found[:4] for found in before]
     layers = [hit.layer for hit in Memory.open(root).search(questions[0], mode="text")]
     assert layers == sorted(layers, key=lambda layer: layer == "warm")
-
-
-def test_an_index_of_the_version_before_gets_a_full_text_of_its_checkpoints(root: Path) -> None:
-    path = root / "memory_fs" / "warm" / "2026-02-10-1400-61871d67-1.md"
-    path.parent.mkdir(parents=True)
-    path.write_text(_TALK, "utf8")
-    memory = Memory.open(root)
-    assert memory.search("walnut desk", mode="text", layers=["warm"])
-    db = memory.keeper.store.db
-    for statement in (
-        "insert into words(rowid, body, heading) select rowid, body, heading from checkpoint_words",
-        "drop table checkpoint_words_terms", "drop table checkpoint_words", "drop table relations", "drop index passage_new",
-        "alter table passages drop column compared", "pragma user_version = 2",
-    ):  # fmt: skip
-        db.execute(statement)
-    memory.close()
-    assert Memory.open(root).search("walnut desk", mode="text", layers=["warm"])

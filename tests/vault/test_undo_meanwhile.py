@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +11,12 @@ from tests.storage import file_bytes, is_there, move_by_hand, put_file, take_fil
 from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.errors import ChangedOutside, NotFound, PartlyDone
+from nacre.errors import ChangedOutside, NacreError, NotFound, PartlyDone
 from nacre.model.workspace import Context, Workspace
 from nacre.vault.daily import append_note
 from nacre.vault.history import MOVE, REWRITE, operation, read_history
 from nacre.vault.undo import undo
-from nacre.vault.writing import Batch, move_file, rewrite
+from nacre.vault.writing import move_file, rewrite
 
 
 def archive(workspace: Workspace, clock: Clock, *names: str) -> None:
@@ -190,13 +189,11 @@ def test_a_move_that_was_recorded_but_not_made_is_not_taken_back(
 ) -> None:
     put(workspace, "a.md", "b.md")
     with operation(Context(workspace, Config(), clock), "organise") as op:
-        batch = Batch(op)
-        for who, name in enumerate(("a.md", "b.md")):
-            path: Path = workspace.memory / name
-            batch.add(who, path, to=workspace.archive / name, read=disk.digest(file_bytes(path)))
+        reads = {name: disk.digest(file_bytes(workspace.memory / name)) for name in ("a.md", "b.md")}
+        move_file(op, workspace.memory / "a.md", workspace.archive / "a.md", read=reads["a.md"])
         before_the_first(monkeypatch, "rename", (workspace.memory / "b.md").unlink)
-        batch.carry_out()
-    assert list(batch.failed) == [1]
+        with pytest.raises(NacreError):
+            move_file(op, workspace.memory / "b.md", workspace.archive / "b.md", read=reads["b.md"])
     assert states(workspace) == ["partly done"]
     undo(Context(workspace, Config(), clock))
     assert is_there(workspace.memory / "a.md")

@@ -227,9 +227,9 @@ class Forgotten:
         self.messages: frozenset[str] = frozenset()
         if self._stones:
             states = LedgerStates(workspace)
-            known = [state for stone in self._stones.stones if (state := states.get(stone.id))]
+            entries = [state for stone in self._stones.stones if (state := states.get(stone.id))]
             bullets = {stone.id[:BULLET] for stone in self._stones.stones}
-            bullets |= {bullet for state in known for bullet in state.bullets}
+            bullets |= {bullet for state in entries for bullet in state.bullets}
             self.messages = messages_behind(Trail(workspace).captured(bullets), bullets)
 
     def match(self, texts: Sequence[str]) -> list[bool]:

@@ -259,7 +259,7 @@ def _new_sections(
 ) -> tuple[Cursor | None, list[Section], str]:
     """Where the cursor then stands, the sections that what is new in a transcript makes, and why there are none."""
     workspace, clock, settings = run.context.workspace, run.context.clock, run.context.config.sync
-    known = before = run.cursors.get(key)
+    previous = before = run.cursors.get(key)
     is_reread = before is not None and before.begins is not None and run.since < before.begins
     if is_reread:  # something was too old for an earlier run: the headings of the logs tell what of it is there
         before = None
@@ -269,7 +269,7 @@ def _new_sections(
         run.unreadable.append(redact(clean(str(transcript.path))).text)
         return None, [], ""
     run.unknown += reading.unknown
-    begin = before or Cursor((), Mark(), away=known.away if known else None)
+    begin = before or Cursor((), Mark(), away=previous.away if previous else None)
     asked, begin = begin.asked, replace(begin, asked=None)
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
     stamp = transcript.stamp if reading.whole or clock.fixed is None else ()

@@ -264,7 +264,7 @@ def _without_fact(facts: Iterable[Fact], line: MemoryLine) -> str | None:
     """The other sentences of a line; none where the fact is not one of its own."""
     forms = {normal_words(unmarked(form)) for fact in facts for form in fact.normal} - {""}
     said = sentences(line.text)
-    others = [one for one in said if not any(form in normal_words(unmarked(one)) for form in forms)]
+    others = [sentence for sentence in said if not any(form in normal_words(unmarked(sentence)) for form in forms)]
     if not others or len(others) == len(said):
         return None
     return ("- " if line.text.startswith("- ") else "") + " ".join(others)
@@ -410,7 +410,7 @@ def _bury(op: Operation, plan: ForgetPlan) -> None:
     records = []
     for wording, vectors in zip(plan.wordings, vectors_of([item.words for item in plan.wordings]), strict=True):
         stone = new_tombstone(
-            key, wording.words, known=wording.id, fact=wording.fact, apart=wording.apart, vectors=vectors
+            key, wording.words, entry=wording.id, fact=wording.fact, apart=wording.apart, vectors=vectors
         )
         at = now.isoformat(timespec="seconds")
         more = {ledger.TOMBSTONE: stone}

@@ -73,8 +73,8 @@ def plan_pin(context: ForgetContext, target: Target, every: MemoryLines, *, off:
 def apply_pin(context: ForgetContext, plan: PinPlan) -> None:
     if plan.records:
         with operation(context, "pin") as op:
-            known = LedgerStates(context.workspace).records(plan.records[0].id)
-            there = [ledger.as_json(record) for record in known]
+            records = LedgerStates(context.workspace).records(plan.records[0].id)
+            there = [ledger.as_json(record) for record in records]
             ledger.write_records(op, *(record for record in plan.records if ledger.as_json(record) not in there))
 
 

@@ -290,14 +290,14 @@ class Words:
 
     def found(self, data: bytes) -> list[str]:
         text = data.decode("utf-8", "replace")
-        found: list[str] = []
+        phrases: list[str] = []
         for squeezed in {_squeezed(text), _squeezed(unmarked(text))}:
-            found += [phrase for form, same in self._inside.items() if _stands_in(squeezed, form) for phrase in same]
+            phrases += [phrase for form, same in self._inside.items() if _stands_in(squeezed, form) for phrase in same]
         for line in text.split("\n") if self._lines else ():
             bare = _SIGNS.sub("", line)
             for form in (_squeezed(bare), _squeezed(_SIGNS.sub("", unmarked(bare)))):
-                found += self._lines.get(form, ())
-        return list(dict.fromkeys(found))
+                phrases += self._lines.get(form, ())
+        return list(dict.fromkeys(phrases))
 
 
 def _squeezed(text: str) -> bytes:

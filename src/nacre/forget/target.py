@@ -121,9 +121,9 @@ class MemoryLines:
     """The lines of every file that Nacre keeps memory in, each file parsed when it is needed. The user's library is not among them."""
 
     def __init__(self, workspace: Workspace, config: Config) -> None:
-        found = memory_files(workspace, config)
+        listed = memory_files(workspace, config)
         # By their paths as users see them: where each lies, and its layer.
-        self.files = {file.path: (Path(file.full), file.layer) for file in found if file.layer != "extra"}
+        self.files = {file.path: (Path(file.full), file.layer) for file in listed if file.layer != "extra"}
         lessons = (longterm.retrospect_path(workspace, name) for name in longterm.list_skills(workspace))
         for path in (workspace.review, workspace.state, workspace.root / "promote_report.md", *lessons):
             if (stored := storage_of(workspace).about(workspace.relative(path))) and stored.is_plain:
@@ -410,7 +410,7 @@ class Fact:
             is_learned = line.layer == "longterm" and bool(line.ids & self.entries)
             if not is_learned and not any((line.day, mark) in self.origins for mark in line.marks):
                 return None
-        reasons = (*(self.ids.get(known) for known in sorted(line.ids)), *(self.marks.get(mark) for mark in line.marks))
+        reasons = (*(self.ids.get(entry) for entry in sorted(line.ids)), *(self.marks.get(mark) for mark in line.marks))
         return next(filter(None, (*reasons, self.normal.get(line.normal))), None)
 
     def akin(self, line: MemoryLine) -> str | None:
@@ -485,13 +485,13 @@ def _add_digested(marks: dict[str, str], trail: Trail) -> frozenset[str]:
         say("its summary in the weekly digest", "它在每周摘要中的概括"),
         say("the log line it summarises", "它所概括的日志行"),
     )
-    known = set(marks)
-    for digested in trail.digested(known):
+    own = set(marks)
+    for digested in trail.digested(own):
         for line, bullets in digested.worded.items():
-            if line in known or known & set(bullets):
+            if line in own or own & set(bullets):
                 days.add(digested.day)
                 marks.setdefault(line, pressed)
-                marks |= {bullet: pressed_from for bullet in bullets if line in known and bullet not in marks}
+                marks |= {bullet: pressed_from for bullet in bullets if line in own and bullet not in marks}
     return frozenset(days)
 
 

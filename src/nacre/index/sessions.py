@@ -11,7 +11,8 @@ import hashlib
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,8 +27,7 @@ from nacre.model.workspace import Context, Workspace, slug_of
 from nacre.sources.registry import (
     belongs_to,
     group_stamp,
-    is_left_out,
-    lacks_folder,
+    left_out,
     opted_out,
     outside_pauses,
     pauses,
@@ -81,6 +81,7 @@ class _Task(NamedTuple):
     allowed: str
 
 
+_Excluded = Callable[[Session], bool]
 _Block = tuple[Message, int, list[str]]  # a message, the first of its lines in the document, and its lines
 
 
@@ -120,7 +121,7 @@ class SessionIndex(MemoryIndex):
     def count_changed(self) -> int:
         """How many transcripts differ from what the index knows of them; those that are gone count too."""
         rows = self._rows()
-        tasks, hidden = self._plan(rows, _Exclusions(self.context, rows.values()))
+        tasks, hidden = self._plan(rows, _excluded_by(self.context, rows.values()))
         return len(tasks) + len(hidden) + len(rows)
 
     def lines(self, path: str, until: dt.datetime | None) -> list[str] | None:
@@ -167,11 +168,7 @@ class SessionIndex(MemoryIndex):
                 yield from ((source, transcript) for transcript in filter(belongs_here, source.find(self._places)))
 
     def _rows(self) -> dict[str, _Row]:
-        columns = [row[1] for row in self.store.db.execute("pragma table_info(transcripts)")]
-        if columns != list(_Row._fields):
-            if columns:  # of an earlier version
-                self.store.close()
-                delete_sessions_index(self.context.workspace)
+        if not self.store.db.execute("select 1 from sqlite_master where name = 'transcripts'").fetchone():
             with self.store.writing() as db:
                 db.execute(_TABLE)
         return {row[0]: _Row(*row) for row in self.store.db.execute("select * from transcripts")}
@@ -179,8 +176,8 @@ class SessionIndex(MemoryIndex):
     def _bring_up(self, progress: Progress | None, *, every_file: bool = False, outdated: bool = False) -> TextReport:
         report = TextReport()
         rows = self._rows()
-        exclusions = _Exclusions(self.context, rows.values())
-        tasks, hidden = self._plan(rows, exclusions, every=every_file, outdated=outdated)
+        excluded = _excluded_by(self.context, rows.values())
+        tasks, hidden = self._plan(rows, excluded, every=every_file, outdated=outdated)
         self.store.db.execute("pragma secure_delete = on")  # what is taken out is overwritten
         if rows or hidden:
             with self.store.writing() as db:
@@ -197,7 +194,7 @@ class SessionIndex(MemoryIndex):
                         db.execute("delete from transcripts where key = ?", (row.key,))
         words_went = False
         for number, task in enumerate(tasks, 1):
-            words_went |= self._take(task, exclusions, report)
+            words_went |= self._take(task, excluded, report)
             if progress:
                 progress(number, len(tasks))
         if rows or hidden or words_went:
@@ -206,7 +203,7 @@ class SessionIndex(MemoryIndex):
         return report
 
     def _plan(
-        self, rows: dict[str, _Row], exclusions: _Exclusions, *, every: bool = False, outdated: bool = False
+        self, rows: dict[str, _Row], excluded: _Excluded, *, every: bool = False, outdated: bool = False
     ) -> tuple[list[_Task], list[_Row]]:
         """What to read, and what to take out because it is left out now. What is gone remains in `rows`."""
         tasks: list[_Task] = []
@@ -222,7 +219,7 @@ class SessionIndex(MemoryIndex):
                 unchanged = before.stamp == _stamp(transcript)
                 # What is left out is not even read; where its folder is not known, what was added may tell it.
                 stored = Session(before.session, before.agent, Kind.MAIN, None, (), cwd=before.cwd, group=before.chat)
-                if (before.cwd or unchanged) and exclusions.excludes(stored):
+                if (before.cwd or unchanged) and excluded(stored):
                     hidden += [before] if before.file is not None else []
                     continue
                 # A folder that is a hash: only the transcript can tell whether it is left out.
@@ -232,7 +229,7 @@ class SessionIndex(MemoryIndex):
             tasks.append(_Task(source, transcript, before, allowed))
         return tasks, hidden
 
-    def _take(self, task: _Task, exclusions: _Exclusions, report: TextReport) -> bool:
+    def _take(self, task: _Task, excluded: _Excluded, report: TextReport) -> bool:
         """Read a transcript and store it in the place of what was stored before; whether words went with that."""
         source, transcript, before, allowed = task
         read_at = time.time_ns()
@@ -246,7 +243,7 @@ class SessionIndex(MemoryIndex):
             return False  # its database is busy: the next time
         report.read += 1
         blocks: list[_Block] = []
-        if session and exclusions.excludes(session):
+        if session and excluded(session):
             allowed = _EXCLUDED
         elif session and session.kind is not Kind.ISOLATED:
             blocks = self._blocks(session)
@@ -282,24 +279,11 @@ class SessionIndex(MemoryIndex):
         return bool(keys)
 
 
-class _Exclusions:
+def _excluded_by(context: Context, rows: Iterable[_Row]) -> _Excluded:
     """What the user leaves out: agents, projects and chats by the settings, folders by their own sign."""
-
-    def __init__(self, context: Context, rows: Iterable[_Row]) -> None:
-        self._config = context.config
-        self._folders = {str(Path.home()), *project_places(context.workspace).values(), *(row.cwd for row in rows)}
-        self._signs: dict[str, bool] = {}  # whether a folder carries the sign: asked once in a run
-
-    def excludes(self, session: Session) -> bool:
-        patterns = settings_of(self._config, session.agent).exclude
-        if (patterns and is_left_out(session, patterns)) or self._signed(session.cwd):
-            return True
-        return lacks_folder(session) and (bool(patterns) or any(map(self._signed, self._folders)))
-
-    def _signed(self, folder: str) -> bool:
-        if folder not in self._signs:
-            self._signs[folder] = opted_out(folder)
-        return self._signs[folder]
+    folders = {str(Path.home()), *project_places(context.workspace).values(), *(row.cwd for row in rows)}
+    is_signed = cache(lambda: any(map(opted_out, folders)))
+    return lambda session: bool(left_out(session, settings_of(context.config, session.agent).exclude, signed=is_signed))
 
 
 def _stamp(transcript: Transcript) -> str:

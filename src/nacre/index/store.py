@@ -19,7 +19,7 @@ from nacre.disk import hold, make_folder
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
 from nacre.vault.storage import TIERS
 
-VERSION = 5
+VERSION = 6
 # Raised when the same text would give other tokens or other chunks: an index made before is then built anew.
 _TOKENIZER, _CHUNKER = 1, 3
 _NAME = "index.sqlite"
@@ -32,14 +32,14 @@ Result = TypeVar("Result")
 Identity = tuple[int, int]
 
 TABLES = """
-create table if not exists meta(key text primary key, value text) without rowid;
-create table if not exists models(id integer primary key, name text not null, hash text not null unique, dims integer not null);
-create table if not exists batches(id integer primary key, provider text not null, models text not null, settings text not null, unique(provider, models));
-create table if not exists vectors(
+create table meta(key text primary key, value text) without rowid;
+create table models(id integer primary key, name text not null, hash text not null unique, dims integer not null);
+create table batches(id integer primary key, provider text not null, models text not null, settings text not null, unique(provider, models));
+create table vectors(
   model integer not null, slot integer not null, hash blob not null, scale real not null, data blob not null,
   primary key(model, slot)) without rowid;
-create unique index if not exists vector_hash on vectors(model, hash);
-create table if not exists signs(model integer not null, block integer not null, data blob not null, primary key(model, block)) without rowid;
+create unique index vector_hash on vectors(model, hash);
+create table signs(model integer not null, block integer not null, data blob not null, primary key(model, block)) without rowid;
 create table files(
   id integer primary key, path text not null unique, layer text not null, made_with text not null,
   size integer, mtime integer, ctime integer, inode integer, read_at integer, hash blob, pieces blob);
@@ -56,17 +56,12 @@ create table passages(
   primary key(chunk, position)) without rowid;
 create index passage_hash on passages(hash);
 create index passage_batch on passages(batch);
-"""
-_RELATIONS = """
-create table if not exists relations(
+create index passage_new on passages(chunk) where compared is null;
+create table relations(
   older text not null, newer text not null, same real not null, replaces real not null, beside real not null, hash blob not null,
   primary key(newer, older)) without rowid;
-create index if not exists relation_older on relations(older);
-create index passage_new on passages(chunk) where compared is null;
+create index relation_older on relations(older);
 """
-# The text in an index of version 1, which is made anew; the vectors stay.
-_FIRST_VERSION = ("generations", "files", "chunks", "passages", "pieces", "transcripts", "said")
-
 # "made_with" are the settings by which a file was cut into chunks, "pieces" the digest, lines and chunks of each of its pieces.
 # "audience" is null for private talk, "*" for what is public, else the group a section is stamped with.
 # "batch" names the set of models with which a passage has been embedded; null means not yet. "compared" is null for one whose entry has
@@ -150,42 +145,22 @@ class _Connection(sqlite3.Connection):
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Open the file and make its tables where there are none. One of another version counts as damaged, a newer one is refused."""
+    """Open the file and make its tables where there are none. One of another version counts as damaged: it is built anew."""
     db = sqlite3.connect(path, timeout=20.0, isolation_level=None, check_same_thread=False, factory=_Connection)
     try:
         for pragma in ("journal_mode = wal", "synchronous = normal", "secure_delete = fast", "temp_store = memory"):
             db.execute(f"pragma {pragma}")
         db.execute("pragma mmap_size = 268435456")
-        version = db.execute("pragma user_version").fetchone()[0]
-        if version > VERSION:
-            raise IndexUnusable(
-                f"The index {path} was made by a newer version of Nacre. Upgrade Nacre, or delete the folder {path.parent}; the index will be rebuilt and nothing is lost.",
-                f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre，或删除文件夹 {path.parent}；索引会自动重建，不会丢失任何内容。",
-            )
-        if version < VERSION:
+        if db.execute("pragma user_version").fetchone()[0] != VERSION:
             db.execute("begin exclusive")
-            version = db.execute("pragma user_version").fetchone()[0]
-            if version < VERSION:  # else another process was first
-                tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
-                if tables and version not in (1, 2, 3, 4):
+            if db.execute("pragma user_version").fetchone()[0] != VERSION:  # else another process was first
+                if db.execute("select 1 from sqlite_master").fetchone():
                     error = sqlite3.DatabaseError("not an index of this version")
                     error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
                     raise error
-                if version in (2, 3, 4):
-                    if version == 2:
-                        _separate_checkpoints(db)
-                    db.execute("create index if not exists chunk_date on chunks(date)")
-                    db.execute("alter table passages add column compared integer")
-                else:
-                    full_text = [name for name in tables if name.endswith("_terms")]
-                    full_text += [name.removesuffix("_terms") for name in full_text]
-                    for name in (*full_text, *_FIRST_VERSION):
-                        db.execute(f"drop table if exists {name}")
-                    for statement in filter(str.strip, TABLES.split(";")):
-                        db.execute(statement)
-                    create_full_text(db)
-                for statement in filter(str.strip, _RELATIONS.split(";")):
+                for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
+                create_full_text(db)
                 db.execute(f"pragma user_version = {VERSION}")
             db.execute("commit")
     except BaseException:
@@ -361,18 +336,8 @@ def words_table(layer: str) -> str:
     return CHECKPOINT_WORDS if layer in TIERS else WORDS
 
 
-def create_full_text(db: sqlite3.Connection, *tables: str) -> None:
+def create_full_text(db: sqlite3.Connection) -> None:
     """Tokens are ours, joined by spaces; FTS5 only has to split them again."""
-    for table in tables or (WORDS, CHECKPOINT_WORDS):
+    for table in (WORDS, CHECKPOINT_WORDS):
         db.execute(f"create virtual table {table} using fts5(body, heading, tokenize = \"ascii tokenchars '_'\")")
         db.execute(f"create virtual table {table}_terms using fts5vocab({table}, row)")
-
-
-def _separate_checkpoints(db: sqlite3.Connection) -> None:
-    """Bring an index of version 2 up to date."""
-    create_full_text(db, CHECKPOINT_WORDS)
-    own = f"rowid in (select c.id from chunks c where {IN_TIERS})"
-    db.execute(
-        f"insert into {CHECKPOINT_WORDS}(rowid, body, heading) select rowid, body, heading from {WORDS} where {own}"
-    )
-    db.execute(f"delete from {WORDS} where {own}")

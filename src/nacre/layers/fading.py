@@ -16,9 +16,6 @@ from nacre.vault.storage import TIERS, read
 from nacre.vault.writing import changed_outside
 
 _TITLE = 100  # characters
-_MOST_DATES = 50_000
-# When the contents of files are from, as they were read on a day: to read the heads of all of them takes longer than anybody waits.
-_dates: dict[tuple[object, ...], organise.CheckpointDate] = {}
 
 
 class Fading(NamedTuple):
@@ -58,10 +55,10 @@ def read_layers(context: Context, layer: str, start: int, most: int, soonest: in
     """The counts, the `soonest` that fade next, and `most` checkpoints of a layer from the `start`th on."""
     every = families(list_checkpoints(context.workspace, context.config))
     aged = _aged(context, every)
-    counts = {name: sum(one.layer == name for one in aged) for name in TIERS}
-    fading = sorted((one for one in aged if one.fades is not None), key=lambda one: (one.fades, one.family.stem))
-    own = sorted((one for one in aged if one.layer == layer), key=lambda one: (-one.dated.own, one.family.stem))
-    shown = (tuple(_fading(context, one) for one in some) for some in (fading[:soonest], own[start : start + most]))
+    counts = {name: sum(item.layer == name for item in aged) for name in TIERS}
+    fading = sorted((item for item in aged if item.fades is not None), key=lambda item: (item.fades, item.family.stem))
+    own = sorted((item for item in aged if item.layer == layer), key=lambda item: (-item.dated.own, item.family.stem))
+    shown = (tuple(_fading(context, item) for item in some) for some in (fading[:soonest], own[start : start + most]))
     return Layers(counts, *shown)
 
 
@@ -71,18 +68,11 @@ def _aged(context: Context, every: Sequence[Family]) -> list[_Aged]:
     recalls = refcount.read_recalls(context.workspace).recalls
     forgotten = min(limits["forget_after"], max(limits["warm"], limits["gist"]))
     stays = {HOT: min(limits["hot"], forgotten), WARM: min(limits["warm"], forgotten), GIST: forgotten}
-    aged, root, today, now = [], str(context.workspace.root), clock.today(), clock.now().timestamp()
-    if len(_dates) > _MOST_DATES:
-        _dates.clear()
+    aged, now = [], clock.now().timestamp()
     for family, kept in zip(every, organise.gather_counts(context, every, entries, recalls), strict=True):
-        lead = family.lead
-        key = (root, lead.place, lead.size, lead.modified, kept.entry and kept.entry.get("created"), today)
-        if (dated := _dates.get(key)) is None:
-            dated = _dates[key] = organise.date_checkpoint(context, lead, kept.entry)
-        entry, _ = (
-            organise.fold_recalls(kept.entry or {}, kept.recalls, clock) if kept.entry or kept.recalls else ({}, False)
-        )
-        layer, moments = family.layer, refcount.moments(entry, clock) if entry else []
+        dated = organise.date_checkpoint(context, family.lead, kept.entry)
+        entry, _ = organise.fold_recalls(kept.entry or {}, kept.recalls, clock)
+        layer, moments = family.layer, refcount.moments(entry, clock)
         if layer == FORGOTTEN:
             mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock) or now
             fades = None if entry.get("user_marked") else mark + limits["delete_after"]
@@ -92,20 +82,20 @@ def _aged(context: Context, every: Sequence[Family]) -> list[_Aged]:
     return aged
 
 
-def _fading(context: Context, one: _Aged) -> Fading:
+def _fading(context: Context, item: _Aged) -> Fading:
     clock, workspace, to, at, why = context.clock, context.workspace, None, None, None
-    if one.fades is not None:
-        then = clock.at(max(dt.datetime.fromtimestamp(one.fades, dt.UTC), clock.now()))
-        placed = organise.decide_layer(one.layer, one.dated, one.kept, context.config.tiers, then)
+    if item.fades is not None:
+        then = clock.at(max(dt.datetime.fromtimestamp(item.fades, dt.UTC), clock.now()))
+        placed = organise.decide_layer(item.layer, item.dated, item.kept, context.config.tiers, then)
         to, at, why = placed.layer, _shown(then.now()), placed.rule
-    lead = one.family.lead
+    lead = item.family.lead
     lines = (read(workspace, lead.path) or b"")[:2000].decode("utf-8", "replace").splitlines()
-    title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), one.family.stem)
-    moments = refcount.moments(one.entry, clock)
+    title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), item.family.stem)
+    moments = refcount.moments(item.entry, clock)
     recalled = _shown(organise.local_time(max(moments), clock)) if moments else None
-    about = excerpt(title, _TITLE), _shown(organise.local_time(one.dated.own, clock)), len(moments), recalled
-    marked = bool(one.entry.get("user_marked"))
-    return Fading(workspace.relative(lead.path), one.layer, *about, marked, to, at, why)
+    about = excerpt(title, _TITLE), _shown(organise.local_time(item.dated.own, clock)), len(moments), recalled
+    marked = bool(item.entry.get("user_marked"))
+    return Fading(workspace.relative(lead.path), item.layer, *about, marked, to, at, why)
 
 
 def _shown(at: dt.datetime) -> str:

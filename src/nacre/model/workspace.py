@@ -114,7 +114,6 @@ class Workspace:
         self.lock = machine / "lock"
         self.cursors = machine / "cursors.json"
         self.pauses = machine / "pauses.json"
-        self.given = machine / "context.json"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Workspace) and self.root == other.root

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import fnmatch
 import hashlib
-import importlib
 import itertools
 import json
 import os
@@ -80,14 +79,12 @@ def listed_as(session: Session, project: str) -> str:
     return redact(project).text or "direct"
 
 
-# A module, and which of its sources where it has two; in the order in which they are asked.
-MODULES = ("openclaw.classic", "openclaw.database", "claude", "codex", "cursor.cli", "cursor.ide", "gemini", "opencode")
-
-
 def sources() -> tuple[Source, ...]:
-    names = (name.partition(".") for name in MODULES)
-    modules = ((importlib.import_module(f"nacre.sources.{module}"), source) for module, _, source in names)
-    return tuple(getattr(module, source.upper() or "SOURCE") for module, source in modules)
+    """Every agent's, in the order in which they are asked."""
+    from nacre.sources import claude, codex, cursor, gemini, openclaw, opencode
+
+    programs = (claude.SOURCE, codex.SOURCE, cursor.CLI, cursor.IDE, gemini.SOURCE, opencode.SOURCE)
+    return (openclaw.CLASSIC, openclaw.DATABASE, *programs)
 
 
 # What the user leaves out: agents, projects and chats, spans of time, projects that opted out themselves.

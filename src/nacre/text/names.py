@@ -73,21 +73,23 @@ def _is_subject(word: str, following: str, third: str) -> bool:
 def names(text: str) -> list[str]:
     """The names in a text, each once, as they are written; parts that stand side by side are one."""
     text = compiled(_PLACES).sub(" ", text)
-    found: list[str] = []
+    collected: list[str] = []
     if language_of(text) == "zh":
         # What ends like a company may begin with the words before it.
         people = [name for name in han_names(text) if not name.endswith(("公司", "大学", "银行", "医院"))]
-        found = [name for name in people if len(name) != 3 or name[:2] not in people] + compiled(LATIN).findall(text)
-    parts = sentences(text) if not found else []
+        collected = [name for name in people if len(name) != 3 or name[:2] not in people] + compiled(LATIN).findall(
+            text
+        )
+    parts = sentences(text) if not collected else []
     for part in (part.strip() for sentence in parts for part in compiled(r"[:;→]\s").split(sentence)):
         end = -1
         for match in latin_names(part):
             if match[0].casefold().removesuffix("s") in _NO_NAMES or (not match.start() and match[0].endswith("ing")):
                 continue
-            if part[end : match.start()] == " " and found:
-                found[-1] += f" {match[0]}"
+            if part[end : match.start()] == " " and collected:
+                collected[-1] += f" {match[0]}"
             else:
-                found.append(match[0])
+                collected.append(match[0])
             end = match.end()
-    bare = (compiled(r"['’]s?\Z").sub("", name) for name in found)
+    bare = (compiled(r"['’]s?\Z").sub("", name) for name in collected)
     return list(dict.fromkeys(name for name in bare if len(name) > 1 and name.casefold() not in _NO_NAMES))

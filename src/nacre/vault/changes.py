@@ -64,7 +64,7 @@ def follow(workspace: Workspace, ids: Iterable[str]) -> list[Change]:
     """Everything that happened to a fact, the oldest first: by the ids of its entries, or of lines of logs."""
     states, trail, start = LedgerStates(workspace), Trail(workspace), list(ids)
     entries = _wordings(states, start)
-    marks = dict.fromkeys((known[:BULLET] for known in start), "")
+    marks = dict.fromkeys((entry[:BULLET] for entry in start), "")
     for state in entries:
         marks |= dict.fromkeys((state.id[:BULLET], *state.bullets), _legible(state.text or ""))
     said: dict[tuple[str, str], Change] = {}
@@ -77,8 +77,8 @@ def follow(workspace: Workspace, ids: Iterable[str]) -> list[Change]:
             mark = record.source.get("bullet", record.id[:BULLET])
             change = Change("said", day, mark, marks.get(mark, ""), session=record.source.get("session"))
             said.setdefault((day, mark), change)
-        if (record.verdict != "merged" or not day) and (told := change_of(record, states)):
-            made.append(told)
+        if (record.verdict != "merged" or not day) and (ledger_change := change_of(record, states)):
+            made.append(ledger_change)
     # What was said on a day comes before what was made of it.
     return sorted((*said.values(), *_once(made)), key=lambda change: (change.at[:10], change.kind != "said", change.at))
 
@@ -93,9 +93,9 @@ def _wordings(states: LedgerStates, start: Iterable[str]) -> list[EntryState]:
     entries: dict[str, EntryState] = {}
     waiting = list(start)
     while waiting and len(entries) < _MOST_WORDINGS:
-        known = waiting.pop()
-        own = states.get(known)
-        for state in [own] if own else states.marked(known[:BULLET]):
+        entry = waiting.pop()
+        own = states.get(entry)
+        for state in [own] if own else states.marked(entry[:BULLET]):
             if state.id not in entries:
                 entries[state.id] = state
                 near = (state.supersedes, states.superseding(state.id), state.into, state.by)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,7 +105,6 @@ def without_comments(text: str, opening: str = "<!--", closing: str = "-->", ins
 
 
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
-_SMALL = 16_384  # bytes
 
 
 class Section(NamedTuple):
@@ -228,12 +227,6 @@ class Document:
 
 
 def document(path: Path, data: bytes) -> Document:
-    """The bytes as a document. While an edit is planned the same small file is looked at several times, and parsed once."""
-    return _small(path, data) if len(data) <= _SMALL else Document(path, data, digest(data))
-
-
-@lru_cache(maxsize=16)
-def _small(path: Path, data: bytes) -> Document:
     return Document(path, data, digest(data))
 
 

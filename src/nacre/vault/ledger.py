@@ -217,13 +217,13 @@ class LedgerStates:
     def in_memory(self) -> list[EntryState]:
         """The entries that are in a MEMORY.md, as far as the ledger knows."""
         last = {key[:-1]: key[-1] for key in self._lines.keys(_ENTRY)}
-        ids = dict.fromkeys((*(known for known, sign in last.items() if sign == "+"), *self._states))
-        return [state for known in ids if (state := self.get(known)) and state.in_memory]
+        ids = dict.fromkeys((*(entry for entry, sign in last.items() if sign == "+"), *self._states))
+        return [state for entry in ids if (state := self.get(entry)) and state.in_memory]
 
     def ended(self) -> list[EntryState]:
         """The entries that were taken out of a MEMORY.md."""
         last = {key[:-1]: key[-1] for key in self._lines.keys(_ENTRY)}
-        return [*entry_states(self.records(*(known for known, sign in last.items() if sign == "-"))).values()]
+        return [*entry_states(self.records(*(entry for entry, sign in last.items() if sign == "-"))).values()]
 
     def on(self, day: str) -> list[Record]:
         """What was written on a day."""
@@ -254,20 +254,20 @@ class LedgerStates:
         was = self.get(record.id)
         self._states |= entry_states([*(was.records if was else ()), record])
 
-    def get(self, known: str) -> EntryState | None:
-        if known not in self._states:
-            self._states[known] = entry_states(self.records(known)).get(known)
-        return self._states[known]
+    def get(self, entry: str) -> EntryState | None:
+        if entry not in self._states:
+            self._states[entry] = entry_states(self.records(entry)).get(entry)
+        return self._states[entry]
 
     def made_of(self, bullet: str) -> list[EntryState]:
         return [state for state in self._states_naming(bullet) if bullet in state.bullets]
 
-    def inside(self, known: str) -> list[EntryState]:
+    def inside(self, entry: str) -> list[EntryState]:
         """What went into an entry, or was superseded by it."""
-        return [state for state in self._states_naming(known) if known == (state.into or state.by)]
+        return [state for state in self._states_naming(entry) if entry == (state.into or state.by)]
 
-    def superseding(self, known: str) -> str | None:
-        newer = [state.id for state in self._states_naming(known) if state.supersedes == known]
+    def superseding(self, entry: str) -> str | None:
+        newer = [state.id for state in self._states_naming(entry) if state.supersedes == entry]
         return newer[-1] if newer else None
 
     def marked(self, mark: str) -> list[EntryState]:
@@ -284,7 +284,7 @@ class LedgerStates:
 
     def _states_naming(self, name: str) -> list[EntryState]:
         every = dict.fromkeys(record.id for record in self._naming([name]))
-        return [state for known in every if (state := self.get(known))]
+        return [state for entry in every if (state := self.get(entry))]
 
 
 # What the ledger closed: words that still stand in a log or a digest, where they were said, and no longer hold.
@@ -501,14 +501,14 @@ def load_tombstones(workspace: Workspace) -> Tombstones:
 
 
 def new_tombstone(
-    key: bytes, words: str, *, known: str, fact: str, apart: bool = False, vectors: Vectors | None = None
+    key: bytes, words: str, *, entry: str, fact: str, apart: bool = False, vectors: Vectors | None = None
 ) -> dict[str, Any]:
     """The tombstone of a wording, as the ledger keeps it under the id by which the wording is known."""
     signs: dict[str, str] = {}
     for model, vector in (vectors or {}).items():
         import numpy as np
 
-        signs[model] = _masked(key, known, model, np.packbits(vector > 0).tobytes()).hex()
+        signs[model] = _masked(key, entry, model, np.packbits(vector > 0).tobytes()).hex()
     stone: dict[str, Any] = {"fact": fact, "words": _hash(key, normal_words(words))}
     return stone | ({"apart": True} if apart else {}) | ({"signs": signs} if signs else {})
 
@@ -522,7 +522,7 @@ def lift_tombstones(op: Operation, text: str) -> tuple[str, ...]:
     same = (stone.id for stone in stones.stones if stone.fact == met.fact and not stone.apart)
     lifted = (met.id,) if met.apart else tuple(same)
     at = op.clock.now().isoformat(timespec="seconds")
-    write_records(op, *(Record(known, at, "restored", more={"lifted": True}) for known in lifted))
+    write_records(op, *(Record(entry, at, "restored", more={"lifted": True}) for entry in lifted))
     return lifted
 
 
@@ -550,7 +550,7 @@ def _hash(key: bytes, words: str) -> str:
     return hmac.new(key, words.encode("utf-8", "replace"), hashlib.sha256).hexdigest()[:32]
 
 
-def _masked(key: bytes, known: str, model: str, data: bytes) -> bytes:
+def _masked(key: bytes, entry: str, model: str, data: bytes) -> bytes:
     """The bytes under a pad of their own; doing it twice gives them back."""
-    pad = hashlib.shake_256(b"\0".join((key, known.encode(), model.encode()))).digest(len(data))
+    pad = hashlib.shake_256(b"\0".join((key, entry.encode(), model.encode()))).digest(len(data))
     return bytes(byte ^ mask for byte, mask in zip(data, pad, strict=True))

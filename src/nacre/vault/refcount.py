@@ -94,12 +94,12 @@ def read_recalls(workspace: Workspace) -> Recalls:
 
 
 def _recall(value: Mapping[str, Any]) -> Recall | None:
-    at, path, known, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
-    match (at, path, known, lines):
+    at, path, entry, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
+    match (at, path, entry, lines):
         case (str(), str(), str(), [int(first), int(last)]):
             query = value.get("query_hash")
             hashed = query if isinstance(query, str) else None
-            return Recall(at, path, known, (first, last), str(value.get("via", "")), hashed)
+            return Recall(at, path, entry, (first, last), str(value.get("via", "")), hashed)
     return None
 
 

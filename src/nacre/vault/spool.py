@@ -1,26 +1,20 @@
 """Small files that hooks write while an agent waits: the inbox of sessions to capture (paths and offsets, never a word that was said),
-and scratch files that a power cut may take.
-
-Nothing but the standard library is imported, and little of that."""
+and scratch files that a power cut may take."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import math
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nacre.model.workspace import Workspace
 from nacre.vault.entries import line_digest
-
-TYPE_CHECKING = False  # as in typing, without its cost
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 _LARGEST = 4_000_000  # bytes; what is larger was not written by us
 _A_DAY = 86_400.0
@@ -30,9 +24,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 def put(folder: str, name: str, data: bytes) -> None:
     """Put a file into a folder of ours, readable by its owner alone. A link in the place of the folder is refused."""
     own_folder(folder)
-    from _thread import get_ident
-
-    temporary = os.path.join(folder, f".{name}-{os.getpid()}-{get_ident()}.tmp")
+    temporary = os.path.join(folder, f".{name}-{os.getpid()}-{threading.get_ident()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -44,8 +36,6 @@ def put(folder: str, name: str, data: bytes) -> None:
 
 
 def put_json(folder: str, name: str, value: Any) -> None:
-    import json
-
     put(folder, name, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
@@ -65,8 +55,6 @@ def read(path: str) -> bytes | None:
 
 def read_json(path: str) -> dict[str, Any]:
     """The table in such a file; an empty one when it cannot be understood."""
-    import json
-
     try:
         table = json.loads(read(path) or b"{}")
     except (ValueError, RecursionError):
@@ -131,23 +119,19 @@ def _remove(path: str) -> bool:
 _VERSION = 1
 OLDEST_QUEUED = 30 * 86_400.0  # seconds, after which nobody waits for a session any more
 MOST_QUEUED = 1000  # sessions; hooks of that many without one capture are a fault somewhere
-_AT_ONCE = b"true}"
 
 
-class Queued:
+class Queued(NamedTuple):
     """A session that waits: whose, which, where, how long its transcript was then, and whether it is to be captured at once."""
 
-    __slots__ = ("agent", "at", "now", "path", "session", "size", "stamp", "transcript")
-
-    def __init__(self, path: str, stamp: tuple[int, int], fields: dict[str, Any]) -> None:
-        self.path = path  # of the file in the inbox
-        self.stamp = stamp  # of that file, as it was read
-        self.agent: str = fields["agent"]
-        self.session: str = fields["session"]
-        self.transcript: str = fields["transcript"]
-        self.size: int = fields["size"]
-        self.at: float = fields["at"]
-        self.now: bool = fields.get("now") is True
+    path: str  # of the file in the inbox
+    stamp: tuple[int, int]  # of that file, as it was read
+    agent: str
+    session: str
+    transcript: str
+    size: int
+    at: float
+    now: bool
 
 
 def inbox_folder(root: str) -> str:
@@ -167,18 +151,14 @@ def queue(root: str, agent: str, session: str, transcript: str, *, at: float, no
         return False
     if not stat.S_ISREG(about.st_mode):
         return False
-    from _blake2 import blake2b
-    from _json import encode_basestring_ascii as quoted  # the module json takes ten milliseconds to import
-
     # An id may hold anything, so the file is named by its hash.
-    name = blake2b(f"{agent}\0{session}".encode("utf-8", "replace"), digest_size=12).hexdigest() + ".json"
+    name = hashlib.blake2b(f"{agent}\0{session}".encode("utf-8", "replace"), digest_size=12).hexdigest() + ".json"
     folder = inbox_folder(root)
-    before = read(os.path.join(folder, name))
-    at_once = now or (before is not None and before.endswith(_AT_ONCE))
-    line = f'{{"version":{_VERSION},"agent":{quoted(agent)},"session":{quoted(session)}'
-    line += f',"transcript":{quoted(transcript)},"size":{about.st_size},"at":{int(at)},"now":'
-    put(folder, name, line.encode("ascii") + (_AT_ONCE if at_once else b"false}"))
-    if before is None:  # once a session: where nothing is ever captured, nothing else would make room
+    before = read_json(os.path.join(folder, name))
+    fields = {"version": _VERSION, "agent": agent, "session": session, "transcript": transcript, "size": about.st_size}
+    fields |= {"at": int(at), "now": now or before.get("now") is True}
+    put(folder, name, json.dumps(fields).encode())
+    if not before:  # once a session: where nothing is ever captured, nothing else would make room
         clean_inbox(root, at)
     return True
 
@@ -220,7 +200,8 @@ def _read_queued(path: str) -> Queued | None:
         ours = _is_of_user(about) and _is_of_user(os.stat(fields["transcript"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Queued(path, (about.st_ino, about.st_mtime_ns), fields) if ours else None
+    values = {name: fields[name] for name in ("agent", "session", "transcript", "size", "at")}
+    return Queued(path, (about.st_ino, about.st_mtime_ns), **values, now=fields.get("now") is True) if ours else None
 
 
 def _is_of_user(about: os.stat_result) -> bool:
@@ -285,10 +266,10 @@ def latest_delivered(workspace: Workspace, most: int) -> list[Delivered]:
     folder = str(workspace.machine / "hooks")
     try:
         with os.scandir(folder) as entries:
-            found = [(entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(".json")]
+            files = [(entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(".json")]
     except OSError:
         return []
-    every = (_read_delivered(path) for _, path in sorted(found, reverse=True)[:most])
+    every = (_read_delivered(path) for _, path in sorted(files, reverse=True)[:most])
     return [delivered for delivered in every if delivered.given]
 
 
@@ -306,17 +287,14 @@ def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now
 
 def lines_given_to(workspace: Workspace, session: str, texts: Callable[[], Iterable[str]]) -> list[str]:
     """Those lines of some texts that a session was given by its hooks."""
-    known = set(load_delivered(workspace, session).lines)
-    return [line for text in texts() for line in text.splitlines() if line_digest(line) in known] if known else []
+    given = set(load_delivered(workspace, session).lines)
+    return [line for text in texts() for line in text.splitlines() if line_digest(line) in given] if given else []
 
 
 def forget_delivered(workspace: Workspace) -> None:
-    """Take out what sessions know, by whose digests a line could still be recognised, and the words that earlier versions kept; that
-    something was given to them stays known."""
+    """Take out what sessions know, by whose digests a line could still be recognised; that something was given to them stays known."""
     given = latest_delivered(workspace, MOST_SESSIONS)
     sweep(str(workspace.machine / "hooks"), older_than=0, most=0, now=math.inf)
     for delivered in given:
         with contextlib.suppress(OSError):
             put_json(*_session_file(workspace, delivered.session), delivered._replace(at=0.0, lines=())._asdict())
-    with contextlib.suppress(OSError):
-        workspace.given.unlink()

@@ -508,21 +508,21 @@ class LineIndex:
         about, checked = os.fstat(self._file.fileno()), time.time_ns()
         now = (about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
         db.execute("begin")
-        known = db.execute(query, (self._name,)).fetchone()
-        if known and known[:4] == now and known[4] - about.st_ctime_ns > _RACY and now[0] - known[5] < _BATCH:
-            return int(known[5])
+        stored = db.execute(query, (self._name,)).fetchone()
+        if stored and stored[:4] == now and stored[4] - about.st_ctime_ns > _RACY and now[0] - stored[5] < _BATCH:
+            return int(stored[5])
         db.execute("rollback")
         data = memoryview(self._file.read())
-        end, read = known[5] if known else 0, hashlib.sha256()
+        end, read = stored[5] if stored else 0, hashlib.sha256()
         read.update(data[:end])
-        if known and read.hexdigest() != known[6]:
+        if stored and read.hexdigest() != stored[6]:
             end, read = 0, hashlib.sha256()
         while True:
             stop = _batch_end(data, end)
             read.update(data[end:stop])
             row = (*now, checked, stop, read.hexdigest())
             db.execute("begin immediate")
-            if db.execute(query, (self._name,)).fetchone() != known:
+            if db.execute(query, (self._name,)).fetchone() != stored:
                 db.execute("rollback")
                 return None
             if not end:
@@ -533,7 +533,7 @@ class LineIndex:
             if stop == end:
                 db.execute("begin")
                 return end if db.execute(query, (self._name,)).fetchone() == row else None
-            end, known = stop, row
+            end, stored = stop, row
 
     def _found(self, data: memoryview, start: int, stop: int) -> Iterator[tuple[str, str, int, int]]:
         for line in bytes(data[start:stop]).split(b"\n"):
