@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from nacre.config.settings import Config
+from nacre.config.settings import Config, EmbedSettings
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
 from nacre.index.store import Store, set_meta
@@ -109,6 +110,16 @@ class MeaningSource:
     def _by(self, embedder: Embedder, question: str) -> Meaning:
         store, scanner = self._store, self.scanner
         batch = batch_for(store, embedder)
+        live = store.get_meta(_LIVE)  # the batch that answers: the last one that was complete
+        # The settings changed: the local models, where they made the vectors that are complete, go on answering. Never a service:
+        # an index may have come with a clone, and must not choose where questions and keys are sent.
+        local_batch = "select 1 from batches where id = ? and provider = 'local'"
+        if live and live != str(batch) and store.db.execute(local_batch, (live,)).fetchone():
+            from nacre.embed.choose import choose
+
+            local, _ = choose(dataclasses.replace(self._config, embed=EmbedSettings(provider="local")))
+            if local:
+                return Meaning((local, scanner), stale=True, asked=self._vectors_of(question, local))
         missing = waiting(store.db, batch, 1)
         until = time.monotonic() + _PATIENCE
         with self._lock:
