@@ -41,7 +41,6 @@ class Odds(NamedTuple):
 
 _BESIDE = Odds(0.0, 0.0, 1.0)
 Compare = Callable[[Sequence[tuple[str, str]]], Sequence[Odds | None]]  # of (older, newer) texts
-Relations = dict[tuple[str, str], Odds]
 
 
 class _Entry(NamedTuple):
