@@ -177,11 +177,6 @@ def recognise_edits(text: str, form: str, edits: Sequence[Edit]) -> list[Done]:
     return changes
 
 
-def is_empty_file(text: str, form: str) -> bool:
-    bare = text.strip("\ufeff \t\r\n")
-    return not bare or (form == JSON and bare[0] + bare[-1] == "{}" and not bare[1:-1].strip())
-
-
 # What somebody set for us by hand before stays: whom an entry is for above all. Connecting never lets anybody hear more.
 
 _ADDRESS_KEYS = ("url", "httpUrl", "serverUrl")  # of a server that is reached by an address
