@@ -568,7 +568,7 @@ class Memory:
         """Bring text and vectors up to date with the files and the settings, and wait."""
         text = self.update(progress=progress, full=full)
         report = self.embed(progress=progress)
-        if not report.reason and self.brain.has_models:
+        if not report.reason and self.brain.with_vectors:
             self._relate()
         return report._replace(text=text)
 

@@ -228,8 +228,7 @@ def test_a_program_that_complains_at_length_is_heard() -> None:
 
 def test_a_program_that_leaves_another_with_its_output_is_not_waited_for() -> None:
     leaves = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
-    with pytest.raises(BrainFailed, match="did not answer"):
-        ask_command(None, [sys.executable, "-c", leaves], ORDER, 0.5)
+    assert ask_command(None, [sys.executable, "-c", leaves], ORDER, 60).text == ""
 
 
 def test_a_file_with_too_long_an_answer_is_none(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from nacre.config.settings import Config, JobsSettings
 from nacre.jobs.installer import Machine
-from nacre.jobs.notify import notify
-from nacre.jobs.run import run_due, runner_for
+from nacre.jobs.run import notify, run_due, runner_for
 from nacre.memory import Memory, opened_at
 
 LOG = "# 2026-03-02\n\n## 09:00 session:5e551011 | 4 messages\n- [PREF] Use pnpm, never npm, in every repository\n"
@@ -64,7 +63,7 @@ def test_nothing_is_shown_when_it_is_switched_off_or_nothing_happened(tmp_path: 
 
 def test_a_machine_without_a_display_is_told_nothing(tmp_path: Path, desktop: Path) -> None:
     here = {"PATH": f"{tmp_path / 'programs'}:/usr/bin:/bin"}
-    assert not notify(Machine(here, tmp_path, "linux", "python"), "Nacre", "one")
+    assert not notify(Machine(here, tmp_path, "linux", "python"), "one")
     assert not desktop.exists()
-    assert notify(Machine(here, tmp_path, "darwin", "python"), "Nacre", 'a "quoted" word')
+    assert notify(Machine(here, tmp_path, "darwin", "python"), 'a "quoted" word')
     assert desktop.read_text("utf8").splitlines()[-2:] == ['a "quoted" word', "Nacre"]

@@ -14,7 +14,7 @@ import pytest
 from tests.mcp.conftest import nacre
 from tests.web.conftest import Page
 
-from nacre.brain.journal import note_answered, note_asked, note_checked
+from nacre.brain.journal import note, note_asked
 from nacre.brain.orders import Item, Order
 from nacre.jobs import journal
 from nacre.memory import Memory
@@ -113,8 +113,9 @@ def test_the_brain_shows_orders_their_cost_and_what_the_gates_dropped(root: Path
     workspace, now = Memory.open(root).workspace, dt.datetime.now(dt.UTC)
     order = Order("extract", "en", (Item("m1", "Invoices are <b>due</b>"),), "Read this session.")
     note_asked(workspace, order, "claude-code", now)
-    note_answered(workspace, order, '{"entries": []}', 321, now)
-    note_checked(workspace, order, 2, {"number": 1}, [("number", "It costs <i>40</i> euros")], now)
+    note(workspace, order, "answered", now, answer='{"entries": []}', tokens=321)
+    claims = [("number", "It costs <i>40</i> euros")]
+    note(workspace, order, "checked", now, kept=2, dropped={"number": 1}, claims=claims)
     shown, data = page.html(f"/brain?order={order.key[:8]}"), page.data(f"brain?order={order.key[:8]}")
     (row,) = data["orders"]
     assert (row["work"], row["tokens"], row["kept"], row["dropped"]) == ("extract", 321, 2, {"number": 1})

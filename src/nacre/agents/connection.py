@@ -209,7 +209,8 @@ def _without_us(data: bytes, written: WrittenFile, folder: Path) -> tuple[bytes 
     if now == written.after and (written.before is None or (folder / "backups" / written.before).exists()):
         return disk.read_bytes(folder / "backups" / written.before) if written.before else None, []
     text, left = edits.take_back_edits(_decoded(data), written.form, written.done)
-    is_gone = written.before is None and not left and edits.is_empty_file(text, written.form)
+    bare = "".join(text.strip("\ufeff").split())
+    is_gone = written.before is None and not left and (not bare or (written.form == edits.JSON and bare == "{}"))
     return (None if is_gone else text.encode()), left
 
 
@@ -278,7 +279,10 @@ def _carry_out(plan: AgentPlan, machine: Machine, folder: Path, new: Connection 
     notes: tuple[str, ...] = ()
     try:
         if plan.command:
-            notes = _run_own_command(plan, machine)
+            ran, shown = run_command(machine, plan.command, timeout=_TIMEOUT), brief_command(plan.command)
+            if ran.code:
+                english = f'"{shown}" failed: {ran.words}. The settings were written anyway.'
+                notes = (say(english, f"“{shown}”失败：{ran.words}。设置已照常写入。"),)
         for change in plan.changes:
             if change.changes or plan.command or change.after is None:
                 _put_settings(change, change.after)
@@ -309,15 +313,6 @@ def _with_files(new: Connection, old: Connection | None, changes: Sequence[FileC
             files.pop(path, None)
             files[path] = WrittenFile(path, change.form, base, after, change.done, change.folders)
     return replace(new, files=tuple(files.values()), registered=bool(old and old.registered))
-
-
-def _run_own_command(plan: AgentPlan, machine: Machine) -> tuple[str, ...]:
-    """Run the agent's own command; a note where it failed."""
-    ran, shown = run_command(machine, plan.command, timeout=_TIMEOUT), brief_command(plan.command)
-    if not ran.code:
-        return ()
-    english = f'"{shown}" failed: {ran.words}. The settings were written anyway.'
-    return (say(english, f"“{shown}”失败：{ran.words}。设置已照常写入。"),)
 
 
 def _put_settings(change: FileChange, data: bytes | None) -> None:

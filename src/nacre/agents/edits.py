@@ -90,7 +90,10 @@ def apply_edits(text: str, form: str, edits: Sequence[Edit]) -> tuple[str, list[
             after, done = with_rules(text.encode(), edit.language).decode(), Done("rules")
         elif form == TOML:
             assert isinstance(edit, Put)
-            after, done = _put_toml(text, edit)
+            before = value_at(load_toml(text), edit.path)
+            value = _server_with_scope(before, edit)
+            after = with_table(text, edit.path, value)
+            done = Done("put", edit.path, value, previous=None if before is None else "")
         else:
             put = _put_json if isinstance(edit, Put) else _add_json
             after, done = put(new_json(text) if parse(text) is None else text, edit)  # type: ignore[arg-type]
@@ -172,11 +175,6 @@ def recognise_edits(text: str, form: str, edits: Sequence[Edit]) -> list[Done]:
         elif not edit.default and (now == edit.value or any("nacre" in command for command in _commands_in(now))):
             changes.append(Done("put", edit.path, now, depth=len(edit.path) - 1))
     return changes
-
-
-def is_empty_file(text: str, form: str) -> bool:
-    bare = text.strip("\ufeff \t\r\n")
-    return not bare or (form == JSON and bare[0] + bare[-1] == "{}" and not bare[1:-1].strip())
 
 
 # What somebody set for us by hand before stays: whom an entry is for above all. Connecting never lets anybody hear more.
@@ -411,8 +409,10 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any] | None) -
         after = ""
     if value is None and after.endswith(newline * 2) and not text.endswith(newline * 2):
         after = after.removesuffix(newline)  # the blank line that set the table apart
-    is_intact = value is None or not is_new or _only_adds(text, after)
-    if is_intact and _is_toml_of(after, wanted) and _comments(after) == _comments(text):
+    letters = iter(after)
+    is_intact = value is None or not is_new or all(letter in letters for letter in text)  # only adds
+    comments = [[line.strip() for line in some.splitlines() if line.lstrip().startswith("#")] for some in (text, after)]
+    if is_intact and _is_toml_of(after, wanted) and comments[0] == comments[1]:
         return after
     name = ".".join(path)
     raise ValueError(
@@ -421,15 +421,6 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any] | None) -
             f"修改 [{name}] 会影响其他行；请手动编辑（参照 --print 的输出）",
         )
     )
-
-
-def _only_adds(before: str, after: str) -> bool:
-    letters = iter(after)
-    return all(letter in letters for letter in before)
-
-
-def _comments(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.lstrip().startswith("#")]
 
 
 def _is_toml_of(text: str, wanted: dict[str, Any]) -> bool:
@@ -444,12 +435,6 @@ def _is_toml_of(text: str, wanted: dict[str, Any]) -> bool:
         return repr(plain(load_toml(text))) == repr(plain(wanted))
     except ValueError:
         return False
-
-
-def _put_toml(text: str, edit: Put) -> tuple[str, Done]:
-    before = value_at(load_toml(text), edit.path)
-    value = _server_with_scope(before, edit)
-    return with_table(text, edit.path, value), Done("put", edit.path, value, previous=None if before is None else "")
 
 
 def with_rules(data: bytes, language: str) -> bytes:

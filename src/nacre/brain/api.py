@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,11 @@ _MOST_TOKENS = 4_000  # of an answer
 _DEFAULTS = {
     "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
     "anthropic": ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+}
+
+_HEADERS: Mapping[str, Callable[[str], dict[str, str]]] = {
+    "openai": bearer,
+    "anthropic": lambda key: {"x-api-key": key, "anthropic-version": "2023-06-01"},
 }
 
 
@@ -60,7 +66,7 @@ def ask_api(
             f"{host} requires https and a key in the environment variable {named}.",
             f"{host} 需要使用 https，并在环境变量 {named} 中提供密钥。",
         )
-    client = Client(base_url, _anthropic_headers if settings.kind == "anthropic" else bearer, key or None, sleep)
+    client = Client(base_url, _HEADERS[settings.kind], key or None, sleep)
     try:
         if settings.kind == "anthropic":
             return _anthropic(client, settings.model, order, timeout)
@@ -69,10 +75,6 @@ def ask_api(
         raise BrainFailed(f"{client.host} could not be reached: {error}", f"无法连接 {client.host}：{error}") from None
     finally:
         client.close()
-
-
-def _anthropic_headers(key: str) -> dict[str, str]:
-    return {"x-api-key": key, "anthropic-version": "2023-06-01"}
 
 
 def _openai(client: Client, model: str, order: Order, timeout: float) -> Reply:
@@ -107,14 +109,8 @@ def _anthropic(client: Client, model: str, order: Order, timeout: float) -> Repl
     spent = [usage.get(name) for name in ("input_tokens", "output_tokens")]
     blocks = value.get("content")
     inputs = [block.get("input") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
-    text = next((_dumped(given) for given in inputs if isinstance(given, dict)), None)
+    text = next((json.dumps(given, ensure_ascii=False) for given in inputs if isinstance(given, dict)), None)
     return _reply(client, text, sum(filter(is_count, spent)))
-
-
-def _dumped(value: Any) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _json(client: Client, answer: httpx2.Response) -> dict[str, Any]:

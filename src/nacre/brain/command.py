@@ -9,18 +9,20 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from nacre import disk
 from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
 from nacre.brain.presets import PRESETS, SYSTEM, Home, Preset, at, read
 from nacre.errors import NacreError
 from nacre.guard.secrets import legible
+
+_POLL = 0.02  # seconds between two looks at a program that runs
+_LARGEST_OUTPUT = 16_000_000  # bytes after which a program that prints without end is ended
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def ask_command(preset: str | None, argv: Sequence[str], order: Order, timeout: 
         with _furnished(home, folder / "home"):
             printed = _run(command, "" if "{order}" in chosen.argv else order.text, folder / "empty", env, timeout)
         if "{answer_file}" in chosen.argv:
-            printed = _content(folder / "answer.json", command[0])
+            printed = _content(folder / "answer.json", os.path.basename(command[0]))
     return _reply(printed, chosen)
 
 
@@ -102,81 +104,49 @@ def _filled(part: str, values: Mapping[str, str]) -> str:
     return values.get(part[1:-1], part) if part[:1] == "{" and part[-1:] == "}" else part
 
 
-def _content(path: Path, name: str) -> str:
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        data = file.read(LARGEST_ANSWER + 1)
-    if len(data) > LARGEST_ANSWER:
-        raise _too_long(os.path.basename(name))
-    return data.decode("utf-8", "replace")
-
-
 def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str], timeout: float) -> str:
-    name = os.path.basename(command[0])
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=dict(env),
-            start_new_session=True,
-            bufsize=0,
-        )
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise BrainFailed(f"{name} could not be started: {reason}.", f"无法启动 {name}：{reason}。") from error
-    printed, said = bytearray(), bytearray()
-    tasks = (
-        threading.Thread(target=_give, args=(process.stdin, given.encode("utf-8", "replace")), daemon=True),
-        threading.Thread(target=_take, args=(process.stdout, printed, lambda: _stop(process)), daemon=True),
-        threading.Thread(target=_take, args=(process.stderr, said, said.clear), daemon=True),
-    )
-    end = time.monotonic() + timeout
-    with process:
+    """What the program prints; its input and output are files beside the folder that it runs in."""
+    name, end = os.path.basename(command[0]), time.monotonic() + timeout
+    order, printed, said = (folder.with_name(part) for part in ("stdin", "stdout", "stderr"))
+    order.write_bytes(given.encode("utf-8", "replace"))
+    with order.open("rb") as stdin, printed.open("wb") as stdout, said.open("wb") as stderr:
         try:
-            for task in tasks:
-                task.start()
-            for task in tasks:
-                task.join(max(0.0, end - time.monotonic()))
-            process.wait(max(0.0, end - time.monotonic()))
-            if any(task.is_alive() for task in tasks):
-                raise subprocess.TimeoutExpired(name, timeout)
-        except BaseException as error:
-            _stop(process)
-            if isinstance(error, subprocess.TimeoutExpired):
-                seconds = f"{timeout:g}"
-                raise BrainFailed(
-                    f"{name} did not answer within {seconds} seconds.", f"{name} 在 {seconds} 秒内没有响应。"
-                ) from None
-            raise
-    if len(printed) > LARGEST_ANSWER:
-        raise _too_long(name)
+            process = subprocess.Popen(
+                command, stdin=stdin, stdout=stdout, stderr=stderr, cwd=folder, env=dict(env), start_new_session=True
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise BrainFailed(f"{name} could not be started: {reason}.", f"无法启动 {name}：{reason}。") from error
+        with process:
+            try:
+                while process.poll() is None and time.monotonic() < end and not _is_too_long(printed, said):
+                    time.sleep(_POLL)
+            finally:
+                is_late = process.poll() is None and time.monotonic() >= end
+                _stop(process)
+    if is_late:
+        seconds = f"{timeout:g}"
+        raise BrainFailed(f"{name} did not answer within {seconds} seconds.", f"{name} 在 {seconds} 秒内没有响应。")
+    text = _content(printed, name)
     if process.returncode:
-        lines = legible((said or printed).decode("utf-8", "replace")).strip().splitlines() or [""]
+        lines = legible(said.read_text("utf-8", "replace") or text).strip().splitlines() or [""]
         telling = (line for mark in ('"message":', "error") for line in lines if mark in line.casefold())
         why = next(telling, lines[-1]).strip()[:200]
         code = process.returncode
         raise BrainFailed(f"{name} exited with code {code}: {why}", f"{name} 异常退出（退出码 {code}）：{why}")
-    return printed.decode("utf-8", "replace")
+    return text
 
 
-def _give(pipe: IO[bytes], data: bytes) -> None:
-    with contextlib.suppress(OSError, ValueError), pipe:  # it may not want to read
-        while data:
-            data = data[pipe.write(data) :]
+def _is_too_long(*paths: Path) -> bool:
+    return any(path.stat().st_size > _LARGEST_OUTPUT for path in paths)
 
 
-def _take(pipe: IO[bytes], into: bytearray, too_much: Callable[[], None]) -> None:
-    """Read to the end, or to what no answer is as long as."""
-    with contextlib.suppress(OSError, ValueError):  # closed by who waited long enough
-        while piece := pipe.read(65_536):
-            into += piece
-            if len(into) > LARGEST_ANSWER:
-                too_much()
-                del into[LARGEST_ANSWER + 1 :]
+def _content(path: Path, name: str) -> str:
+    if not path.is_file():
+        return ""
+    if path.stat().st_size > LARGEST_ANSWER:
+        raise BrainFailed(f"{name} returned an answer that is too long.", f"{name} 的回答过长。")
+    return path.read_text("utf-8", "replace")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -185,10 +155,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
-
-
-def _too_long(name: str) -> BrainFailed:
-    return BrainFailed(f"{name} returned an answer that is too long.", f"{name} 的回答过长。")
 
 
 def _reply(printed: str, preset: Preset) -> Reply:

@@ -10,7 +10,6 @@ from nacre.brain.model import Model, chosen_model
 from nacre.brain.orders import (
     LONGEST,
     BrainFailed,
-    Item,
     NewEntry,
     Order,
     Waiting,
@@ -41,7 +40,9 @@ def by_model(context: Context, local: Extract, on_record: Callable[[Sequence[Mes
 
     def extract(session: Session, listed: str, messages: Sequence[Message]) -> list[Bullet] | None:
         model, settings = chosen_model(context), context.config.brain
-        if model is None or session.kind is not Kind.MAIN or not _may_leave(session, settings.private, listed):
+        if model is None or session.kind is not Kind.MAIN:
+            return None
+        if settings.private and left_out(session, settings.private, listed, signed=lambda: False):
             return None
         if settings.extract == "hybrid" and len(messages) < _LONG:
             lines, limits = local(messages), context.config.sync
@@ -50,10 +51,6 @@ def by_model(context: Context, local: Extract, on_record: Callable[[Sequence[Mes
         return extract_session(model, on_record(drop_private(messages)), local)
 
     return extract
-
-
-def _may_leave(session: Session, private: Sequence[str], listed: str) -> bool:
-    return not private or not left_out(session, private, listed, signed=lambda: False)
 
 
 def extract_session(model: Model, messages: Sequence[Message], local: Extract) -> list[Bullet]:
@@ -108,26 +105,18 @@ def _by_order(model: Model, messages: Sequence[Message], local: Extract, most: i
     _, gated = model.claims(order)
     ids = {item.id: message.id for item, message in zip(order.items, messages, strict=True)}
     bullets = [_bullet(entry, ids) for entry in gated.kept]
-    own = {ids[item.id] for item in order.items if _is_to_be_remembered(item)}
+    owners = [item for item in order.items if item.speaker is Speaker.OWNER]
+    asks = [(item, text) for item in owners for text in sentences(item.own) if remember(text, language_of(text))[1]]
+    own = {ids[item.id] for item, _ in asks}
     missing = own | {ids[name] for dropped in gated.dropped for name in dropped.cites if name in ids}
     if not bullets:  # a model that has nothing to say of a session that has something is no help
         lines, limits = local(messages), model.context.config.sync
         return lines if missing or len(lines) >= min(limits.min_bullets, limits.max_bullets) else []
-    return _with_local(bullets, own, missing, local(messages) if missing else [])
-
-
-def _with_local(bullets: list[Bullet], own: set[str], missing: set[str], lines: Sequence[Bullet]) -> list[Bullet]:
-    """The model's lines with the local brain's for what the gates dropped. What its owner asked to be remembered stays in the owner's
-    words."""
+    # What the gates dropped is told by the local brain; what the owner asked to be remembered stays in the owner's words.
+    lines = local(messages) if missing else []
     kept = [bullet for bullet in bullets if not set(bullet.sources) <= own] if lines else bullets
     covered = {name for bullet in kept for name in bullet.sources}
     return kept + [line for line in lines if set(line.sources) & missing and not set(line.sources) & covered]
-
-
-def _is_to_be_remembered(item: Item) -> bool:
-    if item.speaker is not Speaker.OWNER:
-        return False
-    return any(remember(sentence, language_of(sentence))[1] for sentence in sentences(item.own))
 
 
 def _bullet(entry: NewEntry, ids: dict[str, str]) -> Bullet:

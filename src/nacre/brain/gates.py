@@ -22,6 +22,7 @@ from nacre.guard.secrets import redact
 from nacre.model.session import Speaker
 from nacre.text.blocks import label_of
 from nacre.text.names import LATIN, han_names, latin_names
+from nacre.text.questions import has_question_mark
 from nacre.text.quoting import own_part, reports
 from nacre.text.tokens import (
     CJK,
@@ -230,7 +231,9 @@ def _owners_claim(order: Order, claim: Claim, cited: Sequence[Item], text: str, 
         particulars = f"{ground}\n{answered}" if is_rule else every
         if reason := _not_in(part, ground if is_rule else every, particulars, named):
             return reason
-    stated = "\n".join(sentence for sentence in sentences(ground) if not _asks(sentence))  # a question tells nothing
+    stated = "\n".join(
+        sentence for sentence in sentences(ground) if not has_question_mark(sentence)
+    )  # a question tells nothing
     return "" if _share(text, stated) >= _OWNERS_SHARE else "speaker"
 
 
@@ -335,7 +338,9 @@ def _ground(order: Order, claim: Claim | Change, cited: Sequence[Item], *, is_ow
     answered = [_answered(order, item) for item in own]
     for item, before in zip(own, answered, strict=True):
         if before and before in cited:
-            words.append(before.own if affirms(item.own) else "\n".join(filter(_asks, sentences(before.own))))
+            words.append(
+                before.own if affirms(item.own) else "\n".join(filter(has_question_mark, sentences(before.own)))
+            )
     return "\n".join(words)
 
 
@@ -344,10 +349,6 @@ def _answered(order: Order, item: Item) -> Item | None:
     place = order.items.index(item)
     before = order.items[place - 1] if place else None
     return before if before and before.speaker is Speaker.AGENT else None
-
-
-def _asks(sentence: str) -> bool:
-    return sentence.rstrip().endswith(("?", "？"))
 
 
 # Whether what a claim says stands in what it cites.

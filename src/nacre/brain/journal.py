@@ -143,36 +143,20 @@ def note_asked(workspace: Workspace, order: Order, brain: str, at: dt.datetime) 
     _append(workspace, order, at, "asked", row)
 
 
-def note_answered(workspace: Workspace, order: Order | Record, answer: str, tokens: int, at: dt.datetime) -> None:
-    """Without its words where these were forgotten while the model was busy."""
+_FORGOTTEN: dict[str, dict[str, Any]] = {
+    "answered": {"answer": None},
+    "failed": {"why": "…"},
+    "checked": {"claims": []},
+}  # what stands for words
+
+
+def note(workspace: Workspace, order: Order | Record, state: str, at: dt.datetime, **row: Any) -> None:
+    """Append what became of an order: "answered", "failed", "checked" or "reused". Without its words where these were forgotten while
+    the model was busy; what failed may have cost tokens all the same: an answer of no use is paid for."""
     with hold_file(workspace):
-        kept = None if _was_forgotten(workspace, order) else answer
-        _append(workspace, order, at, "answered", {"answer": kept, "tokens": tokens})
-
-
-def note_failed(workspace: Workspace, order: Order, why: str, wait: float, tokens: int, at: dt.datetime) -> None:
-    """What failed may have cost tokens all the same: an answer of no use is paid for."""
-    with hold_file(workspace):
-        kept = "…" if _was_forgotten(workspace, order) else redact(why).text[:300]
-        _append(workspace, order, at, "failed", {"why": kept, "wait": wait, "tokens": tokens})
-
-
-def note_checked(
-    workspace: Workspace,
-    order: Order,
-    kept: int,
-    dropped: Mapping[str, int],
-    claims: Iterable[tuple[str, str]],
-    at: dt.datetime,
-) -> None:
-    rows = [(reason, redact(text).text) for reason, text in claims]
-    with hold_file(workspace):
-        more = {} if _was_forgotten(workspace, order) else {"claims": rows}
-        _append(workspace, order, at, "checked", {"kept": kept, "dropped": dict(dropped), **more})
-
-
-def note_reused(workspace: Workspace, order: Order, at: dt.datetime) -> None:
-    _append(workspace, order, at, "reused", {})
+        if not any(record.text for record in read_orders(workspace) if record.key == order.key):
+            row |= _FORGOTTEN.get(state, {})
+        _append(workspace, order, at, state, row)
 
 
 def hold_file(workspace: Workspace) -> contextlib.AbstractContextManager[None]:
@@ -180,10 +164,6 @@ def hold_file(workspace: Workspace) -> contextlib.AbstractContextManager[None]:
     if not workspace.machine.is_dir():
         return contextlib.nullcontext()
     return hold(workspace.machine / "orders.file.lock")
-
-
-def _was_forgotten(workspace: Workspace, order: Order | Record) -> bool:
-    return not any(record.text for record in read_orders(workspace) if record.key == order.key)
 
 
 def _append(workspace: Workspace, order: Order | Record, at: dt.datetime, state: str, more: Mapping[str, Any]) -> None:
@@ -222,8 +202,8 @@ def _emptied(data: bytes, keys: Container[str] | None = None) -> list[dict[str, 
             rows.append(row)
             continue
         row = {name: value for name, value in row.items() if name in _WORDLESS}
-        words: dict[str, dict[str, Any]] = {"asked": {"text": ""}, "answered": {"answer": None}, "failed": {"why": "…"}}
-        rows.append(row | words.get(str(row.get("state")), {}))
+        state = str(row.get("state"))
+        rows.append(row | ({"text": ""} if state == "asked" else _FORGOTTEN.get(state, {})))
     return rows
 
 

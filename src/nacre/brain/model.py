@@ -67,7 +67,7 @@ class Model:
             return self._answer_of_agent(order, [record for record in own if record.key == order.key])
         for record in reversed(own):
             if record.key == order.key and record.answer is not None:
-                journal.note_reused(workspace, order, self._now)
+                journal.note(workspace, order, "reused", self._now)
                 return record.answer
         self._refuse_if_spent(order, records)
         self._refuse_if_failing(own)
@@ -80,9 +80,10 @@ class Model:
             spent = max(tokens or 0, tokens_estimate(order.text) + tokens_estimate(answer))
             parse_answer(order.work, answer)
         except BrainFailed as error:
-            journal.note_failed(workspace, order, str(error), getattr(error, "seconds", 0.0), spent, self._now)
+            wait, why = getattr(error, "seconds", 0.0), redact(str(error)).text[:300]
+            journal.note(workspace, order, "failed", self._now, why=why, wait=wait, tokens=spent)
             raise
-        journal.note_answered(workspace, order, answer, spent, self._now)
+        journal.note(workspace, order, "answered", self._now, answer=answer, tokens=spent)
         return answer
 
     def _answer_of_agent(self, order: Order, asked: list[Record]) -> str:
@@ -95,7 +96,7 @@ class Model:
         if asked and abs(now - asked[0].at) >= duration(wait):
             late = BrainFailed(f"No agent picked it up within {wait}.", f"{wait} 内没有智能体来处理。")
             if asked[-1].waits:
-                journal.note_failed(workspace, order, str(late), 0.0, 0, now)
+                journal.note(workspace, order, "failed", now, why=str(late), wait=0.0, tokens=0)
             raise late
         if not asked or not asked[-1].waits:
             _refuse_secrets(order)
@@ -119,8 +120,9 @@ class Model:
         """Record what the gates made of an answer, once."""
         records = journal.read_orders(self.context.workspace)
         if any(record.key == order.key and record.answer is not None and record.kept is None for record in records):
-            claims = ((claim.reason, claim.text) for claim in gated.dropped)
-            journal.note_checked(self.context.workspace, order, len(gated.kept), dropped, claims, self._now)
+            claims = [(claim.reason, redact(claim.text).text) for claim in gated.dropped]
+            row = {"kept": len(gated.kept), "dropped": dropped, "claims": claims}
+            journal.note(self.context.workspace, order, "checked", self._now, **row)
 
     def _send(self, order: Order) -> tuple[str, int | None]:
         settings, timeout = self.context.config.brain, duration(self._timeout).total_seconds()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -217,27 +216,19 @@ def parse_answer(work: Work, raw: str) -> tuple[Answer, int]:
     kind: Any = ANSWERS[work]
     value = _json_object(raw)
     hints = typing.get_type_hints(kind)
-    (name, inner) = next((name, typing.get_args(hint)[0]) for name, hint in hints.items() if _holds_claims(hint))
+    inners = {name: typing.get_args(hint)[0] for name, hint in hints.items() if typing.get_args(hint)}
+    (name, inner) = next((name, inner) for name, inner in inners.items() if is_dataclass(inner))
     whole = schema(kind)
     whole["properties"][name]["items"] = True  # each on its own: one that is malformed does not cost the others
     if not Draft202012Validator(whole).is_valid(value):
         raise BrainFailed("The answer does not match the schema.", "模型的回答不符合要求的格式。")
     is_valid = Draft202012Validator(schema(inner)).is_valid
-    good = tuple(_made(inner, claim) for claim in value[name] if is_valid(claim))
-    rest = {other: _plain(value[other]) for other in hints if other != name}
-    return kind(**rest, **{name: good}), len(value[name]) - len(good)
 
+    def made(kind: Any, fields: Mapping[str, Any]) -> Any:
+        return kind(**{name: tuple(field) if isinstance(field, list) else field for name, field in fields.items()})
 
-def _holds_claims(hint: Any) -> bool:
-    return isinstance(hint, types.GenericAlias) and is_dataclass(typing.get_args(hint)[0])
-
-
-def _made(kind: Any, value: Mapping[str, Any]) -> Any:
-    return kind(**{name: _plain(field) for name, field in value.items()})
-
-
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    claims = [made(inner, claim) for claim in value[name] if is_valid(claim)]
+    return made(kind, {**value, name: claims}), len(value[name]) - len(claims)
 
 
 def _json_object(raw: str) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from nacre.brain.journal import TURN, Record
 from nacre.brain.model import spent_today
 from nacre.brain.orders import ANSWERS, LARGEST_ANSWER, BrainFailed, Work, parse_answer, schema
 from nacre.clock import duration
-from nacre.config.settings import Config
 from nacre.errors import BadInput
 from nacre.guard.secrets import legible, redact
 from nacre.model.workspace import Context
@@ -23,14 +22,9 @@ _FAULTS = 3  # that are named of an answer
 _KEPT = 2  # times the wait: from then on nobody can need the answer
 
 
-def works_by_turn(config: Config) -> list[str]:
-    """The kinds of work that are left to the user's agent."""
-    return [work for work in typing.get_args(Work) if getattr(config.brain, work, "") == TURN]
-
-
 def waiting_orders(context: Context, records: list[Record] | None = None) -> list[Record]:
     """The orders that the user's agent may answer, the oldest first; none during a pause."""
-    works, now = works_by_turn(context.config), context.clock.now()
+    works, now = [work for work in ANSWERS if getattr(context.config.brain, work) == TURN], context.clock.now()
     if not works or paused_at(pauses(context.workspace), now):
         return []
     longest = _KEPT * duration(context.config.brain.turn_wait)
@@ -79,7 +73,7 @@ def take_answer(context: Context, key: str, answer: str) -> None:
         safe = redact(answer).text
         _refuse_misfit(typing.cast("Work", record.work), safe)
         spent = tokens_estimate(record.text) + tokens_estimate(safe)
-        journal.note_answered(workspace, record, safe, spent, context.clock.now())
+        journal.note(workspace, record, "answered", context.clock.now(), answer=safe, tokens=spent)
 
 
 def _refuse_misfit(work: Work, answer: str) -> None:

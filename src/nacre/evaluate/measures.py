@@ -80,21 +80,13 @@ def _share(name: str, right: Iterable[tuple[str, bool]], *, least: int = 0) -> M
     return Measure(name, len(named) - len(missed), max(len(named), least), missed)
 
 
-def _is_matched(pattern: str, line: str) -> bool:
-    return re.search(pattern, line, re.IGNORECASE) is not None
-
-
 def _matches(patterns: Iterable[str], line: str) -> bool:
-    return all(_is_matched(pattern, line) for pattern in patterns)
+    return all(re.search(pattern, line, re.IGNORECASE) for pattern in patterns)
 
 
 def _any_line(lines: Iterable[str], patterns: Sequence[str]) -> bool:
     """Whether one of the lines matches all patterns."""
     return any(_matches(patterns, line) for line in lines)
-
-
-def _is_excused(excuses: Iterable[str], line: str) -> bool:
-    return any(_is_matched(pattern, line) for pattern in excuses)
 
 
 def _of_memory(gold: Gold, replayed: Replayed) -> Iterator[Measure]:
@@ -111,21 +103,25 @@ def _of_memory(gold: Gold, replayed: Replayed) -> Iterator[Measure]:
     def labelled(some: Iterable[str]) -> Iterator[tuple[str, bool]]:
         return ((line, any(_matches(patterns, line) for patterns in labels)) for line in some)
 
+    def is_kept(line: str, patterns: Sequence[str], excuses: Sequence[str]) -> bool:
+        return _matches(patterns, line) and not any(_matches([excuse], line) for excuse in excuses)
+
+    def is_superseded(row: Gold) -> bool:
+        """Whether the new statement stands, and the old one only where the change is told."""
+        old = (line for line in lines if is_kept(line, row["old_match"], row.get("old_unless", ())))
+        return _any_line(lines, row["new_match"]) and all(_matches(row["new_match"], line) for line in old)
+
     yield _share("questions worth asking", labelled(questions))
-    yield _share("superseded right", ((row["id"], _is_superseded(row, lines)) for row in superseded))
+    yield _share("superseded right", ((row["id"], is_superseded(row)) for row in superseded))
     counts = ((row["id"], sum(_matches(row["match"], line) for line in lines)) for row in gold["repeated"])
     yield _share("repeated once", ((name, count == 1) for name, count in counts))
-    in_memory = {row["id"] for row in gold["transient"] for line in lines if _matches(row["match"], line) and not _is_excused(row.get("unless", ()), line)}  # fmt: skip
-    yield _share("transient kept out", ((row["id"], row["id"] not in in_memory) for row in gold["transient"]))
+    kept = [
+        row["id"] for row in gold["transient"] for line in lines if is_kept(line, row["match"], row.get("unless", ()))
+    ]
+    yield _share("transient kept out", ((row["id"], row["id"] not in kept) for row in gold["transient"]))
     yield _share("within the limits every night", [("MEMORY.md", replayed.within_limits)])
     bullets = [line for line in lines if line.lstrip().startswith("- ")]
     yield _share("lines that are labelled", labelled(bullets), least=1)
-
-
-def _is_superseded(row: Gold, lines: Sequence[str]) -> bool:
-    """Whether the new statement stands, and the old one only where the change is told."""
-    old = (line for line in lines if _matches(row["old_match"], line) and not _matches(row["new_match"], line))
-    return _any_line(lines, row["new_match"]) and all(_is_excused(row.get("old_unless", ()), line) for line in old)
 
 
 def _of_every_file(gold: Gold, root: Path) -> Iterator[Measure]:
@@ -221,19 +217,11 @@ def _of_relations(pairs: Sequence[Pair], memory: Memory) -> Iterator[Measure]:
         given = memory.compare(pair["old"], pair["new"]).label
         answers.append((f"{pair['old']} | {pair['new']}", pair["label"], given))
     yield _share("relations right", ((name, given == label) for name, label, given in answers))
-    for measured, is_wrong in (("relations asked needlessly", _asks), ("relations destroyed wrongly", _destroys)):
-        wrong = tuple(name for name, label, given in answers if is_wrong(label, given))
-        yield Measure(measured, len(wrong), len(answers), wrong)
+    needless = tuple(name for name, label, given in answers if given == "ask" != label)
+    yield Measure("relations asked needlessly", len(needless), len(answers), needless)
+    # A fact is lost for good. Asking is never wrong, only costly.
+    harmless = {"same": ("same", "exception"), "replaces": ("same", "replaces", "ask")}
+    wrong = tuple(name for name, label, given in answers if label not in harmless.get(given, (label,)))
+    yield Measure("relations destroyed wrongly", len(wrong), len(answers), wrong)
     changes = ((name, given in ("replaces", "ask")) for name, label, given in answers if label == "replaces")
     yield _share("changes seen or asked", changes)
-
-
-def _asks(label: str, given: str) -> bool:
-    return given == "ask" != label
-
-
-def _destroys(label: str, given: str) -> bool:
-    """Whether a fact is lost for good. Asking is never wrong, only costly."""
-    if given == "same":
-        return label not in ("same", "exception")
-    return given == "replaces" and label in ("adds", "exception")

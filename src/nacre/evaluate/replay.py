@@ -149,7 +149,8 @@ def _replay_days(replayed: Replayed, gold: Gold, progress: Progress) -> Replayed
 
         memory.opened = at(3)
         memory.tidy()
-        if not _is_within_limits(memory):
+        most, files = memory.config.memory, texts(memory.workspace.root, *LONGTERM)
+        if any(len(text.splitlines()) > most.max_lines or len(text.encode()) > most.max_bytes for text in files):
             replayed = replace(replayed, within_limits=False)
         if after <= _SETTLED:
             questions |= {re.sub(r"\s*<!--.*", "", line) for line in _lines(memory, "memory/review.md") if line.startswith("- ")}  # fmt: skip
@@ -170,11 +171,6 @@ def texts(root: Path, *patterns: str) -> list[str]:
 
 def _lines(memory: Memory, *patterns: str) -> Iterator[str]:
     return (line for text in texts(memory.workspace.root, *patterns) for line in text.splitlines())
-
-
-def _is_within_limits(memory: Memory) -> bool:
-    most, files = memory.config.memory, texts(memory.workspace.root, *LONGTERM)
-    return all(len(text.splitlines()) <= most.max_lines and len(text.encode()) <= most.max_bytes for text in files)
 
 
 # What it cost, by the journal of orders.

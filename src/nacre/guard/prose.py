@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from nacre.guard import values
@@ -31,18 +31,12 @@ ORDINARY_CODE = (
 )
 
 
-def _is_strong(value: str) -> bool:
-    return values.classes(value) >= 3 and values.is_password(value, quoted=False)
-
-
-def _is_seed(value: str) -> bool:
-    return pattern("[2-7]").search(value) is not None and not values.is_made_up(value)
-
-
 def english(line: str, lower: str) -> Findings:
     """What a sentence gives away; expressions run over the lower-cased line, values are taken from the line itself."""
     digits = pattern(r"\d").search(line) is not None
-    yield from apply_rules("seed", line, _is_seed)
+    yield from apply_rules(
+        "seed", line, lambda value: bool(set("234567") & set(value)) and not values.is_made_up(value)
+    )
     has_code = (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower
     for kind, _, expression in rule_rows("code") if has_code else ():
         for match in pattern(expression).finditer(lower):
@@ -51,10 +45,10 @@ def english(line: str, lower: str) -> Findings:
                 yield Finding(kind, *match.span(match.lastindex or 1))
     if digits:
         yield from apply_rules("latin code", lower)
-        yield from apply_rules(
-            "changed or named after", line, lambda value: values.is_password(value, quoted=False), lower, ends=ENDS
-        )
-        yield from apply_rules("encrypted", line, _is_strong, lower, ends=ENDS)
+        for section, least in (("changed or named after", 0), ("encrypted", 3)):  # kinds of characters
+            for finding in apply_rules(section, line, partial(values.is_password, quoted=False), lower, ends=ENDS):
+                if values.classes(line[finding.start : finding.end]) >= least:
+                    yield finding
     if digits or " password " in lower or pattern("[/:|]").search(line):
         yield from _logins(line, lower)
 

@@ -6,9 +6,9 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nacre import disk
 from nacre.errors import BadInput, NacreError
@@ -170,14 +170,12 @@ def list_jobs(machine: Machine) -> list[Job]:
             '"openclaw cron list --json" did not return JSON. Check whether the Gateway is running: openclaw gateway status.',
             "“openclaw cron list --json”没有返回 JSON。请检查网关是否在运行：openclaw gateway status。",
         ) from error
-    places = (("name",), ("schedule", "expr"), ("schedule", "tz"), ("payload", "message"), ("id",))
-    return [Job(*(_text_at(row, path) for path in places)) for row in (rows if isinstance(rows, list) else ())]
-
-
-def _text_at(value: Any, path: Sequence[str]) -> str:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return str(value or "")
+    jobs: list[Job] = []
+    for row in filter(lambda row: isinstance(row, dict), rows if isinstance(rows, list) else ()):
+        timing, payload = (part if isinstance(part, dict) else {} for part in (row.get("schedule"), row.get("payload")))
+        values = row.get("name"), timing.get("expr"), timing.get("tz"), payload.get("message"), row.get("id")
+        jobs.append(Job(*(str(value or "") for value in values)))
+    return jobs
 
 
 def _own_jobs(setup: Setup, jobs: list[Job]) -> list[Job]:

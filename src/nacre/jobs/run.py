@@ -18,9 +18,8 @@ from nacre.disk import hold
 from nacre.errors import BadInput, Locked, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import say
 from nacre.jobs import journal, schedule
-from nacre.jobs.installer import installed_kinds, this_machine
+from nacre.jobs.installer import Machine, installed_kinds, run_command, this_machine
 from nacre.jobs.journal import JobRun, Journal, Result
-from nacre.jobs.notify import notify
 from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, PlannedRun, due, in_words, next_time, requested_run
 from nacre.memory import Memory
 from nacre.model.report import fields
@@ -163,11 +162,27 @@ def run_due(runner: Runner, name: str | None = None) -> tuple[JobReport, ...]:
 def _tell(context: Context, reports: Sequence[JobReport]) -> None:
     """What tidying did while nobody watched; OpenClaw tells it by itself."""
     nights = [made.night for report in reports for made in report.outcome.reports if isinstance(made, TidyReport)]
-    told = context.config.jobs.notify and "openclaw" not in installed_kinds(context.workspace)
-    for night in nights if told else ():
+    is_wanted = context.config.jobs.notify and "openclaw" not in installed_kinds(context.workspace)
+    for night in nights if is_wanted else ():
         if any(night):
             now = context.clock.now()
-            notify(this_machine(), "Nacre", night.sentence(now.isoformat(), now))
+            notify(this_machine(), night.sentence(now.isoformat(), now))
+
+
+# The words are handed over as arguments, never as a part of the script.
+_SCRIPT = ("on run words", "display notification (item 1 of words) with title (item 2 of words)", "end run")
+
+
+def notify(machine: Machine, text: str) -> bool:
+    """Whether it was shown. A machine without a desktop, or a session without a display, is told nothing."""
+    if machine.platform == "darwin":
+        script = [word for line in _SCRIPT for word in ("-e", line)]
+        command = ("osascript", *script, text, "Nacre")
+    elif any(machine.env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")):
+        command = ("notify-send", "--app-name=Nacre", "--", "Nacre", text)
+    else:
+        return False
+    return machine.where(command[0]) is not None and not run_command(machine, command, timeout=10).code
 
 
 def due_now(runner: Runner, name: str | None = None, past: Journal | None = None) -> list[PlannedRun]:

@@ -304,7 +304,7 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
             ),
             {},
             order,
-            _orders,
+            lambda memory, _arguments, _here: _next(memory.next_order()),
         ),
         Tool(
             "memory_answer",
@@ -318,7 +318,7 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
                 "answer!": _text("the JSON object that the order asks for", "任务要求的 JSON 对象", LONGEST_ANSWER),
             },
             order,
-            _answer,
+            lambda memory, arguments, _here: _next(memory.answer_order(arguments["id"], arguments["answer"])),
             writes=True,
             again=False,
         ),
@@ -503,14 +503,6 @@ def _state(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict
     edit = state.change(change, *(arguments[name] for name in ("key", "value", "text") if name in arguments))
     path = state.workspace.relative(edit.path)
     return {"action": action, **fields(edit, "changed section", text=edit.line, path=path, log=list(edit.log))}
-
-
-def _orders(memory: Memory, _arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
-    return _next(memory.next_order())
-
-
-def _answer(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
-    return _next(memory.answer_order(arguments["id"], arguments["answer"]))
 
 
 def _next(coming: NextOrder) -> dict[str, Any]:

@@ -141,8 +141,13 @@ def profile(context: Context, db: sqlite3.Connection, name: str) -> Profile:
         )
     newest = sorted(statements.values(), key=lambda rows: max(row.date or "" for row in rows), reverse=True)
     mentions = tuple(_mentions(context, newest[:_MOST_ENTRIES]))
-    others = [known for known in _counted([*rows, *own]) if not _is_part(known.name, name) and known.name != slug]
-    shown, kind = (slug, PROJECT) if own else (_as_written(pattern, rows), NAME)
+    words = set(name.casefold().split())
+    counted = [(set(known.name.casefold().split()), known) for known in _counted([*rows, *own]) if known.name != slug]
+    others = [
+        known for parts, known in counted if not (parts <= words or words <= parts)
+    ]  # no part, as a first name is
+    spellings = Counter(" ".join(match[0].split()) for row in rows for match in pattern.finditer(row.text))
+    shown, kind = (slug, PROJECT) if own else (spellings.most_common(1)[0][0], NAME)
     return Profile(legible(shown), kind, mentions, len(statements), tuple(others[:_MOST_RELATIONS]))
 
 
@@ -168,18 +173,6 @@ def _word(name: str) -> re.Pattern[str]:
     before = "" if re.match(f"[{CJK}]", name) else rf"(?:(?<=[{CJK}])|(?<![\w-]))"
     after = "" if re.search(f"[{CJK}]\\Z", name) else rf"(?:(?=[{CJK}])|(?![\w-]))"
     return re.compile(before + r"\s+".join(map(re.escape, name.split())) + after, re.IGNORECASE)
-
-
-def _as_written(pattern: re.Pattern[str], rows: Iterable[_Row]) -> str:
-    """As it is written most often."""
-    found = Counter(" ".join(match[0].split()) for row in rows for match in pattern.finditer(row.text))
-    return found.most_common(1)[0][0]
-
-
-def _is_part(name: str, other: str) -> bool:
-    """Whether one is a part of the other, as a first name is."""
-    words, others = name.casefold().split(), other.casefold().split()
-    return set(words) <= set(others) or set(others) <= set(words)
 
 
 def _mentions(context: Context, groups: Iterable[list[_Row]]) -> Iterator[Mention]:

@@ -15,6 +15,7 @@ from functools import cache
 from nacre.search.candidates import Candidate, Terms
 from nacre.search.query import Question
 from nacre.text.blocks import LABELS
+from nacre.text.questions import asks
 from nacre.text.tokens import compiled, tokens
 
 FEATURES = (
@@ -49,11 +50,6 @@ _REPEATED = 0.95  # of the question's weight that a captured question covers
 _SAME, _FEW = 0.9, 5  # share of the words of the shorter that stand in the longer; words below which that says nothing
 _LOGGED = frozenset({"daily", "archive", "weekly"})
 
-_SOURCE_NOTE = r"\s*\(src: [\d-]+\)\Z"
-_REQUEST = (
-    r"(?i)[-*+\s]*(?:\[[^\]]{1,12}\]\s*)?(?:[^\W\d_][\w ]{0,20}[:：]\s)?(?:(?:can|could|would|will) (?:you|we|i)\b|please\b|(?:remind|tell|show|find|give) me\b|look up\b|check (?:if|whether)\b|User asked"
-    r"|帮我|麻烦|请(?:你|帮)|能不能|可不可以|提醒我|查一下|看一下|用户问|用户要求|(?:thanks|thank you|ok|okay|great|done)\b.{0,12}\Z|(?:谢谢|谢啦|好的|收到|辛苦).{0,6}\Z)"
-)
 _TELLS_WHEN = (
     r"(?i)\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april"
     r"|may|june|july|august|september|october|november|december|since|until|recently)\b|\b\d{4}\b|\d{1,2}[:/]\d{2}|\d(?:st|nd|rd|th)\b|[昨今明前后][天晚]|[上下这本]个?(?:周|月|星期|礼拜)|[月号年]|星期|周[一二三四五六日末]|点"
@@ -212,14 +208,6 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
             float(any(in_period(copy, question) for copy in copies)) * (2.0 if question.only_days else 1.0),
             float(shown.layer == "longterm"),
         ]
-
-
-def asks(text: str) -> bool:
-    """Whether a text is a question or a request, or ends in one."""
-    end = text.rstrip()
-    if end.endswith(")"):
-        end = compiled(_SOURCE_NOTE).sub("", end)
-    return end.endswith(("?", "？", "吗", "呢")) or bool(compiled(_REQUEST).match(end))
 
 
 def in_period(candidate: Candidate, question: Question) -> bool:

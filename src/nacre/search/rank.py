@@ -188,9 +188,9 @@ def contending(
         odds = related(older, newer)
         return odds is not None and odds.replaces >= LIKELY
 
-    short = [one for one in ranked[:FURTHER] if one.shown.size <= LONGEST]
-    best = [one for one in ranked[:CONTENDERS] if one.shown.size <= LONGEST]
-    linked = [one for one in short[len(best) :] if any(likely(other, one) or likely(one, other) for other in best)]
+    short = [statement for statement in ranked[:FURTHER] if statement.shown.size <= LONGEST]
+    best = [statement for statement in ranked[:CONTENDERS] if statement.shown.size <= LONGEST]
+    linked = [new for new in short[len(best) :] if any(likely(other, new) or likely(new, other) for other in best)]
     contenders = in_order_of_time([*best, *linked], like)
     named = set(compiled(_NUMBERS).findall(question.text.lower()))
     for at, newer in enumerate(contenders):
@@ -198,7 +198,7 @@ def contending(
             above, below = (older, newer) if question.past else (newer, older)
             reach = FAR if likely(older, newer) else REACH
             if above.score > below.score - reach and (near := like(older, newer)) >= ALIKE:
-                has, lacks = (set(compiled(_NUMBERS).findall(one.shown.text.lower())) for one in (below, above))
+                has, lacks = (set(compiled(_NUMBERS).findall(side.shown.text.lower())) for side in (below, above))
                 if not named & (has - lacks):
                     yield older, newer, near
 
@@ -209,7 +209,7 @@ def supersede(
     weights: Mapping[str, float],
     like: Likeness,
     related: Related,
-    known: Successors = (),
+    successors: Successors = (),
 ) -> list[Statement]:
     """Let what holds now stand above what it takes the place of, where the ledger knows it or the two statements tell; the other way
     round for a question about how things were before."""
@@ -221,7 +221,7 @@ def supersede(
         if odds > 0:
             changes.append((odds, older, newer))
             older.superseded = older.superseded or (odds > CERTAIN and row[PAIR.index("changes")] > 0)
-    for older, successor in known:
+    for older, successor in successors:
         older.superseded = True
         if successor and successor is not older:
             changes.append((math.inf, older, successor))
@@ -258,13 +258,13 @@ SURE = ("always", "coverage", "shared coverage", "cosine", "nearer", "margin", "
 def sure_features(ranked: Sequence[Statement], total: int) -> list[float]:
     """What speaks for the best hits answering at all, in the order of SURE."""
     best, few = ranked[:3], ranked[:10]
-    cosines = [max((c for copy in one.copies for c in copy.cosines.values()), default=0.0) for one in few]
-    scores = [one.score for one in few]
+    cosines = [max((c for copy in hit.copies for c in copy.cosines.values()), default=0.0) for hit in few]
+    scores = [hit.score for hit in few]
     coverage, filled = FEATURES.index("coverage"), FEATURES.index("filled")
     return [
         1.0,
-        max(one.features[coverage] for one in best),
-        max(one.features[coverage] + one.features[filled] for one in best),
+        max(hit.features[coverage] for hit in best),
+        max(hit.features[coverage] + hit.features[filled] for hit in best),
         max(cosines),
         max(cosines) - sum(cosines) / len(cosines),
         (scores[0] - sum(scores) / len(scores)) / 4,

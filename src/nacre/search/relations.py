@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.index.store import Store, in_groups
-from nacre.search.evidence import Statement, asks
+from nacre.search.evidence import Statement
 from nacre.text.blocks import AGENT_MARK
+from nacre.text.questions import asks
 from nacre.text.tokens import language_of
 from nacre.vault.entries import bare_words, entry_id
 
@@ -41,7 +42,6 @@ class Odds(NamedTuple):
 
 _BESIDE = Odds(0.0, 0.0, 1.0)
 Compare = Callable[[Sequence[tuple[str, str]]], Sequence[Odds | None]]  # of (older, newer) texts
-Relations = dict[tuple[str, str], Odds]
 
 
 class _Entry(NamedTuple):
@@ -88,7 +88,7 @@ def _relate(store: Store, scanner: Scanner, new: Sequence[_Entry], compare: Comp
     pairs: dict[tuple[str, str], tuple[_Entry, _Entry]] = {}
     for entry in new:
         for other in _nearest(store.db, scanner, entry):
-            older, newer = sorted((entry, other), key=lambda one: one.order)
+            older, newer = sorted((entry, other), key=lambda either: either.order)
             key = entry_id(older.words), entry_id(newer.words)
             if not store.db.execute("select 1 from relations where older = ? and newer = ?", key).fetchone():
                 pairs[key] = older, newer
@@ -109,7 +109,7 @@ def _nearest(db: sqlite3.Connection, scanner: Scanner, entry: _Entry) -> list[_E
     near = [key for key, cosine in cosines.items() if cosine >= _APART[language]]
     others = {entry_id(entry.words): entry}
     found = _entries(in_groups(db, f"{_COLUMNS} where p.hash in (%s)", near))
-    for other in sorted(found, key=lambda one: (-cosines[one.hash], one.order)):
+    for other in sorted(found, key=lambda near: (-cosines[near.hash], near.order)):
         if language_of(other.words) == language:
             others.setdefault(entry_id(other.words), other)
     return list(others.values())[1 : _NEAREST + 1]
@@ -126,11 +126,11 @@ def relations_between(
 ) -> Callable[[Statement, Statement], Odds | None]:
     """What is known of any two of these statements, the older one first. Two that stand in logs and were not found to be near each other
     stand side by side; None where one of them was not looked at."""
-    names = {id(one): _ids(one) for one in found}
+    names = {id(statement): _ids(statement) for statement in found}
     ids = sorted(set().union(*names.values()))
     rows = in_groups(db, "select older, newer, same, replaces, beside from relations where newer in (%s)", ids)
     known = {(older, newer): Odds(*odds) for older, newer, *odds in rows}
-    logged = {copy.id: id(one) for one in found for copy in one.copies if copy.layer in _LAYERS}
+    logged = {copy.id: id(statement) for statement in found for copy in statement.copies if copy.layer in _LAYERS}
     looked_at = "select chunk from passages where chunk in (%s) and compared is not null"
     compared = {logged[chunk] for (chunk,) in in_groups(db, looked_at, list(logged))}
 
@@ -138,7 +138,7 @@ def relations_between(
         pairs = ((old, new) for old in names.get(id(older), ()) for new in names.get(id(newer), ()))
         both = compared.issuperset((id(older), id(newer)))
         odds = [known[pair] for pair in pairs if pair in known]
-        return max(odds, key=lambda one: one.replaces, default=_BESIDE if both else None)
+        return max(odds, key=lambda row: row.replaces, default=_BESIDE if both else None)
 
     return relation
 

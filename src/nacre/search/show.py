@@ -84,14 +84,15 @@ def _hit(
     if explain:
         facts = ("= ", hit.parts), ("< ", hit.provenance)
         rows = (
-            sign + "  ".join(f"{name} {_figure(value)}" for name, value in part.items()) for sign, part in facts if part
+            sign
+            + "  ".join(
+                f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in part.items()
+            )
+            for sign, part in facts
+            if part
         )
         lines += [f"  {DIM}{line}{PLAIN}" for row in rows for line in wrapped(row, width - 2)]
     return lines
-
-
-def _figure(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _joined(parts: Sequence[str], width: int) -> list[str]:

@@ -46,8 +46,10 @@ def advise(context: TidyContext) -> Advice:
         longest = _LONGEST_WAIT + 2 * duration(context.config.brain.turn_wait)
         oldest = (context.clock.now() - longest).date().isoformat()
         lines = [line for line in lines if line.day >= oldest]
-    if context.config.brain.distil == "hybrid" and not _is_unsure(context):
-        return Advice()
+    if context.config.brain.distil == "hybrid":
+        planned = distil.plan(context)
+        if not planned.asks and not any(step.action in _UNSURE for step in planned.steps):
+            return Advice()
     changes: dict[tuple[str, str], Change] = {}
     shown: set[str] = set()
     waiting: set[tuple[str, str]] = set()
@@ -82,11 +84,6 @@ def _parts(lines: Sequence[LogLine], *, by_day: bool) -> Iterator[list[LogLine]]
         days.setdefault(line.day if by_day else "", []).append(line)
     for part in days.values():
         yield from (part[start : start + _MOST] for start in range(0, len(part), _MOST))
-
-
-def _is_unsure(context: TidyContext) -> bool:
-    planned = distil.plan(context)
-    return bool(planned.asks) or any(step.action in _UNSURE for step in planned.steps)
 
 
 def _item(name: str, line: LogLine, draft: Draft) -> Item:

@@ -313,17 +313,14 @@ class DecidedLines:
             return True
         return isinstance(line, tuple) and (self.trail.is_offered(*line) or self._states.is_decided(*line))
 
-    def unfinished_days(self) -> set[str]:
-        """The days of which a digest holds a line that was not decided on."""
-        return {line[0] for line in self.trail.unoffered() if line not in self}
-
 
 def new_lines(context: TidyContext, decided: DecidedLines) -> tuple[list[LogLine], list[LogLine], list[Problem]]:
     """Lines that are new to long-term memory, oldest first; all lines of the last days; and problems with the files."""
     today = context.clock.today()
     recent = dt.date.fromordinal(max(1, today.toordinal() - context.config.tidy.daily_days))
     days, problems = list_days(context.workspace, today)
-    seen = decided.trail.sizes().keys() - decided.unfinished_days()
+    unfinished = {line[0] for line in decided.trail.unoffered() if line not in decided}  # days with an undecided line
+    seen = decided.trail.sizes().keys() - unfinished
     new: list[LogLine] = []
     recent_lines: list[LogLine] = []
     for day in days:

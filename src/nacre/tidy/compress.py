@@ -332,17 +332,18 @@ def _press(week: Week, sizes: Mapping[str, int]) -> None:
     total: Counter[str] = Counter()
     for log in week.logs:
         total[log.day.date.isoformat()] += log.size
+    worded: dict[
+        str, dict[str, tuple[str, ...]]
+    ] = {}  # lines not in the words of the log, and of which bullets each is made
+    for of, text in week.texts:
+        mark, marks = bullet_id(f"- {bare_words(text)}"), tuple(line.mark for line in of)
+        if marks != (mark,):
+            worded.setdefault(of[0].day, {})[mark] = marks
     week.digested = tuple(
-        Digested(day, week.shown, tuple(dict.fromkeys(week.marks.get(day, ()))), size, _worded(week, day))
+        Digested(day, week.shown, tuple(dict.fromkeys(week.marks.get(day, ()))), size, worded.get(day, {}))
         for day, size in total.items()
         if week.marks.get(day) or sizes.get(day) != size
     )
-
-
-def _worded(week: Week, day: str) -> dict[str, tuple[str, ...]]:
-    """The lines of a day's digest that are not in the words of the log, and the bullets that each is made of."""
-    texts = ((of, bullet_id(f"- {bare_words(text)}")) for of, text in week.texts if of[0].day == day)
-    return {mark: marks for of, mark in texts if (marks := tuple(line.mark for line in of)) != (mark,)}
 
 
 def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Problem]:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import bears_out, relations, says_the_same
+from nacre.brain.local.relation import bears_out, is_repeated
 from nacre.brain.local.wording import pieces
 from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
@@ -158,13 +158,6 @@ class Draft:
                 return line, lines[at if at < place else at + 1]
         return None
 
-    def record_rest(self, file: LongTermFile, old: Line, words: str) -> None:
-        """What is left of an entry stands on its own, with its origin."""
-        record = Record(entry_id(words), self.at, "admitted", words, section=old.section, brain="local")
-        if was := self.states.get(old.id):
-            record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
-        self.record(record._replace(supersedes=old.id, more=file_field(file)))
-
     def demote(self, file: LongTermFile, line: Line, more: dict[str, object]) -> None:
         """An entry that left its file goes to the digest of its week, unless it stands there."""
         was, today = self.states.get(line.id), self.today.isoformat()
@@ -218,10 +211,6 @@ class Draft:
             f"与 {file.shown} 中的“{line.words}”冲突：{reason}。",
         )
         self.ask_about(candidate, verdict, review.CLASH, sentence, file, line.id)
-
-    def ask_about_overtaken(self, candidate: Candidate, file: LongTermFile, line: Line) -> None:
-        why = say(f"may be superseded by “{candidate.text}”; keep it?", f"可能已被“{candidate.text}”取代；还要保留吗？")
-        self.ask(Question(line.id, review.FADED, line.words, why, {"file": file.shown, "odds": confidence(candidate)}))
 
     def ask_about_space(self, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
         why = say(
@@ -452,7 +441,9 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     if names:  # kept as a memory where no file has a field for it
         candidate = replace(candidate, explicit=True, tested=replace(candidate.tested, kind="PREF", without_it=None))
     are_set = [_set_field(draft, candidate, name) for name in names]
-    if (names and all(are_set) and not _tells_more(candidate.text, names)) or _is_decided(draft, candidate):
+    rest = [clause for clause in clauses(candidate.text) if not any(name.value in clause for name in names)]
+    tells_more = any(len(clause) > (24 if clause.isascii() else 8) for clause in rest)  # offered like any other
+    if (names and all(are_set) and not tells_more) or _is_decided(draft, candidate):
         return
     home = draft.memory.home(candidate)
     if home.over:
@@ -476,8 +467,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     own = [pair for pair in found if pair[1].kind == "replaces" and _same_project(draft, candidate, home, *pair[0])]
     unclear = [place for place, comparison in found if comparison.kind in ("replaces", "ask")]
     gone = draft.unwanted if verdict.admitted and not candidate.explicit else []
-    statement = candidate.tested.judged.statement
-    if any(says_the_same(gone[near.place], statement, near) for near in relations(gone, statement)):
+    if is_repeated(gone, candidate.tested.judged.statement):
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("novel",)))  # taken out by the user
     elif repeats and not (own and own[0][1].odds > repeats[0][1].odds):
         _merge(draft, candidate, verdict, *repeats[0][0])
@@ -500,7 +490,10 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif not verdict.admitted:
         _refuse(draft, candidate, verdict)
     elif _admit(draft, candidate, verdict, home) and unclear:  # both stand until the person says which does
-        draft.ask_about_overtaken(candidate, *unclear[0])
+        file, line = unclear[0]
+        why = say(f"may be superseded by “{candidate.text}”; keep it?", f"可能已被“{candidate.text}”取代；还要保留吗？")
+        about: dict[str, object] = {"file": file.shown, "odds": confidence(candidate)}
+        draft.ask(Question(line.id, review.FADED, line.words, why, about))
 
 
 Decision = tuple[Verdict, list[tuple[Place, Comparison]]]
@@ -629,12 +622,6 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
     return True
 
 
-def _tells_more(text: str, names: Sequence[Field]) -> bool:
-    """Whether a statement says something beside the names, which is offered like any other."""
-    rest = [clause for clause in clauses(text) if not any(name.value in clause for name in names)]
-    return any(len(clause) > (24 if clause.isascii() else 8) for clause in rest)
-
-
 # What becomes of a candidate: admitted, taking the place of what it supersedes, merged, or refused; room is made where needed.
 
 
@@ -704,8 +691,12 @@ def _supersede(
         closed.append(now)
         more: dict[str, object] = {**file_field(where), "by": candidate.id}
         draft.record(Record(now.id, draft.at, "superseded", valid_to=candidate.said.day, more=more))
-        if rest:
-            draft.record_rest(where, now, rest)
+        if rest:  # what is left stands on its own, with its origin
+            was, more = draft.states.get(now.id), file_field(where)
+            record = Record(entry_id(rest), draft.at, "admitted", rest, section=now.section, brain="local", more=more)
+            if was:
+                record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
+            draft.record(record._replace(supersedes=now.id))
     section = line.section if home.find(candidate.id) else home.add(text, candidate.tested.kind)
     record = draft.record_of(candidate, "admitted", verdict, section=section, more=file_field(home))
     draft.record(record._replace(confidence=confidence(candidate), supersedes=closed[0].id))

@@ -14,7 +14,6 @@ from nacre.brain.local.relation import relations, says_the_same
 from nacre.brain.local.wording import (
     BLACKED_OUT,
     Piece,
-    is_question,
     joined,
     pieces,
     remember,
@@ -24,6 +23,7 @@ from nacre.brain.local.wording import (
     without_it,
 )
 from nacre.model.entry import ASK, KEEP, LONGEST, REFUSE, TYPES, Verdict
+from nacre.text.questions import is_question
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import LogLine
 from nacre.vault.entries import entry_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -44,7 +44,6 @@ _ACTIONS_ZH = {
     "propose": "建议",
 }
 COMPRESS, DISTIL, ARCHIVE, PROMOTE, REVIEW = "compress", "distil", "archive", "promote", "review"
-Progress = Callable[[str], None]
 
 
 def action_word(action: str) -> str:
@@ -79,9 +78,8 @@ class DecayReport(TidyReport):
     in_force: bool = True
 
 
-def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress | None = None) -> TidyReport:
+def run_tidy(context: TidyContext, *, dry_run: bool = False) -> TidyReport:
     """Press old days into weeks, distil what lasts, archive: under one lock and as one operation, so that one `undo` takes all back."""
-    report_phase = progress or (lambda _phase: None)
     left: list[Problem] = []
     recovered = 0
     is_weekly = context.config.tidy.retention == "weekly"
@@ -97,7 +95,6 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
     with nullcontext() if dry_run else operation(context, "tidy") as op:
         if op:
             recovered = apply.recover(context, op)
-        report_phase(COMPRESS)
         if is_weekly:
             compressed = compress.plan(context, pressed, waiting)
         else:
@@ -108,12 +105,10 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
             compressed = CompressPlan(problems=(Problem("kept for decay", sentence, remedy="nacre decay"),))
         if op:
             left += compress.apply(context, op, compressed)
-        report_phase(DISTIL)
         distilled, refused = plan_distil(context, advice=advice)
         left += refused
         if op:
             left += apply.apply_plan(context, op, distilled)
-        report_phase(ARCHIVE)
         problems = [*compressed.problems, *distilled.problems]
         if count := len(advice.waiting) + len(waiting):
             sentence = say(

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from nacre.brain.local.dialogue import Sentence, worth
 from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import relations, says_the_same
-from nacre.brain.local.wording import Piece, is_question, joined, pieces
+from nacre.brain.local.relation import is_repeated
+from nacre.brain.local.wording import Piece, joined, pieces
 from nacre.model.session import Speaker
 from nacre.text.blocks import AGENT_MARK
+from nacre.text.questions import is_question
 from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens
 
 _EMPTY = ("social", "question")
@@ -112,14 +113,12 @@ def _is_closed(text: str) -> bool:
 
 def without_repeats(told: Sequence[Telling], before: Sequence[Statement]) -> list[Telling]:
     """The sentences, those empty that tell nothing new, in any words; known only where meaning has a say."""
-    return [sentence._replace(clauses=()) if _says_again(sentence.judged, before) else sentence for sentence in told]
 
+    def says_again(new: Statement) -> bool:
+        own = [statement for statement in before if statement.language == new.language]
+        return new.vector is not None and is_repeated(own, new)
 
-def _says_again(judged: Judged, before: Sequence[Statement]) -> bool:
-    if judged.vector is None:
-        return False
-    own = [statement for statement in before if statement.language == judged.language]
-    return any(says_the_same(own[near.place], judged.statement, near) for near in relations(own, judged.statement))
+    return [sentence._replace(clauses=()) if says_again(sentence.judged.statement) else sentence for sentence in told]
 
 
 def press(lines: Sequence[Line], room: int) -> dict[int, str]:

@@ -15,6 +15,7 @@ from nacre.brain.local.wording import LONGEST, is_only_when, joined, shorten, st
 from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.text.blocks import AGENT_MARK
+from nacre.text.questions import has_question_mark, is_question
 from nacre.text.quoting import demands, reports
 from nacre.text.tokens import tokens
 
@@ -50,7 +51,7 @@ class _Item:
         self.act = self.judged.best("act")
         self.asks_for = self.act in _ASKS
         is_open = self.act not in ("request", "instruct")
-        self.asks = self.act == "question" or (is_open and wording.is_question(self.text, self.language))
+        self.asks = self.act == "question" or (is_open and is_question(self.text, self.language))
         self.needs_context = self.judged.needs_context
 
     @property
@@ -145,7 +146,7 @@ def _counts(item: _Item, session: Sequence[_Item]) -> bool:
         and item.judged.lasting >= _LASTS
         and item.chance("inform", "instruct", "decide") >= 0.6
         and item.needs_context < 0.6
-        and not item.text.rstrip().endswith(("?", "？"))
+        and not has_question_mark(item.text)
     ):
         return True
     if item.worth < SLIGHT or item.act in _EMPTY:

@@ -196,10 +196,6 @@ class Judge:
                     judged[place] = replace(own, odds=odds, lasting=lasting, leans=leans)
         return judged
 
-    @property
-    def has_models(self) -> bool:
-        return bool(self._models)
-
     def meant(self, texts: Sequence[str]) -> list[Statement]:
         """What sentences mean, without judging them: enough to compare what is remembered with something new."""
         languages = [language_of(text) for text in texts]

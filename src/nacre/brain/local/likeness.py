@@ -247,6 +247,9 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
     denied, denies = says(_DENIAL, old.text, language), says(_DENIAL, new.text, language)
     change, from_to = says(CHANGE, new.text, language), says(FROM_TO, new.text, language)
     leaves = bool(left_behind(old, new) or said_to_change(old, new))
+    left, right = _poles(old.text, language), _poles(new.text, language)
+    # One says "before" where the other says "after".
+    opposed = any(-pole in right and pole not in right and -pole not in left for pole in left)
     measures = [(old.units[unit], new.units[unit]) for unit in old.units if unit in new.units]
     features: list[float | bool] = [
         meaning,
@@ -281,7 +284,7 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
         min(len(before) / 30, 1),
         any(first != second for first, second in measures),
         any(first == second for first, second in measures),
-        _opposed(old, new),
+        opposed,
         from_to,
         change and from_to,
         change and bool(shared),
@@ -353,12 +356,6 @@ def _not_in(names: frozenset[str], other: Statement) -> set[str]:
 
 def _differ(old: frozenset[str], new: frozenset[str]) -> bool:
     return bool(old - new and new - old)
-
-
-def _opposed(old: Statement, new: Statement) -> bool:
-    """Whether one says "before" where the other says "after"."""
-    left, right = _poles(old.text, new.language), _poles(new.text, new.language)
-    return any(-pole in right and pole not in right and -pole not in left for pole in left)
 
 
 @lru_cache(maxsize=8192)

@@ -127,7 +127,8 @@ def compare_pairs(
     result: list[Relation | None] = [None] * len(pairs)
     for language in ("en", "zh"):
         places = [p for p, pair in enumerate(pairs) if all(side.language == language for side in pair)]
-        for place in [place for place in places if nearby and _is_apart(*pairs[place])]:
+        apart = [place for place in places if nearby and _likeness(*pairs[place]) < APART[language]]
+        for place in [place for place in apart if not _gives_up(*pairs[place])]:  # of different matters
             places.remove(place)
             result[place] = Relation("adds", 1.0)
         some = [pairs[place] for place in places]
@@ -161,11 +162,6 @@ def _gives_up(old: Statement, new: Statement) -> bool:
     """Whether the new statement tells that something is given up which the old one names."""
     words = {word.strip(".,;") for match in _GIVES_UP.findall(new.text) for word in match if word}
     return any(re.search(rf"(?i)(?<!\w){re.escape(word)}(?!\w)", old.text) for word in words if word)
-
-
-def _is_apart(old: Statement, new: Statement) -> bool:
-    """Whether two statements are of different matters."""
-    return _likeness(old, new) < APART[new.language] and not _gives_up(old, new)
 
 
 def _likeness(old: Statement, new: Statement) -> float:
@@ -280,13 +276,17 @@ def relations(remembered: Sequence[Statement], new: Statement) -> list[Near]:
     return result
 
 
+def is_repeated(remembered: Sequence[Statement], new: Statement) -> bool:
+    """Whether one of the remembered statements tells all that a new one does."""
+    return any(says_the_same(remembered[near.place], new, near) for near in relations(remembered, new))
+
+
 def _nearest(remembered: Sequence[Statement], new: Statement, *, own: bool) -> list[int]:
     words = new.word_set
     nearness: dict[int, float] = {}
     for place, old in enumerate(remembered):
         shared = len(words & old.word_set)
         if (old.language == new.language) is own and (own or shared > 1):
-            both = own and old.vector is not None and new.vector is not None
-            meaning = float(old.vector @ new.vector) if both else 0.0  # type: ignore[operator]
-            nearness[place] = meaning + shared / max(len(words | old.word_set), 1)
+            meant = own and old.vector is not None and new.vector is not None
+            nearness[place] = (_likeness(old, new) if meant else 0.0) + shared / max(len(words | old.word_set), 1)
     return sorted(nearness, key=lambda place: nearness[place], reverse=True)[:NEAREST]

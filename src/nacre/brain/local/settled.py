@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nacre.model.session import Speaker
+from nacre.text.questions import has_question_mark
 from nacre.text.quoting import demands, own_words, reports
 from nacre.text.tokens import sentences
 
@@ -120,7 +121,7 @@ class Utterance(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        return self.text.rstrip().endswith(("?", "？"))
+        return has_question_mark(self.text)
 
 
 def decisions(said: Sequence[Utterance]) -> list[Utterance]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from nacre.text.questions import is_question
 from nacre.text.quoting import AGENT, OUTCOME, own_part
 from nacre.text.tokens import clauses, language_of, sentences
 
@@ -47,20 +48,6 @@ def tidy(text: str, language: str) -> str:
     return bare[:1].upper() + bare[1:] if bare[:1].isascii() and not _IDENTIFIER.match(bare) else bare
 
 
-# A question that nobody ended with its mark. "When we deploy, …" and "what I want is …" are none.
-_QUESTION = {
-    "en": re.compile(
-        r"(?:(?:and|so|but|ok|okay|hey|also|then)[\s,]+)*(?:(?:what|which|where|when|why|how|who|whom|whose)"
-        r"(?! (?:we|i|you|they|he|she|it|the|a|an|our|my|your|this|that|these|those|is why|is what)\b)(?: (?:\w+ )?\w+)? "
-        r"(?:is|are|was|were|do|does|did|has|have|had|can|could|should|would|will)\b|(?:what|where|when|why|how|who)(?:'s|s|'re|'d)\b"
-        r"|who (?!knows)[a-z]+s\b|(?:is|are|was|were|do|does|did|has|have|can|could|should|would|will) (?:we|you|i|it|they|there|he|she|the|this|that|any|my|our)\b)"
-        r"(?![^,;:]*\b(?:is|are|must|shall) (?:to|that|always|never)\b)[^,;:]{0,200}",
-        re.IGNORECASE,
-    ),
-    "zh": re.compile(
-        r"[^，。；]{0,60}(?:什么时候|什么|哪[个里些位种天儿]|谁|怎么样?|为什么|为何|多少|多久|几[个点天号次]|是不是|有没有|能不能|要不要|可不可以|是否)[^，。；]{0,40}|[^，。；]{1,80}[吗呢]"
-    ),
-}
 # What is left of a date, a time or a number is no statement.
 _NUMBERS = re.compile(
     r"[\d\W_]+|\b(?:on|at|in|by|from|until|till|to|of|the|and|about|around|am|pm|st|nd|rd|th|utc|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?"
@@ -69,14 +56,6 @@ _NUMBERS = re.compile(
     r"|[年月日号点分秒时半刻周星期礼拜天上下午早晚中今明后昨前季度小个一二两三四五六七八九十百千万零到至底初末第]",
     re.IGNORECASE,
 )
-
-
-def is_question(text: str, language: str) -> bool:
-    """Whether a sentence has the form of a question, with its mark or without."""
-    text = text.strip()
-    if text.endswith(("?", "？")):
-        return True
-    return bool(_QUESTION[language].fullmatch(text.rstrip(".。!！… ")))
 
 
 def is_only_when(text: str) -> bool:
