@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nacre.search.query import parse_question
 from nacre.search.time import Period, period_named
 
-TODAY = dt.date(2026, 3, 18)  # a Wednesday
+TODAY = dt.date(2026, 3, 18)  # a Wednesday, in ISO week 12
 
 # Question | words that name the time | days, the year 2026 left out | hours
 ENGLISH = """
@@ -23,6 +23,9 @@ what happened on March 3? | March 3 | 03-03
 what did Anna say on the 5th of February | the 5th of February | 02-05
 who visited us on 24 Dec 2024? | 24 Dec 2024 | 2024-12-24
 which hotel did we book on Sept. 9th, 2025 | Sept. 9th, 2025 | 2025-09-09
+invoice of 25/12/2025 | 25/12/2025 | 2025-12-25
+what broke on 3/14? | 3/14 | 03-14
+minutes of 14.03.2025 | 14.03.2025 | 2025-03-14
 what did I promise on the 14th? | the 14th | 03-14
 what did I note on the 25th | the 25th | 02-25
 did we pay rent on the 1st of last month | the 1st of last month | 02-01
@@ -38,6 +41,10 @@ the offsite in mid-November | mid-November | 2025-11-11 2025-11-20
 revenue in Q4 | Q4 | 2025-10-01 2025-12-31
 what were the OKRs for Q1 2025 | Q1 2025 | 2025-01-01 2025-03-31
 what did the team do in the third quarter of 2024? | the third quarter of 2024 | 2024-07-01 2024-09-30
+status report of week 10 | week 10 | 03-02 03-08
+what did I do in the second week of February | the second week of February | 02-08 02-14
+standup notes of 2026-W09 | 2026-W09 | 02-23 03-01
+the first Monday of March | the first Monday of March | 03-02
 what did I eat between March 3 and 9 | March 3 and 9 | 03-03 03-09
 where was I from Monday to Wednesday? | from Monday to Wednesday | 03-09 03-11
 notes of 3 to 9 March | 3 to 9 March | 03-03 03-09
@@ -45,6 +52,7 @@ commits from 2026-03-02 until yesterday | from 2026-03-02 until yesterday | 03-0
 what happened between Christmas and New Year's Eve | between Christmas and New Year's Eve | 2025-12-25 2025-12-31
 who was on call from November to February | from November to February | 2025-11-01 2026-02-28
 the plan from March 14 to March 20 | from March 14 to March 20 | 03-14 03-20
+what did I do in the last weekend before Easter 2025 | last weekend before Easter 2025 | 2025-04-12 2025-04-13
 Thursday evening last week | Thursday evening last week | 03-12 | 18 24
 where did we go last week from Monday to Tuesday | last week from Monday to Tuesday | 03-09 03-10
 what changed since last Friday? | since last Friday | 03-13 03-18
@@ -85,6 +93,10 @@ the costume for Halloween last year | Halloween last year | 2025-10-31
 gifts for next Christmas | next Christmas | 12-25
 the trip on Memorial Day 2024 | Memorial Day 2024 | 2024-05-27
 what did we do over Chinese New Year | Chinese New Year | 02-16 02-22
+what happened the weekend before Easter | the weekend before Easter | 2025-04-12 2025-04-13
+the day after Christmas | the day after Christmas | 2025-12-26
+two days before Christmas Eve | two days before Christmas Eve | 2025-12-22
+what did I do in the week of March 3 | the week of March 3 | 03-02 03-08
 what did I write this morning | this morning | 03-18 | 5 12
 what did she say yesterday evening? | yesterday evening | 03-17 | 18 24
 what did we watch last night | last night | 03-17 | 18 24
@@ -114,8 +126,11 @@ CHINESE = """
 上个月底谁请假了 | 上个月底 | 02-21 02-28
 月底的账单 | 月底 | 02-21 02-28
 去年底换的手机 | 去年底 | 2025-10-01 2025-12-31
+去年下半年做了哪些项目 | 去年下半年 | 2025-07-01 2025-12-31
 第一季度的目标 | 第一季度 | 01-01 03-31
 上季度营收 | 上季度 | 2025-10-01 2025-12-31
+第10周的进展 | 第10周 | 03-02 03-08
+二月第二周做了什么 | 二月第二周 | 02-08 02-14
 3月3日到9日在哪出差 | 3月3日到9日 | 03-03 03-09
 周一到周三的会议 | 周一到周三 | 03-09 03-11
 从上周五起换的药 | 从上周五起 | 03-13 03-18
@@ -168,7 +183,9 @@ CHINESE = """
 国庆的行程 | 国庆 | 2025-10-01 2025-10-07
 双十一买了什么 | 双十一 | 2025-11-11
 去年618买的键盘 | 去年618 | 2025-06-18
+春节前一天做了什么 | 春节前一天 | 02-15
 国庆后的体重 | 国庆后 | 2025-10-08 2025-10-14
+圣诞节前的周末 | 圣诞节前的周末 | 2025-12-20 2025-12-21
 昨晚看的电影 | 昨晚 | 03-17 | 18 24
 今早跑了多远 | 今早 | 03-18 | 5 12
 昨天下午的会 | 昨天下午 | 03-17 | 12 18

@@ -1,6 +1,6 @@
 """The time that a question names, in English and Chinese: "last Friday evening", "3 to 9 March", 三月初, 国庆后.
 
-text → times by pattern → nested (Friday of last week) → ranges → open ends → the best
+text → times by pattern → nested (Friday of last week) → beside (the day after Christmas) → ranges → open ends → the best
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ _UNITS = {"天": "day", "night": "day", "周": "week", "星期": "week", "礼拜
 _UNITS |= {"周末": "weekend", "季度": "quarter"}
 _NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _VAGUE = {"a": (1, 1), "an": (1, 1), "couple": (2, 3), "few": (2, 6), "several": (2, 6), "几": (2, 6)}
-_ORDINALS = ["last", "first", "second", "third", "fourth"]
+_ORDINALS = ["last", "first", "second", "third", "fourth", "fifth"]
 _THIRDS = {"early": 0, "beginning of": 0, "start of": 0, "mid": 1, "middle of": 1, "late": 2, "end of": 2}
 _THIRDS |= {"初": 0, "上旬": 0, "中": 1, "中旬": 1, "底": 2, "末": 2, "下旬": 2}
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -144,6 +144,7 @@ _GROUPS = {
     "{day}": r"(?P<day>\d\d?)(?:st|nd|rd|th)?(?: ?(?:to|until|through|and|-|–) ?(?:the )?(?P<day2>\d\d?)(?:st|nd|rd|th)?)?",
     "{following}": r"(?=\s*(?:$|[^\w\s.-]|\.(?!\w)|[–\u4e00-\u9fff]|(?:of|to|and|or|at|in|on|with|for|when|did|do|was|were|is|are|the|i|we"
     r"|you|my|our|about|before|after|until|through|because|that|who|what|how)\b))",  # before a noun, "Monday" only describes that noun
+    "{nth}": r"(?P<nth>first|second|third|fourth|fifth|last)",
     "{year}": r"(?P<year>(?:19|20)\d\d)",
     "{月}": r"(?<![\d每个几.])(?P<month>{日})\s*月",
     "{周}": r"(?P<weekday>[一二三四五六天]|日(?![程志报记常期历]))",
@@ -217,11 +218,18 @@ def _occurrence(every: str, within: _Within, day: dt.date, step: int = -1) -> _D
     return next((days for days in near if days and (days[0] - day).days * step >= 0), None)
 
 
-def _nth_weekday(name: str, nth: int, days: _Days) -> dt.date:
-    """The nth such weekday of a month, 0 for the last."""
-    first = _plus(days[0], (_weekday(name) - days[0].weekday()) % 7)
-    dates = [_plus(first, 7 * n) for n in range(5) if _plus(first, 7 * n) <= days[1]]
-    return dates[nth - 1]
+def _nth(what: str, nth: int, days: _Days) -> _Days | None:
+    """The nth day, weekday, weekend or week (the first begins on the 1st) of a month, 0 for the last; the ISO week of a year."""
+    length = (days[1] - days[0]).days + 1
+    if what == "week" and length > 300:
+        return _calendar("week", dt.date.fromisocalendar(days[0].year, nth, 1))
+    if what == "week" and nth == 0:
+        return _plus(days[1], -6), days[1]
+    first = days[0] if what in {"day", "week"} else _plus(days[0], (_weekday(what) - days[0].weekday()) % 7)
+    starts = [_plus(first, n) for n in range(0, length, 1 if what == "day" else 7) if _plus(first, n) <= days[1]]
+    if not 28 <= length <= 31 or nth > len(starts):
+        return None
+    return starts[nth - 1], _plus(starts[nth - 1], {"week": 6, "weekend": 1}.get(what, 0))
 
 
 def _third(which: int, days: _Days) -> _Days:
@@ -252,8 +260,8 @@ def _holiday(base: str, plus: int, length: int, days: _Days) -> _Days | None:
         first = dt.date(year, 4, int(year % 100 * 0.2422 + 4.81) - year % 100 // 4)
     else:
         month, day, *which = base.split("-")
-        named = _months(year, int(month))
-        first = _nth_weekday(day, int(which[0]), named) if which else dt.date(year, int(month), int(day))
+        nth = _nth(day, int(which[0]), _months(year, int(month))) if which else None
+        first = nth[0] if nth else dt.date(year, int(month), int(day))
     return _plus(first, plus), _plus(first, plus + length - 1)
 
 
@@ -261,8 +269,10 @@ def _holiday(base: str, plus: int, length: int, days: _Days) -> _Days | None:
 
 
 def _weekday(name: str) -> int:
-    """Monday is 0."""
-    return _WEEKDAYS.index(name[:3]) if name.isascii() else min("一二三四五六日天".index(name), 6)
+    """Monday is 0; of a weekend, the Saturday."""
+    if not name.isascii():
+        return min("一二三四五六日天".index(name), 6)
+    return 5 if name == "weekend" else _WEEKDAYS.index(name[:3])
 
 
 def _count(word: str) -> tuple[int, int]:
@@ -359,10 +369,23 @@ def _read_date(match: _Match, today: dt.date) -> _Time:
 
 
 def _read_iso(match: _Match, _: dt.date) -> _Time:
-    """2026-03-14 or 2026-03."""
-    day = match.groupdict().get("day")
-    unit = "day" if day else "month"
-    return _Time(*match.span(), unit, _calendar(unit, dt.date(int(match["year"]), int(match["month"]), int(day or 1))))
+    """2026-03-14, 2026-03 or 2026-W11."""
+    groups, year = match.groupdict(), int(match["year"])
+    if groups.get("week"):
+        return _Time(*match.span(), "week", _calendar("week", dt.date.fromisocalendar(year, int(match["week"]), 1)))
+    unit, day = ("day", int(match["day"])) if groups.get("day") else ("month", 1)
+    return _Time(*match.span(), unit, _calendar(unit, dt.date(year, int(match["month"]), day)))
+
+
+def _read_slashes(match: _Match, today: dt.date) -> _Time | None:
+    """D/M or M/D where only one of them can be meant, and D.M.Y; without a year it is weak."""
+    day, month, year, dots = int(match["a"]), int(match["b"]), match["year"], match["mark"] == "."
+    if (dots and not year) or (not dots and day <= 12 and month <= 12 and day != month):
+        return None
+    day, month = (month, day) if month > 12 else (day, month)
+    if year:
+        return _Time(*match.span(), "day", _calendar("day", dt.date(int(year), month, day)))
+    return _recurring("day", "year", lambda days: (dt.date(days[0].year, month, day),) * 2, True, match, today)
 
 
 def _read_year(match: _Match, today: dt.date) -> _Time | None:
@@ -375,12 +398,19 @@ def _read_year(match: _Match, today: dt.date) -> _Time | None:
     return _Time(*match.span(), "year", _months(year, 1, 12), weak=bare and not strong)
 
 
-def _read_quarter(match: _Match, today: dt.date) -> _Time:
-    word, year = match["nth"], match.groupdict().get("year")
+def _read_ordinal(match: _Match, today: dt.date) -> _Time:
+    """The second week (of a month), week 12, the third quarter; a week by itself only in digits, and then of a year."""
+    groups, word = match.groupdict(), match["nth"] or "last"
     nth = _ORDINALS.index(word) if word in _ORDINALS else _count(word)[0]
-    if year:  # 2025Q1
-        return _Time(*match.span(), "quarter", _months(int(year), 3 * nth - 2, 3))
-    return _recurring("quarter", "year", lambda days: _months(days[0].year, 3 * nth - 2, 3), False, match, today)
+    if "what" not in groups:
+        if groups.get("year"):  # 2025Q1
+            return _Time(*match.span(), "quarter", _months(int(groups["year"]), 3 * nth - 2, 3))
+        return _recurring("quarter", "year", lambda days: _months(days[0].year, 3 * nth - 2, 3), False, match, today)
+    what = _UNITS.get(groups["what"], groups["what"])
+    what = _WEEKDAYS[_weekday(groups["weekday"])] if groups.get("weekday") else what
+    days = _occurrence("year", partial(_nth, what, nth), today) if what == "week" and word.isdecimal() else None
+    unit = what if what == "week" else "day"
+    return _Time(*match.span(), unit, days, None, "*", partial(_nth, what, nth), weak=not days)
 
 
 def _read_third(match: _Match, today: dt.date) -> _Time:
@@ -393,6 +423,11 @@ def _read_third(match: _Match, today: dt.date) -> _Time:
 
 def _read_weekend(match: _Match, today: dt.date) -> _Time:
     return _recurring("weekend", "week", lambda days: (_plus(days[0], 5), days[1]), match[0] == "weekend", match, today)
+
+
+def _read_half(match: _Match, today: dt.date) -> _Time:
+    month = 1 if match[0] == "上半年" else 7
+    return _recurring("days", "year", lambda days: _months(days[0].year, month, 6), False, match, today)
 
 
 def _read_away(unit: str, shift: int, match: _Match, today: dt.date) -> _Time:
@@ -424,6 +459,8 @@ _PATTERNS: dict[_Reader, str] = {
     _read_weekend: r"""
         weekend                 (?:the )?weekend
         周末                    (?<!每)(?<!每个)周末""",
+    _read_half: r"""
+        半年                    [上下]半年""",
     _read_date: r"""
         {months}                {month}\.? (?:the )?{day}(?![:.]\d|,\d{1,3}(?!\d))
         {months}                (?<![\d.:/-]){day} (?:of )?{month}
@@ -434,12 +471,18 @@ _PATTERNS: dict[_Reader, str] = {
         号                      (?<![\d.第编单])(?P<day>{日})号(?![线楼院店机门馆柜床桌码位球员仓库厅车文房室电风])
         日                      (?<![\d.])(?P<day>\d\d?)日(?![元本游])""",
     _read_iso: r"""
+        -w                      (?<!\d){year}-w(?P<week>\d\d?)
         -|/|.                   (?<![\d./:-]){year}[-/.](?P<month>\d\d?)[-/.](?P<day>\d\d?)(?:t[\d:.]+z?)?(?![./:-]\d)
         -|/                     (?<![\d./:-]){year}[-/](?P<month>\d\d?)(?![./:-]\d)""",
+    _read_slashes: r"""
+        /|.                     (?<![\d./:])(?P<a>\d\d?)(?P<mark>[/.])(?P<b>\d\d?)(?:(?P=mark){year})?(?![./:]\d)""",
     _read_year: r"""
         19|20                   (?<![\d./:$#-]){year}(?![.,]\d|[-/:%])
         年                      (?<!\d){year}\s*年(?![代级])""",
-    _read_quarter: r"""
+    _read_ordinal: r"""
+        week                    (?P<what>week) (?P<nth>\d\d?)
+        week|day                (?:the )?{nth} (?P<what>day|week|weekend|{weekday})(?= (?:of|in) (?:\w+ )?(?:month|{month}))
+        周|星期|礼拜            (?:第(?P<nth>{日})个?|最后一?个?)(?P<what>周末|周|星期|礼拜){周}?
         q                       (?:(?<!\d){year})?q(?P<nth>[1-4])
         quarter                 (?:the )?(?P<nth>first|second|third|fourth) quarter
         季度                    第?(?P<nth>[一二三四1-4])季度""",
@@ -519,6 +562,38 @@ def _composed(outer: _Within, inner: _Within, days: _Days) -> _Days | None:
     return around and inner(around)
 
 
+def _beside(text: str, time: _Time) -> _Time:
+    """The time that is described by its distance: "the weekend before Easter", 春节前一天, "the week of March 3"."""
+    head = _regex(
+        r"(?<![a-z])(?:the |last )?(?:{n} )?(?P<unit>day|week|weekend|month|{weekday})s? (?P<side>before|after|of) (?:the )?$"
+    )
+    tail = _regex(r"[的之以]?(?P<side>前|后|那)(?:的|一?个)?(?:{数}个?)?(?P<unit>天|周末|周|星期|礼拜|月)")
+    before, after = head.search(text, max(0, time.start - 40), time.start), tail.match(text, time.end)
+    match = before or after
+    if not time.days or not match:
+        return time
+    side, unit = match["side"], _UNITS.get(match["unit"], match["unit"])
+    start, end = (before.start(), time.end) if before else (time.start, match.end())
+    edge, step = (time.days[0], -1) if side in {"before", "前"} else (time.days[1], 1)
+    low, high, counted = _amount(match["n"] or "a", unit)
+    if side in {"of", "那"}:
+        if unit not in {"week", "weekend"} or time.unit not in {"day", "holiday"}:
+            return time
+        days = _calendar(unit, edge)
+    elif unit == "weekend" or (unit.endswith("day") and unit != "day"):
+        wanted = (6 if step < 0 else 5) if unit == "weekend" else _weekday(unit)
+        near = next(day for n in range(1, 8) if (day := _plus(edge, step * n)).weekday() == wanted)
+        days = (min(near, other := _plus(near, step if unit == "weekend" else 0)), max(near, other))
+    elif before and match["n"]:
+        days = _around(edge, counted, *sorted((step * low, step * high)))
+    elif after and not match["n"]:
+        return time
+    else:
+        near, far = _plus(edge, step), _moved(edge, counted, step * high)
+        days = min(near, far), max(near, far)
+    return _Time(start, end, "day" if days[0] == days[1] else "days", days)
+
+
 def _range(text: str, left: _Time, right: _Time) -> _Time | None:
     """From one time to the other; where one of them recurs, the other one says which is meant."""
     link = _regex(r"\s*(?:to|until|till|through|-|–|—|~|～|到|至|(?P<pair>and|和|与))\s*(?:on |the )?")
@@ -580,6 +655,8 @@ def _times(text: str, today: dt.date) -> list[_Time]:
     day = ("day", "holiday", "weekend")
     for units in (day, ("year",), ("quarter",), ("month",), ("week",)):
         times = _merged(times, partial(_nested, text, today, units))
+    times = _apart(_beside(text, time) for time in times)
+    times = _merged(times, partial(_nested, text, today, day))
     times = _merged(times, partial(_range, text))
     return [_open(text, today, time) for time in times]
 
