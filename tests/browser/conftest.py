@@ -38,6 +38,11 @@ class Browser:
         self.run("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()
 
+    def drag(self, start: Any, end: Any) -> None:
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver).click_and_hold(start).move_to_element(end).release().perform()
+
     def keys(self, text: str) -> None:
         self.one("body").send_keys(text)
 

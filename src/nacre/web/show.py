@@ -34,6 +34,12 @@ def homely(path: str) -> str:
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
+def speaker(value: str) -> str:
+    """Whose words a message holds."""
+    names = {"owner": ("you", "你"), "agent": ("agent", "智能体"), "other": ("somebody else", "他人")}
+    return say(*names.get(value, (value, value)))
+
+
 def day(value: str | None) -> str:
     return (value or "")[:10]
 
@@ -49,8 +55,8 @@ def day_name(value: str) -> str:
 
 
 def day_bars(counts: Mapping[str, int], since: str, until: str) -> Markup:
-    """A bar for each day, each leading to that day; those of the range are marked."""
-    last = dt.date.fromisoformat(until).toordinal()
+    """A bar for each day, each leading to that day; those of the range are marked. Days behind the range stay, to choose another."""
+    last = dt.date.fromisoformat(max(until, *counts) if counts else until).toordinal()
     first = max(1, last - _BARS + 1, min(dt.date.fromisoformat(day).toordinal() for day in (since, *counts)))
     days = [dt.date.fromordinal(number).isoformat() for number in range(min(first, last), last + 1)]
     most, bars = max(counts.values(), default=1) or 1, []
@@ -59,9 +65,11 @@ def day_bars(counts: Mapping[str, int], since: str, until: str) -> Markup:
             height, inside = max(3, round(46 * count / most)), "in" if since <= day <= until else "out"
             values = day, day_name(day), count, place * 10, inside, place * 10 + 1, 48 - height, height
             bars.append(_BAR.format(*values))
-    svg = Markup('<svg class="days" viewBox="0 0 {} 48" preserveAspectRatio="none" role="group">{}</svg>')
+    svg = Markup(
+        '<svg class="days" viewBox="0 0 {} 48" preserveAspectRatio="none" role="group" data-first="{}">{}</svg>'
+    )
     ends = Markup('<p class="axis"><span>{}</span><span>{}</span></p>').format(day_name(days[0]), day_name(days[-1]))
-    return svg.format(len(days) * 10, Markup("").join(bars)) + ends
+    return svg.format(len(days) * 10, days[0], Markup("").join(bars)) + ends
 
 
 def linked(text: str | None) -> Markup:
