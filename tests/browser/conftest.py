@@ -82,6 +82,6 @@ def browser(root: Path, serve: Serve, driver: Any) -> Iterator[Browser]:  # noqa
     yield page
     page.emulate("clearDeviceMetricsOverride")
     page.emulate("setEmulatedMedia")
+    driver.delete_all_cookies()  # of the page, which must be there for it
     driver.get("about:blank")
-    driver.delete_all_cookies()
     assert [row for row in driver.get_log("browser") if "Content Security Policy" in row["message"]] == []

@@ -28,7 +28,7 @@ def test_a_question_is_searched_by_key_and_its_score_explained(browser: Browser)
     browser.driver.switch_to.active_element.send_keys("when is the launch\n")
     browser.wait(lambda: "3 May" in browser.text(".hits"))
     browser.click(".explain summary")
-    browser.wait(lambda: "coverage" in browser.text(".explain table"))
+    browser.wait(lambda: "share of the question" in browser.text(".explain table"))
     assert browser.one(".explain svg rect:last-child").size["width"] > 0
     browser.click(".hit .label a")
     browser.wait(lambda: "3 May" in browser.text(".source .marked"))

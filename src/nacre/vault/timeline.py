@@ -113,7 +113,8 @@ def read_timeline(context: Context, since: str | None, until: str | None) -> Tim
             first = date
             break
     begin, start, end = min(first, _before(last, _CHART_DAYS - 1)).isoformat(), first.isoformat(), last.isoformat()
-    counts = {day: _count(workspace, *_file(workspace, logs[day])) for day in sorted(logs) if begin <= day <= end}
+    after = dt.date.fromordinal(min(last.toordinal() + _CHART_DAYS, dt.date.max.toordinal())).isoformat()
+    counts = {day: _count(workspace, *_file(workspace, logs[day])) for day in sorted(logs) if begin <= day <= after}
     earlier = max((day for day in logs if day < start), default=None)
     later = min((day for day in logs if day > end), default=None)
     return Timeline(start, end, tuple(days), counts, earlier, later)

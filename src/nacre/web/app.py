@@ -99,7 +99,7 @@ class PageEndpoint:
             "thousands": "{:,}".format,
             "reason": gate_reason,
             "homely": show.homely,
-            "speaker": show.speaker,
+            "name": show.name,
         }
         routes = [
             Route("/enter/{link}", self._enter),

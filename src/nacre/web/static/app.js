@@ -71,19 +71,22 @@ document.addEventListener("pointerup", () => {
 });
 document.addEventListener("dragstart", (event) => event.target.closest?.(".days") && event.preventDefault());
 
-// A form that somebody is filling in, or a panel that is open, is not swept away: a notice says that there is news.
+// A form that somebody is filling in, or a panel that is open or about to be, is not swept away: a notice says that there is news.
 function isBusy() {
-  return typing(document.activeElement) || document.querySelector("main details.inline[open], main .from:not(:empty)");
+  const open = document.querySelector("main details.inline[open], main .from:not(:empty), main .htmx-request");
+  const busy = typing(document.activeElement) || open;
+  if (busy) document.querySelector(".notice.changed")?.removeAttribute("hidden");
+  return busy;
 }
 
 function refresh() {
-  if (isBusy()) {
-    document.querySelector(".notice.changed")?.removeAttribute("hidden");
-  } else {
-    const place = location.pathname + location.search;
-    htmx.ajax("GET", place, { target: "#main", select: "#main", swap: "outerHTML" });
-  }
+  const place = location.pathname + location.search;
+  if (!isBusy()) htmx.ajax("GET", place, { target: "#main", select: "#main", swap: "outerHTML" });
 }
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.target.id === "main" && isBusy()) event.detail.shouldSwap = false; // opened while the news was on its way
+});
 
 if (document.querySelector("header.top")) {
   new EventSource("/events").addEventListener("changed", refresh);
