@@ -12,7 +12,7 @@ from tests.daemon.waiting import until
 from tests.mcp.conftest import Serve, nacre
 from tests.web.conftest import Page, link
 
-from nacre.daemon import process
+from nacre.daemon import client, process
 from nacre.daemon.client import daemon_status
 from nacre.http import token_file
 from nacre.memory import Memory
@@ -146,7 +146,7 @@ def test_serve_waits_for_a_daemon_on_demand_that_has_just_begun_and_takes_its_pl
 ) -> None:
     answers = iter([None, None, {"onDemand": True}])  # it holds its lock before it answers
     ended: list[Memory] = []
-    monkeypatch.setattr(process.client, "daemon_status", lambda _: next(answers))
+    monkeypatch.setattr(client, "daemon_status", lambda _: next(answers))
     monkeypatch.setattr(process, "daemon_process", lambda _: 1)
     monkeypatch.setattr(process, "stop_daemon", ended.append)
     with Memory.open(root) as memory:
