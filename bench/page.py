@@ -1,6 +1,6 @@
 """How long the page takes to answer: every view over one kept connection to a real daemon, on 2,000 notes, and Growth on many more chunks.
 
-    .venv/bin/python -m bench.page [--chunks 100000] [--runs 30]
+    .venv/bin/python -m bench.page [--notes notes-2000.tar.gz] [--chunks 100000] [--runs 30]
 
 Milliseconds of the daemon's own CPU time and of wall time for each request, without models; and what a browser loads at first, compressed.
 Ends with exit code 1 when a view needs more than 50 ms of CPU time at its 95th percentile, Growth on the chunks more than 300, or the
@@ -35,21 +35,22 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--notes", type=Path, help="an archive of notes; without it they are made here")
     parser.add_argument("--chunks", type=int, default=0, help="also Growth on so many chunks")
     parser.add_argument("--runs", type=int, default=30)
     args = parser.parse_args()
     places = [view.path for view in VIEWS if view.title] + ["/search?q=budget+meeting"]
     with tempfile.TemporaryDirectory(prefix="nacre-bench-") as folder:
         os.environ |= {"HOME": folder, "XDG_RUNTIME_DIR": folder, "NACRE_MODELS_PATH": f"{folder}/none"}
-        too_slow = measure(years(Path(folder) / "notes"), places, args.runs, SLOWEST)
+        too_slow = measure(years(Path(folder) / "notes", args.notes), places, args.runs, SLOWEST)
         if args.chunks:
             too_slow |= measure(chunks(Path(folder) / "chunks", args.chunks), ["/growth"], args.runs, SLOWEST_GROWTH)
     sys.exit("too slow or too heavy" if too_slow else 0)
 
 
-def years(root: Path) -> Path:
+def years(root: Path, archive: Path | None) -> Path:
     """Notes, a log for each day with what sessions left there, checkpoints, and a long-term memory that is full."""
-    lay_out(root, None, NOTES)
+    lay_out(root, archive, NOTES)
     Memory.init(root).close()
     chance, today = random.Random(7), dt.datetime.now(dt.UTC).date()
     for number in range(LOGS):

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from nacre.context.pack import ContextPack
     from nacre.embed.models import Embedder, ModelStatus
     from nacre.forget.apply import Choose, ForgetReport, Removal
-    from nacre.forget.entry import PinPlan, Why
+    from nacre.forget.entry import Conversation, PinPlan, Why
     from nacre.forget.purge import Remaining
     from nacre.forget.target import ForgetContext, Target
     from nacre.guard.values import Redaction
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from nacre.layers.promote import PromotePlan
     from nacre.model.entry import Bullet, Hit, Relation, SearchReport, Verdict
     from nacre.model.report import Step
-    from nacre.model.session import SessionFile
+    from nacre.model.session import Message, SessionFile
     from nacre.search.about import KnownName, Profile
     from nacre.search.layered import RecallReport
     from nacre.search.query import Filters
@@ -1237,6 +1237,15 @@ class Memory:
         """Where a memory comes from: the lines, the session and the message behind it, and what the ledger tells."""
         lines, target = forget.apply.one_target(room := self._forgetting(), id)
         return forget.entry.why(room, target, lines)
+
+    def conversation(self, id: str, message: str) -> Conversation:  # noqa: A002 - the word users know
+        """A message that a memory rests on, in its transcript, with what was said around it."""
+        lines, target = forget.apply.one_target(room := self._forgetting(), id)
+
+        def off_record(messages: Sequence[Message]) -> set[str]:
+            return brain.local.dialogue.off_record_messages(messages, self.brain)
+
+        return forget.entry.conversation(room, target, lines, message, off_record)
 
     def flush(
         self,

@@ -38,6 +38,11 @@ class Browser:
         self.run("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()
 
+    def drag(self, start: Any, end: Any) -> None:
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver).click_and_hold(start).move_to_element(end).release().perform()
+
     def keys(self, text: str) -> None:
         self.one("body").send_keys(text)
 
@@ -77,6 +82,6 @@ def browser(root: Path, serve: Serve, driver: Any) -> Iterator[Browser]:  # noqa
     yield page
     page.emulate("clearDeviceMetricsOverride")
     page.emulate("setEmulatedMedia")
+    driver.delete_all_cookies()  # of the page, which must be there for it
     driver.get("about:blank")
-    driver.delete_all_cookies()
     assert [row for row in driver.get_log("browser") if "Content Security Policy" in row["message"]] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
 import os
 import pwd
 import shutil
@@ -57,15 +58,34 @@ def axe() -> str:
     return script.read_text("utf8")
 
 
-def test_an_entry_leads_to_the_words_in_the_transcript(browser: Browser, lived: Path) -> None:
+def test_an_entry_leads_to_the_line_of_the_transcript_with_what_was_said_around_it(
+    browser: Browser, lived: Path
+) -> None:
+    browser.go("/memory")
+    browser.run("document.querySelectorAll('.entry .actions a').forEach((link) => link.click())")
+    browser.click(".chain .message .label a")
+    browser.wait(lambda: bool(browser.all(".chain .talk .marked")))
+    assert browser.driver.current_url.endswith("/memory")
+    path, label = browser.text("#conversation .path"), browser.text(".talk .marked .label")
+    transcript = Path(path.replace("~", str(lived), 1)).read_text("utf8").splitlines()
+    line = json.loads(transcript[int(label.rpartition("line ")[2]) - 1])
+    words = browser.text(".talk .marked .text")
+    assert words.split(".")[0] in json.dumps(line, ensure_ascii=False)
+    assert len(browser.all(".talk li")) > 1
+
+
+def test_a_transcript_that_is_gone_is_told_in_a_sentence(browser: Browser, lived: Path) -> None:
     browser.go("/search?q=who+checks+the+invoices&layer=longterm")
     browser.click(".explain summary")
     browser.click(".explain p a")
-    browser.wait(lambda: bool(browser.all(".chain .message")))
-    quoted, label = browser.text(".chain .message .text"), browser.text(".chain .session .label")
-    transcripts = [path for path in lived.glob(".*/**/*.jsonl") if path.name in label]
-    assert len(transcripts) == 1
-    assert quoted.split(".")[0] in transcripts[0].read_text("utf8")
+    place = browser.one(".chain .message .label a").get_attribute("href")
+    transcript = lived / browser.text(".chain .session .label").partition("~/")[2].split()[0]
+    hidden = transcript.rename(transcript.with_suffix(".away"))
+    try:
+        browser.driver.get(place)
+        assert "is gone" in browser.text()
+    finally:
+        hidden.rename(transcript)
 
 
 def test_nothing_serious_keeps_anybody_out(browser: Browser, axe: str) -> None:

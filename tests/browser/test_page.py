@@ -28,7 +28,7 @@ def test_a_question_is_searched_by_key_and_its_score_explained(browser: Browser)
     browser.driver.switch_to.active_element.send_keys("when is the launch\n")
     browser.wait(lambda: "3 May" in browser.text(".hits"))
     browser.click(".explain summary")
-    browser.wait(lambda: "coverage" in browser.text(".explain table"))
+    browser.wait(lambda: "share of the question" in browser.text(".explain table"))
     assert browser.one(".explain svg rect:last-child").size["width"] > 0
     browser.click(".hit .label a")
     browser.wait(lambda: "3 May" in browser.text(".source .marked"))
@@ -96,6 +96,17 @@ def test_a_line_of_a_day_leads_to_the_fact_over_time(browser: Browser) -> None:
     browser.go("/timeline?since=2026-03-19&until=2026-03-20")
     browser.click("#d2026-03-19 .said a")
     browser.wait(lambda: "2026-03-19" in browser.text(".chain .said") and "3 May" in browser.text(".chain .said"))
+
+
+def test_a_drag_over_the_strip_chooses_the_days_and_a_click_one_of_them(browser: Browser, root: Path) -> None:
+    for day in ("2026-03-02", "2026-03-09"):
+        (root / "memory" / f"{day}.md").write_text(f"# {day}\n\n- [PROJ] Said on {day}\n", "utf8")
+    browser.go("/timeline?since=2026-03-01&until=2026-03-20")
+    browser.drag(browser.one(".days a[href*='2026-03-02'] rect"), browser.one(".days a[href*='2026-03-09'] rect"))
+    browser.wait(lambda: browser.driver.current_url.endswith("/timeline?since=2026-03-02&until=2026-03-09"))
+    assert [day.get_attribute("id") for day in browser.all("article.day")] == ["d2026-03-09", "d2026-03-02"]
+    browser.click(".days a[href*='2026-03-19']")  # behind the range, and still there
+    browser.wait(lambda: browser.driver.current_url.endswith("since=2026-03-19&until=2026-03-19"))
 
 
 def test_language_and_theme_are_kept(browser: Browser) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.capture.talks import SESSION, Desk, named
 from tests.forget.conftest import BULLET, FACT, OLDER, take
 
+from nacre.errors import NotFound
 from nacre.memory import Memory
 from nacre.vault.entries import bullet_id, entry_id
 
@@ -68,10 +69,43 @@ def test_any_line_leads_to_the_message_as_it_stands_in_the_transcript(desk: Desk
     assert session.path.endswith(f"{SESSION}.jsonl")
     assert message.kind == "message"
     assert message.date == "2026-03-18 14:00"
-    assert message.about.startswith("owner ")
+    assert (message.about, message.line) == ("owner", 1)
     assert message.text.startswith(SAID)
     assert SECRET not in message.text
     assert told.ends == ""
+
+
+def test_the_message_is_shown_in_its_conversation_without_secrets_and_what_was_said_off_the_record(
+    desk: Desk, memory: Memory
+) -> None:
+    talk = [("2026-03-18 14:06", "user", "Off the record: Ann leaves in May."), ("2026-03-18 14:07", "agent", "I see.")]
+    desk.claude(*talk, ("2026-03-18 14:08", "user", f"Once more, {SECRET} expires tonight."), session=SESSION)
+    shown = memory.conversation("MEMORY.md:4", memory.why("MEMORY.md:4").chain[-1].message)
+    words = [said.text for said in shown.messages]
+    assert [(said.speaker, said.line, said.marked) for said in shown.messages] == [
+        ("owner", 1, True),
+        ("agent", 2, False),
+        ("owner", 5, False),
+    ]
+    assert words[0].startswith(SAID)
+    assert not any(SECRET in text or "Ann" in text for text in words)
+
+
+def test_a_message_that_the_memory_does_not_rest_on_is_not_shown(desk: Desk, memory: Memory) -> None:
+    with pytest.raises(NotFound, match="does not rest on"):
+        memory.conversation("MEMORY.md:4", named("2026-03-18 14:05", "Noted."))
+
+
+def test_a_transcript_that_was_changed_or_deleted_is_named_in_a_sentence(desk: Desk, memory: Memory) -> None:
+    message = memory.why("MEMORY.md:4").chain[-1].message
+    transcript = next(desk.home.rglob(f"{SESSION}.jsonl"))
+    transcript.unlink()
+    desk.claude(("2026-03-18 14:00", "user", "Something else."), session=SESSION)
+    with pytest.raises(NotFound, match="no longer contains the message"):
+        memory.conversation("MEMORY.md:4", message)
+    transcript.unlink()
+    with pytest.raises(NotFound, match="is gone"):
+        memory.conversation("MEMORY.md:4", message)
 
 
 def test_a_talk_that_the_user_leaves_out_is_not_shown(

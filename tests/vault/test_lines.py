@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def texts(path: Path, *keys: int) -> list[str]:
 
 
 def ends(path: Path) -> list[int]:
-    with sqlite3.connect(path.parent / ".nacre" / "index" / FILE_NAME) as db:
+    with closing(sqlite3.connect(path.parent / ".nacre" / "index" / FILE_NAME)) as db:
         return [end for (end,) in db.execute("select end from files")]
 
 
@@ -58,7 +59,7 @@ def old(path: Path) -> Path:
     """The same, written so long ago that the time of the file vouches for it, and known to the database."""
     assert len(texts(path, 3)) == 71
     before = os.stat(path)
-    with sqlite3.connect(path.parent / ".nacre" / "index" / FILE_NAME) as db:
+    with closing(sqlite3.connect(path.parent / ".nacre" / "index" / FILE_NAME)) as db, db:
         db.execute("update files set checked = ?", (before.st_ctime_ns + 10**10,))
     return path
 
@@ -249,3 +250,21 @@ def test_an_index_stays_as_it_was_opened(path: Path) -> None:
     other.replace(path)
     assert len(texts(path, 5)) == 600
     assert len(index.rows(["3"])) == 71
+
+
+def test_a_short_file_is_taken_apart_again_only_when_its_bytes_changed(path: Path) -> None:
+    path.write_bytes(line(3, "before"))
+    calls: list[str] = []
+
+    def counted(row: dict[str, Any]) -> list[str]:
+        calls.append(row["text"])
+        return [row["k"]]
+
+    def read() -> list[Any]:
+        return [row["text"] for row in LineIndex(Workspace(path.parent), path, counted).rows(["3"])]
+
+    before = os.stat(path)
+    assert (read(), read(), calls) == (["before"], ["before"], ["before"])
+    path.write_bytes(line(3, "behind"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as long, and as old as before
+    assert (read(), calls) == (["behind"], ["before", "behind"])

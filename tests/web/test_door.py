@@ -12,8 +12,10 @@ from tests.daemon.waiting import until
 from tests.mcp.conftest import Serve, nacre
 from tests.web.conftest import Page, link
 
+from nacre.daemon import client, process
 from nacre.daemon.client import daemon_status
 from nacre.http import token_file
+from nacre.memory import Memory
 from nacre.web.routes import ACTIONS, VIEWS
 
 GETS = (
@@ -125,3 +127,28 @@ def test_open_starts_a_daemon_where_none_runs_and_a_page_where_none_is_served(ro
     finally:
         subprocess.run([*nacre(root), "serve", "--stop"], check=True, env=os.environ, capture_output=True)
         until(lambda: daemon_status(str(root)) is None)
+
+
+def test_the_page_speaks_the_language_of_who_opened_it_until_another_is_chosen_there(
+    page: Page, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert 'lang="en"' in page.html("/memory")
+    monkeypatch.setenv("NACRE_LANGUAGE", "zh")  # of this command alone: the daemon was started without
+    page.client.get(link(root))
+    assert 'lang="zh-CN"' in page.html("/memory")
+    assert page.client.get("/api/entry?id=none").json()["error"].endswith("。")
+    page.post("/preferences", language="en")
+    assert 'lang="en"' in page.html("/memory")
+
+
+def test_serve_waits_for_a_daemon_on_demand_that_has_just_begun_and_takes_its_place(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([None, None, {"onDemand": True}])  # it holds its lock before it answers
+    ended: list[Memory] = []
+    monkeypatch.setattr(client, "daemon_status", lambda _: next(answers))
+    monkeypatch.setattr(process, "daemon_process", lambda _: 1)
+    monkeypatch.setattr(process, "stop_daemon", ended.append)
+    with Memory.open(root) as memory:
+        process.stop_on_demand(memory)
+        assert ended == [memory]

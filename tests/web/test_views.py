@@ -18,7 +18,7 @@ from tests.mcp.conftest import nacre
 from tests.web.conftest import Page
 
 from nacre.memory import Memory
-from nacre.web import app
+from nacre.web import app, show
 from nacre.web.routes import ACTIONS, VIEWS, openapi
 from nacre.web.show import diff, linked
 
@@ -59,7 +59,7 @@ def test_search_shows_what_its_twin_tells_with_the_parts_of_each_score(root: Pat
         assert f"{hit['path']}:{hit['startLine']}" in shown
         assert f"{hit['score']:.2f}" in shown
         for name, value in hit["parts"].items():
-            assert not value or f"{name}</th>" in shown
+            assert not value or f"{show.name(name)}</th>" in shown
     command = [*nacre(root), "search", "when is the launch", "-n", "5", "--all-projects", "--explain", "--json"]
     told = json.loads(subprocess.run(command, capture_output=True, check=True, env=os.environ).stdout)
     assert told["results"] == data["results"]
@@ -79,6 +79,8 @@ def test_provenance_leads_from_an_entry_to_the_log(page: Page) -> None:
     data = page.data(f"entry?id={first_entry(page)['id']}")
     assert {link["kind"] for link in data["chain"]} == {"longterm", "daily", "session"}
     assert "memory/2026-03-19.md:5" in page.html(f"/entry?id={first_entry(page)['id']}")
+    refused = page.client.get(f"/api/conversation?id={first_entry(page)['id']}&message=none")
+    assert (refused.status_code, refused.json()["error"]) == (404, "This memory does not rest on that message.")
 
 
 def test_a_line_is_edited_pinned_forgotten_and_all_is_taken_back(root: Path, page: Page) -> None:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre.brain.local.judge import Judge
 from nacre.capture.extract import lacks_type
 from nacre.disk import COMPRESSED
 from nacre.errors import BadInput, NacreError
@@ -22,7 +23,7 @@ from nacre.model.report import Problem, fields, problem
 from nacre.text.tokens import tokens_estimate
 from nacre.tidy import budget, collect, compare
 from nacre.tidy.collect import Day, TidyContext
-from nacre.tidy.compare import EntryParts
+from nacre.tidy.compare import entry_parts
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
 from nacre.vault import review
@@ -151,11 +152,10 @@ _SURER = ("ask", "same", "replaces")  # of two readings of a pair the later one 
 
 
 class _Entry(NamedTuple):
-    """An entry taken apart, and the day from which it holds, where the ledger knows one."""
+    """An entry, and the day from which it holds, where the ledger knows one."""
 
     file: LongTermFile
     line: Line
-    parts: EntryParts
     since: str
     normal: str
 
@@ -169,36 +169,40 @@ class _Entry(NamedTuple):
         return say(f"“{text}” ({self.place})", f"“{text}”（{self.place}）")
 
 
+class _Told(NamedTuple):
+    """All that the comparison of an entry goes by."""
+
+    project: str  # its file; empty for the general one
+    words: str
+    since: str
+    normal: str
+
+
+_Pairs = list[tuple[int, int, str]]  # the places of the older and the newer one, and how they relate
+_compared: dict[tuple[tuple[_Told, ...], tuple[str, ...]], _Pairs] = {}
+
+
 def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries that say the same or contradict each other as tidying would see it, but for those of two projects, which no session
-    is given both. Of two readings of a pair a sure conflict is kept: what replaces a statement repeats most of its words."""
-    if snapshot.draft is None:
+    is given both."""
+    entries: list[_Entry] = []
+    for file, line in snapshot.lines:
+        if line.whole:
+            state = snapshot.state(line.id)
+            since = (state.valid_from or "") if state else _UNDATED
+            entries.append(_Entry(file, line, since, normal_words(line.words)))
+    if not entries:
         return
-    files = snapshot.draft.memory
-    by_file: dict[str, list[_Entry]] = {file.shown: [] for file in snapshot.files}
-    for file, line, parts in files.entries(files.general):
-        state = snapshot.state(line.id)
-        since = (state.valid_from or "") if state else _UNDATED
-        by_file[file.shown].append(_Entry(file, line, parts, since, normal_words(line.words)))
-    general, *projects = by_file.values()
-    comparisons = [(entry, general) for entry in general]
-    for shelf in projects:
-        comparisons += [(entry, [*shelf, *general]) for entry in shelf] + [(entry, shelf) for entry in general]
-    pairs: dict[frozenset[str], tuple[_Entry, _Entry, str]] = {}
-    for new, others in comparisons:
-        older = [old for old in others if old is not new and not (old.since and new.since and old.since > new.since)]
-        matches = [(old, "same") for old in older if old.normal == new.normal]
-        rest = [old for old in older if old.normal != new.normal]
-        for comparison in compare.compare_with(new.parts.whole, [old.parts for old in rest])[0]:
-            old = rest[comparison.place]
-            is_conflict = comparison.kind in ("replaces", "ask") and old.file is new.file  # a project may do otherwise
-            if comparison.kind == "same" or is_conflict:
-                matches.append((old, comparison.kind))
-        for old, kind in matches:
-            places = frozenset((old.place, new.place))
-            if places not in pairs or _SURER.index(kind) > _SURER.index(pairs[places][2]):
-                pairs[places] = old, new, kind
-    for old, new, kind in pairs.values():
+    projects = {file.shown: file.shown for file in snapshot.files[1:]}
+    told = tuple(
+        _Told(projects.get(entry.file.shown, ""), entry.line.words, entry.since, entry.normal) for entry in entries
+    )
+    judge = snapshot.context.judge()
+    if (key := (told, judge.with_vectors)) not in _compared:  # entries change seldom, and the page looks often
+        if len(_compared) > 3:
+            _compared.clear()
+        _compared[key] = _pairs(told, judge)
+    for old, new, kind in ((entries[old], entries[new], kind) for old, new, kind in _compared[key]):
         if kind == "same":
             yield from _duplicate(snapshot, old, new)
             continue
@@ -212,6 +216,39 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
             )
         entry, remedy = old.line, _remedy(snapshot, old.file, old.line, new.line)
         yield Problem(CONTRADICTION, message, old.file.shown, entry.start, remedy, id=entry.id)
+
+
+def _pairs(told: Sequence[_Told], judge: Judge) -> _Pairs:
+    """The entries that repeat or contradict each other. Of two readings of a pair a sure conflict is kept: what replaces a statement
+    repeats most of its words."""
+    parts = entry_parts([entry.words for entry in told], judge.meant)
+    by_file: dict[str, list[int]] = {"": []}
+    for at, entry in enumerate(told):
+        by_file.setdefault(entry.project, []).append(at)
+    general, *projects = by_file.values()
+    comparisons = [(at, general) for at in general]
+    for shelf in projects:
+        comparisons += [(at, [*shelf, *general]) for at in shelf] + [(at, shelf) for at in general]
+    pairs: dict[frozenset[int], tuple[int, int, str]] = {}
+    for new, others in comparisons:
+        own = told[new]
+        older = [
+            old for old in others if old != new and not (told[old].since and own.since and told[old].since > own.since)
+        ]
+        matches = [(old, "same") for old in older if told[old].normal == own.normal]
+        rest = [old for old in older if told[old].normal != own.normal]
+        for comparison in compare.compare_with(parts[new].whole, [parts[old] for old in rest])[0]:
+            old = rest[comparison.place]
+            is_conflict = (
+                comparison.kind in ("replaces", "ask") and told[old].project == own.project
+            )  # a project may do otherwise
+            if comparison.kind == "same" or is_conflict:
+                matches.append((old, comparison.kind))
+        for old, kind in matches:
+            places = frozenset((old, new))
+            if places not in pairs or _SURER.index(kind) > _SURER.index(pairs[places][2]):
+                pairs[places] = old, new, kind
+    return list(pairs.values())
 
 
 def _duplicate(snapshot: Snapshot, old: _Entry, new: _Entry) -> Iterator[Problem]:

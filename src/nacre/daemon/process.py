@@ -24,6 +24,7 @@ _READY_WITHIN = 60.0  # seconds; a slow disk reads Python's own files for longer
 _STOPPED_WITHIN = 40.0
 _WARM_WITHIN = 15.0  # where a large memory is read for the first time, that goes on beside the first questions
 _STARTED_BY_ANOTHER_WITHIN = 1.0
+_BEGUN_WITHIN = 10.0
 _COMMAND_VARIABLES = ("NACRE_NOW", "NACRE_SCOPE", "NACRE_AGENT", "NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
 _LOCATION_VARIABLES = ("NACRE_CONFIG_FILE", "NACRE_MODELS_PATH")  # which are no settings themselves
 
@@ -203,9 +204,14 @@ def _spawn(memory: Memory, options: list[str], *, for_agents: bool) -> int:
 
 
 def stop_on_demand(memory: Memory) -> None:
-    """End a daemon that was started on demand, for one that is to stay: it would end when nobody asks, and may not run the jobs."""
-    status = client.daemon_status(str(memory.workspace.root))
-    if status and status.get("onDemand"):
+    """End a daemon that was started on demand, for one that is to stay: it would end when nobody asks, and may not run the jobs. One
+    that has just begun, as by "nacre open" beside us, is waited for."""
+    until = time.monotonic() + _BEGUN_WITHIN
+    while (status := client.daemon_status(str(memory.workspace.root))) is None:
+        if daemon_process(memory.workspace) is None or time.monotonic() > until:
+            return
+        time.sleep(0.02)
+    if status.get("onDemand"):
         stop_daemon(memory)
 
 

@@ -256,8 +256,8 @@ class Daemon:
             history = 0
         return self._watcher.updates, history
 
-    def _invite(self) -> dict[str, Any]:
-        """A link to the page, for one use and soon; HTTP is opened for it where there is none."""
+    def _invite(self, language: object) -> dict[str, Any]:
+        """A link to the page, for one use and soon, in a language; HTTP is opened for it where there is none."""
         with self._opening:
             if self._http is None:
                 try:
@@ -271,7 +271,7 @@ class Daemon:
                 'end it with "nacre serve --stop" first.',
                 "页面只供本机主人使用，而此守护进程的 HTTP 面向他人；请先用“nacre serve --stop”停止它。",
             )
-        return {"url": f"{self._http.url}/enter/{self._page.invite()}"}
+        return {"url": f"{self._http.url}/enter/{self._page.invite('zh' if language == 'zh' else 'en')}"}
 
     @property
     def http(self) -> dict[str, Any] | None:
@@ -357,7 +357,7 @@ class Daemon:
         if kind == "status":
             return self._status()
         if kind == "open":
-            return self._invite()
+            return self._invite(message.get("language"))
         self._must_answer(caller.skew)
         if kind in _REQUESTS:
             return self._requests.answer(caller.scope, kind, message)

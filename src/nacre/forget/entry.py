@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from nacre.capture.cursors import storable
 from nacre.capture.read import list_transcripts, read_session
 from nacre.errors import BadInput, NotFound
 from nacre.forget.target import ForgetContext, MemoryLine, MemoryLines, Target, fact_of, lines_about
+from nacre.guard.privacy import drop_private
 from nacre.guard.secrets import legible, redact, redact_messages
 from nacre.i18n import say
 from nacre.model.report import fields
-from nacre.model.session import Session
+from nacre.model.session import Message, Session
 from nacre.sources.registry import places_of, sources
-from nacre.sources.transcript import Transcript
+from nacre.sources.transcript import Transcript, line_of
 from nacre.text.blocks import stamp_of
 from nacre.vault import ledger
 from nacre.vault.entries import document, source_day
@@ -26,6 +27,8 @@ from nacre.vault.provenance import Captured, Trail
 from nacre.vault.storage import TIERS, read_memory
 
 LONGEST_MESSAGE = 2000  # characters of a message
+_AROUND = 4  # messages shown before and behind the one that is asked for
+_JUDGED = 12  # messages on either side in which a wish for silence is looked for
 _A_DAY = 86400.0
 _ORDER = ("longterm", "weekly", "daily", "archive")
 
@@ -91,6 +94,7 @@ class Link:
     date: str | None = None
     text: str = ""
     about: str = ""  # the heading of a line, the agent and id of a session, the speaker of a message
+    message: str = ""  # the id of a message, by which `conversation` shows it in its transcript
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,8 @@ class Why:
         links, ledger = [], []
         for link in self.chain:
             text, about = legible(link.text) or None, link.about or None
-            links.append(fields(link, "kind path line date text about", path=link.path or None, text=text, about=about))
+            empty_is_none = {"path": link.path or None, "text": text, "about": about, "message": link.message or None}
+            links.append(fields(link, "kind path line date text about message", **empty_is_none))
         for record in self.story:
             row = {"tests": dict(record.tests), "withoutIt": legible(record.without_it or "") or None}
             names = "id at verdict section tests failed withoutIt confidence valid_from valid_to supersedes brain"
@@ -139,15 +144,8 @@ def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
     """Follow a target back to what was said. Reads files and transcripts; writes nothing."""
     _check_is_entry(context, target)
     states = LedgerStates(context.workspace)
-    fact = fact_of(target, states, Trail(context.workspace), older=False)
-    near = lines_about([fact], lines, states)
-    own = [line for line in near if line.words and line.title is None and fact.reason(line)]
-    own = [line for line in own if line.layer not in TIERS] or own  # a session put away is the session, told below
-    if target.line and target.line not in own:
-        own.append(target.line)
-    entries = [state for entry in fact.ids if (state := states.get(entry))]
-    marks = set(fact.marks).union(*(line.marks for line in own if line.layer in ("daily", "archive")))
-    captured = Trail(context.workspace).captured(marks)
+    own, ids, captured = _trace(context, target, lines, states)
+    entries = [state for entry in ids if (state := states.get(entry))]
     order = {layer: place for place, layer in enumerate(_ORDER)}
     own.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
     chain = [
@@ -161,7 +159,7 @@ def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
         )
         for line in own
     ]
-    sessions, ends = _sessions(context, captured, marks) if captured else _by_heading(own, entries)
+    sessions, ends = _sessions(context, captured) if captured else _by_heading(own, entries)
     story = sorted((record for entry in entries for record in entry.records), key=lambda record: record.at)
     older = (state for entry in entries if entry.supersedes and (state := states.get(entry.supersedes)))
     return Why(
@@ -174,6 +172,25 @@ def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
         any(entry.pinned for entry in entries),
         next((entry.confidence for entry in entries if entry.confidence is not None), None),
     )
+
+
+def _trace(
+    context: ForgetContext, target: Target, lines: MemoryLines, states: LedgerStates
+) -> tuple[list[MemoryLine], Sequence[str], list[tuple[Captured, set[str]]]]:
+    """The lines that say what a target says, its ids in the ledger, and the sections it was captured in, each with the messages."""
+    trail = Trail(context.workspace)
+    fact = fact_of(target, states, trail, older=False)
+    near = lines_about([fact], lines, states)
+    own = [line for line in near if line.words and line.title is None and fact.reason(line)]
+    own = [line for line in own if line.layer not in TIERS] or own  # a session put away is the session, told by itself
+    if target.line and target.line not in own:
+        own.append(target.line)
+    marks = set(fact.marks).union(*(line.marks for line in own if line.layer in ("daily", "archive")))
+    sections = [
+        (section, {message for mark in marks for message in section.bullets.get(mark, ())})
+        for section in trail.captured(marks)
+    ]
+    return own, list(fact.ids), sections
 
 
 def _by_heading(lines: Iterable[MemoryLine], entries: Iterable[EntryState]) -> tuple[list[Link], str]:
@@ -207,34 +224,111 @@ def _by_heading(lines: Iterable[MemoryLine], entries: Iterable[EntryState]) -> t
     return [*promoted.values(), *sessions.values()], ends
 
 
-def _sessions(context: ForgetContext, captured: Sequence[Captured], marks: set[str]) -> tuple[list[Link], str]:
+def _sessions(context: ForgetContext, captured: Iterable[tuple[Captured, set[str]]]) -> tuple[list[Link], str]:
     """The sessions that the bullets were captured from, and the messages as they stand in the transcripts."""
     links: list[Link] = []
     ends = ""
-    for section in captured:
-        ids = {message for mark, messages in section.bullets.items() if mark in marks for message in messages}
-        name = section.transcript or section.session
+    for section, ids in captured:
         match = _find_session(context, section)
         path = redact(str(match[0].path)).text if match else ""
+        name = section.transcript or section.session
         links.append(Link("session", path, date=section.day, about=f"{section.agent} {name}".strip()))
         if match is None:
-            ends = say(
-                f"The transcript of session {name} is gone or excluded by your settings.",
-                f"会话 {name} 的记录已不存在，或已被你的设置排除。",
-            )
+            ends = say(*_gone(section))
             continue
         messages = [message for message in redact_messages(match[1].messages) if storable(message.id) in ids]
         for message in messages:
-            text = " ".join(message.text.split())
-            text = text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+            text = _shortened(" ".join(message.text.split()))
             date = f"{context.clock.local(message.at):%Y-%m-%d %H:%M}"
-            links.append(Link("message", path, None, date, text, f"{message.speaker} {storable(message.id)}"))
+            line = line_of(match[0].path, message.id)
+            links.append(Link("message", path, line, date, text, message.speaker, storable(message.id)))
         if not messages:
-            ends = say(
-                f"The transcript of session {name} no longer contains the message.",
-                f"会话 {name} 的记录中已没有这条消息。",
-            )
+            ends = say(*_changed(section))
     return links, ends
+
+
+def _gone(section: Captured) -> tuple[str, str]:
+    name = section.transcript or section.session
+    return (
+        f"The transcript of session {name} is gone or excluded by your settings.",
+        f"会话 {name} 的记录已不存在，或已被你的设置排除。",
+    )
+
+
+def _changed(section: Captured) -> tuple[str, str]:
+    name = section.transcript or section.session
+    return (
+        f"The transcript of session {name} no longer contains the message.",
+        f"会话 {name} 的记录中已没有这条消息。",
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+class Said(NamedTuple):
+    """A message of a transcript, without secrets; `line` where the transcript is a file of lines."""
+
+    id: str
+    at: str
+    speaker: str
+    name: str
+    text: str
+    line: int | None
+    marked: bool
+
+
+class Conversation(NamedTuple):
+    """What was said around the message that an entry rests on, and how many messages stand before and behind it."""
+
+    agent: str
+    session: str
+    path: str
+    messages: tuple[Said, ...]
+    before: int
+    behind: int
+
+
+def conversation(
+    context: ForgetContext,
+    target: Target,
+    lines: MemoryLines,
+    message: str,
+    off_record: Callable[[Sequence[Message]], set[str]],
+) -> Conversation:
+    """The message in its transcript with those around it: only one that the target rests on, in a session that was captured. What the
+    owner wanted kept nowhere is left out, as it was when the session was captured."""
+    for section, ids in _trace(context, target, lines, LedgerStates(context.workspace))[2]:
+        if message not in ids:
+            continue
+        if (match := _find_session(context, section)) is None:
+            raise NotFound(*_gone(section))
+        transcript, session = match
+        kept = drop_private(redact_messages(session.messages))
+        at = next((place for place, one in enumerate(kept) if storable(one.id) == message), None)
+        if at is None:
+            raise NotFound(*_changed(section))
+        hidden = off_record(kept[max(0, at - _JUDGED) : at + _JUDGED + 1]) - {kept[at].id}
+        before = [one for one in kept[:at] if one.id not in hidden]
+        behind = [one for one in kept[at + 1 :] if one.id not in hidden]
+        shown = [*before[-_AROUND:], kept[at], *behind[:_AROUND]]
+        messages = tuple(
+            Said(
+                storable(one.id),
+                f"{context.clock.local(one.at):%Y-%m-%d %H:%M}",
+                one.speaker,
+                redact(one.name).text,
+                legible(_shortened(one.text)),
+                line_of(transcript.path, one.id),
+                one is kept[at],
+            )
+            for one in shown
+        )
+        name, path = section.transcript or section.session, redact(str(transcript.path)).text
+        left = max(0, len(before) - _AROUND), max(0, len(behind) - _AROUND)
+        return Conversation(section.agent, name, path, messages, *left)
+    raise NotFound("This memory does not rest on that message.", "此记忆并非来自该消息。")
 
 
 def _find_session(context: ForgetContext, section: Captured) -> tuple[Transcript, Session] | None:

@@ -47,7 +47,7 @@ from nacre.search.relations import relations_between, successors
 from nacre.text.blocks import stamp_of
 from nacre.text.tokens import stop_tokens, tokens
 from nacre.vault.entries import bare_words, entry_id
-from nacre.vault.ledger import NONE_CLOSED, ClosedEntries, LedgerStates
+from nacre.vault.ledger import NONE_CLOSED, ClosedEntries, load_closed
 from nacre.vault.storage import TIERS, storage_of
 
 if TYPE_CHECKING:
@@ -319,8 +319,8 @@ class _Alike:
 
 
 @lru_cache(maxsize=4)
-def _states(workspace: Workspace, stamp: Stored) -> LedgerStates:  # noqa: ARG001 - read anew when the file changed
-    return LedgerStates(workspace)
+def _closed_by(workspace: Workspace, today: str, stamp: Stored) -> ClosedEntries:  # noqa: ARG001 - read anew when the file changed
+    return load_closed(workspace, today)
 
 
 def _closed(request: SearchRequest) -> ClosedEntries:
@@ -329,7 +329,7 @@ def _closed(request: SearchRequest) -> ClosedEntries:
     stamp = storage_of(workspace).about(workspace.relative(workspace.ledger))
     if context.scope.group is not None or stamp is None:
         return NONE_CLOSED
-    return ClosedEntries(context.clock.today().isoformat(), _states(workspace, stamp))
+    return _closed_by(workspace, context.clock.today().isoformat(), stamp)
 
 
 def _with_closed(report: SearchReport, request: SearchRequest) -> SearchReport:

@@ -279,6 +279,20 @@ def _fingerprint(file: IO[bytes], offset: int) -> str:
     return hashlib.blake2b(head + b"\0" + file.read(min(_EDGE, offset)), digest_size=8).hexdigest()
 
 
+def line_of(path: Path, name: str) -> int | None:
+    """The line that an entry stands on, by its id or the byte that it begins at; None where the transcript is no file of lines."""
+    if path.suffix != ".jsonl":
+        return None
+    offset, quoted = 0, json.dumps(name).encode()
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            entry = parse_json(raw) if quoted in raw else None
+            if name == str(offset) or (entry and name in (entry.get("uuid"), entry.get("id"))):
+                return number
+            offset += len(raw)
+    return None
+
+
 def follow_list(
     ids: Sequence[str],
     load: Callable[[str], Any],

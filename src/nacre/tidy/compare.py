@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import compare_pairs, nearest
+from nacre.brain.local.wording import pieces
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,15 @@ class EntryParts:
 
     whole: Statement
     parts: tuple[Statement, ...] = ()
+
+
+def entry_parts(entries: Sequence[str], meant: Callable[[Sequence[str]], Sequence[Statement]]) -> list[EntryParts]:
+    """Entries taken apart, all at once; `meant` gives texts their meaning."""
+    split = {words: [piece.text for piece in pieces(words)] for words in entries}
+    split = {words: parts if len(parts) > 1 else [] for words, parts in split.items()}
+    texts = list(dict.fromkeys(text for words, parts in split.items() for text in (words, *parts)))
+    by_text = dict(zip(texts, meant(texts), strict=True))
+    return [EntryParts(by_text[words], tuple(by_text[text] for text in split[words])) for words in entries]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from nacre.model.workspace import Workspace, slug_of
 from nacre.text.blocks import Block
 from nacre.tidy import judge
 from nacre.tidy.collect import Field, LogLine, TidyContext, value_of
-from nacre.tidy.compare import EntryParts
+from nacre.tidy.compare import EntryParts, entry_parts
 from nacre.tidy.judge import Candidate, Tested, about_the_user
 from nacre.vault import longterm, writing
 from nacre.vault.entries import Document, comments_in, document, entry_id, open_document, replace_lines, set_field
@@ -272,14 +272,8 @@ class MemoryFiles:
 
     def read(self, lines: Sequence[Line]) -> None:
         """Take entries apart that were not looked at before, all at once."""
-        split: dict[str, list[str]] = {}
-        for line in lines:
-            if line.words not in self._parts:
-                parts = [piece.text for piece in pieces(line.words)]
-                split[line.words] = parts if len(parts) > 1 else []
-        self.statements([text for words, parts in split.items() for text in (words, *parts)])
-        for words, parts in split.items():
-            self._parts[words] = EntryParts(self._statements[words], tuple(self._statements[text] for text in parts))
+        new = list(dict.fromkeys(line.words for line in lines if line.words not in self._parts))
+        self._parts |= zip(new, entry_parts(new, self.statements), strict=True)
 
     def statements(self, texts: Sequence[str]) -> list[Statement]:
         """The texts with their meaning; entries are compared with what is new, not judged again."""

@@ -209,7 +209,8 @@ class LedgerStates:
         self._states: dict[str, EntryState | None] = {}
 
     def records(self, *ids: str) -> list[Record]:
-        return [record for record in self._naming(ids) if record.id in ids]
+        wanted = frozenset(ids)
+        return [record for record in self._naming(wanted) if record.id in wanted]
 
     def tombstones(self) -> list[Record]:
         return self._with(TOMBSTONE)

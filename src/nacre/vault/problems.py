@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import nacre
@@ -131,19 +132,27 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
             )
     if is_longterm:
         yield from _fullness(shown, data, config)
-    from nacre.guard.secrets import redact
-
-    line, at = 1, 0
-    for finding in sorted(redact(text).findings, key=lambda finding: finding.start):
-        line, at = line + text.count("\n", at, finding.start), finding.start
+    for line, kind in _secrets(text):
         yield problem(
             "secret",
-            f"Line {line} of {shown} appears to contain a secret ({finding.kind}).",
-            f"{shown} 第 {line} 行疑似含有敏感信息（{finding.kind}）。",
+            f"Line {line} of {shown} appears to contain a secret ({kind}).",
+            f"{shown} 第 {line} 行疑似含有敏感信息（{kind}）。",
             shown,
             line,
             remedy=("remove it from the file and replace it where it is used", "请从文件中删除，并更换该密钥"),
         )
+
+
+@lru_cache(maxsize=8)  # a file with which something is wrong is looked at again by every request of the page
+def _secrets(text: str) -> list[tuple[int, str]]:
+    """The line and the kind of each secret."""
+    from nacre.guard.secrets import redact
+
+    secrets, line, at = [], 1, 0
+    for finding in sorted(redact(text).findings, key=lambda finding: finding.start):
+        line, at = line + text.count("\n", at, finding.start), finding.start
+        secrets.append((line, finding.kind))
+    return secrets
 
 
 def _frontmatter(shown: str, lines: Sequence[str]) -> Iterator[Problem]:

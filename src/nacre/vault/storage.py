@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -457,7 +458,9 @@ class LineIndex:
             for start, length in sorted(places):
                 self._file.seek(start)
                 row = parse_row(self._file.read(length))
-                if row is None or wanted.isdisjoint(self._keys(row)):  # somebody writes into the file just now
+                if row is None or wanted.isdisjoint(
+                    _keys(row, self._keys_of)
+                ):  # somebody writes into the file just now
                     self._db, stored = None, []
                     self._file.seek(0)
                     self._hold(self._file.read())
@@ -465,16 +468,8 @@ class LineIndex:
                 stored.append(row)
         return stored + [self._rows[at] for at in sorted({at for key in wanted for at in self._places.get(key, ())})]
 
-    def _keys(self, row: dict[str, Any] | None) -> set[str]:
-        keys = None if row is None else self._keys_of(row)
-        return {BROKEN} if keys is None else set(map(_safe, keys))
-
     def _hold(self, data: bytes) -> None:
-        rows = parse_rows(data, "")
-        self._rows, self._places = [row.value for row in rows.rows], {BROKEN: []} if rows.problems else {}
-        for place, row in enumerate(self._rows):
-            for key in self._keys(row):
-                self._places.setdefault(key, []).append(place)
+        self._rows, self._places = _placed(data, self._keys_of)
 
     def _open(self, folder: Path, path: Path) -> bytes | None:
         """Bring the database up to date: the bytes behind those that it knows; None where all are to be read."""
@@ -538,9 +533,26 @@ class LineIndex:
     def _found(self, data: memoryview, start: int, stop: int) -> Iterator[tuple[str, str, int, int]]:
         for line in bytes(data[start:stop]).split(b"\n"):
             if line.strip():
-                for key in self._keys(parse_row(line)):
+                for key in _keys(parse_row(line), self._keys_of):
                     yield self._name, key, start, len(line)
             start += len(line) + 1
+
+
+def _keys(row: dict[str, Any] | None, keys_of: Keys) -> set[str]:
+    keys = None if row is None else keys_of(row)
+    return {BROKEN} if keys is None else set(map(_safe, keys))
+
+
+@lru_cache(maxsize=4)  # two files, as they were before and after a change; known by their bytes, so never out of date
+def _placed(data: bytes, keys_of: Keys) -> tuple[list[dict[str, Any]], dict[str, list[int]]]:
+    """The rows of some lines, and by each key the places of its rows. Shared: nobody writes into them."""
+    parsed = parse_rows(data, "")
+    rows = [row.value for row in parsed.rows]
+    places: dict[str, list[int]] = {BROKEN: []} if parsed.problems else {}
+    for place, row in enumerate(rows):
+        for key in _keys(row, keys_of):
+            places.setdefault(key, []).append(place)
+    return rows, places
 
 
 def _connect(folder: Path) -> sqlite3.Connection:

@@ -87,11 +87,12 @@ def read_timeline(context: Context, since: str | None, until: str | None) -> Tim
     last = dt.date.fromisoformat(until) if until else usual
     first = dt.date.fromisoformat(since) if since else _before(last, _USUAL_DAYS - 1)
     digests, days, rows = digest_files(workspace), [], 0
+    ledger = _file(workspace, workspace.relative(workspace.ledger))
     for back in range(min((last - first).days + 1, _LOOKED_AT)):
         day = (date := _before(last, back)).isoformat()
         sections, changes = (
             _sections(workspace, logs.get(day), day, trail, states),
-            changes_on(states, day),
+            _changes(workspace, states, day, ledger),
         )
         if sections or changes:
             digest = digests.get(week := monday(date))
@@ -103,7 +104,7 @@ def read_timeline(context: Context, since: str | None, until: str | None) -> Tim
                     logs.get(day),
                     shown,
                     sections,
-                    tuple(changes[:_MOST_ROWS]),
+                    changes[:_MOST_ROWS],
                     max(0, len(changes) - _MOST_ROWS),
                 )
             )
@@ -112,8 +113,8 @@ def read_timeline(context: Context, since: str | None, until: str | None) -> Tim
             first = date
             break
     begin, start, end = min(first, _before(last, _CHART_DAYS - 1)).isoformat(), first.isoformat(), last.isoformat()
-    charted = [day for day in sorted(logs) if begin <= day <= end]
-    counts = {day: len(re.findall(rb"(?m)^[-*+] ", _read(workspace, logs[day]))) for day in charted}
+    after = dt.date.fromordinal(min(last.toordinal() + _CHART_DAYS, dt.date.max.toordinal())).isoformat()
+    counts = {day: _count(workspace, *_file(workspace, logs[day])) for day in sorted(logs) if begin <= day <= after}
     earlier = max((day for day in logs if day < start), default=None)
     later = min((day for day in logs if day > end), default=None)
     return Timeline(start, end, tuple(days), counts, earlier, later)
@@ -143,6 +144,25 @@ def _file(workspace: Workspace, name: str) -> tuple[str, int, int]:
     """What tells whether a file is still as it was read."""
     stored = storage_of(workspace).about(name)
     return (name, stored.size, stored.modified) if stored else (name, 0, 0)
+
+
+_KNOWN: dict[
+    tuple[Workspace, str], tuple[object, tuple[Change, ...]]
+] = {}  # what each day changed, by how the ledger was then
+
+
+def _changes(workspace: Workspace, states: LedgerStates, day: str, ledger: object) -> tuple[Change, ...]:
+    known = _KNOWN.get((workspace, day))
+    if not known or known[0] != ledger:
+        if len(_KNOWN) > _LOOKED_AT:
+            _KNOWN.clear()
+        known = _KNOWN[workspace, day] = ledger, tuple(changes_on(states, day))
+    return known[1]
+
+
+@lru_cache(maxsize=1000)
+def _count(workspace: Workspace, name: str, _size: int, _modified: int) -> int:
+    return len(re.findall(rb"(?m)^[-*+] ", _read(workspace, name)))
 
 
 @lru_cache(maxsize=100)
@@ -231,5 +251,5 @@ def _given(context: Context, delivered: spool.Delivered, lines: Mapping[str, str
     moments = [context.clock.local(dt.datetime.fromtimestamp(at, dt.UTC)) for at, _ in delivered.given]
     tokens = [count for _, count in delivered.given]
     times = tuple((at.isoformat(timespec="minutes"), count) for at, count in zip(moments, tokens, strict=True))
-    shown = [bare_words(lines[digest]) for digest in delivered.lines if digest in lines][:_MOST_LINES]
-    return Given(times, sum(tokens), len(delivered.lines), tuple(map(legible, shown)))
+    known = [bare_words(lines[digest]) for digest in delivered.lines if digest in lines][:_MOST_LINES]
+    return Given(times, sum(tokens), len(delivered.lines), tuple(map(legible, known)))

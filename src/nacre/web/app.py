@@ -57,6 +57,10 @@ _SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+_LETTERS, _DIGITS = (
+    "enzh",
+    "0123456789",
+)  # a cookie begins with the second it ends at, and the language of who asked for it
 _PREFERENCES = {"language": ("en", "zh"), "theme": ("auto", "light", "dark")}
 
 
@@ -76,7 +80,9 @@ class PageEndpoint:
         root = str(memories().workspace.root)
         # Cookies know no ports: each workspace has its own.
         self._cookie = f"nacre-{hashlib.sha256(root.encode('utf-8', 'replace')).hexdigest()[:8]}"
-        self._links: dict[str, float] = {}  # until when each may be used
+        self._links: dict[
+            str, tuple[float, str]
+        ] = {}  # until when each may be used, and the language of who asked for it
         self.streams = 0  # browsers that are told of changes
         self._stopping = False
         self._templates = Environment(
@@ -89,7 +95,12 @@ class PageEndpoint:
         self._templates.globals |= {"say": say, "language": language, "views": VIEWS, "edition": _EDITION}
         self._templates.filters |= {"day": show.day, "moment": show.moment, "linked": show.linked, "words": show.diff}
         self._templates.filters |= {"day_name": show.day_name, "day_bars": show.day_bars}
-        self._templates.filters |= {"thousands": "{:,}".format, "reason": gate_reason, "homely": show.homely}
+        self._templates.filters |= {
+            "thousands": "{:,}".format,
+            "reason": gate_reason,
+            "homely": show.homely,
+            "name": show.name,
+        }
         routes = [
             Route("/enter/{link}", self._enter),
             Route("/events", self._events),
@@ -107,11 +118,12 @@ class PageEndpoint:
         self.app = Starlette(routes=routes, exception_handlers=missing, middleware=[packed])
         self.app.router.redirect_slashes = False
 
-    def invite(self) -> str:
-        """The last part of a link that lets a browser in: once, and for two minutes."""
+    def invite(self, language: str) -> str:
+        """The last part of a link that lets a browser in: once, and for two minutes. The page then speaks the language of who asked
+        for it, until another is chosen there."""
         now = time.monotonic()
-        self._links = {link: until for link, until in self._links.items() if until > now}
-        self._links[link := secrets.token_urlsafe(24)] = now + _LINK_LIVES
+        self._links = {link: held for link, held in self._links.items() if held[0] > now}
+        self._links[link := secrets.token_urlsafe(24)] = now + _LINK_LIVES, language
         return link
 
     # As the listener asks.
@@ -158,7 +170,7 @@ class PageEndpoint:
         cookie = request.cookies.get(self._cookie, "")
         until, _, signature = cookie.partition(".")
         is_signed = hmac.compare_digest(signature.encode(), self._sign("session", until).encode())
-        return cookie if self._secret() and is_signed and until.isdigit() and int(until) > time.time() else None
+        return cookie if self._secret() and is_signed and int(until.rstrip(_LETTERS)) > time.time() else None
 
     def _is_in(self, scope: Message, headers: Headers) -> bool:
         return has_token(headers, self._token()) or self._session(Request({**scope, "type": "http"})) is not None
@@ -177,9 +189,10 @@ class PageEndpoint:
     async def _enter(self, request: Request) -> Response:
         """Take a link once, and give the browser its cookie."""
         link = request.path_params["link"]
-        if request.method != "GET" or self._links.pop(link, 0.0) < time.monotonic():
+        ends, spoken = self._links.pop(link, (0.0, ""))
+        if request.method != "GET" or ends < time.monotonic():
             return self._locked(request)
-        until = str(int(time.time()) + _COOKIE_LIVES)
+        until = f"{int(time.time()) + _COOKIE_LIVES}{spoken}"
         response = RedirectResponse("/", status_code=303)
         value = f"{until}.{self._sign('session', until)}"
         response.set_cookie(self._cookie, value, max_age=_COOKIE_LIVES, httponly=True, samesite="strict", path="/")
@@ -303,7 +316,9 @@ class PageEndpoint:
         return value if value in _PREFERENCES[name] else None
 
     def _language(self, request: Request) -> str | None:
-        return self._preference(request, "language")
+        """The one that was chosen on the page, else that of who opened it, else the daemon's."""
+        session = self._session(request) or ""
+        return self._preference(request, "language") or session.partition(".")[0].lstrip(_DIGITS) or None
 
     async def _prefer(self, request: Request) -> Response:
         """Keep the language or the theme in a cookie."""

@@ -69,17 +69,20 @@ def history(memory: Memory, values: Values) -> dict[str, Any]:
     page = values.get("page") or 1
     newest = memory.history(page * _OPERATIONS + 1).operations[::-1]
     rows, older = _page(newest, page, _OPERATIONS)
-    data: dict[str, Any] = {"operations": [_operation(row) for row in rows], "page": page, "older": older, "diff": None}
+    paths = list(dict.fromkeys(change.path for row in rows for change in row.changes))
+    names = legible("\n".join(paths)).split("\n")  # at once: thirty times is the most of what the page would take
+    shown = dict(zip(paths, names if len(names) == len(paths) else map(legible, paths), strict=False))
+    operations = [_operation(row, shown) for row in rows]
+    data: dict[str, Any] = {"operations": operations, "page": page, "older": older, "diff": None}
     if number := values.get("operation"):
         lines = legible(memory.diff(number)).split("\n")[:-1]
         data["diff"] = {"operation": number, "lines": lines[:_MOST_LINES], "left": max(0, len(lines) - _MOST_LINES)}
     return data
 
 
-def _operation(operation: Any) -> dict[str, Any]:
+def _operation(operation: Any, shown: dict[str, str]) -> dict[str, Any]:
     """One that stands as it was done can be taken back; the making of the workspace is nothing that anybody means."""
-    paths = dict.fromkeys(change.path for change in operation.changes)
-    files = legible("\n".join(paths)).split("\n") if paths else []
+    files = list(dict.fromkeys(shown[change.path] for change in operation.changes))
     may_undo = operation.state in ("done", "partly done") and operation.command != "init" and bool(files)
     return fields(
         operation, "id at command state undone_by undoes", undoes=list(operation.undoes), files=files, undo=may_undo

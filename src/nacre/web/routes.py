@@ -175,6 +175,12 @@ VIEWS = (
     ),
     View("entry", "Where a memory comes from", views.entry, (_id,)),
     View(
+        "conversation",
+        "A message that a memory comes from, in its transcript, with the messages around it",
+        views.conversation,
+        (_id, Parameter("message", "the id of the message, as /api/entry names it", required=True)),
+    ),
+    View(
         "file",
         "Lines of a memory file, some of them highlighted",
         views.file,

@@ -17,6 +17,7 @@ from nacre.memory import without_unseen
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`，。；、）】」]+[^\s<>\"'`.,;:!?)\]，。；、）】」]")
 _WORD = re.compile(r"\s+|[\w.\-/@]+|[^\w\s]", re.ASCII)
 _BARS = 366  # days
+_ALIKE, _FEW = 0.6, 12  # how alike two wordings are that are shown in one, and how few pieces always are
 _BAR = Markup(
     '<a href="/timeline?since={0}&amp;until={0}" aria-label="{1}: {2}"><rect class="hit-area" x="{3}" width="10" height="48"/>'
     '<rect class="{4}" x="{5}" y="{6}" width="8" height="{7}" rx="1"><title>{1}: {2}</title></rect></a>'
@@ -34,6 +35,31 @@ def homely(path: str) -> str:
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
+_NAMES = {
+    "owner": ("you", "你"), "agent": ("agent", "智能体"), "other": ("somebody else", "他人"),
+    "longterm": ("long-term memory", "长期记忆"), "daily": ("daily log", "每日日志"), "weekly": ("weekly digest", "每周摘要"),
+    "archive": ("archived log", "归档日志"), "note": ("note", "笔记"), "hot": ("hot", "热"), "warm": ("warm", "温"),
+    "gist": ("gist", "摘要"), "forgotten": ("forgotten", "遗忘"), "session": ("session", "会话"), "extra": ("other folder", "其他文件夹"),
+    "state": ("working memory", "工作记忆"), "hybrid": ("words and meaning", "词语与语义"), "text": ("words only", "仅词语"),
+    "vector": ("meaning only", "仅语义"),
+    "words": ("matching words", "词语匹配"), "coverage": ("share of the question", "覆盖问题的比例"), "meaning": ("similar meaning", "语义相近"),
+    "near": ("stands out in meaning", "语义突出"), "either": ("best of words and meaning", "词语与语义的较高者"), "phrase": ("words side by side", "相邻词语"),
+    "before": ("entry before it fits", "前一条相关"), "around": ("entries around it fit", "周围条目相关"), "filled": ("completed by neighbours", "由相邻条目补全"),
+    "answers": ("follows a question", "紧接一个问题"), "question": ("is a question itself", "本身是问题"), "brief": ("short", "简短"),
+    "when": ("names a time", "包含时间"), "amount": ("names an amount", "包含数量"), "period": ("from the time asked for", "属于所问时段"),
+    "bm25": ("word score (BM25)", "词语得分（BM25）"), "cosine": ("meaning score (cosine)", "语义得分（余弦）"),
+    "time": ("time", "时间"), "day": ("day", "日期"), "type": ("type", "类型"), "speaker": ("speaker", "说话人"), "group": ("group", "群组"),
+    "sync": ("capture (sync)", "采集（sync）"), "tidy": ("tidy", "整理（tidy）"), "organise": ("organise layers", "整理各层（organise）"),
+    "remember": ("remember", "记住"), "forget": ("forget", "忘记"), "pin": ("pin", "固定"), "edit": ("edit", "修改"), "undo": ("undo", "撤销"),
+    "review": ("answer", "答复（review）"), "recall": ("restore", "恢复"), "checkpoint": ("checkpoint", "检查点"), "init": ("create workspace", "创建工作区"),
+}  # fmt: skip
+
+
+def name(value: str) -> str:
+    """A word of programs (a layer, a part of a score, a command) as people say it."""
+    return say(*_NAMES.get(value, (value, value)))
+
+
 def day(value: str | None) -> str:
     return (value or "")[:10]
 
@@ -49,8 +75,8 @@ def day_name(value: str) -> str:
 
 
 def day_bars(counts: Mapping[str, int], since: str, until: str) -> Markup:
-    """A bar for each day, each leading to that day; those of the range are marked."""
-    last = dt.date.fromisoformat(until).toordinal()
+    """A bar for each day, each leading to that day; those of the range are marked. Days behind the range stay, to choose another."""
+    last = dt.date.fromisoformat(max(until, *counts) if counts else until).toordinal()
     first = max(1, last - _BARS + 1, min(dt.date.fromisoformat(day).toordinal() for day in (since, *counts)))
     days = [dt.date.fromordinal(number).isoformat() for number in range(min(first, last), last + 1)]
     most, bars = max(counts.values(), default=1) or 1, []
@@ -59,9 +85,11 @@ def day_bars(counts: Mapping[str, int], since: str, until: str) -> Markup:
             height, inside = max(3, round(46 * count / most)), "in" if since <= day <= until else "out"
             values = day, day_name(day), count, place * 10, inside, place * 10 + 1, 48 - height, height
             bars.append(_BAR.format(*values))
-    svg = Markup('<svg class="days" viewBox="0 0 {} 48" preserveAspectRatio="none" role="group">{}</svg>')
+    svg = Markup(
+        '<svg class="days" viewBox="0 0 {} 48" preserveAspectRatio="none" role="group" data-first="{}">{}</svg>'
+    )
     ends = Markup('<p class="axis"><span>{}</span><span>{}</span></p>').format(day_name(days[0]), day_name(days[-1]))
-    return svg.format(len(days) * 10, Markup("").join(bars)) + ends
+    return svg.format(len(days) * 10, days[0], Markup("").join(bars)) + ends
 
 
 def linked(text: str | None) -> Markup:
@@ -77,8 +105,12 @@ def linked(text: str | None) -> Markup:
 def diff(after: str, before: str) -> Markup:
     """The new words, with what is gone and what came marked."""
     old, new = _WORD.findall(without_unseen(before)), _WORD.findall(without_unseen(after))
-    parts = []
-    for tag, first, last, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    matcher, parts = difflib.SequenceMatcher(None, old, new, autojunk=False), []
+    if (
+        min(len(old), len(new)) > _FEW and matcher.ratio() < _ALIKE
+    ):  # hardly a word stayed: two sentences are easier to read than their pieces
+        return Markup("<del>{}</del> <ins>{}</ins>").format("".join(old), "".join(new))
+    for tag, first, last, start, end in matcher.get_opcodes():
         if tag != "equal" and first < last:
             parts.append(Markup("<del>{}</del>").format("".join(old[first:last])))
         if start < end:

@@ -54,6 +54,10 @@ def entry(memory: Memory, values: Values) -> dict[str, Any]:
     return memory.why(values["id"]).as_plain()
 
 
+def conversation(memory: Memory, values: Values) -> dict[str, Any]:
+    return {"id": values["id"], **_plain(memory.conversation(values["id"], values["message"]))}
+
+
 def file(memory: Memory, values: Values) -> dict[str, Any]:
     first = values.get("line")
     last = max(first, values.get("end") or first) if first else None
