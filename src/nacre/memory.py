@@ -735,8 +735,7 @@ class Memory:
             report = search.layered.report_moved(report, layers.organise.rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
             sentence = say(
-                f"The checkpoint that was found could not be moved to a newer layer: {error}",
-                f"找到的检查点未能移到较新的层：{error}",
+                f"The checkpoint could not be moved to a newer layer: {error}", f"该检查点未能移到较新的层：{error}"
             )
             report = replace(report, problems=(*report.problems, Problem("not moved", sentence)))
         uncounted = search.read.count_recalled(own, report.found, query)

@@ -150,8 +150,7 @@ def try_model(context: Context) -> tuple[list[str], list[tuple[str, str]], int]:
     model = chosen_model(context)
     if model is None:
         raise BrainFailed(
-            'No model is configured; choose one with "nacre brain use NAME".',
-            "尚未配置模型；请用“nacre brain use 名称”选择。",
+            'No model is configured; run "nacre brain use NAME".', "尚未配置模型；请运行“nacre brain use 名称”。"
         )
     if model.kind == TURN:
         english = 'There is nothing to test: requests wait until your agent picks them up; "nacre brain orders --next" shows the next one.'

@@ -57,9 +57,7 @@ class Model:
             with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + _MARGIN):
                 return self._ask(order, anew=anew)
         except Locked as error:
-            raise BrainFailed(
-                "Another request to the model has not finished yet.", "对模型的另一个请求尚未完成。"
-            ) from error
+            raise BrainFailed("Another request has not finished yet.", "另一个请求尚未完成。") from error
 
     def _ask(self, order: Order, *, anew: bool) -> str:
         workspace = self.context.workspace

@@ -69,9 +69,7 @@ def take_answer(context: Context, key: str, answer: str) -> None:
                 f"Request {key} has already been answered; take the next one.", f"请求 {key} 已有回答；请领取下一个。"
             )
         if not record.text:
-            english = (
-                f"Request {key} was withdrawn because its content must no longer be recorded; no answer is needed."
-            )
+            english = f"Request {key} was withdrawn: its content must no longer be recorded. No answer is needed."
             raise BadInput(english, f"请求 {key} 已撤回：相关内容不再记录，无需回答。")
         if record.why:
             raise BadInput(

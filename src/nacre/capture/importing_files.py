@@ -240,9 +240,7 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
     for path in (workspace.root / name for name in names(workspace, workspace.memory, ".md")):
         if path.name.startswith("imported-") and (mark_line := _MARK.match(read_memory(workspace, path))):
             marks[mark_line[1].decode()] = path
-    renamed = say(
-        "a different file with the same name already exists and is kept", "已有内容不同的同名文件，保留原文件"
-    )
+    renamed = say("a different file of that name already exists and is kept", "已有内容不同的同名文件，保留原文件")
     for note in notes:
         shown = shown_path(note.path, plan.home)
         if note.left_out:

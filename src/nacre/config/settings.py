@@ -365,9 +365,7 @@ class EmbedSettings:
         "由谁生成向量",
         choices=("auto", "local", "openai", "gemini", "voyage", "mistral", "ollama", "none"),
     )
-    model: str | None = setting(
-        None, "model name, for a provider that is reached over HTTP", "模型名称（用于 HTTP 服务）"
-    )
+    model: str | None = setting(None, "model name, for providers over HTTP", "模型名称（用于 HTTP 服务）")
     base_url: str | None = setting(None, "address of an OpenAI-compatible server", "兼容 OpenAI 的服务器地址")
     key_file: str | None = setting(
         None,
@@ -715,8 +713,7 @@ _YES_OR_NO = {"1": True, "true": True, "yes": True, "on": True, "0": False, "fal
 def setting_named(key: str) -> Setting:
     if key not in known_settings():
         raise BadSetting(
-            f'"{key}" is not a setting; "nacre config" lists all settings.',
-            f"“{key}”不是设置项；“nacre config”会列出全部。",
+            f'"{key}" is not a setting; "nacre config" lists all.', f"“{key}”不是设置项；“nacre config”会列出全部。"
         )
     return known_settings()[key]
 

@@ -142,10 +142,7 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
             f"{shown} 第 {line} 行疑似含有敏感信息（{finding.kind}）。",
             shown,
             line,
-            remedy=(
-                "remove it from the file, and change the password or key itself",
-                "请从文件中删除，并更换该密码或密钥",
-            ),
+            remedy=("remove it from the file, and change the password or key", "请从文件中删除，并更换密码或密钥"),
         )
 
 

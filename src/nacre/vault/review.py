@@ -154,10 +154,7 @@ def answer_meanings(question: Question) -> tuple[str, str]:
     keeps, refuses = say("keep", "保留"), say("refuse", "拒绝")
     means = {
         CLASH: (say("replaces the old line", "取代原有的行"), say("the old line stays", "原有的行不变")),
-        FULL: (
-            say("the least important line is removed", "移除最不重要的一行"),
-            say("it stays in the log", "只留在日志中"),
-        ),
+        FULL: (say("removes the least important", "移除最不重要的一行"), say("it stays in the log", "只留在日志中")),
     }
     default = (say("add it to memory", "记入长期记忆"), say("it stays in the log", "只留在日志中"))
     keeping, refusing = means.get(question.kind, default)

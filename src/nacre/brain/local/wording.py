@@ -236,13 +236,12 @@ def remember_before(text: str, language: str) -> str | None:
 _LIMIT = {"en": 110, "zh": 48}
 Rule = tuple[str, Callable[[re.Match[str]], str]]
 
-_HERE = frozenset(("here", "there", "now", "yet", "again", "anymore"))
 _STOP = r"(?:[,:;.!?](?!\d)|\s(?:because|since|so|otherwise|or else|unless|but|which)\b|$)"
 _ENGLISH: tuple[Rule, ...] = (
     (r"\b(?:otherwise|or else),?\s+(?P<what>(?!I\b|we\b)[^,;.!?]{8,})", lambda m: m["what"].strip()),
     (
-        rf"\buse[sd]?\s+(?P<new>[^,;.]+?),?\s+(?:not|never|instead of|rather than)\s+(?P<old>[^,;.]+?){_STOP}",
-        lambda m: "" if m["old"].lower() in _HERE else f"the agent would use {m['old']} instead of {m['new']}",
+        rf"\buse[sd]?\s+(?P<new>[^,;.]+?),?\s+(?:not|never|instead of|rather than)\s+(?!here\b|there\b|now\b|yet\b|again\b|anymore\b)(?P<old>[^,;.]+?){_STOP}",
+        lambda m: f"the agent would use {m['old']} instead of {m['new']}",
     ),
     (
         rf"\b(?P<new>[\w./@-]+(?:\s[\w./@-]+)?)\s+(?:instead of|rather than)\s+(?P<old>[^,;.]+?){_STOP}",
@@ -257,12 +256,8 @@ _ENGLISH: tuple[Rule, ...] = (
         lambda m: _avoided(_subject(m), m["modal"].lower(), m["what"].strip()),
     ),
     (
-        rf"\b(?:must|has to|have to|needs? to|should|make sure to|always)\s+(?!not\b|never\b|have\b)(?P<what>[^;]+?){_STOP}",
-        lambda m: (
-            ""
-            if m[0].lower().startswith(("have", "need")) and not _subject(m)
-            else _omitted(_subject(m), m["what"].strip())
-        ),
+        rf"\b(?:must|should|make sure to|always|(?<=\w )(?:has to|have to|needs? to))\s+(?!not\b|never\b|have\b)(?P<what>[^;]+?){_STOP}",
+        lambda m: _omitted(_subject(m), m["what"].strip()),
     ),
 )
 _CHINESE: tuple[Rule, ...] = (
@@ -284,11 +279,13 @@ _CHINESE: tuple[Rule, ...] = (
         lambda m: _chinese(m["who"], "可能不会", m["what"]),
     ),
 )
-_NAMED = re.compile(
-    r"\A(?!(?:The|This|That|My|Our|All|Any|We|You|He|She|It|They|There|What|Who|Every\w*|Some\w*|Nobody|No)\b)(?:(?:Mr|Mrs|Ms|Dr)\. )?"
-    r"[A-Z][\w-]+(?:\s[A-Z][\w-]+)*(?=\s(?:is|was|leads|owns|runs|handles|manages|takes over|looks after)\b)"
-)
-_NAMED_CHINESE = re.compile(r"\A(?P<name>(?!不是|那位|这位|那个|这个)[^，。；,;：:的我你他她它们]{2,4}?)(?:是|负责)")
+_NAMED = {
+    "en": re.compile(
+        r"(?P<name>(?!(?:The|This|That|My|Our|All|Any|We|You|He|She|It|They|There|What|Who|Every\w*|Some\w*|Nobody|No)\b)(?:(?:Mr|Mrs|Ms|Dr)\. )?"
+        r"[A-Z][\w-]+(?:\s[A-Z][\w-]+)*)(?=\s(?:is|was|leads|owns|runs|handles|manages|takes over|looks after)\b)"
+    ),
+    "zh": re.compile(r"(?P<name>(?!不是|那位|这位|那个|这个)[^，。；,;：:的我你他她它们]{2,4}?)(?:是|负责)"),
+}
 _ADDRESSED = frozenset(("", "we", "you", "please", "agents", "the agent", "the assistant"))
 _OF_PEOPLE = frozenset("i he she they who it this that which what there".split())
 
@@ -312,11 +309,9 @@ def without_it(judged: Judged, kind: str) -> str | None:
 
 
 def _unknown_person(text: str, language: str) -> str | None:
-    if language == "zh":
-        match = _NAMED_CHINESE.match(text)
-        return f"智能体不会知道{match['name']}是谁" if match else None
-    name = _NAMED.search(text)
-    return f"the agent would not know who {name[0]} is" if name else None
+    name = _NAMED[language].match(text)
+    known = "智能体不会知道{}是谁" if language == "zh" else "the agent would not know who {} is"
+    return known.format(name["name"]) if name else None
 
 
 def _subject(match: re.Match[str]) -> str:
@@ -327,12 +322,10 @@ def _subject(match: re.Match[str]) -> str:
 
 def _avoided(subject: str, modal: str, what: str) -> str:
     if subject.lower() in _ADDRESSED:
+        if re.match(r"\w{3,}ing\b", what):
+            return f"the agent might {'keep' if modal == 'stop' else 'end up'} {what}"
         if modal in ("avoid", "stop"):
-            return (
-                f"the agent might {'keep' if modal == 'stop' else 'end up'} {what}"
-                if re.match(r"\w{3,}ing\b", what)
-                else ""
-            )
+            return ""
         return f"the agent might {act}" if (act := _verbal(re.sub(r"\s(?:yet|anymore|any more)\Z", "", what))) else ""
     return _of_thing(subject, f"might {what}" if what.startswith("be ") else "")
 
@@ -348,7 +341,10 @@ def _of_thing(subject: str, verb: str) -> str:
     words = subject.split()
     if not verb or len(words) > 6 or words[0].lower() in _OF_PEOPLE or not words[-1][-1].isalnum():
         return ""
-    return f"{subject if words[0][1:] != words[0][1:].lower() else subject[0].lower() + subject[1:]} {verb}"
+    is_name = words[0][1:] != words[0][1:].lower() or not re.fullmatch(
+        r"(?i)the|our|an?|any|all|each|every|th\w+|\w+s", words[0]
+    )
+    return f"{subject if is_name else subject[0].lower() + subject[1:]} {verb}"
 
 
 def _chinese(who: str, modal: str, what: str) -> str:
@@ -376,11 +372,4 @@ def _verbal(what: str) -> str:
     first = what.split(" ", 1)[0]
     if first.lower() in _NO_VERBS or not first.isalpha() or re.search(r"(?:ing|[^e]ed|[^s]s)\Z", first):
         return ""
-    you = re.search(r"\byou", what)
-    return (
-        re.sub(r"\bm([ey])\b", lambda m: "you" if m[1] == "e" else "your", what)
-        if not you
-        else what
-        if " m" not in what
-        else ""
-    )
+    return "" if re.search(r"\byou.*\bm[ey]\b", what) else re.sub(r"\bme\b", "you", re.sub(r"\bmy\b", "your", what))
