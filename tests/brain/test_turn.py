@@ -68,7 +68,7 @@ def test_nobody_came_and_this_machine_does_it(tmp_path: Path) -> None:
         with pytest.raises(BrainFailed, match="within 12h") as failed:
             ask(at(tmp_path, hours), order("a"))
         assert not isinstance(failed.value, Waiting)
-    with pytest.raises(BadInput, match="this machine did the work"):
+    with pytest.raises(BadInput, match="handled on this machine"):
         take_answer(at(tmp_path, 13), order("a").key, ANSWER)
 
 
