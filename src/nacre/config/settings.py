@@ -472,7 +472,7 @@ class BrainSettings:
 @settings
 class HistorySettings:
     enabled: bool = setting(
-        True, "keep earlier versions, so that every change can be undone", "保留修改前的内容，使每次更改都能撤销"
+        True, "keep earlier versions, so that every change can be undone", "保留修改前的内容，以便撤销更改"
     )
 
 

@@ -223,8 +223,8 @@ class Draft:
 
     def ask_about_space(self, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
         why = say(
-            f"{home.shown} is full and everything in it seems more important; accepting this removes the least important line.",
-            f"{home.shown} 已满，且现有内容似乎都更重要；接受这一条会移除其中最不重要的一行。",
+            f"{home.shown} is full and everything in it seems more important. Add this and remove the least important line?",
+            f"{home.shown} 已满，且现有内容似乎都更重要。要加入这一条、移除最不重要的一行吗？",
         )
         self.ask_about(candidate, verdict, review.FULL, why, home)
 
@@ -375,8 +375,8 @@ def _adopt_hand_edits(draft: Draft) -> None:
             size, most = file.size, file.settings
             sentence = say(
                 f'{file.shown} is over its limits ({size.lines} of {most.max_lines} lines, {size.bytes} of {most.max_bytes} bytes): nothing is added until "nacre review --adopt" has brought it back under them.',
-                f"{file.shown} 已超出上限（{size.lines}/{most.max_lines} 行，{size.bytes}/{most.max_bytes} 字节）："
-                "在运行“nacre review --adopt”使其回到上限以内之前，不会添加任何内容。",
+                f"{file.shown} 已超出上限（{size.lines}/{most.max_lines} 行，{size.bytes}/{most.max_bytes} 字节），不再添加新内容；"
+                "请运行“nacre review --adopt”使其回到上限以内。",
             )
             remedy = "nacre review --adopt"
             draft.problems.append(Problem("over its limits", sentence, file.shown, remedy=remedy, severity="error"))
@@ -482,10 +482,10 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif excepts and not own and not verdict.admitted:
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("broad",)))
     elif candidate.agents:  # the agent's word corrects nothing
-        why = say("noted by an agent; accept it if it is true.", "这是智能体记下的；如果属实，请接受。")
+        why = say("noted by an agent. Is it true?", "这是智能体记下的，属实吗？")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif draft.trail.was_asked(undone_mark(candidate.id)) and verdict.decision != REFUSE:
-        why = say("you removed this before; accept it to add it again.", "你曾移除过这一条；接受后会重新加入。")
+        why = say("you removed this before. Add it again?", "你曾移除过这一条，要重新加入吗？")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
         every = own if candidate.change else own[:1]
@@ -493,7 +493,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif unclear and verdict.decision == ASK:
         draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
     elif verdict.decision == ASK:
-        why = say("may be worth keeping; accept it if so.", "可能值得保留；如果值得，请接受。")
+        why = say("may be worth keeping. Keep it?", "可能值得保留。要保留吗？")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif not verdict.admitted:
         _refuse(draft, candidate, verdict)

@@ -139,7 +139,7 @@ class _Files:
         if not is_ours or history.leads_out(self.context, path):
             raise PathEscape(
                 f"{path} is not a memory file of this workspace, so it was not changed.",
-                f"{path} 不是此工作区的记忆文件，不会改动。",
+                f"{path} 不是此工作区的记忆文件，未作改动。",
             )
 
     def changes(self) -> tuple[Pending, ...]:
