@@ -244,7 +244,7 @@ _ENGLISH: tuple[Rule, ...] = (
         lambda m: f"the agent would use {m['old']} instead of {m['new']}",
     ),
     (
-        rf"\b(?P<new>[\w./@-]+(?:\s[\w./@-]+)?)\s+(?:instead of|rather than)\s+(?P<old>[^,;.]+?){_STOP}",
+        rf"\b(?P<new>[\w./@-]+(?:\s[\w./@-]+)?)\s+(?:instead of|rather than)\s+(?!in\b|at\b|on\b|by\b|for\b|with\b)(?P<old>[^,;.]+?){_STOP}",
         lambda m: f"the agent would go with {m['old']} instead",
     ),
     (
@@ -287,6 +287,11 @@ _NAMED = {
     "zh": re.compile(r"(?P<name>(?!不是|那位|这位|那个|这个)[^，。；,;：:的我你他她它们]{2,4}?)(?:是|负责)"),
 }
 _ADDRESSED = frozenset(("", "we", "you", "please", "agents", "the agent", "the assistant"))
+_VERB = re.compile(
+    r"(?!(?:in|on|at|from|to|with\w*|before|after|between|by|for|under|over|during|as|like|than|until|any|an?|the\w*|my|our|his|her|your|th[io]s\w*|that"
+    r"|be|been|have|seen|\w+ing|\w*[^e\W]ed|\w*[^s\W]s)\b)[a-z]+(?:\s|\Z)",
+    re.IGNORECASE,
+)
 _OF_PEOPLE = frozenset("i he she they who it this that which what there".split())
 
 
@@ -322,10 +327,10 @@ def _subject(match: re.Match[str]) -> str:
 
 def _avoided(subject: str, modal: str, what: str) -> str:
     if subject.lower() in _ADDRESSED:
-        if re.match(r"\w{3,}ing\b", what):
-            return f"the agent might {'keep' if modal == 'stop' else 'end up'} {what}"
         if modal in ("avoid", "stop"):
-            return ""
+            return f"the agent might {'keep' if modal == 'stop' else 'end up'} {what}" * bool(
+                re.match(r"\w{3,}ing\b", what)
+            )
         return f"the agent might {act}" if (act := _verbal(re.sub(r"\s(?:yet|anymore|any more)\Z", "", what))) else ""
     return _of_thing(subject, f"might {what}" if what.startswith("be ") else "")
 
@@ -341,10 +346,8 @@ def _of_thing(subject: str, verb: str) -> str:
     words = subject.split()
     if not verb or len(words) > 6 or words[0].lower() in _OF_PEOPLE or not words[-1][-1].isalnum():
         return ""
-    is_name = words[0][1:] != words[0][1:].lower() or not re.fullmatch(
-        r"(?i)the|our|an?|any|all|each|every|th\w+|\w+s", words[0]
-    )
-    return f"{subject if is_name else subject[0].lower() + subject[1:]} {verb}"
+    common = re.match(r"(?:The|Our|An?|Any|All|Each|Every|Th\w+|[A-Z][a-z-]+s)\b", subject)
+    return f"{subject[0].lower() + subject[1:] if common else subject} {verb}"
 
 
 def _chinese(who: str, modal: str, what: str) -> str:
@@ -361,15 +364,8 @@ def _chinese(who: str, modal: str, what: str) -> str:
     return f"{who}{modal}{what}" if len(who) < 7 and re.match("用|超过|出现|由|经", what) else ""
 
 
-_NO_VERBS = frozenset(
-    "in on at from to with without before after between by for under over during inside outside into as like than until till any a an the my our "
-    "his her their your these those this that be been have seen".split()
-)
-
-
 def _verbal(what: str) -> str:
     """What the agent is told not to do, addressed to the user; nothing where the words do not begin with a plain verb."""
-    first = what.split(" ", 1)[0]
-    if first.lower() in _NO_VERBS or not first.isalpha() or re.search(r"(?:ing|[^e]ed|[^s]s)\Z", first):
+    if not _VERB.match(what):
         return ""
     return "" if re.search(r"\byou.*\bm[ey]\b", what) else re.sub(r"\bme\b", "you", re.sub(r"\bmy\b", "your", what))
