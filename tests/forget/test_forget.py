@@ -141,7 +141,7 @@ def test_words_that_fit_several_things_forget_none_of_them(memory: Memory, root:
 
 def test_a_line_number_alone_names_no_fact(memory: Memory, root: Path) -> None:
     before = everything(root)
-    with pytest.raises(BadInput, match=rf"name one by its id(?s:.*){entry_id(FACT)}  MEMORY\.md:4  {FACT}"):
+    with pytest.raises(BadInput, match=rf"specify one by its id(?s:.*){entry_id(FACT)}  MEMORY\.md:4  {FACT}"):
         memory.forget("MEMORY.md:4")
     assert everything(root) == before
 

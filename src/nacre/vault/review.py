@@ -19,10 +19,10 @@ from nacre.vault.writing import REDACT, guarded, rewrite
 
 CLASH, DOUBT, FULL, ADOPTED, FADED = KINDS = ("clash", "doubt", "full", "adopted", "faded")
 _OPENING, _CLOSING = "<!-- nacre:{", "} -->"
-_HEAD = """# Review
-
-> Questions that Nacre could not decide alone. Answer them with `nacre review`; deleting one here leaves memory unchanged.
-"""
+_HEAD = (
+    "# Review\n\n> Questions that Nacre could not decide alone. Answer them with `nacre review`; deleting one here leaves memory unchanged.\n",
+    "# 待确认\n\n> Nacre 无法自行决定的问题。请用 `nacre review` 回答；在这里删除问题不会改变记忆。\n",
+)
 
 
 class Question(NamedTuple):
@@ -110,7 +110,7 @@ def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable
     text = "".join(lines)
     new = {question.id: question for question in add if question.id not in here}
     if new:
-        text = text or _HEAD
+        text = text or say(*_HEAD)
         text += ("" if text.endswith("\n") else "\n") + ("" if text.rstrip().endswith("-->") else "\n")
         for question in new.values():
             values = {"id": question.id, "kind": question.kind, **question.about}
