@@ -218,7 +218,7 @@ class Draft:
         self.ask_about(candidate, verdict, review.CLASH, conflict + question, file, line.id)
 
     def ask_about_overtaken(self, candidate: Candidate, file: LongTermFile, line: Line) -> None:
-        why = say(f"may be superseded by “{candidate.text}”; keep it?", f"可能已被“{candidate.text}”取代；还要保留吗？")
+        why = say(f"may be superseded by “{candidate.text}”. Keep it?", f"可能已被“{candidate.text}”取代。还要保留吗？")
         self.ask(Question(line.id, review.FADED, line.words, why, {"file": file.shown, "odds": confidence(candidate)}))
 
     def ask_about_space(self, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
@@ -237,7 +237,7 @@ class Draft:
                     continue
                 since = was.valid_from if was else None
                 if why := budget.outdated_reason(line.words, since, self.today, self.recent):
-                    closing = say(f"{why}; keep it?", f"{why}；还要保留吗？")
+                    closing = say(f"{why}. Keep it?", f"{why}。还要保留吗？")
                     self.ask(Question(line.id, review.FADED, line.words, closing, {"file": file.shown}))
 
     def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:
