@@ -511,7 +511,7 @@ def decompress(data: bytes, shown: str) -> bytes:
         ) from error
     if len(unpacked) > LARGEST_LOG:
         raise NacreError(
-            f"{shown} is too large for a log and was left unchanged.", f"{shown} 对日志来说过大，未作改动。"
+            f"{shown} is too large for a log and was left unchanged.", f"{shown} 超过日志的大小上限，未作改动。"
         )
     return unpacked
 

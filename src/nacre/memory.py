@@ -299,7 +299,7 @@ class Indexes:
         if name not in search.search.CORPORA:
             raise BadInput(
                 f'"{name}" is not a corpus; use memory, sessions or all.',
-                f"没有“{name}”这个语料；请用 memory、sessions 或 all。",
+                f"“{name}”不是有效的搜索范围；请用 memory、sessions 或 all。",
             )
         corpora: list[tuple[MemoryIndex, MeaningSource]] = [self.memory] if name != "sessions" else []
         if name == "memory" or self.opened.scope.group is not None:
@@ -735,7 +735,7 @@ class Memory:
             report = search.layered.report_moved(report, layers.organise.rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
             sentence = say(
-                f"What was found could not be moved to a newer layer: {error}", f"找到的内容未能移到较新的层：{error}"
+                f"The checkpoint could not be moved to a newer layer: {error}", f"该检查点未能移到较新的层：{error}"
             )
             report = replace(report, problems=(*report.problems, Problem("not moved", sentence)))
         uncounted = search.read.count_recalled(own, report.found, query)

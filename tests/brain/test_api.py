@@ -102,7 +102,7 @@ def test_a_silent_service_is_not_waited_for(service: Service) -> None:
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 def test_a_body_without_an_answer_is_an_error(service: Service, body: bytes, kind: str) -> None:
     service.will(body)
-    with pytest.raises(BrainFailed, match="no answer"):
+    with pytest.raises(BrainFailed, match="empty answer"):
         ask(service, kind=kind)
 
 

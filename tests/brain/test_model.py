@@ -206,7 +206,7 @@ def test_an_order_that_another_run_holds_up_is_given_up(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
         assert run.stdout
         run.stdout.readline()
-        with pytest.raises(BrainFailed, match="taking too long"):
+        with pytest.raises(BrainFailed, match="has not finished"):
             asked.ask(order())
         run.kill()
 

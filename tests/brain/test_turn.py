@@ -68,7 +68,7 @@ def test_nobody_came_and_this_machine_does_it(tmp_path: Path) -> None:
         with pytest.raises(BrainFailed, match="within 12h") as failed:
             ask(at(tmp_path, hours), order("a"))
         assert not isinstance(failed.value, Waiting)
-    with pytest.raises(BadInput, match="this machine did the work"):
+    with pytest.raises(BadInput, match="handled on this machine"):
         take_answer(at(tmp_path, 13), order("a").key, ANSWER)
 
 
@@ -105,7 +105,7 @@ def test_a_secret_in_an_answer_is_kept_nowhere(tmp_path: Path) -> None:
 
 def test_unknown_answered_and_forgotten_orders_are_told_apart(tmp_path: Path) -> None:
     leave(at(tmp_path), "a", "b")
-    with pytest.raises(BadInput, match='no order with the id "zz"'):
+    with pytest.raises(BadInput, match='no request with the id "zz"'):
         take_answer(at(tmp_path), "zz", ANSWER)
     take_answer(at(tmp_path), order("a").key, ANSWER)
     with pytest.raises(BadInput, match="already been answered"):

@@ -85,7 +85,7 @@ def test_without_an_answer_this_machine_writes_it_in_time(desk: Desk) -> None:
     assert len(sync(desk, "2026-03-02 22:00").sections) == 1
     assert words(desk) == [TALK[0][2], TALK[2][2]]
     (record,) = journal.read_orders(desk.workspace)
-    assert "No agent picked it up" in record.why
+    assert "No agent picked up the request" in record.why
     assert waiting_orders(context(desk, "2026-03-02 22:00")) == []
 
 

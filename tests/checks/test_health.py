@@ -76,7 +76,7 @@ def test_a_memory_over_its_limits_is_found_until_it_is_adopted(patient: Patient)
 def test_in_a_group_nothing_is_told(patient: Patient) -> None:
     with (
         Memory.open(patient.root, now=NOW, scope="group:team") as memory,
-        pytest.raises(BadInput, match="in a group scope"),
+        pytest.raises(BadInput, match="in a group"),
     ):
         check_health(memory)
 

@@ -82,7 +82,7 @@ def test_a_trial_of_a_failing_program_says_why(workspace: Path, program: Program
     program.will("exit")
     for _ in range(2):
         assert "no credits left" in run(workspace, "brain", "test", code=1, **own(program))
-    assert "No model is set" in run(workspace, "brain", "test", code=1)
+    assert "No model is configured" in run(workspace, "brain", "test", code=1)
 
 
 def test_every_order_can_be_read_with_its_answer(workspace: Path, program: Program) -> None:

@@ -90,4 +90,4 @@ def test_a_group_is_refused_and_so_is_a_question_about_nothing(root: Path) -> No
     assert (done.returncode, done.stdout) == (2, "")
     done = nacre(root, "recall", "what did we say?")
     assert done.returncode == 2
-    assert "nothing to look for" in done.stderr
+    assert "nothing to search for" in done.stderr

@@ -221,7 +221,7 @@ def test_on_a_terminal_each_question_is_asked(nacre: Nacre, root: Path, clash: d
         assert child.returncode == 0
     os.close(master)
     assert VITEST in shown.decode()
-    assert "[k] keep (replace the old line), [e] edit, [r] refuse (the old line stays), [l] later" in shown.decode()
+    assert "[k] keep (replaces the old line), [e] edit, [r] refuse (the old line stays), [l] later" in shown.decode()
     assert VITEST in (root / "MEMORY.md").read_text("utf8")
 
 

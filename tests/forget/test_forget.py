@@ -58,7 +58,7 @@ def test_a_fact_goes_from_every_place_in_every_wording(memory: Memory, root: Pat
 def test_the_open_questions_about_a_fact_go_with_it_and_others_stay(root: Path, memory: Memory, *, purge: bool) -> None:
     rain, about = "Rain is measured on the roof", {"file": "MEMORY.md"}
     questions = [
-        Question(entry_id(FACT), review.FADED, FACT, f"may be superseded by “{rain}”; keep it?", about),
+        Question(entry_id(FACT), review.FADED, FACT, f"may be superseded by “{rain}”. Keep it?", about),
         Question(entry_id(rain), review.CLASH, rain, f"conflicts with “{FACT}” in MEMORY.md.", about),
         Question("1111111111", review.DOUBT, "The billing team is led by Maria", "may be worth keeping.", about),
     ]
@@ -141,7 +141,7 @@ def test_words_that_fit_several_things_forget_none_of_them(memory: Memory, root:
 
 def test_a_line_number_alone_names_no_fact(memory: Memory, root: Path) -> None:
     before = everything(root)
-    with pytest.raises(BadInput, match=rf"name one by its id(?s:.*){entry_id(FACT)}  MEMORY\.md:4  {FACT}"):
+    with pytest.raises(BadInput, match=rf"specify one by its id(?s:.*){entry_id(FACT)}  MEMORY\.md:4  {FACT}"):
         memory.forget("MEMORY.md:4")
     assert everything(root) == before
 

@@ -143,7 +143,7 @@ def test_every_deletion_is_listed_first_and_every_step_has_a_reason(layers: Laye
     assert (
         steps[1].reason == "from 2031-02-28 10:00, 20 d ago: forgotten after 14d without a recall (tiers.forget_after)"
     )
-    assert steps[4].reason == "from 2031-03-20 06:00, 4 h ago: hot keeps only the first 3h (tiers.hot)"
+    assert steps[4].reason == "from 2031-03-20 06:00, 4 h ago: stays in hot for only 3h (tiers.hot)"
     assert layers.organise().steps == steps
     layers.undo()
     assert layers.tree() == before

@@ -96,7 +96,7 @@ def test_brain_and_status_tell_how_many_wait_and_since_when(turn: Path) -> None:
     assert f"2 requests since {today}" in run(turn, "brain")
     assert f"waiting: 2 requests since {today}" in run(turn, "status", "--all")
     assert "waiting for your agent" in run(turn, "brain", "orders")
-    assert "There is nothing to send" in run(turn, "brain", "test", code=2)
+    assert "There is nothing to test" in run(turn, "brain", "test", code=2)
 
 
 def test_turn_is_chosen_by_its_name(root: Path) -> None:

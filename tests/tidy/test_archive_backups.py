@@ -105,11 +105,11 @@ def test_every_removal_says_why_and_can_be_undone(room: TidyContext, kept: Keep)
     before = contents(room.workspace)
     mine = replace(room, config=Config(archive=ArchiveSettings(backups=[1, 0, 0])))
     first, second = (step for step, _ in archive.plan_backups(mine))
-    reason = "not the last backup of any of the 1 days, 0 weeks and 0 months to keep"
+    reason = "not among the backups to keep (1 daily, 0 weekly, 0 monthly)"
     assert first.reason == second.reason == reason
     assert (first.action, second.path) == ("remove", "memory/archive/MEMORY.md.bak-2026-03-19")
     use_language("zh")
-    assert "最后一个备份" in archive.plan_backups(mine)[0][0].reason
+    assert "不在保留之列" in archive.plan_backups(mine)[0][0].reason
     assert kept(keep=(1, 0, 0)) == [names[1]]
     undo(room)
     assert contents(room.workspace) == before

@@ -76,7 +76,7 @@ def test_about_on_the_command_line_in_both_languages(named: Path) -> None:
         assert json.loads(told("--json").stdout) == [known._asdict() for known in memory.names()]
     missing = told("Nobody")
     assert (missing.returncode, missing.stdout) == (1, "")
-    assert "Nothing in memory names" in missing.stderr
+    assert "Nothing in memory mentions" in missing.stderr
 
 
 def test_what_was_said_of_a_name_and_no_longer_holds_says_what_does(root: Path) -> None:

@@ -53,8 +53,8 @@ def ask_api(
     base_url = settings.base_url or usual
     if not settings.model or not is_address(base_url):
         raise BrainFailed(
-            "Set brain.api.model, and brain.api.base_url unless the default address is right.",
-            "请设置 brain.api.model；不使用默认地址时，还要设置 brain.api.base_url。",
+            "Set brain.api.model, and brain.api.base_url as well if you do not use the default address.",
+            "请设置 brain.api.model；如不使用默认地址，还需设置 brain.api.base_url。",
         )
     host = urlsplit(base_url).hostname
     if settings.key_env or host != urlsplit(usual).hostname:
@@ -134,5 +134,5 @@ def _usage(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _reply(client: Client, text: object, tokens: object) -> Reply:
     if not isinstance(text, str):
-        raise BrainFailed(f"{client.host} returned no answer.", f"{client.host} 没有返回内容。")
+        raise BrainFailed(f"{client.host} returned an empty answer.", f"{client.host} 返回的回答为空。")
     return Reply(text, tokens if is_count(tokens) else None)

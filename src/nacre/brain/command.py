@@ -43,8 +43,8 @@ def ask_command(preset: str | None, argv: Sequence[str], order: Order, timeout: 
     chosen = Preset(tuple(argv)) if argv or not preset else PRESETS[preset]
     if not chosen.argv:
         raise BrainFailed(
-            "No program is set: set brain.command.preset or brain.command.argv.",
-            "尚未指定程序：请设置 brain.command.preset 或 brain.command.argv。",
+            "No program is configured. Set brain.command.preset or brain.command.argv.",
+            "尚未配置程序：请设置 brain.command.preset 或 brain.command.argv。",
         )
     with tempfile.TemporaryDirectory(prefix="nacre-order-", ignore_cleanup_errors=True) as made:
         folder = Path(made)

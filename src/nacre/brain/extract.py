@@ -139,11 +139,11 @@ def try_model(context: Context) -> tuple[list[str], list[tuple[str, str]], int]:
     model = chosen_model(context)
     if model is None:
         raise BrainFailed(
-            'No model is set; choose one with "nacre brain use NAME".', "尚未指定模型；请用“nacre brain use 名称”选择。"
+            'No model is configured; run "nacre brain use NAME".', "尚未配置模型；请运行“nacre brain use 名称”。"
         )
     if model.kind == TURN:
-        english = 'There is nothing to send: orders wait until your agent picks them up; "nacre brain orders --next" shows the next one.'
-        raise BadInput(english, "无需试发：任务会等你的智能体来领取；“nacre brain orders --next”会显示下一个。")
+        english = 'There is nothing to test: requests wait until your agent picks them up; "nacre brain orders --next" shows the next one.'
+        raise BadInput(english, "无需测试：请求会等待你的智能体领取；“nacre brain orders --next”可查看下一个。")
     speakers = (Speaker.OWNER, Speaker.AGENT, Speaker.OWNER)
     said = zip(_TRIAL[language()], speakers, strict=True)
     messages = [Message(str(at), context.clock.now(), speaker, text) for at, (text, speaker) in enumerate(said)]

@@ -57,7 +57,7 @@ class Model:
             with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + _MARGIN):
                 return self._ask(order, anew=anew)
         except Locked as error:
-            raise BrainFailed("Another request is taking too long.", "另一个请求耗时过长。") from error
+            raise BrainFailed("Another request has not finished yet.", "另一个请求尚未完成。") from error
 
     def _ask(self, order: Order, *, anew: bool) -> str:
         workspace = self.context.workspace
@@ -94,7 +94,7 @@ class Model:
                 return record.answer
         wait = self.context.config.brain.turn_wait
         if asked and abs(now - asked[0].at) >= duration(wait):
-            late = BrainFailed(f"No agent picked it up within {wait}.", f"{wait} 内没有智能体来处理。")
+            late = BrainFailed(f"No agent picked up the request within {wait}.", f"{wait} 内没有智能体领取该请求。")
             if asked[-1].waits:
                 journal.note(workspace, order, "failed", now, why=str(late), wait=0.0, tokens=0)
             raise late
@@ -148,7 +148,7 @@ class Model:
         limits, spent = self.context.config.brain, spent_today(self.context, records)
         needed = tokens_estimate(order.text) + _ANSWER
         if spent.calls + 1 > limits.calls_per_day or spent.tokens + needed > limits.tokens_per_day:
-            raise BrainFailed("Today's budget is used up.", "今天的额度已用完。")
+            raise BrainFailed("Today's budget for requests to the model is used up.", "今天的模型请求额度已用完。")
 
     def _refuse_if_failing(self, records: list[Record]) -> None:
         """After failures the model is left alone for a while, each time for longer."""
@@ -162,7 +162,7 @@ class Model:
             pause = min(max(_PAUSE * 2 ** min(failed - 1, 6), last.wait), _LONGEST_PAUSE)
             if abs(self._now - (last.failed or last.at)) < dt.timedelta(seconds=pause):
                 raise BrainFailed(
-                    "The model failed a moment ago; it is not asked again yet.", "模型刚刚出错，暂时不再请求。"
+                    "The model failed a moment ago; Nacre will try again later.", "模型刚刚出错，稍后会重试。"
                 )
 
 

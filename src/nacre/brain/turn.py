@@ -55,20 +55,20 @@ def take_answer(context: Context, key: str, answer: str) -> None:
         record = next((record for record in reversed(records) if len(key) > 3 and record.key.startswith(key)), None)
         if record is None:
             raise BadInput(
-                f'There is no order with the id "{key[:40]}"; "nacre brain orders --next" shows the next one.',
-                f"没有编号为“{key[:40]}”的任务；“nacre brain orders --next”会显示下一个。",
+                f'There is no request with the id "{key[:40]}"; "nacre brain orders --next" shows the next one.',
+                f"没有编号为“{key[:40]}”的请求；“nacre brain orders --next”可查看下一个。",
             )
         if record.answer is not None:
             raise BadInput(
-                f"Order {key} has already been answered; ask for the next one.", f"任务 {key} 已有回答；请领取下一个。"
+                f"Request {key} has already been answered; take the next one.", f"请求 {key} 已有回答；请领取下一个。"
             )
         if not record.text:
-            english = f"Order {key} was withdrawn: its content is no longer to be recorded. It needs no answer."
-            raise BadInput(english, f"任务 {key} 已撤回：其内容不再需要记录，无需回答。")
+            english = f"Request {key} was withdrawn: its content must no longer be recorded. No answer is needed."
+            raise BadInput(english, f"请求 {key} 已撤回：相关内容不再记录，无需回答。")
         if record.why:
             raise BadInput(
-                f"Order {key} no longer needs an answer: it waited too long, so this machine did the work.",
-                f"任务 {key} 等待过久，已由本机完成，无需再回答。",
+                f"Request {key} timed out and was handled on this machine; no answer is needed.",
+                f"请求 {key} 等待超时，已由本机处理，无需再回答。",
             )
         safe = redact(answer).text
         _refuse_misfit(typing.cast("Work", record.work), safe)
@@ -94,8 +94,8 @@ def _refuse_misfit(work: Work, answer: str) -> None:
     if faults:
         listed = "; ".join(faults)
         raise BadInput(
-            f"The answer is not the JSON object that the order asks for ({listed}). Correct it and answer again.",
-            f"回答不是任务要求的 JSON 对象（{listed}）。请改正后重新回答。",
+            f"The answer is not the JSON object that the request asks for ({listed}). Correct it and answer again.",
+            f"回答不是请求中要求的 JSON 对象（{listed}）。请改正后重新回答。",
         )
 
 

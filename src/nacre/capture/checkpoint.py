@@ -112,7 +112,7 @@ def _checkpoint_of_hook(setup: SyncSetup, event: dict[str, Any]) -> Checkpoint:
             f"{shown} 中没有可采集的会话：它是空的、已被排除，或来自未知的智能体。",
         )
     if not isinstance(session_id, str) or not session_id:
-        raise BadInput("The hook passed neither a transcript nor a session.", "钩子没有传入会话记录，也没有传入会话。")
+        raise BadInput("The hook passed neither a transcript nor a session id.", "钩子未传入会话记录或会话 id。")
     return checkpoint_of_session(setup, session_id)
 
 

@@ -69,8 +69,8 @@ def _source_of(what: str, home: Path) -> tuple[str, str, Path | None]:
     if not os.path.exists(path):
         agents = ", ".join(AGENTS)
         raise NotFound(
-            f'"{what}" is not a file, a folder or an agent whose memory can be imported ({agents}). Run "nacre import" by itself to list what is on this machine.',
-            f"“{what}”不是文件或文件夹，也不是可导入记忆的智能体（{agents}）。直接运行“nacre import”可列出本机可导入的内容。",
+            f'"{what}" is not a file, a folder or an agent whose memory can be imported ({agents}). Run "nacre import" without arguments to list what can be imported.',
+            f"“{what}”不是文件或文件夹，也不是可导入记忆的智能体（{agents}）。不带参数运行“nacre import”可列出本机可导入的内容。",
         )
     kind = _kind_of(path)
     if kind is None:
@@ -109,7 +109,7 @@ def _plan(name: str, kind: str, path: Path | None, context: Context) -> ImportPl
         notes = files.notes_of_agent(name, context.config, env, home)
         if not notes:
             raise NotFound(
-                f"{name} has no memories on this machine to import.",
+                f"There are no {name} memories to import on this machine.",
                 f"本机没有可导入的 {name} 记忆。",
             )
         files.plan_notes(plan, notes)
@@ -240,7 +240,7 @@ def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None
             key, ours, why_not = _setting_of(name, values[name])
             before = plan.settings.get(key, set_before.get(key))
             if not why_not and before is not None:
-                why_not = say(f"already set to {_shown(before)}, which is kept", f"已设为 {_shown(before)}，保持不变")
+                why_not = say(f"already set to {_shown(before)}; left as it is", f"已设为 {_shown(before)}，保持不变")
                 if before == ours:
                     why_not = say("already set to the same value", "已设为相同的值")
             if why_not:
@@ -254,7 +254,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
     try:
         settings = json5.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
-        raise NotFound(f"There are no OpenClaw settings at {path}.", f"{path} 处没有 OpenClaw 的设置。") from error
+        raise NotFound(f"No OpenClaw settings were found at {path}.", f"没有找到 OpenClaw 的设置：{path}。") from error
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(
             f"{path} is not valid JSON5: {error}. Fix it and import again.",

@@ -131,10 +131,10 @@ def _sessions(path: Path, since: dt.datetime | None) -> Iterator[Session]:
         sessions = export_at(path)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise BadInput(f"{path} could not be read: {reason}.", f"{path} 无法读取：{reason}。") from error
+        raise BadInput(f"{path} could not be read: {reason}.", f"无法读取 {path}：{reason}。") from error
     if sessions is None:
         raise BadInput(
-            f"{path} contains no ChatGPT or Claude.ai conversations. Name the downloaded zip, the folder it was unpacked into, or its conversations.json.",
+            f"{path} contains no ChatGPT or Claude.ai conversations. Choose the downloaded zip, the folder it was unpacked into, or its conversations.json.",
             f"{path} 中没有 ChatGPT 或 Claude.ai 的对话。请指定下载的 zip、解压后的文件夹或其中的 conversations.json。",
         )
     for session in sessions:

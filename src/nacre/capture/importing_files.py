@@ -77,9 +77,9 @@ class ImportPlan:
         try:
             about = path.stat()
             if not str(path.relative_to(root or path.parent)).isprintable():  # nor is a byte that is no text
-                why_not = say("its name is not readable text", "文件名不是可读文本")
+                why_not = say("its name is not valid text", "文件名无法识别")
             elif root and Path(os.path.realpath(root)) not in Path(os.path.realpath(path)).parents:
-                why_not = say("a link that points elsewhere", "指向别处的链接")
+                why_not = say("a link to another place", "指向别处的链接")
             elif not stat.S_ISREG(about.st_mode):
                 why_not = say("not a regular file", "不是普通文件")
             elif about.st_size > LARGEST:
@@ -164,9 +164,9 @@ def notes_at(path: Path, own_root: Path) -> list[Note]:
             paths.append(file)
     if len(paths) > MOST:
         raise BadInput(
-            f"{path} contains more than {MOST} notes. Name a smaller folder, or search it in "
+            f"{path} contains more than {MOST} notes. Choose a smaller folder, or search it in "
             f"place: nacre config set --user index.extra_paths '[\"{path}\"]'",
-            f"{path} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或不导入而直接搜索："
+            f"{path} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或不导入、直接搜索该文件夹："
             f"nacre config set --user index.extra_paths '[\"{path}\"]'",
         )
     stems = {file: file.relative_to(path).with_suffix("").as_posix() for file in paths}
@@ -240,7 +240,7 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
     for path in (workspace.root / name for name in names(workspace, workspace.memory, ".md")):
         if path.name.startswith("imported-") and (mark_line := _MARK.match(read_memory(workspace, path))):
             marks[mark_line[1].decode()] = path
-    renamed = say("a different file with the same name is already here and stays", "已有内容不同的同名文件，予以保留")
+    renamed = say("a different file of that name already exists and is kept", "已有内容不同的同名文件，保留原文件")
     for note in notes:
         shown = shown_path(note.path, plan.home)
         if note.left_out:
@@ -327,7 +327,7 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
             number += 1
         reason = say("not in the workspace yet", "工作区中还没有")
         if number > 1:
-            reason = say("a different file with the same name is already here", "已有内容不同的同名文件")
+            reason = say("a different file with the same name already exists", "已有内容不同的同名文件")
         for layer, name, write, shown in family:
             renamed[f"{layer}/{name}"] = f"{layer}/{with_number(name, number)}"
             plan.write(target / layer / with_number(name, number), write, reason, shown)
@@ -359,10 +359,10 @@ def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> N
     after = merge_counts(ours, {renamed.get(key, key): value for key, value in theirs.items()})
     shown = shown_path(path, plan.home)
     if after == ours:
-        reason = say("all counts are already there", "所有计数都已存在")
+        reason = say("all counts are already recorded", "所有次数都已记录")
         return plan.skip(target, reason, shown)
     changed = sum(ours.get(key) != value for key, value in after.items())
-    reason = say(f"recall counts of {changed} checkpoints", f"{changed} 个检查点的召回次数")
+    reason = say(f"recall counts of {changed} checkpoint{'' if changed == 1 else 's'}", f"{changed} 个检查点的召回次数")
     return plan.write(target, Write(dump_counts(after), disk.hash_of(before)), reason, shown)
 
 

@@ -576,8 +576,8 @@ def parse_since(since: str, clock: Clock) -> dt.datetime:
         moment = clock.parse(since)
     except BadInput as error:
         raise BadInput(
-            f'"{since}" is not a time to look back to; use 4h, 7d, 2026-02-14 or "all".',
-            f"无法识别回溯时间“{since}”；请写成 4h、7d、2026-02-14 或 all。",
+            f'"{since}" is not a valid time; use 4h, 7d, 2026-02-14 or "all".',
+            f"“{since}”不是有效的时间；请写成 4h、7d、2026-02-14 或 all。",
         ) from error
     is_day = len(since) <= len("2026-02-14")
     return moment.replace(hour=0, minute=0, second=0) if is_day else moment

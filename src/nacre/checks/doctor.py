@@ -50,7 +50,7 @@ def transcript_problems(memory: Memory) -> Iterator[Problem]:
         if newest and reading and reading.unknown >= max(_STRANGE, messages):
             yield problem(
                 "transcript of unknown form",
-                f"{reading.unknown} entries of the newest {source.agent} session are in a format that Nacre does not recognise.",
+                f"The newest {source.agent} session contains records in a format that Nacre does not recognise ({reading.unknown}).",
                 f"最新的 {source.agent} 会话中有 {reading.unknown} 条记录的格式无法识别。",
                 str(newest.path),
                 remedy=("update Nacre", "请更新 Nacre"),
@@ -112,8 +112,8 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
             yield Problem("service", str(error), remedy="nacre jobs remove")
             continue
         if not is_current:
-            english = f"The jobs in {kind} were set up for a different Python, location or settings, or have been changed since."
-            chinese = f"{kind} 中的任务是按另一个 Python、另一个位置或其他设置建立的，或之后被改动过。"
+            english = f"The jobs in {kind} were set up with a different Python, location or settings, or have been changed since."
+            chinese = f"{kind} 中的任务是用另一个 Python、另一个路径或其他设置建立的，或之后被改动过。"
             yield problem("service outdated", english, chinese, remedy="nacre jobs install")
 
 

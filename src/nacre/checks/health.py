@@ -57,7 +57,7 @@ KINDS = {
     OVER: Kind(20, 30, "MEMORY.md over its limits", "MEMORY.md 超出上限"),
     CONTRADICTION: Kind(6, 24, "entries that contradict each other", "互相矛盾的条目"),
     DUPLICATE: Kind(3, 15, "duplicate entries", "意思相同的条目"),
-    DANGLING: Kind(3, 15, "entries that are unclear on their own", "单独看不懂的条目"),
+    DANGLING: Kind(3, 15, "entries that are unclear on their own", "脱离上下文看不懂的条目"),
     QUESTION: Kind(1, 10, "questions waiting for more than a week", "等待超过一周的问题"),
     FADED: Kind(2, 10, "outdated entries", "已过时的条目"),
     UNTYPED: Kind(0.5, 10, "notes without a type", "没有类型的笔记"),
@@ -307,7 +307,7 @@ def dangling_entries(snapshot: Snapshot) -> Iterator[Problem]:
         elif _ANSWER.match(words):
             english, chinese = "this answers a question that was not recorded.", "它所回答的问题没有记录。"
         elif _PRONOUN.match(words) and not (file is not snapshot.files[0] and _OF_PROJECT.match(words)):
-            english, chinese = "it is unclear who or what this is about.", "没有说明指的是谁或什么。"
+            english, chinese = "it is unclear who or what this is about.", "看不出指的是谁或什么。"
         else:
             continue
         yield _of_entry(DANGLING, file, line, english, chinese, _remedy(snapshot, file, line))
@@ -397,8 +397,8 @@ def check_health(memory: Memory, *, measure: bool = True) -> Health:
     """Examine a memory. Reads, and changes nothing; a file that cannot be read is a problem. To `measure` it every file is opened."""
     if memory.scope.group is not None:
         raise BadInput(
-            "Health is not available in a group scope, because it covers private memory; run it without --scope.",
-            "群组范围内不能查看健康状况，因为它涉及私人记忆；请去掉 --scope 再运行。",
+            "Health checks are not available in a group, because they cover private memory; run the command without --scope.",
+            "群组中不能运行健康检查，因为它涉及私人记忆；请去掉 --scope 再运行。",
         )
     snapshot = take_snapshot(memory)
     problems = find_problems(snapshot)

@@ -158,7 +158,7 @@ class FlushSettings:
     soft_threshold_tokens: int = shared(
         4000,
         "the flush starts this many tokens before the reserve is reached",
-        "距离预留空间还有多少 token 时开始压缩前保存",
+        "距离预留空间还有多少 token 时，开始压缩前保存",
     )
     reserve_tokens: int = shared(
         20_000, "tokens of the context window reserved for compaction", "上下文窗口中为压缩预留的 token 数"
@@ -185,19 +185,19 @@ class HookSettings:
     )
     session_tokens: int = setting(
         2400,
-        "maximum number of tokens for that; agents show only the beginning if it exceeds 10,000 characters",
-        "此时提供的最大 token 数；超过 10,000 个字符时，智能体只显示开头部分",
+        "maximum number of tokens of this context; agents show only the beginning of anything over 10,000 characters",
+        "此上下文的最大 token 数；超过 10,000 个字符时，智能体只显示开头部分",
         least=50,
         most=200_000,
     )
     prompt: bool = setting(True, "add related memories to each prompt", "为每条提示附上相关记忆")
     prompt_tokens: int = setting(
-        600, "maximum number of tokens for that", "附上内容的最大 token 数", least=50, most=20_000
+        600, "maximum number of tokens of these memories", "所附记忆的最大 token 数", least=50, most=20_000
     )
     prompt_score: float = setting(
         0.4,
-        "lowest score of memories added to a prompt; stricter than a search, because nobody asked for them",
-        "附到提示中的内容的最低分；因为不是主动搜索，要求比搜索更高",
+        "lowest score of memories added to a prompt; stricter than for a search, because they are added unasked",
+        "附到提示中的记忆的最低分；因为不是主动搜索，要求比搜索更高",
         most=1,
     )
     capture: bool = setting(
@@ -234,8 +234,8 @@ class DecaySettings:
 class SyncSettings:
     lookback: str = setting(
         "4h",
-        "how long a single message waits for the session to continue, and the least a run looks back",
-        "单独一条消息等待会话继续的时间，也是每次采集至少回溯的时间",
+        "how long Nacre waits for a session to continue after a single message; each run looks back at least this far",
+        "会话只有一条消息时等待其继续的时间；每次采集也至少回溯这么久",
     )
     times: list[str] = setting(
         ["10:00", "14:00", "18:00", "22:00"], "times of day at which sessions are captured", "每天采集会话的时间"
@@ -250,7 +250,7 @@ class SyncSettings:
     )
     min_bullets: int = shared(
         3,
-        "minimum number of lines per session, if there is enough to say",
+        "minimum number of lines per session, if there is enough content",
         "每个会话最少写几行（内容足够时）",
         least=1,
         most=10,
@@ -339,7 +339,7 @@ class SearchSettings:
     min_score: float | None = shared(
         None,
         "lowest score shown; unset: weak hits are shown too, marked as such",
-        "显示结果的最低分；未设置时弱命中也会显示并标明",
+        "显示结果的最低分；未设置时也显示弱结果，并加以标明",
     )
     decay: str = shared("tie", "how age affects the score", "时间远近如何影响得分", choices=("tie", "multiply", "off"))
     half_life_days: float = shared(
@@ -361,11 +361,11 @@ class SearchSettings:
 class EmbedSettings:
     provider: str = setting(
         "auto",
-        "provider of the vectors",
+        "provider that computes the vectors",
         "由谁生成向量",
         choices=("auto", "local", "openai", "gemini", "voyage", "mistral", "ollama", "none"),
     )
-    model: str | None = setting(None, "model name, for a provider over HTTP", "模型名称（用于 HTTP 服务）")
+    model: str | None = setting(None, "model name, for providers over HTTP", "模型名称（用于 HTTP 服务）")
     base_url: str | None = setting(None, "address of an OpenAI-compatible server", "兼容 OpenAI 的服务器地址")
     key_file: str | None = setting(
         None,
@@ -390,14 +390,14 @@ class EmbedSettings:
 class BrainCommandSettings:
     preset: str | None = setting(
         None,
-        "the agent whose program answers orders",
-        "由哪个智能体的程序来处理任务",
+        "the agent whose program answers requests",
+        "由哪个智能体的程序处理请求",
         choices=("claude-code", "codex", "gemini", "opencode", "openclaw"),
     )
     argv: list[str] = setting(
         [],
-        "a program of your own that reads an order from stdin and prints the answer",
-        "自定义程序：从标准输入读取任务，输出回答",
+        "your own program, which reads a request from stdin and prints the answer",
+        "自定义程序：从标准输入读取请求，输出回答",
     )
     timeout: str = setting("3min", "maximum time for one answer", "单次回答的最长等待时间")
 
@@ -405,17 +405,17 @@ class BrainCommandSettings:
 @settings
 class BrainApiSettings:
     kind: str = setting(
-        "openai", "the API that the service speaks", "服务使用的接口类型", choices=("openai", "anthropic")
+        "openai", "the type of API that the service provides", "服务使用的接口类型", choices=("openai", "anthropic")
     )
     base_url: str | None = setting(
         None,
-        "its address, such as http://localhost:11434/v1; default: the vendor's own",
+        "address of the service, such as http://localhost:11434/v1; default: the vendor's own",
         "服务地址，例如 http://localhost:11434/v1；默认为厂商的地址",
     )
     model: str | None = setting(None, "the model to use", "使用的模型")
     key_env: str | None = setting(
         None,
-        "environment variable that holds the key; default: the vendor's usual one, at the vendor's own address",
+        "environment variable that holds the key; default with the vendor's own address: the vendor's usual variable",
         "存放密钥的环境变量；使用厂商地址时，默认为该厂商常用的变量",
     )
 
@@ -427,7 +427,7 @@ BRAINS = ("local", "hybrid", "command", "api", "turn")
 class BrainSettings:
     extract: str = setting(
         "local",
-        "who writes the lines of a daily log: this machine, your own model, your model for long sessions only, or your agent in a turn of its own",
+        "who writes the lines of a daily log: this machine, your own model, your model for long sessions only, or your agent in a separate turn",
         "由谁写每日日志：本机、你自己的模型、仅长会话用你的模型，或由你的智能体在单独的一轮中处理",
         choices=BRAINS,
     )
@@ -446,19 +446,19 @@ class BrainSettings:
         "projects, folders, chats and agents that no model may see; * and ? are wildcards",
         "任何模型都不得查看的项目、文件夹、聊天和智能体；* 和 ? 为通配符",
     )
-    calls_per_day: int = setting(40, "maximum number of orders sent per day", "每天最多发出的任务数")
+    calls_per_day: int = setting(40, "maximum number of requests sent per day", "每天最多发出的请求数")
     tokens_per_day: int = setting(
-        300_000, "maximum number of tokens for orders and answers per day", "每天任务和回答最多使用的 token 数"
+        300_000, "maximum number of tokens per day, for requests and answers", "每天请求和回答最多使用的 token 数"
     )
     turn_wait: str = setting(
         "12h",
-        "how long an order waits for your agent before this machine does the work",
-        "任务等待你的智能体多久后改由本机完成",
+        "how long a request waits for your agent before this machine handles it",
+        "请求等待你的智能体多久后改由本机处理",
     )
     offered: bool = setting(
         False,
         "whether you have been asked if one of your agents may write your memory",
-        "是否已询问过你：能否让你的智能体来写记忆",
+        "是否已问过你：能否让你的智能体来写记忆",
     )
     command: BrainCommandSettings = field(default_factory=BrainCommandSettings)
     api: BrainApiSettings = field(default_factory=BrainApiSettings)
@@ -472,7 +472,7 @@ class BrainSettings:
 @settings
 class HistorySettings:
     enabled: bool = setting(
-        True, "keep earlier versions, so that every change can be undone", "保留修改前的内容，使每次更改都能撤销"
+        True, "keep earlier versions, so that every change can be undone", "保留修改前的内容，以便撤销更改"
     )
 
 
@@ -526,8 +526,8 @@ class ServeSettings:
     )
     host: str = setting(
         "127.0.0.1",
-        "address on which the daemon serves MCP over HTTP; anything but loopback opens it to others",
-        "守护进程提供 MCP over HTTP 的地址；使用回环以外的地址会对他人开放",
+        "address on which the daemon serves MCP over HTTP; any address other than loopback can be reached from other machines",
+        "守护进程提供 MCP over HTTP 的地址；回环以外的地址可被其他机器访问",
     )
     port: int = setting(0, "port of MCP over HTTP; 0: off", "MCP over HTTP 的端口；0 表示关闭", most=65_535)
     max_memory_mb: int = setting(
@@ -713,7 +713,7 @@ _YES_OR_NO = {"1": True, "true": True, "yes": True, "on": True, "0": False, "fal
 def setting_named(key: str) -> Setting:
     if key not in known_settings():
         raise BadSetting(
-            f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项；“nacre config”会列出全部。"
+            f'"{key}" is not a setting; "nacre config" lists all.', f"“{key}”不是设置项；“nacre config”会列出全部。"
         )
     return known_settings()[key]
 

@@ -118,7 +118,7 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
         if piece.cited and len(lines) == len(piece.lines):
             lines = not_said(lines, "".join(texts))
         if piece.once and (again := frozenset(_again(lines, texts))):
-            left.append(left_out(piece.path, again, say("already given", "上文已给出"), needless=True))
+            left.append(left_out(piece.path, again, say("already included", "上文已包含"), needless=True))
             lines = [line for line in lines if line not in again]
         if not has_content(lines):
             continue

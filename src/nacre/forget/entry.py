@@ -53,8 +53,8 @@ def plan_pin(context: ForgetContext, target: Target, every: MemoryLines, *, off:
     if inner is None:
         where = f" ({target.line.place})" if target.line else ""
         raise BadInput(
-            f"Only entries in a MEMORY.md can be pinned, and this is not one{where}. Daily logs and weekly digests are kept anyway.",
-            f"只能固定 MEMORY.md 中的条目，这一条不是{where}。每日日志和每周摘要本来就会保留。",
+            f"Only entries in a MEMORY.md can be pinned, and this is not one of them{where}. Daily logs and weekly digests are kept anyway.",
+            f"只能固定 MEMORY.md 中的条目，而这一条不在其中{where}。每日日志和每周摘要本来就会保留。",
         )
     # What is nested belongs to its entry.
     line = max((other for other in lines if other.covers(inner)), key=lambda other: other.end - other.start)

@@ -288,7 +288,7 @@ def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple
         matches += [line for line in here if query & set(tokens(line.whole))] or here
     if not matches:
         raise NotFound(
-            f'Nothing in memory seems to be about "{text}". Name a line by its id, as shown by "nacre search".',
+            f'Nothing in memory seems to be about "{text}". Specify a line by its id, as shown by "nacre search".',
             f"记忆中似乎没有关于“{text}”的内容。请用“nacre search”显示的 id 指定某一行。",
         )
     return _distinct(matches), False
@@ -379,7 +379,7 @@ def several_targets(text: str, targets: Sequence[Target]) -> BadInput:
         for target in targets
     )
     return BadInput(
-        f'"{text}" could mean any of these; name one by its id or its exact words:{listed}',
+        f'"{text}" could mean any of these; specify one by its id or its exact words:{listed}',
         f"“{text}”可能指以下内容；请用 id 或原文指定：{listed}",
     )
 

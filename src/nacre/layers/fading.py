@@ -107,7 +107,7 @@ def bring_back(context: Context, path: str) -> str:
     every = (piece for piece in list_checkpoints(context.workspace, context.config) if piece.layer != HOT)
     sunk = next((piece for piece in every if context.workspace.relative(piece.path) == path), None)
     if sunk is None:
-        raise NotFound(f"{path} is no checkpoint that sank.", f"{path} 不是已下沉的检查点。")
+        raise NotFound(f"{path} is not a checkpoint in an older layer.", f"{path} 不是较旧层中的检查点。")
     moved = organise.rotate_recalled(context, [sunk])[path]
     if moved == path:
         raise changed_outside(path)

@@ -123,7 +123,7 @@ def flush_blocked(context: Context) -> Flush | None:
     usable = place.is_file() if place == log else place.is_dir()
     if usable and disk.real(root) in disk.real(log).parents and all(os.access(at, os.W_OK) for at in (place, machine)):
         return None
-    reason = say(f"{root} is not writable, so there is nowhere to flush to.", f"{root} 不可写，没有地方可以保存。")
+    reason = say(f"{root} is not writable, so nothing can be saved.", f"{root} 不可写，无法保存。")
     return Flush(READ_ONLY, reason)
 
 

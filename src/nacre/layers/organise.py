@@ -232,9 +232,7 @@ def decide_layer(
     else:
         entry.pop(refcount.FORGOTTEN, None)
     if target == layer:
-        return Placement(
-            target, entry, STAY, say("belongs next to the other file of the same name", "应与同名文件放在一起")
-        )
+        return Placement(target, entry, STAY, say("stays with the other file of the same name", "应与同名文件放在一起"))
     english = f"after {settings.warm} a summary takes its place (tiers.warm)"
     action, why = MOVE, (english, f"超过 {settings.warm} 后由摘要代替（tiers.warm）")
     if target == FORGOTTEN:
@@ -245,7 +243,7 @@ def decide_layer(
     elif TIERS.index(target) < TIERS.index(layer):
         action, why = RISE, ("a recall makes it recent again", "被召回后重新算作最近的内容")
     elif target == WARM:
-        why = f"hot keeps only the first {settings.hot} (tiers.hot)", f"在 hot 层只停留 {settings.hot}（tiers.hot）"
+        why = f"stays in hot for only {settings.hot} (tiers.hot)", f"在 hot 层只停留 {settings.hot}（tiers.hot）"
     return Placement(target, entry, action, say(f"{since_text}: {why[0]}", f"{since_text}：{why[1]}"), say(*why))
 
 
@@ -331,8 +329,8 @@ def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = 
         counts = refcount.read_counts(workspace, config)
     except NacreError as error:
         sentence = say(
-            f"{error} Nothing was organised: the recall counts are not known.",
-            f"{error} 没有整理任何内容：无法得知召回次数。",
+            f"{error} Nothing was organised, because the recall counts are unknown.",
+            f"{error} 无法得知召回次数，因此没有整理任何内容。",
         )
         path = shown(workspace.refcount(config.tiers.path))
         return OrganisePlan(tuple(grouped), left=(*problems, Problem("unreadable counts", sentence, path)))

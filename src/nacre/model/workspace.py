@@ -163,7 +163,7 @@ class Workspace:
 
 def _escape(relative: str) -> PathEscape:
     return PathEscape(
-        f"{relative} is outside the workspace; name a file inside it.",
+        f"{relative} is outside the workspace; choose a file inside it.",
         f"{relative} 在工作区之外；请指定工作区内的文件。",
     )
 

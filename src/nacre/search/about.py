@@ -136,7 +136,7 @@ def profile(context: Context, db: sqlite3.Connection, name: str) -> Profile:
         statements.setdefault(_read(row.text)[0], []).append(row)
     if not statements:
         raise NotFound(
-            f'Nothing in memory names "{name}"; "nacre about" lists the names there are.',
+            f'Nothing in memory mentions "{name}"; "nacre about" lists all known names.',
             f"记忆中没有提到“{name}”；“nacre about”会列出已有的名称。",
         )
     newest = sorted(statements.values(), key=lambda rows: max(row.date or "" for row in rows), reverse=True)

@@ -134,8 +134,8 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     words = [word._replace(weight=word.weight * 1.5) if _is_compound(word) else word for word in weighed(query)]
     if not words:
         raise BadInput(
-            "There is nothing to look for in the query; add a name, a thing or a number.",
-            "查询中没有可供查找的内容；请加上名称、事物或数字。",
+            "The query contains nothing to search for; add a name, a keyword or a number.",
+            "查询中没有可搜索的内容；请加上名称、关键词或数字。",
         )
     texts = tuple(word.text for word in words)
     checkpoints, problems = survey_checkpoints(context.workspace, context.config)
@@ -152,8 +152,8 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     if not tried:
         days = duration(context.config.tiers.delete_after).total_seconds() / 86400
         reason = say(
-            f"No checkpoint answers this. There are three possible reasons: it was never recorded; it was deleted after {days:g} days in forgotten without a recall; or it was worded differently from what was tried: {', '.join(texts)}. To search all of memory by meaning, use nacre search.",
-            f"检查点中没有找到相关内容。可能的原因有三：从未记录过；在 forgotten 层 {days:g} 天没有被召回，已删除；或者当时用的是别的说法，本次尝试的关键词：{'、'.join(texts)}。也可以用 nacre search 按含义搜索全部记忆。",
+            f"No checkpoint answers this. It was never recorded, it was deleted after {days:g} days in the forgotten layer, or it was worded differently (searched for: {', '.join(texts)}). To search all of memory by meaning, use nacre search.",
+            f"检查点中没有找到相关内容：可能从未记录过，可能在 forgotten 层满 {days:g} 天后已删除，也可能当时用的是别的说法（搜索的关键词：{'、'.join(texts)}）。可以用 nacre search 按含义搜索全部记忆。",
         )
         return RecallReport(query, texts, None, (), 0, reason, tuple(problems))
     clearly = max(answers[0].answered for _, answers in tried) - _CLEARLY
@@ -167,7 +167,7 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
         note = f"{narrowed} checkpoints matched; only those with the most keywords are shown."
         notes.append(say(note, f"共有 {narrowed} 个检查点匹配；只显示包含关键词最多的几个。"))
     if layer == FORGOTTEN:
-        note = "The answer was almost forgotten: it was in the forgotten layer, due to be deleted."
+        note = "The answer was about to be lost: it was in the forgotten layer, due to be deleted."
         notes.append(say(note, "答案来自一段快被遗忘的记忆：它在 forgotten 层，到期会被删除。"))
     found = tuple(_recalled(context, answer, layer, query, words) for answer in answers[: min(limit, MAX_FILES)])
     return RecallReport(query, texts, layer, found, narrowed, say(" ", "").join(notes), tuple(problems))

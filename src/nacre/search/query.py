@@ -68,13 +68,13 @@ def parse_question(text: str, today: dt.date) -> Question:
     """Read a question as it is asked today. One without any word is refused: there is nothing to look for."""
     bare = text.strip()
     if not bare:
-        raise BadInput("The query is empty; say what to look for.", "查询为空；请写明要查找什么。")
+        raise BadInput("The query is empty; enter what to search for.", "查询为空；请输入要搜索的内容。")
     bare = bare[:LONGEST_QUESTION]
     telling = tuple(query_tokens(bare))
     if not telling:
         raise BadInput(
-            "The query contains no word or number to look for; write a few words.",
-            "查询中没有可供查找的文字或数字；请写几个词。",
+            "The query contains no word or number to search for; enter a few words.",
+            "查询中没有可搜索的文字或数字；请输入几个词。",
         )
     period = period_named(bare, today)
     only_days = False
@@ -128,8 +128,8 @@ def checked(filters: Filters) -> Filters:
             raise BadInput(f'"{layer}" is not a layer; use one of {names}.', f"“{layer}”不是有效的层；可用：{names}。")
     if filters.since and filters.until and filters.since > filters.until:
         raise BadInput(
-            f"There is no day between {filters.since} and {filters.until}; swap the two.",
-            f"{filters.since} 晚于 {filters.until}，中间没有日期；请调换顺序。",
+            f"{filters.since} is later than {filters.until}; swap the two dates.",
+            f"{filters.since} 晚于 {filters.until}；请调换两个日期。",
         )
     return filters
 

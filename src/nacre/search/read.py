@@ -135,7 +135,7 @@ def _read(context: Context, path: str) -> bytes:
     if len(data) > most:
         size = most // 1_000_000
         raise BadInput(
-            f"{path} is too large for a note (over {size} MB).", f"{path} 太大（超过 {size} MB），不像是笔记。"
+            f"{path} is too large to read as a note (over {size} MB).", f"{path} 过大，无法读取（超过 {size} MB）。"
         )
     return disk.decompress(data, path) if full.suffix == disk.COMPRESSED else data
 

@@ -18,6 +18,7 @@ from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile, file_field
+from nacre.tidy.night import failure
 from nacre.vault import review
 from nacre.vault.entries import entry_id
 from nacre.vault.history import Operation, operation
@@ -66,7 +67,7 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
             question = find_question(context, answer.id)
             if question.id in draft.settled:
                 raise BadInput(
-                    f"{question.id} is answered twice; give only one answer.",
+                    f"{question.id} was answered twice; give only one answer.",
                     f"{question.id} 被回答了两次；请只给一个回答。",
                 )
             words = question.text if answer.words is None else one_line(answer.words).strip()
@@ -201,13 +202,13 @@ def edit_entry(context: TidyContext, shown: str, id_: str, words: str, *, read: 
             raise changed_outside(shown)
         if line is None or not line.whole:
             raise BadInput(
-                f"{shown} has no entry {id_} of a single line; open the file to change what is nested.",
+                f"{shown} has no single-line entry {id_}; to change an entry with nested lines, edit the file.",
                 f"{shown} 中没有单行条目 {id_}；含下级内容的条目请直接编辑文件。",
             )
         if not words:
             raise BadInput("The new words are empty.", "新的文字为空。")
         _keep_entry(draft, file, line, words, {"answer": "edited"})
-        draft.step("edit", shown, say("your word", "按你的意思"), words)
+        draft.step("edit", shown, say("edited by you", "由你修改"), words)
         planned = DistilPlan(edits=list(draft.memory.edits()), records=draft.records)
         apply.apply_plan(context, op, planned, asked=True)
     return tuple(draft.steps)
@@ -302,10 +303,9 @@ def _least_needed(draft: Draft, file: LongTermFile) -> list[tuple[Line, str]]:
             continue
         tested = draft.memory.tested(line.words)
         verdict = judge.four_way_test(tested)
-        names = ", ".join(verdict.failed)
-        reason = say("least important of those that pass", "在通过检验的条目中最不重要")
+        reason = say("the least important of the entries that pass the tests", "在通过检验的条目中最不重要")
         if not verdict.admitted:
-            reason = say(f"fails: {names}", f"未通过：{names}")
+            reason = failure(verdict.failed[0])
         ordered.append((tested.judged.lasting - (0 if verdict.admitted else 1), line, reason))
     return [(line, reason) for _, line, reason in sorted(ordered, key=lambda row: row[0])]
 
@@ -326,7 +326,7 @@ def _write_note(op: Operation, adoption: AdoptPlan) -> None:
     text = (before or b"").decode("utf-8", "surrogateescape")
     moving = [moved for moved in adoption.moving if f"\n{moved.text.rstrip()}\n" not in text.replace("\r\n", "\n")]
     shown = adoption.shown
-    text = text or say(f"# From {shown}\n\nWhat no longer fitted.\n", f"# 移自 {shown}\n\n放不下的内容。\n")
+    text = text or say(f"# From {shown}\n\nEntries that no longer fit.\n", f"# 移自 {shown}\n\n已放不下的内容。\n")
     for section in dict.fromkeys(moved.section for moved in moving):
         text += f"\n## {section or shown}\n\n"
         parts = (guarded(moved.text, REDACT).rstrip("\n") for moved in moving if moved.section == section)

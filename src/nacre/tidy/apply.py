@@ -120,8 +120,8 @@ def too_much_lost(context: TidyContext, planned: DistilPlan) -> Problem | None:
         if (lost >= _FEW and lost > before * MAX_LOST) or (replaced >= _MANY and replaced > before * MAX_REPLACED):
             shown = context.workspace.relative(edit.path)
             sentence = say(
-                f'Refused: {shown} would lose {max(lost, replaced)} of its {before} entries in one night. It was not changed; check "nacre tidy --dry-run" and memory/ledger.jsonl.',
-                f"已拒绝：{shown} 的 {before} 条中有 {max(lost, replaced)} 条会在一夜之间丢失。文件未改动；请查看“nacre tidy --dry-run”和 memory/ledger.jsonl。",
+                f'Refused: {shown} would lose {max(lost, replaced)} of its {before} entries in one run. It was not changed; check "nacre tidy --dry-run" and memory/ledger.jsonl.',
+                f"已拒绝：{shown} 的 {before} 条中有 {max(lost, replaced)} 条会在一次整理中丢失。文件未改动；请查看“nacre tidy --dry-run”和 memory/ledger.jsonl。",
             )
             return Problem("too much lost", sentence, shown, severity="error")
     return None

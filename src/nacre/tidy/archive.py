@@ -44,7 +44,7 @@ def plan(context: TidyContext, compressed: CompressPlan, problems: list[Problem]
             continue
         archived = [other for other in week.logs if other.day.archived and other.day.date == log.day.date]
         if archived:
-            reason = say("its day is already archived; it is added to that", "该日已归档，追加到归档之后")
+            reason = say("this day is already archived; added to its archive", "当天已归档，追加到归档末尾")
         elif count := len(log.lines):
             reason = say(
                 f"all of its entries ({count}) are in {week.shown}", f"其全部条目（{count} 条）已在 {week.shown} 中"
@@ -173,8 +173,8 @@ def plan_backups(context: TidyContext) -> list[tuple[Step, Path]]:
             by_file.setdefault(match["slug"] or "", []).append(backup)
     days, weeks, months = keep = context.config.archive.backups
     reason = say(
-        f"not the last backup of any of the {days} days, {weeks} weeks and {months} months to keep",
-        f"不是需要保留的 {days} 天、{weeks} 周、{months} 个月中任何一段的最后一个备份",
+        f"not among the backups to keep ({days} daily, {weeks} weekly, {months} monthly)",
+        f"不在保留之列（每日 {days} 份、每周 {weeks} 份、每月 {months} 份）",
     )
     going = [backup.path for backups in by_file.values() for backup in superfluous(backups, keep)]
     return [(Step("remove", context.workspace.relative(path), reason), path) for path in going]

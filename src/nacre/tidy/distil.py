@@ -26,6 +26,7 @@ from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, candidate_by_model, make_candidates
 from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field, names_project
+from nacre.tidy.night import consequence, failure
 from nacre.vault import ledger, review
 from nacre.vault.entries import entry_id
 from nacre.vault.ledger import EntryState, LedgerStates, Record, Tombstones, load_tombstones
@@ -199,23 +200,20 @@ class Draft:
     def ask_about_conflict(
         self, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, why: str
     ) -> None:
-        reason = {
-            "clash": say(
-                "they cannot both be true, and it is unclear which one is", "二者不能同时成立，无法判断以哪个为准"
+        question = {
+            "clash": say("Which of the two is right?", "两条不能同时成立，以哪一条为准？"),
+            "kept": say(
+                "That line is pinned or was written by you. Replace it?", "那一行已固定或是你写的，要取代它吗？"
             ),
-            "kept": say("that line is pinned or written by you", "那一行已固定或由你写下"),
-            "many": say("too many lines would be removed in one night", "一夜之间会有太多行被移除"),
+            "many": say("Too many lines would change in one night. Replace it?", "今晚改动的行已经太多，要取代它吗？"),
         }[why]
-        sentence = say(
-            f"conflicts with “{line.words}” in {file.shown}: {reason}.",
-            f"与 {file.shown} 中的“{line.words}”冲突：{reason}。",
-        )
-        self.ask_about(candidate, verdict, review.CLASH, sentence, file, line.id)
+        conflict = say(f"conflicts with “{line.words}” in {file.shown}. ", f"与 {file.shown} 中的“{line.words}”冲突。")
+        self.ask_about(candidate, verdict, review.CLASH, conflict + question, file, line.id)
 
     def ask_about_space(self, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
         why = say(
-            f"{home.shown} is full and everything in it matters more; accept this to drop the least important line.",
-            f"{home.shown} 已满，且其中的内容都更重要；接受则移除最不重要的一行。",
+            f"{home.shown} is full and everything in it seems more important. Add this and remove the least important line?",
+            f"{home.shown} 已满，且现有内容似乎都更重要。要加入这一条、移除最不重要的一行吗？",
         )
         self.ask_about(candidate, verdict, review.FULL, why, home)
 
@@ -228,7 +226,7 @@ class Draft:
                     continue
                 since = was.valid_from if was else None
                 if why := budget.outdated_reason(line.words, since, self.today, self.recent):
-                    closing = say(f"{why}; keep it?", f"{why}；还要保留吗？")
+                    closing = say(f"{why}. Keep it?", f"{why}。还要保留吗？")
                     self.ask(Question(line.id, review.FADED, line.words, closing, {"file": file.shown}))
 
     def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:
@@ -341,14 +339,14 @@ def _adopt_hand_edits(draft: Draft) -> None:
     for file, line in adopted:
         more = file_field(file)
         draft.record(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
-        reason = say("not written by Nacre; recorded from now on", "不是由 Nacre 写入；从现在起开始记录")
+        reason = say("not written by Nacre; recorded in the ledger from now on", "并非由 Nacre 写入；从现在起记入账本")
         draft.step("adopt", file.shown, reason, line.words)
         verdict = judge.judge_alone(draft.memory.tested(line.words))
         if not verdict.admitted and line.whole:
-            failed = ", ".join(verdict.failed)
+            failed = failure(verdict.failed[0])
             why = say(
-                f"is in {file.shown} but fails: {failed}. Keep it or remove it?",
-                f"位于 {file.shown}，但未通过：{failed}。保留还是移除？",
+                f"may not belong in {file.shown} ({failed}). Keep it?",
+                f"可能不适合放在 {file.shown} 中（{failed}）。还要保留吗？",
             )
             draft.ask(Question(line.id, review.ADOPTED, line.words, why, {"file": file.shown}))
     for file, line, was in edited:
@@ -366,8 +364,8 @@ def _adopt_hand_edits(draft: Draft) -> None:
             size, most = file.size, file.settings
             sentence = say(
                 f'{file.shown} is over its limits ({size.lines} of {most.max_lines} lines, {size.bytes} of {most.max_bytes} bytes): nothing is added until "nacre review --adopt" has brought it back under them.',
-                f"{file.shown} 已超出上限（{size.lines}/{most.max_lines} 行，{size.bytes}/{most.max_bytes} 字节）："
-                "在运行“nacre review --adopt”使其回到上限以内之前，不会添加任何内容。",
+                f"{file.shown} 已超出上限（{size.lines}/{most.max_lines} 行，{size.bytes}/{most.max_bytes} 字节），不再添加新内容；"
+                "请运行“nacre review --adopt”使其回到上限以内。",
             )
             remedy = "nacre review --adopt"
             draft.problems.append(Problem("over its limits", sentence, file.shown, remedy=remedy, severity="error"))
@@ -474,10 +472,10 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif excepts and not own and not verdict.admitted:
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("broad",)))
     elif candidate.agents:  # the agent's word corrects nothing
-        why = say("noted by an agent; accept it if it is true.", "这是智能体记下的；如果属实，请接受。")
+        why = say("noted by an agent. Is it true?", "这是智能体记下的，属实吗？")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif draft.trail.was_asked(undone_mark(candidate.id)) and verdict.decision != REFUSE:
-        why = say("you removed this before; accept it to add it again.", "你曾移除过这一条；接受则重新加入。")
+        why = say("you removed this before. Add it again?", "你曾移除过这一条，要重新加入吗？")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
         every = own if candidate.change else own[:1]
@@ -485,13 +483,13 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif unclear and verdict.decision == ASK:
         draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
     elif verdict.decision == ASK:
-        why = say("may be worth keeping; accept it if so.", "可能值得保留；如果值得，请接受。")
+        why = say("may be worth keeping. Keep it?", "可能值得保留。要保留吗？")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
     elif not verdict.admitted:
         _refuse(draft, candidate, verdict)
     elif _admit(draft, candidate, verdict, home) and unclear:  # both stand until the person says which does
         file, line = unclear[0]
-        why = say(f"may be superseded by “{candidate.text}”; keep it?", f"可能已被“{candidate.text}”取代；还要保留吗？")
+        why = say(f"may be superseded by “{candidate.text}”. Keep it?", f"可能已被“{candidate.text}”取代。还要保留吗？")
         about: dict[str, object] = {"file": file.shown, "odds": confidence(candidate)}
         draft.ask(Question(line.id, review.FADED, line.words, why, about))
 
@@ -639,16 +637,13 @@ def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermF
     more = file_field(home) | ({"explicit": True} if candidate.explicit else {})
     draft.record(draft.record_of(candidate, "admitted", verdict, section=section, confidence=value, more=more))
     reason = say("you asked to remember it", "你要求记住") if candidate.explicit else say("worth keeping", "值得保留")
-    if verdict.without_it:
-        reason = say(f"without it, {verdict.without_it}", f"没有它，{verdict.without_it}")
-    draft.step("add", home.shown, reason, candidate.text)
+    draft.step("add", home.shown, consequence(verdict.without_it) or reason, candidate.text)
     return True
 
 
 def _refuse(draft: Draft, candidate: Candidate, verdict: Verdict) -> None:
     draft.record(draft.record_of(candidate, "refused", verdict, failed=verdict.failed[0]))
-    failed = ", ".join(verdict.failed)
-    draft.step("refuse", candidate.said.day, say(f"fails: {failed}", f"未通过：{failed}"), candidate.text)
+    draft.step("refuse", candidate.said.day, failure(verdict.failed[0]), candidate.text)
 
 
 def _supersede(
@@ -700,7 +695,9 @@ def _supersede(
     section = line.section if home.find(candidate.id) else home.add(text, candidate.tested.kind)
     record = draft.record_of(candidate, "admitted", verdict, section=section, more=file_field(home))
     draft.record(record._replace(confidence=confidence(candidate), supersedes=closed[0].id))
-    reason = say(f"supersedes “{line.words}” ({first.odds:.2f})", f"取代“{line.words}”（{first.odds:.2f}）")
+    reason = say(
+        f"supersedes “{line.words}” (probability {first.odds:.2f})", f"取代“{line.words}”（概率 {first.odds:.2f}）"
+    )
     draft.step("supersede", home.shown, reason, text)
 
 

@@ -13,6 +13,7 @@ from nacre.guard.secrets import legible
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.text.layout import age
+from nacre.text.tokens import language_of
 from nacre.vault import history, ledger
 from nacre.vault.history import Recorded
 from nacre.vault.ledger import Record
@@ -130,18 +131,28 @@ def decisions(workspace: Workspace, records: Iterable[Record]) -> tuple[list[Dec
 
 def _reason(record: Record) -> str:
     """Why a line was kept or not, as a sentence for people."""
-    if record.without_it:
-        without_it = legible(record.without_it)
-        return say(f"without it {without_it}", f"没有它：{without_it}")
+    kept = say("worth keeping", "值得保留") if record.verdict == "admitted" else ""
+    return consequence(legible(record.without_it or "")) or failure(record.failed or "") or kept
+
+
+def consequence(without_it: str | None) -> str:
+    """What the reverse check found, led in by words of its own language."""
+    if not without_it:
+        return ""
+    return f"否则{without_it}" if language_of(without_it) == "zh" else f"without it, {without_it}"
+
+
+def failure(failed: str) -> str:
+    """Why a line was not kept, as the ledger names it, for people."""
     reasons = {
         "prevents_error": say("nothing would go wrong without it", "没有它也不会出错"),
         "broad": say("too narrow for long-term memory", "适用范围太窄，不必长期记住"),
-        "self_contained": say("unclear on its own", "单独看不明白"),
-        "novel": say("already known", "已经记住"),
+        "self_contained": say("unclear on its own", "脱离上下文看不懂"),
+        "novel": say("already in memory", "已经记住"),
         "secret": say("it contains a secret", "含有敏感信息"),
-        "unanswered": say("no answer for 30 days", "30 天未答复"),
+        "unanswered": say("not answered for 30 days", "30 天没有答复"),
         "user": say("your decision", "你的决定"),
         "agent": say("an agent's decision", "智能体的决定"),
+        "asked enough": say("there were already three questions that day", "当天已提出三个问题"),
     }
-    kept = say("worth keeping", "值得保留") if record.verdict == "admitted" else ""
-    return reasons.get(record.failed or "", record.failed or kept)
+    return reasons.get(failed, failed)

@@ -112,8 +112,8 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False) -> TidyReport:
         problems = [*compressed.problems, *distilled.problems]
         if count := len(advice.waiting) + len(waiting):
             sentence = say(
-                f"{count} lines and days are waiting for your agent; until then they stay as they are.",
-                f"有 {count} 行或日志等待你的智能体处理；在此之前保持原样。",
+                f"Lines and logs waiting for your agent: {count}. They stay unchanged until it has answered.",
+                f"有 {count} 行或日志在等待你的智能体处理；处理之前保持不变。",
             )
             problems.append(Problem("waits for your agent", sentence, remedy="nacre brain orders --next"))
         moves = archive.plan(context, compressed, problems)
@@ -219,7 +219,7 @@ def outdated_logs(living: Sequence[Day], today: dt.date, settings: DecaySettings
         if age > keep:
             outdated.append((day, say(f"{age} days old, kept for {keep}", f"已有 {age} 天，保留期为 {keep} 天")))
         elif place < len(living) - most and age > YOUNGEST:
-            english = f"among the oldest of {len(living)} logs; only {most} are kept"
+            english = f"one of the oldest of {len(living)} logs; only {most} are kept"
             outdated.append((day, say(english, f"共 {len(living)} 个日志，只保留 {most} 个，这是较旧的一个")))
     return outdated
 

@@ -84,7 +84,7 @@ def get_value(cache: Cache, key: str) -> Value:
     value = read_values(cache).get(_key(key))
     if value is None:
         raise NotFound(
-            f'Nothing is cached under "{key}" in this session; "nacre cache list" shows what there is.',
+            f'Nothing is cached under "{key}" in this session; "nacre cache list" shows what is cached.',
             f"此会话没有缓存“{key}”；“nacre cache list”会列出已有内容。",
         )
     return value

@@ -138,8 +138,8 @@ def _write(op: Operation, path: Path, day: dt.date, doc: Document, lines: Sequen
     if len(doc.data) > LARGEST_LOG:
         size = LARGEST_LOG // 1_000_000
         raise CannotWrite(
-            f"{path} is over {size} MB, and anything added would not be searchable, so nothing was written. Find out what fills it and move that elsewhere.",
-            f"{path} 超过 {size} MB，新增内容将无法搜索，因此未写入。请查看是什么占用了空间，并移到别处。",
+            f"{path} is over {size} MB, and anything added would not be searchable, so nothing was written. Move part of its content to another file.",
+            f"{path} 超过 {size} MB，新增内容将无法搜索，因此未写入。请把部分内容移到其他文件。",
         )
     lead: list[str] = []
     if not doc.data.strip():

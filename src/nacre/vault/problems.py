@@ -78,7 +78,7 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
             f"{shown} is a link that points outside the workspace; it is neither read nor written.",
             f"{shown} 是指向工作区之外的链接；不会读取也不会写入。",
             shown,
-            remedy=("name the folder in index.extra_paths instead", "请改在 index.extra_paths 中列出该文件夹"),
+            remedy=("list the folder in index.extra_paths instead", "请改在 index.extra_paths 中列出该文件夹"),
         )
         return
     if path.suffix.lower() != ".md":
@@ -139,7 +139,7 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
             f"{shown} 第 {line} 行疑似含有敏感信息（{kind}）。",
             shown,
             line,
-            remedy=("remove it from the file and replace it where it is used", "请从文件中删除，并更换该密钥"),
+            remedy=("remove it from the file, and change the password or key", "请从文件中删除，并更换密码或密钥"),
         )
 
 

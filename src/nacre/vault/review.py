@@ -19,10 +19,10 @@ from nacre.vault.writing import REDACT, guarded, rewrite
 
 CLASH, DOUBT, FULL, ADOPTED, FADED = KINDS = ("clash", "doubt", "full", "adopted", "faded")
 _OPENING, _CLOSING = "<!-- nacre:{", "} -->"
-_HEAD = """# Review
-
-> What long-term memory could not decide alone. `nacre review` asks about each; lines that you delete here are left as they are.
-"""
+_HEAD = (
+    "# Review\n\n> Questions that Nacre could not decide alone. Answer them with `nacre review`; deleting one here leaves memory unchanged.\n",
+    "# 待确认\n\n> Nacre 无法自行决定的问题。请用 `nacre review` 回答；在这里删除问题不会改变记忆。\n",
+)
 
 
 class Question(NamedTuple):
@@ -110,7 +110,7 @@ def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable
     text = "".join(lines)
     new = {question.id: question for question in add if question.id not in here}
     if new:
-        text = text or _HEAD
+        text = text or say(*_HEAD)
         text += ("" if text.endswith("\n") else "\n") + ("" if text.rstrip().endswith("-->") else "\n")
         for question in new.values():
             values = {"id": question.id, "kind": question.kind, **question.about}
@@ -142,7 +142,7 @@ def kind_title(kind: str) -> str:
         CLASH: say("conflict", "冲突"),
         DOUBT: say("uncertain", "存疑"),
         FULL: say("no room", "空间不足"),
-        ADOPTED: say("adopted line", "采纳的行"),
+        ADOPTED: say("existing line", "已有的行"),
         FADED: say("no longer needed?", "可能已过时"),
     }[kind]
 
@@ -153,10 +153,10 @@ def answer_meanings(question: Question) -> tuple[str, str]:
         return say("keep this line", "保留这一行"), say("remove this line", "移除这一行")
     keeps, refuses = say("keep", "保留"), say("refuse", "拒绝")
     means = {
-        CLASH: (say("replace the old line", "取代原有的行"), say("the old line stays", "原有的行不变")),
-        FULL: (say("the least needed line goes", "移出最不需要的一行"), say("it stays in the log", "只留在日志中")),
+        CLASH: (say("replaces the old line", "取代原有的行"), say("the old line stays", "原有的行不变")),
+        FULL: (say("removes the least important", "移除最不重要的一行"), say("it stays in the log", "只留在日志中")),
     }
-    default = (say("take it in", "收录"), say("it stays in the log", "只留在日志中"))
+    default = (say("add it to memory", "记入长期记忆"), say("it stays in the log", "只留在日志中"))
     keeping, refusing = means.get(question.kind, default)
     return say(f"{keeps} ({keeping})", f"{keeps}（{keeping}）"), say(
         f"{refuses} ({refusing})", f"{refuses}（{refusing}）"

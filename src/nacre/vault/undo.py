@@ -138,8 +138,8 @@ class _Files:
         is_ours = Path(path).name == refcount.REFCOUNT_NAME or (is_memory and not is_hidden)
         if not is_ours or history.leads_out(self.context, path):
             raise PathEscape(
-                f"{path} is not a memory file of this workspace and is not touched.",
-                f"{path} 不是此工作区的记忆文件，不会改动。",
+                f"{path} is not a memory file of this workspace, so it was not changed.",
+                f"{path} 不是此工作区的记忆文件，未作改动。",
             )
 
     def changes(self) -> tuple[Pending, ...]:
@@ -347,8 +347,8 @@ def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: boo
     of, reason = len(changes), str(first)
     if isinstance(first, ChangedOutside):
         english, chinese = (
-            "Changed by another program in the meantime and left unchanged",
-            "在此期间被其他程序修改，予以保留",
+            "Not restored, because another program has changed them in the meantime",
+            "以下文件在此期间被其他程序修改，未还原",
         )
         reason = say(f"{english}: {', '.join(left)}.", f"{chinese}：{', '.join(left)}。")
     raise PartlyDone(

@@ -184,7 +184,7 @@ class _Change:
             there = _redacted(say("; ", "；").join(f"{number} {entry.words}" for number, entry in listed))
             title = working.heading_for(self.doc, section)
             raise NotFound(
-                f'"{which}" is not under “{title}”; the items there are: {there or "nothing"}.',
+                f'There is no "{which}" under “{title}”; it contains: {there or "nothing"}.',
                 f"“{title}”下没有“{which}”；现有：{there or '无'}。",
             )
         return self.leave(working.without(self.dated, [entry]), section, entry.words, action)

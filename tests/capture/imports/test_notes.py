@@ -200,7 +200,7 @@ def test_what_lies_in_the_workspace_is_nothing_to_import(desk: Desk) -> None:
 
 
 def test_an_agent_without_notes_and_a_name_that_is_nothing_get_a_sentence(desk: Desk) -> None:
-    with pytest.raises(NotFound, match="claude-code has no memories"):
+    with pytest.raises(NotFound, match="no claude-code memories"):
         run(desk, "claude-code")
     with pytest.raises(NotFound, match="not a file, a folder or an agent"):
         run(desk, "copilot")

@@ -161,7 +161,7 @@ def test_a_value_that_we_cannot_use_is_named(desk: Desk) -> None:
 
 
 def test_settings_that_are_missing_or_damaged_get_a_sentence(desk: Desk) -> None:
-    with pytest.raises(NotFound, match="no OpenClaw settings"):
+    with pytest.raises(NotFound, match="No OpenClaw settings"):
         run(desk, "openclaw")
     path = desk.home / ".openclaw" / "openclaw.json"
     path.parent.mkdir()

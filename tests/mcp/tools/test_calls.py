@@ -152,7 +152,7 @@ def test_forget_takes_out_by_id_and_says_what_went(root: Path, memory: Memory) -
 
 
 def test_forget_does_not_take_words_for_a_name(memory: Memory) -> None:
-    with pytest.raises(BadInput, match="name one by its id"):
+    with pytest.raises(BadInput, match="specify one by its id"):
         call(memory, "memory_forget", {"id": "launch"})
 
 

@@ -210,79 +210,68 @@ def remember_before(text: str, language: str) -> str | None:
     return back and (back["when"] or "")
 
 
-# The reverse check: what would go wrong without a statement, in one sentence drawn from its own structure.
+# The reverse check: the mistake that would be made without a statement, in one sentence drawn from its own structure.
 
 _LIMIT = {"en": 110, "zh": 48}
 Rule = tuple[str, Callable[[re.Match[str]], str]]
 
-_HERE = frozenset(("here", "there", "now", "yet", "again", "anymore"))
-_STOP = r"(?:[,;.!?](?!\d)|\s(?:because|since|so|otherwise|or else|unless|but|which)\b|$)"
+_STOP = r"(?:[,:;.!?](?!\d)|\s(?:because|since|so|otherwise|or else|unless|but|which)\b|$)"
 _ENGLISH: tuple[Rule, ...] = (
+    (r"\b(?:otherwise|or else),?\s+(?P<what>(?!I\b|we\b)[^,;.!?]{8,})", lambda m: m["what"].strip()),
     (
-        rf"\buse[sd]?\s+(?P<new>[^,;.]+?),?\s+(?:not|never|instead of|rather than)\s+(?P<old>[^,;.]+?){_STOP}",
-        lambda m: "" if m["old"].lower() in _HERE else f"the agent would use {m['old']} instead of {m['new']}",
+        rf"\buse[sd]?\s+(?P<new>[^,;.]+?),?\s+(?:not|never|instead of|rather than)\s+(?!here\b|there\b|now\b|yet\b|again\b|anymore\b)(?P<old>[^,;.]+?){_STOP}",
+        lambda m: f"the agent would use {m['old']} instead of {m['new']}",
     ),
     (
-        rf"\b(?P<new>[\w./@-]+(?:\s[\w./@-]+)?)\s+(?:instead of|rather than)\s+(?P<old>[^,;.]+?){_STOP}",
-        lambda m: f"the agent would go with {m['old']} rather than {m['new']}",
+        rf"\b(?P<new>[\w./@-]+(?:\s[\w./@-]+)?)\s+(?:instead of|rather than)\s+(?!in\b|at\b|on\b|by\b|for\b|with\b)(?P<old>[^,;.]+?){_STOP}",
+        lambda m: f"the agent would go with {m['old']} instead",
     ),
     (
-        r"\b(?:from|moved? from|switched from)\s+(?P<old>[\w./-]+)\s+to\s+(?P<new>[\w./:-]+)",
-        lambda m: f"the agent would still go by {m['old']}, not {m['new']}",
+        r"\b(?:mov|switch|migrat|chang|renam|upgrad)\w+\s(?:[\w-]+\s){0,4}?from\s+(?P<old>[\w./-]+)\s+to\s+(?P<new>[\w./:-]+)",
+        lambda m: f"the agent would still assume {m['old']}, not {m['new'].rstrip('.')}",
     ),
     (
-        r"(?P<what>(?:[\w'’-]+\s){0,3}[\w'’-]+)\s(?:is|are|gets?)\s+never\s+(?P<done>\w+ed|kept|sent|put|cut|read|shown|given|made|written|set)\b",
-        lambda m: f"the agent might let {m['what'].strip()} be {m['done']}",
+        rf"\b(?P<modal>never|don'?t(?: ever)?|do not|must not|mustn'?t|should not|shouldn'?t|avoid|stop)\s+(?P<what>[^;]+?){_STOP}",
+        lambda m: _avoided(_subject(m), m["modal"].lower(), m["what"].strip()),
     ),
     (
-        rf"\b(?:never|don'?t(?: ever)?|do not|must not|mustn'?t|should not|shouldn'?t|cannot|can'?t|avoid|no more|stop)\s+(?P<what>[^;]+?){_STOP}",
-        lambda m: f"the agent might {_verbal(m['what'])}",
-    ),
-    (
-        rf"\b(?:must|has to|have to|needs? to|should|required to|make sure(?: that)?|always|only)\s+(?P<what>[^;]+?){_STOP}",
-        lambda m: f"the agent might overlook this: {m['what'].strip()}",
-    ),
-    (
-        (
-            r"\b(?:no|without|zero)\s+(?!matter|need|problem|one|idea|longer|way|doubt|more)(?P<what>[\w-]+(?:\s[\w-]+){0,3}?)"
-            r"(?=[,;.!?]|\s(?:in|on|at|for|before|after|anywhere|ever|and|or|so|because|obviously|please)\b|$)"
-        ),
-        lambda m: f"the agent might bring in {m['what']}",
+        rf"\b(?:must|should|make sure to|always|(?<=\w )(?:has to|have to|needs? to))\s+(?!not\b|never\b|have\b)(?P<what>[^;]+?){_STOP}",
+        lambda m: _omitted(_subject(m), m["what"].strip()),
     ),
 )
 _CHINESE: tuple[Rule, ...] = (
+    (r"(?:否则|不然|要不然)[，,]?(?P<what>[^，。；,;！!？?我]{4,24})", lambda m: m["what"].strip().removeprefix("就")),
     (
-        r"(?:用|使用|采用|改用|换成|换到|改成)(?P<new>[^，。；,;、]{1,14}?)[，,]?(?:不用|而不是|不要用|别用|代替|取代)(?P<old>[^，。；,;]{1,14})",
-        lambda m: f"智能体会用{m['old']}而不是{m['new']}",
+        r"(?:用|使用|采用|改用|换成|换到|改成)(?P<new>[^，。；,;、]{1,24}?)[，,]?(?:不用|而不是|不要用|别用|代替|取代)(?P<old>[^，。；,;]{1,14})",
+        lambda m: f"智能体会用{m['old']}而不是{re.split('作为|当作|来', m['new'])[0]}",
     ),
     (
         r"从\s*(?P<old>[^，。；,;]{1,16}?)\s*(?:换|改|升|迁|搬|切|转)(?:成|为|到|用|级到)\s*(?P<new>[^，。；,;了]{1,16})",
-        lambda m: f"智能体会继续按{m['old']}处理，而不是{m['new']}",
+        lambda m: f"智能体会以为还是{m['old']}",
     ),
     (
-        r"(?:千万别|不要|不许|不准|禁止|不能|不得|别|勿|不再|杜绝)(?P<what>[^，。；,;！!]{2,24})",
-        lambda m: f"智能体可能会{m['what']}",
+        r"(?P<who>[^，。；,;：:！!]{0,12}?)(?:千万别|(?:千万|绝对)?不要|不许|不准|禁止|(?<![特区级性类分个到「“])别(?![的家人处]))再?(?P<what>[^，。；,;！!？?：]{2,40})",
+        lambda m: _chinese(m["who"], "可能会", m["what"]),
     ),
     (
-        r"(?:必须|务必|一定要?|一律|统一|只能|只用|都要|记得|确保|得先|要先|应该|只)(?P<what>[^，。；,;！!]{2,28})",
-        lambda m: f"智能体不会做到：{m[0].strip()}",
+        r"(?P<who>[^，。；,;：:！!]{0,12}?)(?:都?必须要?|务必|一定要|一律|都要|记得|确保|得先|要先)(?![是有没可])(?P<what>[^，。；,;！!？?：]{2,40})",
+        lambda m: _chinese(m["who"], "可能不会", m["what"]),
     ),
 )
-_NAMED = re.compile(
-    r"(?!(?:The|This|That|My|Our|All|Any|Ask|Use|For|If|When|We|Our|A|An|There)\b)[A-Z][\w.-]+(?:\s[A-Z][\w.-]+)*"
-)
-_VALUE = re.compile(r"\d|`|[A-Za-z][/_.-]+\w|[\w.-]@[\w.-]|\b[A-Z][\w.+-]")
-_SUBJECT = {
+_NAMED = {
     "en": re.compile(
-        r"\A(?P<subject>(?:(?:the|our|my|this|all|every|each|any)\s+)?[\w'’./@-]+(?:\s[\w'’./@-]+){0,5}?)\s+"
-        r"(?:is|are|was|were|has|have|runs?|uses?|lives?|goes|go|needs?|takes?|wants?|gets?|stays?|expects?|accepts?|returns?|stores?|keeps?"
-        r"|belongs?|listens?|does|do|means?|starts?|ends?|owns?|handles?|signs?|reads?|sits?|writes?|sends?|works?|opens?|closes?|deploys?|\w{3,}s)\b",
-        re.IGNORECASE,
+        r"(?P<name>(?!(?:The|This|That|My|Our|All|Any|We|You|He|She|It|They|There|What|Who|Every\w*|Some\w*|Nobody|No)\b)(?:(?:Mr|Mrs|Ms|Dr)\. )?"
+        r"[A-Z][\w-]+(?:\s[A-Z][\w-]+)*)(?=\s(?:is|was|leads|owns|runs|handles|manages|takes over|looks after)\b)"
     ),
-    "zh": re.compile(
-        r"\A(?P<subject>[^，。；,;：:]{1,16}?)(?:是|叫|在|用|有|归|由|走|存|放|跑|定|按|要|每|写|改|存在|负责|对|只|都|一律|统一|里|上限|默认)"
-    ),
+    "zh": re.compile(r"(?P<name>(?!不是|那位|这位|那个|这个)[^，。；,;：:的我你他她它们]{2,4}?)(?:是|负责)"),
 }
+_ADDRESSED = frozenset(("", "we", "you", "please", "agents", "the agent", "the assistant"))
+_VERB = re.compile(
+    r"(?!(?:in|on|at|from|to|with\w*|before|after|between|by|for|under|over|during|as|like|than|until|any|an?|the\w*|my|our|his|her|your|th[io]s\w*|that"
+    r"|be|been|have|seen|\w+ing|\w*[^e\W]ed|\w*[^s\W]s)\b)[a-z]+(?:\s|\Z)",
+    re.IGNORECASE,
+)
+_OF_PEOPLE = frozenset("i he she they who it this that which what there".split())
 
 
 @cache
@@ -292,62 +281,70 @@ def _rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str
 
 
 def without_it(judged: Judged, kind: str) -> str | None:
-    """What would go wrong without the statement; none where nothing specific would."""
+    """The mistake that would be made without the statement; none where its words do not show one."""
     language, text = judged.language, judged.text
     by_rule = (consequence(match) for pattern, consequence in _rules(language) if (match := pattern.search(text)))
-    sentence = next(filter(None, by_rule), None) or _by_kind(text, language, kind)
-    return shorten(" ".join(sentence.split()), language, _LIMIT[language]) if sentence else None
-
-
-def _by_kind(text: str, language: str, kind: str) -> str | None:
-    """Where no rule is laid down: the subject of a fact, a person, a wish or a lesson."""
-    first = (sentences(text) or [text])[0].rstrip(".。;； ")
-    chinese = language == "zh"
-    match = _SUBJECT[language].match(first)
-    subject = match["subject"].strip(" ，,") if match else None
-    if kind == "PEOPLE":
-        name = None if chinese else _NAMED.search(text)
-        who = name[0] if name else subject or first
-        consequence = (
-            f"the agent would not know who {who} is, or would turn to the wrong person",
-            f"智能体会不知道{who}是谁、该找谁",
-        )
-    elif kind == "PREF":
-        consequence = (
-            f"the agent would not do it the way the user wants: {first}",
-            f"智能体会不按用户的习惯来：{first}",
-        )
-    elif kind == "LESSON":
-        consequence = f"the agent would make the same mistake again: {first}", f"智能体会再犯同样的错：{first}"
-    elif subject and (chinese or _VALUE.search(text) or len(first.split()) > 3):
-        consequence = f"the agent would assume something wrong about {subject}", f"智能体会对“{subject}”作出错误的假设"
-    elif _VALUE.search(text):
-        consequence = f"the agent would assume otherwise: {first}", f"智能体会误以为不是这样：{first}"
-    else:
+    sentence = next(filter(None, by_rule), None) or (_unknown_person(text, language) if kind == "PEOPLE" else None)
+    if not sentence:
         return None
-    return consequence[chinese]
+    if language == "zh":  # a space between Chinese characters and Latin letters or digits
+        sentence = re.sub(r"(?<=[一-鿿])(?=[`A-Za-z0-9])|(?<=[`%A-Za-z0-9])(?=[一-鿿])", " ", sentence)
+    return shorten(" ".join(sentence.split()), language, _LIMIT[language])
 
 
-_PLACES = frozenset(
-    "in on at from to with without before after between by for under over during inside outside into as like than until till".split()
-)
-_THINGS = frozenset("any a an the my our his her their your these those this that".split())
+def _unknown_person(text: str, language: str) -> str | None:
+    name = _NAMED[language].match(text)
+    known = "智能体不会知道{}是谁" if language == "zh" else "the agent would not know who {} is"
+    return known.format(name["name"]) if name else None
+
+
+def _subject(match: re.Match[str]) -> str:
+    """The words between the beginning of the clause and the match."""
+    before = re.split(r"[,;:.!?](?:\s|$)", match.string[: match.start()])[-1].strip()
+    return re.sub(r"\A(?:and|but|so|because)\s", "", before)
+
+
+def _avoided(subject: str, modal: str, what: str) -> str:
+    if subject.lower() in _ADDRESSED:
+        if modal in ("avoid", "stop"):
+            return f"the agent might {'keep' if modal == 'stop' else 'end up'} {what}" * bool(
+                re.match(r"\w{3,}ing\b", what)
+            )
+        return f"the agent might {act}" if (act := _verbal(re.sub(r"\s(?:yet|anymore|any more)\Z", "", what))) else ""
+    return _of_thing(subject, f"might {what}" if what.startswith("be ") else "")
+
+
+def _omitted(subject: str, what: str) -> str:
+    if subject.lower() in _ADDRESSED:
+        return f"the agent might not {act}" if (act := _verbal(what)) else ""
+    return _of_thing(subject, f"might not {what}" if re.match("be |go |have ", what) else "")
+
+
+def _of_thing(subject: str, verb: str) -> str:
+    """What happens to a thing: nothing is said of people, whose doings are not the agent's mistakes."""
+    words = subject.split()
+    if not verb or len(words) > 6 or words[0].lower() in _OF_PEOPLE or not words[-1][-1].isalnum():
+        return ""
+    common = re.match(r"(?:The|Our|An?|Any|All|Each|Every|Th\w+|[A-Z][a-z-]+s)\b", subject)
+    return f"{subject[0].lower() + subject[1:] if common else subject} {verb}"
+
+
+def _chinese(who: str, modal: str, what: str) -> str:
+    """What the agent might do, or not do; of things only what they might use or exceed."""
+    plain = r"我们|大家|以后|今后|往后|此后|之后|所有|请|你|也|但|就|都|一律|千万|绝对"
+    who = re.sub(rf"\A(?:{plain})+|(?:{plain})+\Z", "", who.strip().split(" ")[-1])
+    what = re.sub(r"我(?!们)", "你", re.split("也别|也不", what)[0].rstrip("了啊吧哦呀"))
+    if re.search(r"[我他她它？?]", who) or len(what) < 4 or re.search(r"[一-鿿] [一-鿿]", what):
+        return ""
+    if not who:
+        return f"智能体{modal}{what}"
+    if re.search(r"(?:[里中上前后]|(?<!超)时|周[一二三四五六日末])\Z", who):
+        return f"智能体{modal}{'' if re.match('[在当从对给跟]', who) else '在'}{who}{what}"
+    return f"{who}{modal}{what}" if len(who) < 7 and re.match("用|超过|出现|由|经", what) else ""
 
 
 def _verbal(what: str) -> str:
-    """What somebody is told not to do, as something that the agent does: "using npm" → "use npm", "looks" → "look"."""
-    words = what.split()
-    if not words:
-        return what
-    first = words[0].lower()
-    if first in _PLACES:
-        return " ".join(["do it", *words])
-    if first in _THINGS or not first.isalpha():
-        return " ".join(["go for", *words])
-    if (gerund := re.fullmatch(r"(\w{3,}?)(?:(\w)\2)?ing", words[0])) and len(words[0]) > 5:
-        words[0] = gerund[1] + (gerund[2] or "")
-    elif re.fullmatch(r"\w+(?:sh|ch|x|ss)es", words[0]):
-        words[0] = words[0][:-2]
-    elif re.fullmatch(r"\w{2,}[^s]s", words[0]):
-        words[0] = words[0][:-1]
-    return " ".join(words)
+    """What the agent is told not to do, addressed to the user; nothing where the words do not begin with a plain verb."""
+    if not _VERB.match(what):
+        return ""
+    return "" if re.search(r"\byou.*\bm[ey]\b", what) else re.sub(r"\bme\b", "you", re.sub(r"\bmy\b", "your", what))
