@@ -41,7 +41,7 @@ def test_the_weekly_profile_is_named_and_what_decay_would_do(nacre: Nacre, tmp_p
     assert "archive 1 of them" in done.stderr
     shown = nacre("decay", "--dry-run")
     assert shown.returncode == 0
-    assert "tidy.retention is \"weekly\"" in shown.stderr
+    assert 'tidy.retention is "weekly"' in shown.stderr
     assert "memory/archive/2025-12/2025-12-01.md" in shown.stdout
     assert shown.stdout.endswith("memory-decay would do: promoted 1, temporary 1, days archived 1.\n")
     assert (tmp_path / "memory" / "2025-12-01.md").exists()

@@ -317,7 +317,7 @@ def _run_own_command(plan: AgentPlan, machine: Machine) -> tuple[str, ...]:
     if not ran.code:
         return ()
     english = f'"{shown}" failed: {ran.words}. The settings were written anyway.'
-    return (say(english, f"“{shown}”失败：{ran.words}。设置已照常写入。"),)
+    return (say(english, f"“{shown}”失败：{ran.words}。设置仍已写入。"),)
 
 
 def _put_settings(change: FileChange, data: bytes | None) -> None:
@@ -431,10 +431,10 @@ def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Pat
         if not state.starts:
             program = connection.program[0]
             english = f"{title} is set up to run {program}, which no longer exists."
-            message = say(english, f"{title} 被配置为运行 {program}，但该文件已不存在。")
+            message = say(english, f"{title} 的设置会运行 {program}，但该文件已不存在。")
             problems.append(Problem("connection", message, severity="error", remedy=remedy))
         english = f"The settings of {title} no longer connect it to this memory."
-        gone = say(english, f"{title} 的设置中已没有与此记忆的连接。")
+        gone = say(english, f"{title} 的设置中已没有指向这份记忆的连接。")
         unknown = say(f"The settings of {title} cannot be read.", f"无法读取 {title} 的设置。")
         for message, paths in ((gone, state.missing), (unknown, state.unreadable)):
             problems += [Problem("connection", message, path, remedy=remedy) for path in paths]
