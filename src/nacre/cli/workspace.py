@@ -265,7 +265,7 @@ def _models_report(models: tuple[ModelStatus, ...]) -> Report:
     return Report(
         [fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
         lines=[
-            (one.name, shown[one.script], str(one.dims)) + (ui.size_of(one.size), one.licence, shown[one.state])
+            (one.name, shown[one.script], str(one.dims), ui.size_of(one.size), one.licence, shown[one.state])
             for one in models
         ],
         columns=[*ui.localised(columns).values()],
