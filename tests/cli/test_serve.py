@@ -137,7 +137,7 @@ def test_a_search_starts_one_where_the_user_wants_that_and_it_ends_when_nobody_a
     assert nacre("search", "roses", **wanted).stdout.startswith("memory/garden.md:1")
     end = time.monotonic() + 300
     log = root / ".nacre" / "daemon.log"
-    while not log.exists() or "nobody asks" not in log.read_text("utf8"):
+    while not log.exists() or "idle" not in log.read_text("utf8"):
         assert time.monotonic() < end
         threading.Event().wait(0.05)
     ended(root)

@@ -79,7 +79,7 @@ def test_a_night_is_told_in_one_sentence_and_doing_it_again_changes_nothing(nacr
     done = nacre("tidy")
     assert done.returncode == 0
     assert done.stdout.startswith("memory-tidy done: condensed into weekly digests 1, admitted 2, ")
-    assert done.stdout.endswith("days archived 1.\nlong-term memory: +2\n")
+    assert done.stdout.endswith("1 archived.\nLong-term memory: +2\n")
     text = (root / "MEMORY.md").read_text("utf8")
     assert f"- {RULE}\n" in text
     assert f"- {CHINESE_RULE}\n" in text
@@ -103,7 +103,7 @@ def test_a_dry_run_writes_nothing_and_gives_a_reason_for_every_line(nacre: Nacre
     assert done.returncode == 0
     assert files(root) == before
     *steps, last = done.stdout.splitlines()
-    assert last.startswith("memory-tidy would do: " if language == "en" else "memory-tidy 将进行：")
+    assert last.startswith("memory-tidy dry run: " if language == "en" else "memory-tidy 试运行：")
     assert len(steps) >= 2 * 5
     assert all(first.strip() and reason.startswith(" " * 12) and reason.strip() for first, reason in pairs(steps))
     told = json.loads(nacre("tidy", "--dry-run", "--json", NACRE_LANGUAGE=language).stdout)
@@ -227,7 +227,7 @@ def test_on_a_terminal_each_question_is_asked(nacre: Nacre, root: Path, clash: d
 
 def test_the_morning_line_stands_below_the_summary_and_in_status(nacre: Nacre, root: Path) -> None:
     said(root, "2026-03-19", RULE)
-    assert nacre("tidy").stdout.splitlines()[-1] == "long-term memory: +1"
+    assert nacre("tidy").stdout.splitlines()[-1] == "Long-term memory: +1"
     status = nacre("status", "--all").stdout
     assert [line.split() for line in status.splitlines() if "last tidy" in line] == [
         ["last", "tidy", "just", "now:", "+1"]

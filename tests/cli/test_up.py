@@ -188,7 +188,7 @@ def test_a_session_of_one_remark_is_not_read_and_that_is_said(up: Up, tmp_path: 
     talk = ClaudeTalk(tmp_path / "short", "5e551011-0000-4000-8000-000000000001")
     talk.say("Always use pnpm, never npm.", "09:00:00", day="2026-03-03")
     done = up("up", "--no-models", HOME=str(tmp_path / "short"))
-    assert "Sessions   nothing new; a session is read once you have said at least 2 things in it" in done.stderr
+    assert "Sessions   nothing new; sessions with fewer than 2 messages from you are skipped" in done.stderr
     assert "Download" not in done.stderr
 
 

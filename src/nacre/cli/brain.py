@@ -40,8 +40,8 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
         (say("used today", "今日用量"), spent(facts)),
         (say("saved by the cache", "缓存节省"), say(f"{facts['saved']} tokens", f"{facts['saved']} 个 token")),
         *((say("waiting for your agent", "等待你的智能体处理"), text) for text in waiting(facts)),
-        (say("private projects", "不外发的项目"), ", ".join(facts["private"]) or say("none", "无")),
-        (say("agents found", "可用的智能体"), ", ".join(there) or say("none", "无")),
+        (say("private projects", "不外发的项目"), say(", ", "、").join(facts["private"]) or say("none", "无")),
+        (say("agents found", "可用的智能体"), say(", ", "、").join(there) or say("none", "无")),
     ]
     example = facts["installed"][0] if facts["installed"] else "claude-code"
     english = f'"nacre brain use {example}" lets {_AGENTS[example]} write your memory; "nacre brain use local" switches back to this machine.'

@@ -169,7 +169,7 @@ def plan_lines(plan: AgentPlan, *, removing: bool = False) -> list[str]:
     """One agent: what stays of its own memory, then every file and command."""
     if plan.error is not None or not plan.changed:
         return []
-    stays = [] if removing else [f"  {plan.wanted.stays}"]
+    stays = [] if removing else [ui.folded(f"  {plan.wanted.stays}")]
     diffs = [change.diff for change in plan.changes if change.changes]
     return [f"# {plan.title}", *stays, *diffs, *([f"$ {shlex.join(plan.command)}"] if plan.command else [])]
 

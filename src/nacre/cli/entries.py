@@ -279,7 +279,7 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     origin = ui.open_memory(options).why(" ".join(what))
     about = [origin.id, *([say("pinned", "已固定")] if origin.pinned else [])]
     about += [say(f"confidence {origin.confidence:g}", f"置信度 {origin.confidence:g}")] if origin.confidence else []
-    lines = [f"{ui.legible(origin.words)}  ({', '.join(about)})"]
+    lines = [f"{ui.legible(origin.words)}  " + say(f"({', '.join(about)})", f"（{'，'.join(about)}）")]
     kinds = ui.localised({"note": "笔记", "session": "会话", "checkpoint": "检查点", "message": "消息"})
     kinds |= {
         "longterm": say("long-term memory", "长期记忆"),
@@ -299,10 +299,17 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
         until, text = older.valid_to or older.records[-1].at[:10], ui.legible(older.text or "")
         lines.append("  " + say(f"superseded (valid until {until}): {text}", f"已被取代（有效至 {until}）：{text}"))
     lines += [say("Ledger:", "账本：")] if origin.story else []
+    tests = {"prevents_error": say("prevents a mistake", "避免出错"), "broad": say("broad", "适用面广")}
+    tests |= {"self_contained": say("clear on its own", "单独能看懂"), "novel": say("new", "新内容")}
+    verdicts = {"admitted": "收录", "adopted": "采纳", "asked": "待确认", "refused": "拒绝", "superseded": "取代"}
+    verdicts |= {"merged": "合并", "demoted": "移出", "forgotten": "忘记", "restored": "恢复"}
+    verdicts = ui.localised(verdicts)
     for record in origin.story:
-        scores = "  ".join(f"{name} {score:g}" for name, score in record.tests.items())
-        failed = say(f"failed: {record.failed}", f"未通过：{record.failed}") if record.failed else ""
-        columns = (record.at[:16].replace("T", " "), record.verdict, record.section or "", failed, scores)
+        scores = say(", ", "，").join(f"{tests.get(name, name)} {score:.2f}" for name, score in record.tests.items())
+        failure = tests.get(record.failed or "", record.failed)
+        failed = say(f"failed: {failure}", f"未通过：{failure}") if failure else ""
+        verdict = verdicts.get(record.verdict, record.verdict)
+        columns = (record.at[:16].replace("T", " "), verdict, record.section or "", failed, scores)
         lines.append("  " + "  ".join(filter(None, columns)))
         if without := ui.legible(record.without_it or ""):
             lines.append("      " + say(f"without it: {without}", f"如果没记住：{without}"))

@@ -80,7 +80,7 @@ HELP = {
     "review --adopt": "为超出上限的 MEMORY.md 腾出空间。",
     "review --yes": "使用 --adopt 时不再询问确认。",
     "tidy": "把旧日志压缩成每周摘要，把长期有用的内容提炼到 MEMORY.md，再归档。\n\n最近几天的每一行都要通过四项检验才会保留：没有它，智能体会犯某个具体的错误；对许多会话都有用；单独也能看懂；尚未记录过。MEMORY.md 不会超过 80 行或 5 KB。重复运行不会产生变化；“nacre undo”可撤销一次整理。",
-    "tidy --verbose": "显示每一步及其原因，包括未通过的行。",
+    "tidy --verbose": "显示每一步及其原因，包括拒绝的行。",
     "decay": '把最旧的日志中长期有用的内容移入长期记忆，然后归档这些日志（用于 tidy.retention = "decay"）。\n\n当某个 MEMORY.md 超过 decay.max_lines、每日日志多于 decay.max_files，或有日志早于 decay.keep_days 时开始。每一行都要通过与“nacre tidy”相同的四项检验；[TEMP] 行会跳过。日志原样移到 memory/archive/YYYY-MM/；设置 archive.compress 后存为 .md.gz，search、“nacre get”和“nacre forget”仍可读取。“nacre undo”可撤销一次运行。',
     "decay --promote-only": "只把长期有用的内容移入长期记忆；不归档。",
     "sync": "读取你与智能体的新会话，把重要内容写入每日日志。\n\n每个会话在当天的日志中占一个标题和三到十行；会话有后续时，只写入新增的部分。敏感信息会先移除。重复运行或同时运行多次都不会产生变化。",

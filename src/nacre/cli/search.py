@@ -120,7 +120,7 @@ def about(options: ui.Options, name: tuple[str, ...]) -> Iterator[Report]:
             f"{profile.name}: {'1 entry' if profile.entries == 1 else f'{profile.entries} entries'}",
             f"{profile.name}：{profile.entries} 条",
         )
-        others = ", ".join(f"{known.name} ({known.entries})" for known in profile.relations)
+        others = say(", ", "、").join(f"{known.name} ({known.entries})" for known in profile.relations)
         with_others = f"Mentioned with: {others}", f"同时提到：{others}"
         yield Report(profile.as_plain(), heading=[head], lines=lines, notes=ui.every((others, *with_others)))
 

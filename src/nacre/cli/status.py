@@ -107,13 +107,16 @@ def _gauge(value: int, most: int, words: str) -> str:
 
 def _problem_lines(problems: list[Problem]) -> list[str]:
     """Each problem with where it is and what mends it, as wide as the screen."""
+    from nacre.checks.health import UNTYPED, kind_title
+
     lines: list[str] = []
     for problem in problems:
         place = "" if sys.stdout.isatty() and problem.place in problem.message else problem.place
-        text = "  ".join(filter(None, (_severities()[problem.severity], place, problem.message)))
+        title = kind_title(UNTYPED) if problem.kind == UNTYPED else ""  # whose message is but the note itself
+        text = "  ".join(filter(None, (_severities()[problem.severity], title, place, problem.message)))
         colour = "red" if problem.severity == "error" else "yellow"
         lines += [ui.Coloured(line, colour) for line in ui.fitted(text)]
-        lines += ui.fitted(f"→ {problem.remedy}", 4) if problem.remedy else []
+        lines += ui.fitted(f"→ {problem.remedy}", 4) if problem.remedy and problem.remedy not in problem.message else []
     return lines
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @ui.command("nacre tidy --dry-run", dry_run=True)
-@ui.flag("--verbose", "-v", "Show every step with its reason, including rejected lines.")
+@ui.flag("--verbose", "-v", "Show every step with its reason, including refused lines.")
 def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Condense old logs into weekly digests, distil lasting facts into MEMORY.md, and archive.
 
@@ -62,7 +62,7 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
 
 def tidy_summary(report: TidyReport) -> str:
     if not report.changed:
-        return say("memory-tidy done: nothing changed.", "memory-tidy 完成：没有变更。")
+        return say("memory-tidy done, nothing changed.", "memory-tidy 完成，无变更。")
     counts = report.counts
     summary = _summary(
         "memory-tidy",
@@ -70,7 +70,7 @@ def tidy_summary(report: TidyReport) -> str:
         (counts["distil add"], "admitted", "收录"),
         (counts["distil supersede"], "superseded", "取代"),
         (counts["distil merge"], "already known", "已有"),
-        (counts["distil refuse"], "rejected", "拒绝"),
+        (counts["distil refuse"], "refused", "拒绝"),
         (counts["distil adopt"], "adopted", "采纳"),
         (counts["distil demote"], "moved out", "移出"),
         (counts["distil set"], "fields set", "补充字段"),
@@ -90,7 +90,7 @@ def decay_summary(report: DecayReport) -> str:
         (counts["promote add"], "promoted", "晋升"),
         (counts["promote supersede"], "superseded", "取代"),
         (counts["promote merge"], "already known", "已有"),
-        (counts["promote refuse"], "rejected", "拒绝"),
+        (counts["promote refuse"], "refused", "拒绝"),
         (counts["promote drop"], "temporary", "临时"),
         (counts["promote ask"], 'to review with "nacre review"', "待你确认（nacre review）"),
         (counts["archive move"] + counts["archive append"] + counts["archive compress"], "archived", "归档"),
@@ -110,7 +110,7 @@ def _with_night(summary: str, report: TidyReport) -> str:
 def _summary(job: str, *counted: tuple[int, str, str], dry_run: bool) -> str:
     parts = [say(f"{count} {english}", f"{chinese} {count}") for count, english, chinese in counted if count]
     if not parts:
-        return say(f"{job} done: nothing changed.", f"{job} 完成：没有变更。")
+        return say(f"{job} done, nothing changed.", f"{job} 完成，无变更。")
     done = say("dry run", "试运行") if dry_run else say("done", "完成")
     return f"{job} {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
 
@@ -139,7 +139,7 @@ def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
     "--accept", metavar="ID", multiple=True, help="Accept a new line, or keep an existing one; may be repeated."
 )
 @click.option(
-    "--refuse", metavar="ID", multiple=True, help="Reject a new line, or remove an existing one; may be repeated."
+    "--refuse", metavar="ID", multiple=True, help="Refuse a new line, or remove an existing one; may be repeated."
 )
 @click.option("--pin", metavar="ID", multiple=True, help="Accept a line and keep it permanently; may be repeated.")
 @click.option(
@@ -152,8 +152,8 @@ def review(
 ) -> Iterable[Report]:
     """Answer the questions "nacre tidy" left for you: conflicting lines, lines that did not fit, lines that may be outdated.
 
-    On a terminal it asks about each one (k keep, e edit, r reject, l later); otherwise it lists them. At most three questions are added per
-    day, and one unanswered for 30 days counts as rejected. --adopt moves what does not fit in MEMORY.md to a note, after showing it;
+    On a terminal it asks about each one (k keep, e edit, r refuse, l later); otherwise it lists them. At most three questions are added per
+    day, and one unanswered for 30 days counts as refused. --adopt moves what does not fit in MEMORY.md to a note, after showing it;
     "nacre undo" reverts it.
     """
     memory = ui.open_memory(options)
@@ -175,7 +175,9 @@ def review(
 
 
 def _answered(step: Step) -> str:
-    return f"{step.action}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}"
+    from nacre.tidy.run import action_word
+
+    return f"{action_word(step.action)}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}"
 
 
 def question_json(question: Question) -> dict[str, Any]:

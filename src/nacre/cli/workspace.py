@@ -95,7 +95,7 @@ def pause(options: ui.Options, length: str | None) -> Report:
         end = memory.clock.now() + span if span else None
         if not options.dry_run:
             memory.pause(span)
-    until = f"{end:%Y-%m-%d %H:%M}" if end else say('you run "nacre resume"', "你运行“nacre resume”")
+    until = f"{end:%Y-%m-%d %H:%M}" if end else say('you run "nacre resume"', "运行“nacre resume”")
     outcome = ui.first(
         (options.dry_run, f"Capture would be paused until {until}.", f"将暂停采集，直到 {until}。"),
         (True, f"Capture is paused until {until}.", f"采集已暂停，直到 {until}。"),

@@ -190,7 +190,7 @@ def _refused(steps: Sequence[Step]) -> list[str]:
     harmless = say("forgetting it would not cause a mistake", "忘了也不会出错")
     return [
         f"{step.detail} → {harmless if 'prevents_error' in step.reason else passing}"
-        + say("; kept in the daily log only", "；只留在每日日志里")
+        + say("; only in the daily log", "；只留在每日日志里")
         for step in refused[:_REFUSED]
     ]
 
