@@ -129,7 +129,7 @@ def test_a_night_with_news_is_told_and_where_logs_are_kept_for_decay_that_too(na
     log.write_text("# 2026-03-01\n\n## 10:00 note\n- [PREF] Use pnpm, never npm, in every repository\n")
     done = nacre("jobs", "run", "memory-tidy", NACRE_TIDY_RETENTION="decay")
     first, night, second = done.stdout.splitlines()
-    assert night == "Long-term memory: +1"
+    assert night == "long-term memory: +1"
     assert first.startswith("memory-tidy done: admitted 1")
     assert second == "memory-decay done, nothing changed."
 

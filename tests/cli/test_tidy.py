@@ -79,7 +79,7 @@ def test_a_night_is_told_in_one_sentence_and_doing_it_again_changes_nothing(nacr
     done = nacre("tidy")
     assert done.returncode == 0
     assert done.stdout.startswith("memory-tidy done: condensed into weekly digests 1, admitted 2, ")
-    assert done.stdout.endswith("1 archived.\nLong-term memory: +2\n")
+    assert done.stdout.endswith("1 archived.\nlong-term memory: +2\n")
     text = (root / "MEMORY.md").read_text("utf8")
     assert f"- {RULE}\n" in text
     assert f"- {CHINESE_RULE}\n" in text
@@ -227,7 +227,7 @@ def test_on_a_terminal_each_question_is_asked(nacre: Nacre, root: Path, clash: d
 
 def test_the_morning_line_stands_below_the_summary_and_in_status(nacre: Nacre, root: Path) -> None:
     said(root, "2026-03-19", RULE)
-    assert nacre("tidy").stdout.splitlines()[-1] == "Long-term memory: +1"
+    assert nacre("tidy").stdout.splitlines()[-1] == "long-term memory: +1"
     status = nacre("status", "--all").stdout
     assert [line.split() for line in status.splitlines() if "last tidy" in line] == [
         ["last", "tidy", "just", "now:", "+1"]

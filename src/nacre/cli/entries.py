@@ -297,7 +297,7 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     lines += [Note(f"  {origin.ends}")] if origin.ends else []
     for older in origin.superseded:
         until, text = older.valid_to or older.records[-1].at[:10], ui.legible(older.text or "")
-        lines.append("  " + say(f"superseded (valid until {until}): {text}", f"已被取代（有效至 {until}）：{text}"))
+        lines.append("  " + say(f"superseded, until {until}: {text}", f"已被取代（有效至 {until}）：{text}"))
     lines += [say("Ledger:", "账本：")] if origin.story else []
     tests = {"prevents_error": say("prevents a mistake", "避免出错"), "broad": say("broad", "适用面广")}
     tests |= {"self_contained": say("clear on its own", "单独能看懂"), "novel": say("new", "新内容")}

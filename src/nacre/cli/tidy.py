@@ -104,7 +104,7 @@ def _with_night(summary: str, report: TidyReport) -> str:
     """The summary, and below it what a person wants to know."""
     if report.dry_run or not any(report.night):
         return summary
-    return f"{summary}\n" + say(f"Long-term memory: {report.night.line}", f"长期记忆：{report.night.line}")
+    return f"{summary}\n" + say(f"long-term memory: {report.night.line}", f"长期记忆：{report.night.line}")
 
 
 def _summary(job: str, *counted: tuple[int, str, str], dry_run: bool) -> str:
