@@ -94,9 +94,7 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
     unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
     asked = made.passed_over.get("asked", 0)
     waiting = "1 session is waiting for your agent." if asked == 1 else f"{asked} sessions are waiting for your agent."
-    unplaced = (
-        f"Not captured: {ui.plural(count, 'session')} whose folder is unknown, because some folders are excluded."
-    )
+    unplaced = f"Not captured: {count}, because their folder is unknown and you excluded some folders."
     heading = ui.every(
         (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
         *((True, f"{path} cannot be read and was skipped.", f"{path} 无法读取，已跳过。") for path in unread),
@@ -153,21 +151,11 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
         (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
         (not changed, "Nothing new: everything is already imported.", "没有新内容：已全部导入。"),
         (options.dry_run, f"{ui.plural(changed, 'change')} would be made.", f"将进行 {changed} 处改动。"),
-        (
-            made.kind == "settings",
-            f"{ui.plural(changed, 'setting')} written to the user settings.",
-            f"已写入用户设置：{changed} 项。",
-        ),
-        (
-            True,
-            f'{ui.plural(changed, "item")} imported; "nacre undo" reverts it.',
-            f"已导入 {changed} 项；“nacre undo”可撤销。",
-        ),
+        (made.kind == "settings", f"User settings changed: {changed}.", f"已更改 {changed} 项用户设置。"),
+        (True, f'Imported: {changed}; "nacre undo" reverts it.', f"已导入 {changed} 项；“nacre undo”可撤销。"),
     )
     names = ", ".join(made.unreadable[:3]) + (" …" if unread > 3 else "")
-    left = ui.every(
-        (unread, f"{ui.plural(unread, 'file')} could not be read: {names}", f"有 {unread} 个文件无法读取：{names}")
-    )
+    left = ui.every((unread, f"Could not be read ({unread}): {names}", f"有 {unread} 个文件无法读取：{names}"))
     facts = {"kind": made.kind, "from": made.origin, "changed": changed, "steps": list(map(asdict, made.steps))}
     facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": options.dry_run}
     lines = ui.step_rows(() if made.paused else made.steps, {})

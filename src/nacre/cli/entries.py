@@ -196,9 +196,7 @@ def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     if purge is None:
         return notes
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
-    cleaned = (
-        f"cleaned: {ui.plural(contents, 'earlier version')}, {ui.plural(backups, 'backup')}, the ledger and the index."
-    )
+    cleaned = f"cleaned: history ({contents}), backups ({backups}), the ledger and the index."
     chinese = f"清理：历史中的 {contents} 个旧版本、{backups} 个备份、账本和索引。"
     notes.append(ui.done(cleaned, chinese, dry_run=dry_run))
     notes += ui.every(
@@ -272,6 +270,10 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     return Report(facts, heading=[outcome], lines=[f"{line.place}\t{text}"])
 
 
+_VERDICTS = {"admitted": "收录", "adopted": "采纳", "asked": "待确认", "refused": "拒绝", "superseded": "取代"}
+_VERDICTS |= {"merged": "合并", "demoted": "移出", "forgotten": "忘记", "restored": "恢复"}
+
+
 @ui.command("nacre why MEMORY.md:9")
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 def why(options: ui.Options, what: tuple[str, ...]) -> Report:
@@ -301,15 +303,12 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     lines += [say("Ledger:", "账本：")] if origin.story else []
     tests = {"prevents_error": say("prevents a mistake", "避免出错"), "broad": say("broad", "适用面广")}
     tests |= {"self_contained": say("clear on its own", "单独能看懂"), "novel": say("new", "新内容")}
-    verdicts = {"admitted": "收录", "adopted": "采纳", "asked": "待确认", "refused": "拒绝", "superseded": "取代"}
-    verdicts |= {"merged": "合并", "demoted": "移出", "forgotten": "忘记", "restored": "恢复"}
-    verdicts = ui.localised(verdicts)
+    verdicts = ui.localised(_VERDICTS)
     for record in origin.story:
         scores = say(", ", "，").join(f"{tests.get(name, name)} {score:.2f}" for name, score in record.tests.items())
         failure = tests.get(record.failed or "", record.failed)
         failed = say(f"failed: {failure}", f"未通过：{failure}") if failure else ""
-        verdict = verdicts.get(record.verdict, record.verdict)
-        columns = (record.at[:16].replace("T", " "), verdict, record.section or "", failed, scores)
+        columns = (record.at[:16].replace("T", " "), verdicts[record.verdict], record.section or "", failed, scores)
         lines.append("  " + "  ".join(filter(None, columns)))
         if without := ui.legible(record.without_it or ""):
             lines.append("      " + say(f"without it: {without}", f"如果没记住：{without}"))
@@ -387,11 +386,7 @@ def undo(options: ui.Options, number: int | None, last: int | None, only: int | 
     outcome = ui.first(
         (resumed is not None, complete, f"之前中断的撤销（操作 {resumed}）现已完成。"),
         (not made.plan, "Nothing to undo.", "没有可撤销的操作。"),
-        (
-            count < (last or 0),
-            f"Only {ui.plural(count, 'operation')} could be undone.",
-            f"只有 {count} 个操作可以撤销。",
-        ),
+        (count < (last or 0), f"Only {count} could be undone.", f"只有 {count} 个操作可以撤销。"),
     )
     verbs = ui.localised({"remove": "移除", "restore": "恢复", "move back": "移回"})
     verbs |= {"bring back": say("recreate", "重建"), "cut": say("truncate", "截断")}

@@ -130,10 +130,6 @@ def _remarks(costs: dict[str, Cost]) -> list[str]:
         reused = f"{name}: {cost.reused} of {ui.plural(cost.orders, 'request')} had been answered in an earlier run and cost nothing."
         remarks += ui.every(
             (cost.failed, failed, f"{name}：{cost.failed} 个请求失败；最后一次的原因：{cost.why}"),
-            (
-                cost.reused,
-                reused,
-                f"{name}：{cost.orders} 个请求中有 {cost.reused} 个在之前的运行中已有回答，没有产生费用。",
-            ),
+            (cost.reused, reused, f"{name}：{cost.orders} 个请求中有 {cost.reused} 个沿用之前的回答，没有产生费用。"),
         )
     return remarks

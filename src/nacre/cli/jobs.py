@@ -196,11 +196,7 @@ def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Repo
         root, by = ui.shown_path(memory.workspace.root), made.kind
         nobody_here = f'No scheduler was found for the jobs of {root}. Run "nacre serve --background" instead.'
         outcome = ui.first(
-            (
-                by is None,
-                nobody_here,
-                f"没有找到可用的调度程序来运行 {root} 的任务。请改用“nacre serve --background”。",
-            ),
+            (by is None, nobody_here, f"没有找到能运行 {root} 任务的调度程序。请改用“nacre serve --background”。"),
             (not made.changed, f"{by} already runs the jobs of {root}.", f"{by} 已在运行 {root} 的任务。"),
             (options.dry_run, f"{by} would run the jobs of {root}.", f"将由 {by} 运行 {root} 的任务。"),
             (True, f"{by} now runs the jobs of {root}.", f"现在由 {by} 运行 {root} 的任务。"),

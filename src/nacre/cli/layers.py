@@ -168,9 +168,7 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
 @ui.command("nacre refresh", dry_run=True)
 @click.argument("session", required=False)
 @ui.flag("--apply", "carry_out", "Also promote the candidates; otherwise only the report is written.")
-@click.option(
-    "--budget", type=click.IntRange(1), metavar="TOKENS", help="Maximum number of tokens in the printed context."
-)
+@click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Token limit of the printed context.")
 def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget: int | None) -> Report:
     """Checkpoint the session, organise the layers, promote, and print a fresh context.
 

@@ -90,9 +90,7 @@ def serve(
     gc.set_threshold(10_000, 20, 20)  # unlike a command, this one lives long enough for its rubbish to matter
     root = os.path.realpath(memory.workspace.root)
     if sys.stdout.isatty():
-        ui.note(
-            f"The daemon for {root} is running. Press Ctrl-C to stop.", f"{root} 的守护进程正在运行。按 Ctrl-C 停止。"
-        )
+        ui.note(f"Daemon running for {root}. Press Ctrl-C to stop.", f"{root} 的守护进程已启动。按 Ctrl-C 停止。")
         for line in _http_lines(daemon.http):
             ui.note(line)
     if daemon.serve() == RESTART:
@@ -121,7 +119,7 @@ def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     word = token(memory.workspace.root, scope)
     facts = {"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))}
     how = say(
-        f"Send it to {url} in the header Authorization: Bearer", f"访问 {url} 时，放在请求头 Authorization: Bearer 之后"
+        f"Send it to {url} in an Authorization: Bearer header", f"发送到 {url}，放在请求头 Authorization: Bearer 中"
     )
     return Report(facts, heading=[how], lines=[word])
 
@@ -150,10 +148,7 @@ def _status_report(memory: Memory) -> Report:
     skew = skew and skew_words(skew)
     running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")
     scans, queued = daemon["watching"] == "scanning", jobs and not jobs.get("timed", True)
-    about = (
-        "Process {process}, version {version}, running since {since}",
-        "进程 {process}，版本 {version}，启动于 {since}",
-    )
+    about = "Process {process}, version {version}, since {since}", "进程 {process}，版本 {version}，启动于 {since}"
     asked = (
         "{questions} requests, {failed} failed, {memoryMb:.0f} MB",
         "{questions} 次请求，{failed} 次失败，{memoryMb:.0f} MB",
@@ -187,7 +182,7 @@ def open_(options: ui.Options, *, no_browser: bool) -> Report:
     if not hasattr(os, "getuid"):
         raise BadInput(
             "The web page needs the daemon, which is not available on Windows.",
-            "网页由守护进程提供，而守护进程不支持 Windows。",
+            "网页需要守护进程，而它不支持 Windows。",
         )
     from nacre.daemon import client, process
 

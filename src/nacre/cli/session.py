@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 @ui.command('nacre context --budget 4000 --query "the release of shop-api"')
 @click.option(
-    "--budget",
-    type=click.IntRange(1),
-    metavar="TOKENS",
-    help="Maximum number of tokens; default: the setting context.budget.",
+    "--budget", type=click.IntRange(1), metavar="TOKENS", help="Token limit; default: the setting context.budget."
 )
 @click.option("--query", metavar="TEXT", help="What the session is about; matching memories are included.")
 @click.option(
@@ -74,9 +71,7 @@ def hook(options: ui.Options, *, event: str | None) -> None:  # noqa: ARG001 - f
 @click.option(
     "--compactions", type=click.IntRange(0), metavar="N", help="How many times the session has been compacted."
 )
-@click.option(
-    "--session", metavar="ID", help="The session; default: OPENCLAW_SESSION_ID, otherwise one shared session."
-)
+@click.option("--session", metavar="ID", help="The session; default: OPENCLAW_SESSION_ID, or one shared session.")
 @click.option("--answer", metavar="TEXT", help="Write the agent's answer to today's log; \"-\" reads it from a pipe.")
 def flush(options: ui.Options, session: str | None, answer: str | None, **counts: int | None) -> Report:
     """Check whether an agent should save what matters before its context is compacted, and print the two prompts for it.
@@ -113,20 +108,14 @@ def _answer_report(memory: Memory, text: str, *, dry_run: bool) -> Report:
     notes = ui.every(
         (count or dry_run, written, written),
         (not (count or dry_run), "Nothing new to write.", "没有新内容可写。"),
-        (
-            taken.already,
-            f"Already in the log: {ui.plural(taken.already, 'line')}.",
-            f"日志中已有：{taken.already} 行。",
-        ),
+        (taken.already, f"Already in the log: {taken.already}.", f"日志中已有：{taken.already} 行。"),
         (
             forgotten,
-            f"Skipped because you removed them with nacre forget: {ui.plural(forgotten, 'line')}.",
-            f"此前已用 nacre forget 删除，未写入：{forgotten} 行。",
+            f'Skipped because you removed them with "nacre forget": {forgotten}.',
+            f"此前已用“nacre forget”删除，未写入：{forgotten} 行。",
         ),
     )
-    english = (
-        f"Not written: {ui.plural(over, 'line')}, because the limit is 30 per turn. Send the rest in another answer."
-    )
+    english = f"Not written: {over}, because the limit is 30 lines per turn. Send the rest in another answer."
     left = ui.every((over, english, f"有 {over} 行未写入：每轮最多写 30 行。请在下一次回答中发送其余内容。"))
     facts = fields(
         taken,
@@ -273,7 +262,7 @@ session_option = click.option(
     metavar="ID",
     envvar=SESSION_VARIABLES,
     default="default",
-    help="The session; default: OPENCLAW_SESSION_ID or CLAUDE_CODE_SESSION_ID, otherwise one shared session.",
+    help="The session; default: OPENCLAW_SESSION_ID or CLAUDE_CODE_SESSION_ID, or one shared session.",
 )
 
 

@@ -170,9 +170,7 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
     english = "{lines} of {maxLines} lines, {bytes} of {maxBytes} bytes"
     limits = say(english, "{lines}/{maxLines} 行，{bytes}/{maxBytes} 字节").format(**longterm)
     count, messages = (sessions["sessions"], sessions["messages"]) if sessions else (0, 0)
-    indexed = sessions and say(
-        f"{count} indexed, {ui.plural(messages, 'message')}", f"已索引 {count} 个，共 {messages} 条消息"
-    )
+    indexed = sessions and say(f"indexed: {count}; messages: {messages}", f"已索引 {count} 个，共 {messages} 条消息")
     connected = _connected(facts)
     unconnected = say('none connected; run "nacre connect"', "未连接；请运行“nacre connect”")
     rows = [
@@ -219,15 +217,9 @@ _LAYERS = {
 }
 
 
-_ENGLISH = {"longterm": "long-term", "archive": "archived"}
-
-
 def _files(by_layer: dict[str, int]) -> str:
-    names = [
-        say(f"{count} {_ENGLISH.get(layer, layer)}", f"{_LAYERS.get(layer, layer)} {count}")
-        for layer, count in by_layer.items()
-    ]
-    return say(", ", "，").join(names) or say("none yet", "暂无")
+    names = [say(f"{count} {layer}", f"{_LAYERS.get(layer, layer)} {count}") for layer, count in by_layer.items()]
+    return say(", ", "，").join(names).replace("longterm", "long-term") or say("none yet", "暂无")
 
 
 def _night(memory: Memory, night: dict[str, Any] | None) -> list[tuple[str, str, str]]:
@@ -325,11 +317,7 @@ def _index(index: dict[str, Any]) -> str:
     files, chunks, size = index["files"], index["chunks"], ui.size_of(index["bytes"])
     changed, check = index["changed"], index["check"]
     return ui.joined(
-        (
-            True,
-            f"{ui.plural(files, 'file')}, {ui.plural(chunks, 'passage')}, {size}",
-            f"{files} 个文件，{chunks} 段，{size}",
-        ),
+        (True, f"files: {files}; passages: {chunks}; {size}", f"{files} 个文件，{chunks} 段，{size}"),
         (changed, f"; {changed} changed since then", f"；此后有 {changed} 个文件有变化"),
         (index["outdated"], '; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”"),
         (check not in (None, "ok"), f"; damaged: {check}", f"；已损坏：{check}"),

@@ -135,12 +135,8 @@ def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
 
 
 @ui.command('nacre review --edit 19c0ffee01 "Use pnpm in every repository"', dry_run=True)
-@click.option(
-    "--accept", metavar="ID", multiple=True, help="Accept a new line, or keep an existing one; may be repeated."
-)
-@click.option(
-    "--refuse", metavar="ID", multiple=True, help="Refuse a new line, or remove an existing one; may be repeated."
-)
+@click.option("--accept", metavar="ID", multiple=True, help="Accept a new line, or keep an old one; may be repeated.")
+@click.option("--refuse", metavar="ID", multiple=True, help="Refuse a new line, or remove an old one; may be repeated.")
 @click.option("--pin", metavar="ID", multiple=True, help="Accept a line and keep it permanently; may be repeated.")
 @click.option(
     "--edit", nargs=2, metavar="ID TEXT", multiple=True, help="Accept a line with this wording; may be repeated."
@@ -220,12 +216,7 @@ def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report
         count, place = len(plan.moving), memory.workspace.relative(plan.note)
         facts.append({"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]})
         lines += [f"  {ui.legible(step.detail)}\n      {step.reason}" for step in plan.steps]
-        lines.append(
-            say(
-                f"{plan.shown}: {ui.plural(count, 'line')} would move to {place}.",
-                f"{plan.shown}：{count} 行将移到 {place}。",
-            )
-        )
+        lines.append(say(f"{plan.shown}: {count} would move to {place}.", f"{plan.shown}：{count} 条将移到 {place}。"))
     fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     yield Report(facts, lines=lines or [fine])
     if planned and not options.dry_run:

@@ -59,9 +59,7 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
 
 def updated(options: Options, params: Mapping[str, Any]) -> Options:
     if params.get("workspace") == "":
-        raise BadInput(
-            "--workspace is empty; name a folder or omit it.", "--workspace 为空；请指定文件夹，或去掉该选项。"
-        )
+        raise BadInput("--workspace is empty; name a folder or omit it.", "--workspace 为空；请指定文件夹或去掉它。")
     return replace(options, **{name: value for name, value in params.items() if value})
 
 

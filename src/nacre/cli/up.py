@@ -161,9 +161,7 @@ def _install_models() -> None:
         install_with_bar(None)
         _note_line("Models", "ready", "已就绪")
     except ModelUnusable as error:
-        _note_line(
-            "Models", f"not installed, so search is by keyword only: {error}", f"未安装，只能按关键词搜索：{error}"
-        )
+        _note_line("Models", f"not installed; search by keyword only: {error}", f"未安装，只能按关键词搜索：{error}")
 
 
 def _capture(memory: Memory, left_out: Sequence[str]) -> None:
@@ -450,10 +448,7 @@ def show_demo(tongue: str | None, *, keep: bool) -> None:
         commands = [f'search "{QUESTIONS[language()][0]}"', "why MEMORY.md:8", "tidy --dry-run --verbose"]
         click.echo(
             "\n"
-            + say(
-                "The folder was kept; delete it when you no longer need it. Try:",
-                "文件夹已保留，可随时删除。可以试试：",
-            )
+            + say("The folder was kept; you can delete it at any time. Try:", "文件夹已保留，可随时删除。可以试试：")
         )
         click.echo("\n".join(f"  {nacre} {command} {place}" for command in commands))
         return

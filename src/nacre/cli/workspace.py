@@ -252,14 +252,7 @@ def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
 
 def _models_report(models: tuple[ModelStatus, ...]) -> Report:
     names = "name script dims bytes licence folder state"
-    columns = {
-        "model": "模型",
-        "script": "文字种类",
-        "dims": "维度",
-        "size": "大小",
-        "licence": "许可证",
-        "state": "状态",
-    }
+    columns = {"model": "模型", "script": "文字", "dims": "维度", "size": "大小", "licence": "许可", "state": "状态"}
     words = {"installed": "已安装", "damaged": "已损坏", "verified": "已校验", "Latin": "拉丁字母", "Han": "汉字"}
     shown = {**ui.localised(words), "absent": say("not installed", "未安装")}
     return Report(

@@ -226,9 +226,6 @@ def stop_daemon(memory: Memory) -> int | None:
     until = time.monotonic() + _STOPPED_WITHIN
     while daemon_process(workspace) == pid:
         if time.monotonic() > until:
-            raise NacreError(
-                f"The daemon (process {pid}) did not stop; try again in a moment.",
-                f"守护进程（进程 {pid}）尚未停止；请稍后再试。",
-            )
+            raise NacreError(f"The daemon (process {pid}) has not stopped yet.", f"守护进程（进程 {pid}）尚未停止。")
         time.sleep(0.02)
     return pid

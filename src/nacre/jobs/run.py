@@ -91,11 +91,7 @@ def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
     failing = [name for name in schedule.JOB_NAMES if journal.read_journal(memory.workspace).failures(name)]
     stopped = [problem.message.rstrip(".。") for problem in memory.count_problems()]
     parts = [
-        *(
-            [say(f"expired session caches removed: {expired}", f"已清除过期的会话缓存：{expired} 个")]
-            if expired
-            else []
-        ),
+        *([say(f"expired caches removed: {expired}", f"已清除过期的缓存：{expired} 个")] if expired else []),
         *([say(f"new candidates for promotion: {nominated}", f"新的晋升候选：{nominated} 个")] if nominated else []),
         *([say("failing jobs: ", "运行失败的任务：") + say(", ", "、").join(failing)] if failing else []),
         *stopped,
@@ -192,9 +188,7 @@ def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]])
     workspace = runner.context.workspace
     root, path = workspace.root, lock_file(workspace)
     if not root.is_dir():  # the lock would make it again
-        raise NoWorkspace(
-            f"{root} no longer exists, so its jobs do not run.", f"{root} 已不存在，因此不会运行它的任务。"
-        )
+        raise NoWorkspace(f"{root} no longer exists, so its jobs do not run.", f"{root} 已不存在，不再运行其任务。")
     try:
         with hold(path, timeout=0):
             # We hold the lock, so that nobody is at work on what has no end.
