@@ -94,7 +94,7 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
     unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
     asked = made.passed_over.get("asked", 0)
     waiting = "1 session is waiting for your agent." if asked == 1 else f"{asked} sessions are waiting for your agent."
-    unplaced = f"Not captured: {count}, because their folder is unknown and you excluded some folders."
+    unplaced = f"Not captured: {ui.plural(count, 'session')} in an unknown folder; some folders are excluded."
     heading = ui.every(
         (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
         *((True, f"{path} cannot be read and was skipped.", f"{path} 无法读取，已跳过。") for path in unread),
@@ -155,7 +155,9 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
         (True, f'Imported: {changed}; "nacre undo" reverts it.', f"已导入 {changed} 项；“nacre undo”可撤销。"),
     )
     names = ", ".join(made.unreadable[:3]) + (" …" if unread > 3 else "")
-    left = ui.every((unread, f"Could not be read ({unread}): {names}", f"有 {unread} 个文件无法读取：{names}"))
+    left = ui.every(
+        (unread, f"Files that could not be read ({unread}): {names}", f"有 {unread} 个文件无法读取：{names}")
+    )
     facts = {"kind": made.kind, "from": made.origin, "changed": changed, "steps": list(map(asdict, made.steps))}
     facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": options.dry_run}
     lines = ui.step_rows(() if made.paused else made.steps, {})

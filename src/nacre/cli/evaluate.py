@@ -49,7 +49,7 @@ def eval_(
     if models or options.dry_run:
         count, asked = scenario.orders * len(models), ", ".join(models) or say("no model", "无")
         english = f"About {count} requests containing these sessions and statements will be sent to: {asked}."
-        chinese = f"将把这些会话和语句以约 {count} 个请求发送给：{asked}。"
+        chinese = f"约 {count} 个请求（含这些会话和语句）将发送给：{asked}。"
         if options.dry_run:
             return Report({"brains": names, "orders": count}, lines=[say(english, chinese)])
         ui.confirm(f"{english} Continue?", f"{chinese}继续吗？", yes=yes)

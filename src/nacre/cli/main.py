@@ -80,7 +80,7 @@ COMMANDS = {
         "Search by meaning only, for prompts written for qmd",
         "只按含义搜索，兼容为 qmd 编写的提示词",
     ),
-    "update": ("search", "Update only the text of the index", "只更新索引的文字"),
+    "update": ("search", "Update only the text of the index", "只更新索引中的文本"),
     "embed": ("search", "Generate missing vectors", "生成缺少的向量"),
     "eval": ("evaluate", "Measure how well a model writes memory", "评测模型撰写记忆的质量"),
     "help": ("main", "Show help for a command", "显示某个命令的说明"),

@@ -216,7 +216,9 @@ def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report
         count, place = len(plan.moving), memory.workspace.relative(plan.note)
         facts.append({"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]})
         lines += [f"  {ui.legible(step.detail)}\n      {step.reason}" for step in plan.steps]
-        lines.append(say(f"{plan.shown}: {count} would move to {place}.", f"{plan.shown}：{count} 条将移到 {place}。"))
+        lines.append(
+            say(f"{plan.shown}: entries to move to {place}: {count}.", f"{plan.shown}：{count} 条将移到 {place}。")
+        )
     fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     yield Report(facts, lines=lines or [fine])
     if planned and not options.dry_run:
