@@ -53,7 +53,7 @@ def wreck(nights: Nights) -> None:
 
 def test_a_fresh_memory_is_told_in_a_few_lines(told: Told) -> None:
     first, *rest = told().splitlines()
-    assert first.endswith("ws: A, 100 of 100")
+    assert first.endswith("ws: A, 100 of 100 points")
     assert rest[:2] == ["", "Contents"]
     assert len(rest) == 5
 

@@ -130,7 +130,7 @@ def test_a_night_with_news_is_told_and_where_logs_are_kept_for_decay_that_too(na
     done = nacre("jobs", "run", "memory-tidy", NACRE_TIDY_RETENTION="decay")
     first, night, second = done.stdout.splitlines()
     assert night == "long-term memory: +1"
-    assert first.startswith("memory-tidy done: admitted 1")
+    assert first.startswith("memory-tidy done: 1 admitted")
     assert second == "memory-decay done, nothing changed."
 
 

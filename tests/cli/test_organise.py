@@ -64,7 +64,7 @@ def test_the_layers_before_and_after_are_told_and_undo_brings_all_back(nacre: Na
     assert done.returncode == 0, done.stderr
     assert done.stdout == (
         "       hot  2 → 0\n      warm  1 → 1\n      gist  0 → 1\n forgotten  0 → 1\n"
-        "Organised: forget 1, summarise 1, move 2.\n"
+        "Organised: 1 forgotten, 1 summarised, 2 moved.\n"
     )
     gist = (root / "memory_fs/gist/2031-03-12-0600-b.md").read_text("utf8")
     assert gist.startswith("# 支付重试\n\n标签: ")

@@ -78,7 +78,7 @@ def test_a_night_is_told_in_one_sentence_and_doing_it_again_changes_nothing(nacr
     said(root, "2026-02-10", OLD)
     done = nacre("tidy")
     assert done.returncode == 0
-    assert done.stdout.startswith("memory-tidy done: condensed into weekly digests 1, admitted 2, ")
+    assert done.stdout.startswith("memory-tidy done: 1 condensed into weekly digests, 2 admitted, ")
     assert done.stdout.endswith("1 archived.\nlong-term memory: +2\n")
     text = (root / "MEMORY.md").read_text("utf8")
     assert f"- {RULE}\n" in text

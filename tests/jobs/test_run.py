@@ -266,7 +266,7 @@ def test_the_heartbeat_expires_caches_and_tells_who_fails(tmp_path: Path, monkey
         shown = run_heartbeat(memory, True)
         assert old.exists()
         assert run_heartbeat(memory, False) == shown
-        assert shown.said == "Expired session caches: 1, failing jobs: organise."
+        assert shown.said == "Expired caches removed: 1, failing jobs: organise."
     assert (old.exists(), young.exists()) == (False, True)
 
 

@@ -170,7 +170,7 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
     english = "{lines} of {maxLines} lines, {bytes} of {maxBytes} bytes"
     limits = say(english, "{lines}/{maxLines} 行，{bytes}/{maxBytes} 字节").format(**longterm)
     count, messages = (sessions["sessions"], sessions["messages"]) if sessions else (0, 0)
-    indexed = sessions and say(f"indexed: {count}; messages: {messages}", f"已索引 {count} 个，共 {messages} 条消息")
+    indexed = sessions and say(f"{count} indexed, {messages} messages", f"已索引 {count} 个，共 {messages} 条消息")
     connected = _connected(facts)
     unconnected = say('none connected; run "nacre connect"', "未连接；请运行“nacre connect”")
     rows = [
