@@ -140,7 +140,7 @@ def test_purging_ends_with_three_when_something_is_left(nacre: Nacre, root: Path
     assert nacre("undo").returncode == 1
     maria = nacre("forget", "Maria leads the billing team", "--purge")
     assert maria.returncode == 0
-    assert "no trace of the text is left" in maria.stderr
+    assert "no copy of the text is left" in maria.stderr
     assert "Git history is not checked." in maria.stderr
 
 

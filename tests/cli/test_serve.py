@@ -79,7 +79,7 @@ def test_it_is_started_shown_and_stopped(nacre: Nacre, root: Path) -> None:
     assert "Jobs are run by another scheduler" in shown
     chinese = nacre("serve", "--status", NACRE_LANGUAGE="zh").stdout
     assert chinese.startswith(f"进程 {pid}，版本 ")
-    assert "本命令不使用它" in chinese  # it speaks English
+    assert "本命令没有使用它" in chinese  # it speaks English
     assert nacre("serve", "--stop").stdout == f"The daemon (process {pid}) was stopped.\n"
     assert nacre("serve", "--stop").stdout == "No daemon is running for this workspace.\n"
 

@@ -147,7 +147,7 @@ def _explain(memory: Memory, transcripts: Mapping[str, Sequence[Path]], *, model
         (not agents, "Do not read any sessions.", "不读取任何会话。"),
         (True, write, "把重要内容写入每日日志和 MEMORY.md，不含敏感信息。任何内容都不会离开本机。"),
         (yes, "Set this up to run automatically.", "设置为自动运行。"),
-        (not yes, "Ask you before setting anything up to run automatically.", "设置自动运行之前，先征得你的同意。"),
+        (not yes, "Ask before setting anything up to run automatically.", "设置自动运行之前，先征得你的同意。"),
     )
     for number, step in enumerate(steps, start=1):
         ui.note(f"{number}. {step}")
