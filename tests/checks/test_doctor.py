@@ -180,7 +180,7 @@ def test_status_shows_the_jobs_and_the_daemon_in_a_line_each(memory: Memory) -> 
     assert "daemon\tnot running (optional)" in lines
     fail(memory, "memory-tidy", dt.datetime(2026, 3, 2, 3, tzinfo=UTC))
     (jobs,) = (line for line in run(memory, "status").stdout.splitlines() if line.startswith("jobs\t"))
-    assert "memory-tidy FAILING since 2026-03-02" in jobs
+    assert "memory-tidy failing since 2026-03-02" in jobs
 
 
 def test_status_loads_nothing_heavy(memory: Memory) -> None:

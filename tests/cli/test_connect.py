@@ -302,7 +302,7 @@ def test_taking_it_back_is_asked_as_that(nacre: Nacre, home: Path) -> None:
     before = settings(home)
     nacre("connect", "codex", "--yes")
     terminal = Terminal(home, "connect", "--remove")
-    terminal.answer("Remove this?", "y\n")
+    terminal.answer("Remove all of this?", "y\n")
     assert terminal.end() == 0
     assert settings(home) == before
 

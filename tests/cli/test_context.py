@@ -70,7 +70,7 @@ def test_a_program_is_told_what_was_given_and_what_was_left_and_why(nacre: Nacre
     ("language", "budget", "short", "long"),
     [
         ("en", "60", "1 part left out or cut; --verbose shows which and why.\n", "Left out: memory/2026-03-20.md:3-7, over the 60-token budget.\n"),
-        ("zh", "65", "有 1 处未包含或被截断；加 --verbose 可查看详情。\n", "未包含：memory/2026-03-20.md:3-7，超出 65 个 token 的预算。\n"),
+        ("zh", "65", "有 1 部分未包含或只包含一部分；加 --verbose 可查看原因。\n", "未包含：memory/2026-03-20.md:3-7，超出 65 个 token 的预算。\n"),
     ],
 )  # fmt: skip
 def test_people_are_told_on_stderr(nacre: Nacre, language: str, budget: str, short: str, long: str) -> None:

@@ -43,7 +43,7 @@ def test_the_weekly_profile_is_named_and_what_decay_would_do(nacre: Nacre, tmp_p
     assert shown.returncode == 0
     assert 'tidy.retention is "weekly"' in shown.stderr
     assert "memory/archive/2025-12/2025-12-01.md" in shown.stdout
-    assert shown.stdout.endswith("memory-decay would do: promoted 1, temporary 1, days archived 1.\n")
+    assert shown.stdout.endswith("memory-decay dry run: 1 promoted, 1 temporary, 1 archived.\n")
     assert (tmp_path / "memory" / "2025-12-01.md").exists()
     assert "归档其中 1 个" in nacre("decay", NACRE_LANGUAGE="zh").stderr
 
@@ -54,7 +54,7 @@ def test_decay_promotes_archives_and_is_undone(nacre: Nacre, tmp_path: Path) -> 
     assert (told["changed"], told["inForce"], told["counts"]["promote add"]) == (True, True, 1)
     assert RULE in (tmp_path / "MEMORY.md").read_text("utf8")
     done = nacre("decay")
-    assert (done.returncode, done.stdout) == (0, "memory-decay done: days archived 1.\n")
+    assert (done.returncode, done.stdout) == (0, "memory-decay done: 1 archived.\n")
     assert "1 daily logs are older than 90 days" in done.stderr
     assert nacre("decay").stdout == "memory-decay done, nothing changed.\n"
     assert RULE in nacre("search", "pnpm npm").stdout

@@ -82,10 +82,10 @@ def test_a_line_number_alone_takes_nothing_where_nobody_can_be_asked(nacre: Nacr
 
 def test_on_a_terminal_a_line_number_shows_the_words_and_asks(nacre: Nacre, root: Path, tmp_path: Path) -> None:
     before = (root / "MEMORY.md").read_text("utf8")
-    code, shown = at_terminal(root, tmp_path, b"Forget this one?", b"n\n", "MEMORY.md:4")
+    code, shown = at_terminal(root, tmp_path, b"Remove this line?", b"n\n", "MEMORY.md:4")
     assert (code, (root / "MEMORY.md").read_text("utf8")) == (1, before)
     assert FACT in shown
-    code, _ = at_terminal(root, tmp_path, b"Forget this one?", b"y\n", "MEMORY.md:4")
+    code, _ = at_terminal(root, tmp_path, b"Remove this line?", b"y\n", "MEMORY.md:4")
     assert (code, (root / "MEMORY.md").read_text("utf8")) == (0, before.replace(f"- {FACT}\n", ""))
 
 
@@ -98,7 +98,7 @@ def test_words_that_fit_one_thing_are_asked_about_or_answered_with_its_id(
     assert done.returncode == 2
     assert f"To remove it: nacre forget {told['id']}\n" in done.stderr
     assert (root / "MEMORY.md").read_text("utf8") == before
-    assert at_terminal(root, tmp_path, b"Forget this one?", b"n\n", "billing", "team")[0] == 1
+    assert at_terminal(root, tmp_path, b"Remove this line?", b"n\n", "billing", "team")[0] == 1
     assert (root / "MEMORY.md").read_text("utf8") == before
 
 
@@ -140,7 +140,7 @@ def test_purging_ends_with_three_when_something_is_left(nacre: Nacre, root: Path
     assert nacre("undo").returncode == 1
     maria = nacre("forget", "Maria leads the billing team", "--purge")
     assert maria.returncode == 0
-    assert "no trace of the text is left" in maria.stderr
+    assert "no copy of the text is left" in maria.stderr
     assert "Git history is not checked." in maria.stderr
 
 

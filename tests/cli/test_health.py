@@ -53,7 +53,7 @@ def wreck(nights: Nights) -> None:
 
 def test_a_fresh_memory_is_told_in_a_few_lines(told: Told) -> None:
     first, *rest = told().splitlines()
-    assert first.endswith("ws: A, 100 of 100")
+    assert first.endswith("ws: A, 100 of 100 points")
     assert rest[:2] == ["", "Contents"]
     assert len(rest) == 5
 
@@ -61,8 +61,8 @@ def test_a_fresh_memory_is_told_in_a_few_lines(told: Told) -> None:
 @pytest.mark.parametrize(
     ("language", "why", "named"),
     [
-        ("en", "Why not an A: ", "entries that contradict each other: 1\t"),
-        ("zh", "为何不是 A：", "互相矛盾的条目：1\t"),
+        ("en", "Why it is not an A: ", "entries that contradict each other: 1\t"),
+        ("zh", "扣分原因：", "互相矛盾的条目：1\t"),
     ],
 )
 def test_a_bad_memory_is_told_in_fifteen_lines_the_most_important_first_and_is_no_error(

@@ -76,7 +76,7 @@ def test_the_list_says_who_runs_them_or_what_lets_somebody(nacre: Nacre, tmp_pat
     (nothing / "crontab").chmod(0o755)
     assert 'run "nacre jobs install"' in nacre("jobs", "list", PATH=str(nothing)).stderr
     agents = nacre("jobs", "list", NACRE_JOBS_ON_DEMAND="true").stderr
-    assert agents == "Run by the daemon that agents start.\n"
+    assert agents == "Run by the daemon started by agents.\n"
 
 
 def test_the_list_speaks_chinese(nacre: Nacre) -> None:
@@ -130,13 +130,13 @@ def test_a_night_with_news_is_told_and_where_logs_are_kept_for_decay_that_too(na
     done = nacre("jobs", "run", "memory-tidy", NACRE_TIDY_RETENTION="decay")
     first, night, second = done.stdout.splitlines()
     assert night == "long-term memory: +1"
-    assert first.startswith("memory-tidy done: admitted 1")
+    assert first.startswith("memory-tidy done: 1 admitted")
     assert second == "memory-decay done, nothing changed."
 
 
 def test_the_other_jobs_say_what_they_did(nacre: Nacre) -> None:
     assert nacre("jobs", "run", "organise").stdout == "Nothing to organise.\n"
-    assert nacre("jobs", "run", "heartbeat").stdout == "heartbeat: All is well.\n"
+    assert nacre("jobs", "run", "heartbeat").stdout == "heartbeat: No problems found.\n"
 
 
 def test_while_jobs_run_a_second_run_by_name_leaves_with_code_11_and_one_that_is_due_with_none(

@@ -64,7 +64,7 @@ def test_the_layers_before_and_after_are_told_and_undo_brings_all_back(nacre: Na
     assert done.returncode == 0, done.stderr
     assert done.stdout == (
         "       hot  2 → 0\n      warm  1 → 1\n      gist  0 → 1\n forgotten  0 → 1\n"
-        "Organised: forget 1, summarise 1, move 2.\n"
+        "Organised: 1 forgotten, 1 summarised, 2 moved.\n"
     )
     gist = (root / "memory_fs/gist/2031-03-12-0600-b.md").read_text("utf8")
     assert gist.startswith("# 支付重试\n\n标签: ")
@@ -86,7 +86,7 @@ def test_a_dry_run_gives_a_reason_for_every_step_and_writes_nothing(nacre: Nacre
     first, reason, *_ = done.stdout.splitlines()
     assert first.split() == ["delete" if language == "en" else "删除", "memory_fs/forgotten/2031-01-12-0600-c.md"]
     assert "tiers.delete_after" in reason
-    last = "Would be organised: delete 1, move 1." if language == "en" else "将整理：删除 1，移动 1。"
+    last = "Dry run: 1 deleted, 1 moved." if language == "en" else "试运行：删除 1，移动 1。"
     assert done.stdout.splitlines()[-1] == last
     told = json.loads(nacre("organise", "--dry-run", "--json", NACRE_LANGUAGE=language).stdout)
     assert told["dryRun"] is True

@@ -79,7 +79,7 @@ def test_it_is_started_shown_and_stopped(nacre: Nacre, root: Path) -> None:
     assert "Jobs are run by another scheduler" in shown
     chinese = nacre("serve", "--status", NACRE_LANGUAGE="zh").stdout
     assert chinese.startswith(f"进程 {pid}，版本 ")
-    assert "本命令不使用它" in chinese  # it speaks English
+    assert "本命令没有使用它" in chinese  # it speaks English
     assert nacre("serve", "--stop").stdout == f"The daemon (process {pid}) was stopped.\n"
     assert nacre("serve", "--stop").stdout == "No daemon is running for this workspace.\n"
 
@@ -137,7 +137,7 @@ def test_a_search_starts_one_where_the_user_wants_that_and_it_ends_when_nobody_a
     assert nacre("search", "roses", **wanted).stdout.startswith("memory/garden.md:1")
     end = time.monotonic() + 300
     log = root / ".nacre" / "daemon.log"
-    while not log.exists() or "nobody asks" not in log.read_text("utf8"):
+    while not log.exists() or "idle" not in log.read_text("utf8"):
         assert time.monotonic() < end
         threading.Event().wait(0.05)
     ended(root)

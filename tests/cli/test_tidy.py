@@ -78,8 +78,8 @@ def test_a_night_is_told_in_one_sentence_and_doing_it_again_changes_nothing(nacr
     said(root, "2026-02-10", OLD)
     done = nacre("tidy")
     assert done.returncode == 0
-    assert done.stdout.startswith("memory-tidy done: condensed into weekly digests 1, admitted 2, ")
-    assert done.stdout.endswith("days archived 1.\nlong-term memory: +2\n")
+    assert done.stdout.startswith("memory-tidy done: 1 condensed into weekly digests, 2 admitted, ")
+    assert done.stdout.endswith("1 archived.\nlong-term memory: +2\n")
     text = (root / "MEMORY.md").read_text("utf8")
     assert f"- {RULE}\n" in text
     assert f"- {CHINESE_RULE}\n" in text
@@ -103,7 +103,7 @@ def test_a_dry_run_writes_nothing_and_gives_a_reason_for_every_line(nacre: Nacre
     assert done.returncode == 0
     assert files(root) == before
     *steps, last = done.stdout.splitlines()
-    assert last.startswith("memory-tidy would do: " if language == "en" else "memory-tidy 将进行：")
+    assert last.startswith("memory-tidy dry run: " if language == "en" else "memory-tidy 试运行：")
     assert len(steps) >= 2 * 5
     assert all(first.strip() and reason.startswith(" " * 12) and reason.strip() for first, reason in pairs(steps))
     told = json.loads(nacre("tidy", "--dry-run", "--json", NACRE_LANGUAGE=language).stdout)

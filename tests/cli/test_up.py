@@ -90,7 +90,7 @@ def test_a_dry_run_says_in_five_lines_what_will_be_done_and_read_and_does_nothin
     assert "from the last 30 days:" in lines[2]
     assert "Nothing leaves this machine" in lines[3]
     assert lines[4].startswith("5. Ask before setting anything up to run automatically")
-    assert "5. Then keep doing this automatically" in up("up", "--dry-run", "--yes").stderr
+    assert "5. Set this up to run automatically" in up("up", "--dry-run", "--yes").stderr
     chinese = up("up", "--dry-run", NACRE_LANGUAGE="zh").stderr
     assert "最近 30 天" in chinese
     assert "claude-code（1 个，~/.claude/projects/-srv-shop-api）" in chinese
@@ -123,7 +123,7 @@ def test_questions_are_shown_and_where_they_are_answered(up: Up, home: Path) -> 
     (home / ".nacre" / "workspace" / "memory" / "review.md").write_text(f"# Review\n\n{questions}\n", "utf8")
     done = up("up", "--no-models")
     assert "  ? Chen Wei takes bank transfers only\n" in done.stdout
-    assert "you decide: nacre review" in done.stdout
+    assert "For you to decide (" in done.stdout
     assert "  … and 1 more\n" in done.stdout
     assert "nacre review\n" in done.stdout.split("Ready.")[1]
 
@@ -181,14 +181,14 @@ def test_running_it_again_changes_no_file(up: Up, home: Path) -> None:
 def test_what_is_left_out_is_not_captured(up: Up, home: Path) -> None:
     assert "Sessions   1 read" in up("up", "--no-models", "--exclude", "shop-api").stderr
     assert b"pnpm" not in b"".join(tree(home).values())
-    assert "Read no sessions" in up("up", "--no-models", "--no-capture").stderr
+    assert "Do not read any sessions" in up("up", "--no-models", "--no-capture").stderr
 
 
 def test_a_session_of_one_remark_is_not_read_and_that_is_said(up: Up, tmp_path: Path) -> None:
     talk = ClaudeTalk(tmp_path / "short", "5e551011-0000-4000-8000-000000000001")
     talk.say("Always use pnpm, never npm.", "09:00:00", day="2026-03-03")
     done = up("up", "--no-models", HOME=str(tmp_path / "short"))
-    assert "Sessions   nothing new; a session is read once you have said at least 2 things in it" in done.stderr
+    assert "Sessions   nothing new; sessions with fewer than 2 messages from you are skipped" in done.stderr
     assert "Download" not in done.stderr
 
 
@@ -284,7 +284,7 @@ def test_a_person_is_asked_what_to_leave_out_and_what_may_run_by_itself(home: Pa
     terminal.type("n\n")
     terminal.see("in the background")
     terminal.type("n\n")
-    terminal.see("into your PATH")
+    terminal.see("to your PATH")
     terminal.type("\n")
     assert terminal.end() == 0
     assert (home / ".local" / "bin" / "nacre").is_symlink()

@@ -147,7 +147,7 @@ def test_a_fresh_start_is_for_the_owner_alone(root: Path) -> None:
 
 @pytest.mark.parametrize("event", ["scope", "prompt_section", "flush_plan", "agent_end", "before_reset", "refresh"])
 def test_a_group_is_given_something_and_may_ask_nothing_else(root: Path, database: Path, event: str) -> None:
-    with pytest.raises(BadInput, match="owner"):
+    with pytest.raises(BadInput, match="not available in groups"):
         told(root, event, scope="group:family", sessionKey="agent:main:main", sessionId="61871d67")
     assert spool.waiting(str(root)) == []
 

@@ -116,7 +116,7 @@ def test_an_openclaw_that_is_gone_does_not_hinder_another_scheduler(claw: World)
     claw.has("crontab")
     made = plan_install(claw.setup)
     assert made.kind == "cron"
-    assert any("no longer on this machine" in one for one in made.notes)
+    assert any("no longer installed on this machine" in one for one in made.notes)
     apply_plan(made)
     assert installer.installed_kinds(claw.workspace) == ("cron",)
 

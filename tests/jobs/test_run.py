@@ -166,7 +166,7 @@ def test_a_runner_of_another_process_is_waited_for_by_nobody_and_its_death_is_no
     (report,) = run_due(later(runner, minutes=1))
     assert (report.run.attempt, report.run.why) == (2, "retry")
     first, second = journal.read_journal(runner.context.workspace).runs
-    assert (first.result, first.said) == ("failed", "It stopped before it was finished.")
+    assert (first.result, first.said) == ("failed", "It stopped before finishing.")
     assert second.result == "nothing"
 
 
@@ -266,7 +266,7 @@ def test_the_heartbeat_expires_caches_and_tells_who_fails(tmp_path: Path, monkey
         shown = run_heartbeat(memory, True)
         assert old.exists()
         assert run_heartbeat(memory, False) == shown
-        assert shown.said == "Expired session caches: 1, failing jobs: organise."
+        assert shown.said == "Expired caches removed: 1, failing jobs: organise."
     assert (old.exists(), young.exists()) == (False, True)
 
 
@@ -284,7 +284,7 @@ def test_a_workspace_that_goes_away_meanwhile_is_not_made_again(tmp_path: Path) 
 
 def test_a_heartbeat_tells_of_counts_that_stop_the_organising(tmp_path: Path) -> None:
     with Memory.init(tmp_path / "ws") as memory:
-        assert run_heartbeat(memory, False).said == "All is well."
+        assert run_heartbeat(memory, False).said == "No problems found."
         (tmp_path / "ws" / "refcount.json").write_bytes(b"")
         found = run_heartbeat(memory, False)
         assert found.result == "partly"

@@ -81,7 +81,7 @@ def test_in_a_group_and_without_turn_there_is_no_such_tool(turn: Path, scope: st
 def test_by_commands_as_the_cron_turn_does(turn: Path) -> None:
     for waiting in (2, 1):
         head, _, text = run(turn, "brain", "orders", "--next").partition("\n")
-        assert head.endswith(f"(waiting: {waiting})")
+        assert head.endswith(f"({waiting} waiting)")
         assert "nacre-order v1 extract" in text
         order = head.split()[1]
         assert "not the JSON object" in run(turn, "brain", "answer", order, code=2, stdin="no")

@@ -282,7 +282,7 @@ def _carry_out(plan: AgentPlan, machine: Machine, folder: Path, new: Connection 
             ran, shown = run_command(machine, plan.command, timeout=_TIMEOUT), brief_command(plan.command)
             if ran.code:
                 english = f'"{shown}" failed: {ran.words}. The settings were written anyway.'
-                notes = (say(english, f"“{shown}”失败：{ran.words}。设置已照常写入。"),)
+                notes = (say(english, f"“{shown}”失败：{ran.words}。设置仍已写入。"),)
         for change in plan.changes:
             if change.changes or plan.command or change.after is None:
                 _put_settings(change, change.after)
@@ -426,10 +426,10 @@ def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Pat
         if not state.starts:
             program = connection.program[0]
             english = f"{title} is set up to run {program}, which no longer exists."
-            message = say(english, f"{title} 被配置为运行 {program}，但该文件已不存在。")
+            message = say(english, f"{title} 的设置会运行 {program}，但该文件已不存在。")
             problems.append(Problem("connection", message, severity="error", remedy=remedy))
         english = f"The settings of {title} no longer connect it to this memory."
-        gone = say(english, f"{title} 的设置中已没有与此记忆的连接。")
+        gone = say(english, f"{title} 的设置中已没有指向这份记忆的连接。")
         unknown = say(f"The settings of {title} cannot be read.", f"无法读取 {title} 的设置。")
         for message, paths in ((gone, state.missing), (unknown, state.unreadable)):
             problems += [Problem("connection", message, path, remedy=remedy) for path in paths]

@@ -198,8 +198,8 @@ def _server_with_scope(now: Any, edit: Put) -> Any:
     if any(key in now for key in _ADDRESS_KEYS) or (words and not is_clear):
         raise CannotEdit(
             say(
-                f'"{".".join(edit.path)}" was added by hand and connects to Nacre in its own way, possibly with less access; rename or remove it first',
-                f"“{'.'.join(edit.path)}”是手动添加的，用自己的方式连接 Nacre，权限可能更小；请先改名或删除",
+                f'"{".".join(edit.path)}" was added by hand and Nacre cannot tell what access it gives; rename or remove it first',
+                f"“{'.'.join(edit.path)}”是手动添加的，无法判断它的权限；请先改名或删除",
             )
         )
     scopes = [scope.strip("\"'") for scope in _SCOPE.findall(line)]
@@ -350,7 +350,7 @@ def _require_kind(node: Node, kind: str, path: tuple[str, ...]) -> None:
     if node.kind != kind:
         what = say("an object", "对象") if kind == "object" else say("a list", "列表")
         english, chinese = (
-            (f'"{".".join(path)}"', f"“{'.'.join(path)}”") if path else ("the file as a whole", "整个文件")
+            (f'"{".".join(path)}"', f"“{'.'.join(path)}”") if path else ("the content of the file", "文件的内容")
         )
         raise CannotEdit(say(f"{english} is not {what}", f"{chinese}不是{what}"))
 

@@ -168,7 +168,7 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
             f"Claude Code 已启用插件 {plugin}，其中已包含服务器和钩子，不再另外写入。",
         )
         return Requirements((), stays, notes=(note,))
-    notes = [say("Restart running sessions for this to take effect.", "正在运行的会话需重启后生效。")]
+    notes = [say("Restart running sessions for this to take effect.", "正在运行的会话需要重启才能生效。")]
     if values.get("disableAllHooks") is True:
         english = f"{settings} sets disableAllHooks, so Claude Code runs no hooks until you remove it."
         notes.append(say(english, f"{settings} 设置了 disableAllHooks，移除后 Claude Code 才会运行钩子。"))
@@ -295,8 +295,8 @@ def _openclaw(machine: Machine, call: Call, _options: ConnectOptions) -> Require
     off = (*_CORE, "config", "dreaming", "enabled") if has_settings else (*_CORE, "enabled")
     edits.append(Put(off, value=False))
     stays = say(
-        "OpenClaw still loads MEMORY.md and its other files into each session and still runs its turn before compaction; its dreaming feature, which rewrites MEMORY.md at night, is turned off.",
-        "OpenClaw 仍负责在会话开始时加载 MEMORY.md 等文件，以及压缩前的保存轮次；它夜间改写 MEMORY.md 的 dreaming 功能会被关闭。",
+        "OpenClaw still loads MEMORY.md and its other files into each session, and still lets the agent save notes before compaction; its dreaming feature, which rewrites MEMORY.md at night, is turned off.",
+        "OpenClaw 仍会在会话开始时加载 MEMORY.md 等文件，并在压缩前让智能体保存内容；它夜间改写 MEMORY.md 的 dreaming 功能会关闭。",
     )
     return Requirements(
         (Target(settings, JSON, tuple(edits)),),
@@ -320,8 +320,8 @@ def _entry(machine: Machine, call: Call) -> dict[str, Any]:
 
 def _as_server(settings: Path, call: Call) -> Requirements:
     note = say(
-        'The "openclaw" command is not available here, so only an MCP server is set up. Where "openclaw" works, "nacre connect openclaw" installs the memory plugin instead, which also injects context, flushes and captures.',
-        "这里没有“openclaw”命令，因此只配置了 MCP 服务器。在能运行“openclaw”的环境中执行“nacre connect openclaw”，会改为安装记忆插件，它还能注入上下文、在压缩前保存并采集会话。",
+        'The "openclaw" command is not available here, so only an MCP server is set up. Where "openclaw" works, "nacre connect openclaw" installs the memory plugin instead, which also adds context, saves before compaction and captures sessions.',
+        "这里没有“openclaw”命令，因此只配置了 MCP 服务器。在能运行“openclaw”的环境中执行“nacre connect openclaw”，会改为安装记忆插件，它还能提供上下文、在压缩前保存、采集会话。",
     )
     stays = say("OpenClaw's own memory is not changed.", "OpenClaw 自己的记忆不会改动。")
     server = Target(settings, JSON, (Put(("mcp", "servers", "nacre"), call.server()),))
@@ -348,5 +348,5 @@ def agent_named(name: str) -> Agent:
         return agent
     raise BadInput(
         f'Nacre cannot connect "{name}"; choose one of {", ".join(agents)}. Any other MCP client can run "nacre mcp".',
-        f"Nacre 无法连接“{name}”；可选：{', '.join(agents)}。其他 MCP 客户端可配置为运行“nacre mcp”。",
+        f"Nacre 无法连接“{name}”；可选：{'、'.join(agents)}。其他 MCP 客户端可配置为运行“nacre mcp”。",
     )

@@ -33,19 +33,19 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
     if not as_json and offer(memory, facts):
         facts = memory.brain_facts()
     rows = [
-        (say("daily logs written by", "日志由谁书写"), writer(facts["extract"], facts["model"])),
-        (say("weekly digests written by", "每周摘要由谁书写"), writer(facts["digest"], facts["model"])),
+        (say("daily logs written by", "每日日志由谁撰写"), writer(facts["extract"], facts["model"])),
+        (say("weekly digests written by", "每周摘要由谁撰写"), writer(facts["digest"], facts["model"])),
         (say("MEMORY.md maintained by", "MEMORY.md 由谁维护"), writer(facts["distil"], facts["model"])),
-        (say("summaries written by", "摘要由谁书写"), writer(facts["summarise"], facts["model"])),
+        (say("checkpoint summaries written by", "检查点摘要由谁撰写"), writer(facts["summarise"], facts["model"])),
         (say("used today", "今日用量"), spent(facts)),
         (say("saved by the cache", "缓存节省"), say(f"{facts['saved']} tokens", f"{facts['saved']} 个 token")),
-        *((say("waiting for your agent", "等待你的智能体"), text) for text in waiting(facts)),
-        (say("private projects", "不外发的项目"), ", ".join(facts["private"]) or say("none", "无")),
-        (say("agents found", "可用的智能体"), ", ".join(there) or say("none", "无")),
+        *((say("waiting for your agent", "等待你的智能体处理"), text) for text in waiting(facts)),
+        (say("private projects", "不外发的项目"), say(", ", "、").join(facts["private"]) or say("none", "无")),
+        (say("agents found", "可用的智能体"), say(", ", "、").join(there) or say("none", "无")),
     ]
     example = facts["installed"][0] if facts["installed"] else "claude-code"
     english = f'"nacre brain use {example}" lets {_AGENTS[example]} write your memory; "nacre brain use local" switches back to this machine.'
-    chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 书写记忆；“nacre brain use local”改回由本机书写。"
+    chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 撰写记忆；“nacre brain use local”改回由本机撰写。"
     report = Report(facts, lines=rows, notes=[say(english, chinese)])
     ui.print_reports([report], as_json=as_json)
 
@@ -59,9 +59,9 @@ def offer(memory: Memory, facts: dict[str, Any]) -> bool:
     agent, private = _AGENTS[ready[0]], ", ".join(facts["private"]) or say("none", "无")
     english = (
         f"{agent} is installed and logged in. Let it write your memory? About 12 short calls a day, on your own account; "
-        f"secrets are removed first; private projects, never sent: {private}."
+        f"secrets are removed first. Projects that are never sent: {private}."
     )
-    chinese = f"{agent} 已安装并登录。让它书写你的记忆吗？每天约 12 次简短调用，计入你自己的账户；敏感信息会先移除；不外发的项目：{private}。"
+    chinese = f"{agent} 已安装并登录。让它撰写你的记忆吗？每天约 12 次简短调用，计入你自己的账户；敏感信息会先移除。不外发的项目：{private}。"
     agreed = click.confirm(say(english, chinese), default=False, err=True)
     change_setting(user_config_file(), "brain.offered", value=True)
     if agreed:
@@ -72,7 +72,7 @@ def offer(memory: Memory, facts: dict[str, Any]) -> bool:
 def writer(mode: str, model: str | None) -> str:
     return ui.first(
         (mode == "local", "this machine", "本机"),
-        (mode == "turn", "your agent, in a separate turn", "你的智能体（自行领取）"),
+        (mode == "turn", "your agent, in a separate turn", "你的智能体（单独一轮）"),
         (mode == "hybrid", f"this machine; {model} for long sessions", f"本机；较长的会话由 {model} 处理"),
         (True, f"{model}", f"{model}"),
     )
@@ -89,7 +89,7 @@ def spent(facts: dict[str, Any]) -> str:
     calls, tokens = facts["calls"], facts["tokens"]
     most, most_tokens = facts["callsPerDay"], facts["tokensPerDay"]
     english = f"{calls} of {most} requests, {tokens} of {most_tokens} tokens"
-    return say(english, f"{calls}/{most} 次，{tokens}/{most_tokens} 个 token")
+    return say(english, f"{calls}/{most} 个请求，{tokens}/{most_tokens} 个 token")
 
 
 @ui.command("nacre brain use claude-code", group=brain, dry_run=True)
@@ -119,20 +119,20 @@ def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
             memory.config.brain.private,
         )
         kept = ", ".join(private) or say("none", "无")
-        english = f"Let {shown} write your memory? Your conversations with your agents are sent to it, with secrets removed; private projects, never sent: {kept}."
-        chinese = f"让 {shown} 书写你的记忆吗？你与智能体的对话会在移除敏感信息后发给它；不外发的项目：{kept}。"
+        english = f"Let {shown} write your memory? Your sessions are sent to it, with secrets removed. Projects that are never sent: {kept}."
+        chinese = f"让 {shown} 撰写你的记忆吗？你的会话会在移除敏感信息后发给它。不外发的项目：{kept}。"
         ui.confirm(english, chinese, yes=yes or options.dry_run)
     changes = memory.use_brain(name, hybrid=hybrid, dry_run=options.dry_run)
     lines = [f"{key} = {value}" for key, value in changes.items()]
     turn = 'Requests now wait for your agent. It can fetch them over MCP (memory_orders); "nacre jobs install --with openclaw" makes OpenClaw\'s cron jobs answer them.'
-    turn_chinese = "请求会等待你的智能体处理：它可以通过 MCP（memory_orders）领取；“nacre jobs install --with openclaw”会让 OpenClaw 的定时任务来回答。"
+    turn_chinese = "请求会等待你的智能体处理：它可以通过 MCP（memory_orders）领取；“nacre jobs install --with openclaw”可让 OpenClaw 的定时任务来回答。"
     missing = name in _AGENTS and name not in memory.brain_facts()["installed"]
     absent = (
-        f"{_AGENTS.get(name, name)} was not found on this machine; until you install it, this machine does the work."
+        f"{_AGENTS.get(name, name)} was not found on this machine; Nacre does the work itself until you install it."
     )
     note = ui.first(
         (name == "local", "", ""),
-        (missing, absent, f"本机没有找到 {_AGENTS.get(name, name)}；安装之前由本机完成。"),
+        (missing, absent, f"本机没有找到 {_AGENTS.get(name, name)}；安装之前仍由本机撰写。"),
         (name == "turn", turn, turn_chinese),
         (True, '"nacre brain test" sends it a short test request.', "“nacre brain test”会发送一个简短的测试请求。"),
     )
@@ -141,7 +141,7 @@ def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
 
 @ui.command("nacre brain test", group=brain)
 def test(options: ui.Options) -> Report:
-    """Send a short made-up request to the configured model and show which lines pass the checks."""
+    """Send a short test request to the configured model and show which lines of its answer pass the checks."""
     memory = ui.open_memory(options)
     with ui.waiting("Asking", "正在询问"):
         kept, dropped, tokens = memory.test_brain()
@@ -167,7 +167,7 @@ def orders(options: ui.Options, order: str | None, count: int, *, only_next: boo
     if order:
         records = [record for record in records if record.key.startswith(order)][-1:]
         if not records:
-            raise BadInput(f'No request id starts with "{order}".', f"没有以“{order}”开头的请求。")
+            raise BadInput(f'No request id starts with "{order}".', f"没有编号以“{order}”开头的请求。")
     facts = [record.as_plain(memory.clock) for record in records[-count:]]
     if order:
         shown = [records[0].text, records[0].answer or records[0].why or say("(no answer yet)", "（尚无回答）")]
@@ -176,7 +176,7 @@ def orders(options: ui.Options, order: str | None, count: int, *, only_next: boo
             facts[0] | {"text": shown[0], "answer": records[0].answer}, lines=[ui.legible(text) for text in shown]
         )
     lines = [(row["id"], row["at"], row["work"], row["brain"], str(row["tokens"]), _outcome(record)) for row, record in zip(facts, records[-count:], strict=True)]  # fmt: skip
-    columns = {"request": "编号", "time": "时间", "work": "工作", "model": "模型", "tokens": "token", "outcome": "结果"}
+    columns = {"request": "编号", "time": "时间", "work": "类型", "model": "模型", "tokens": "token", "outcome": "结果"}
     notes = ui.every((not records, "No request has been sent yet.", "还没有发出过请求。"))
     return Report(facts, lines=lines, notes=notes, columns=[*ui.localised(columns).values()])
 
@@ -194,7 +194,7 @@ def _next_report(coming: NextOrder) -> Report:
     order, count = coming.order, coming.waiting
     facts: dict[str, Any] = {"waiting": count}
     if order is None:
-        spent = f"{count} waiting, but today's budget is used up."
+        spent = f"{ui.plural(count, 'request')} waiting, but today's budget is used up."
         left = ui.first(
             (count, spent, f"还有 {count} 个请求在等待，但今天的额度已用完。"),
             (
@@ -204,7 +204,7 @@ def _next_report(coming: NextOrder) -> Report:
             ),
         )
         return Report(facts, lines=[left])
-    head = say(f"Request {order.key} (waiting: {count})", f"请求 {order.key}（等待中：{count}）")
+    head = say(f"Request {order.key} ({count} waiting)", f"请求 {order.key}（共 {count} 个等待中）")
     return Report(
         facts | {"id": order.key, "work": order.work, "order": order.text}, lines=[head, "", ui.legible(order.text)]
     )
@@ -214,7 +214,7 @@ def _outcome(record: Record) -> str:
     dropped = ", ".join(f"{gate_reason(reason)} {count}" for reason, count in record.dropped.items())
     return ui.first(
         (record.why, f"failed: {record.why}", f"失败：{record.why}"),
-        (record.waits, "waiting for your agent", "等待你的智能体"),
+        (record.waits, "waiting for your agent", "等待你的智能体处理"),
         (record.answer is None, "no answer", "没有回答"),
         (dropped, f"{record.kept} kept; dropped: {dropped}", f"保留 {record.kept} 条；丢弃：{dropped}"),
         (True, f"{record.kept or 0} kept", f"保留 {record.kept or 0} 条"),

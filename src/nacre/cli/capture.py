@@ -54,7 +54,7 @@ def show_survey(survey: Sequence[Capturable]) -> None:
 
 
 def _survey_report(survey: Sequence[Capturable]) -> Report:
-    notes = ui.every((not survey, "No agent sessions found in this period.", "在这段时间内没有找到任何会话。"))
+    notes = ui.every((not survey, "No agent sessions found in this period.", "这段时间内没有找到会话。"))
     lines = []
     for row in survey:
         left_out = say("  (excluded)", "（已排除）") if row.left_out else ""
@@ -70,7 +70,7 @@ def _survey_report(survey: Sequence[Capturable]) -> Report:
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Exclude a project, folder or chat; may be repeated.")
 @ui.flag("--list", "only_list", "List the agents, projects and chats, then exit.")
 def sync(options: ui.Options, since: str | None, exclude: tuple[str, ...], *, only_list: bool) -> Iterator[Report]:
-    """Read new conversations with your agents and write what matters to the daily logs.
+    """Read new sessions with your agents and write what matters to the daily logs.
 
     Each session gets one heading with three to ten lines in the log of its day; if a session continues, only the new part is added.
     Secrets are removed first. Running it again, or several times at once, changes nothing.
@@ -94,14 +94,14 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
     unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
     asked = made.passed_over.get("asked", 0)
     waiting = "1 session is waiting for your agent." if asked == 1 else f"{asked} sessions are waiting for your agent."
-    unplaced = f"{count} sessions were not captured: their folder is unknown, and some folders are excluded."
+    unplaced = f"Not captured: {ui.plural(count, 'session')} in an unknown folder; some folders are excluded."
     heading = ui.every(
         (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
         *((True, f"{path} cannot be read and was skipped.", f"{path} 无法读取，已跳过。") for path in unread),
-        (count, unplaced, f"有 {count} 个会话未采集：它们所在的文件夹未知，而部分文件夹已被排除。"),
-        (asked, waiting, f"{asked} 个会话等待你的智能体处理。"),
+        (count, unplaced, f"有 {count} 个会话未采集：无法确定它们的文件夹，而你排除了部分文件夹。"),
+        (asked, waiting, f"有 {asked} 个会话等待你的智能体处理。"),
     )
-    written = ui.done(f"written: {ui.plural(sections, 'section')}.", f"写入 {sections} 段。", dry_run=dry_run)
+    written = ui.done(f"written: {ui.plural(sections, 'section')}.", f"写入 {sections} 节。", dry_run=dry_run)
     outcome = ui.first(
         (made.paused or not (dry_run or sys.stderr.isatty()), "", ""),
         (not sections, "Nothing new to capture.", "没有新内容需要采集。"),
@@ -134,7 +134,7 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
     notes, or a chat export of ChatGPT or Claude.ai (the zip, its folder or conversations.json), which is written to the daily
     logs of the matching days. AGENT is claude-code, codex, gemini or opencode to import its notes, or openclaw for its memory settings.
 
-    With neither, list what can be imported on this machine. "nacre undo" reverts an import, except for settings.
+    With neither, lists what can be imported on this machine. "nacre undo" reverts an import, except for settings.
     """
     memory = ui.open_memory(options)
     if what is None:
@@ -149,13 +149,15 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
     changed, unread = made.changed, len(made.unreadable)
     outcome = ui.first(
         (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
-        (not changed, "Nothing new: everything is already imported.", "没有新内容：全部已导入。"),
-        (options.dry_run, f"{changed} changes would be made.", f"将进行 {changed} 处改动。"),
-        (made.kind == "settings", f"{changed} written to the user settings.", f"已写入用户设置：{changed} 项。"),
-        (True, f'{changed} imported; "nacre undo" reverts it.', f"已导入 {changed} 项；“nacre undo”可撤销。"),
+        (not changed, "Nothing new: everything is already imported.", "没有新内容：已全部导入。"),
+        (options.dry_run, f"{ui.plural(changed, 'change')} would be made.", f"将进行 {changed} 处改动。"),
+        (made.kind == "settings", f"User settings changed: {changed}.", f"已更改 {changed} 项用户设置。"),
+        (True, f'Imported: {changed}; "nacre undo" reverts it.', f"已导入 {changed} 项；“nacre undo”可撤销。"),
     )
     names = ", ".join(made.unreadable[:3]) + (" …" if unread > 3 else "")
-    left = ui.every((unread, f"{unread} files could not be read: {names}", f"{unread} 个文件无法读取，已跳过：{names}"))
+    left = ui.every(
+        (unread, f"Files that could not be read ({unread}): {names}", f"有 {unread} 个文件无法读取：{names}")
+    )
     facts = {"kind": made.kind, "from": made.origin, "changed": changed, "steps": list(map(asdict, made.steps))}
     facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": options.dry_run}
     lines = ui.step_rows(() if made.paused else made.steps, {})

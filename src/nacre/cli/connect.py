@@ -51,8 +51,8 @@ def connect(
     """Connect agents to this memory: adds an MCP server, hooks or a plugin to their settings. Without a name, connects every agent found.
 
     Shows a diff of every file, asks before writing, and keeps a backup. Nothing else in the files changes, and running it again has no effect.
-    Files that are read-only or cannot be parsed are skipped. It also tells you which of the agent's own memory features stay on, so that
-    nothing is stored twice. --remove reverts exactly what was written.
+    Files that are read-only or cannot be parsed are skipped. It also tells you which of the agent's own memory features stay on, so
+    that nothing is stored twice. --remove reverts exactly what was written.
     """
     if sum((remove, by_hand, listing)) > 1:
         raise BadInput("Use only one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
@@ -67,7 +67,7 @@ def connect(
         memory = ui.open_memory(options)
     except NoWorkspace as error:
         english = f'{error} Or run "nacre up", which creates one and connects your agents.'
-        raise NoWorkspace(english, f"{error}也可运行“nacre up”，一并创建并连接你的智能体。") from error
+        raise NoWorkspace(english, f"{error}也可运行“nacre up”，它会创建工作区并连接你的智能体。") from error
     chosen = chosen or tuple(agent for agent in all_agents() if by_hand or agent.is_here(machine))
     if not chosen:
         english = "No agent was found on this machine. Name one, for example: nacre connect codex"
@@ -101,7 +101,7 @@ def _connect(
     yield Report(lines=[*lines, *settings])
     results: list[ConnectResult] = []
     if not options.dry_run and (ready or rules):
-        ui.confirm("Apply these changes?", "是否写入？", yes=yes)
+        ui.confirm("Apply these changes?", "要写入这些更改吗？", yes=yes)
         if rules:
             connection.apply_rules(rules, memory)
         at, root = memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root)
@@ -141,7 +141,7 @@ def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...]
     results: list[ConnectResult] = []
     if not options.dry_run and ready:
         if connection.changed_plans(plans):
-            ui.confirm("Remove this?", "是否移除？", yes=yes)
+            ui.confirm("Remove all of this?", "要移除以上内容吗？", yes=yes)
         results = connection.apply_plans(ready, machine, state_folder())
     notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=True)
     none = ui.every((not plans, "No agent is connected.", "没有已连接的智能体。"))
@@ -169,7 +169,7 @@ def plan_lines(plan: AgentPlan, *, removing: bool = False) -> list[str]:
     """One agent: what stays of its own memory, then every file and command."""
     if plan.error is not None or not plan.changed:
         return []
-    stays = [] if removing else [f"  {plan.wanted.stays}"]
+    stays = [] if removing else [ui.folded(f"  {plan.wanted.stays}")]
     diffs = [change.diff for change in plan.changes if change.changes]
     return [f"# {plan.title}", *stays, *diffs, *([f"$ {shlex.join(plan.command)}"] if plan.command else [])]
 
@@ -198,7 +198,7 @@ def outcome_notes(
             english = (
                 f"  {what} in {where} was changed by hand and was kept; remove it yourself if you no longer want it."
             )
-            notes.append(say(english, f"  {where} 中的 {what} 被手动修改过，已保留；如不再需要，请自行删除。"))
+            notes.append(say(english, f"  {where} 中的 {what} 有手动修改，已保留；如不再需要，请自行删除。"))
     return [*notes, *(f"  {sentence}" for result in results for sentence in result.notes)]
 
 
@@ -275,7 +275,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     results: list[ConnectResult] = []
     works = bool(agents or (models and caches) or any(place.changed for place in places)) and not options.dry_run
     if works:
-        ui.confirm("Remove all of this?", "是否全部移除？", yes=yes)
+        ui.confirm("Remove all of this?", "要移除以上所有内容吗？", yes=yes)
         ready = [plan for plan in agents if plan.error is None]
         results = connection.apply_plans(ready, machine, state_folder())
         errors += [plan.error for plan in agents if plan.error] + [result.error for result in results if result.error]
@@ -296,7 +296,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     notes += ui.every(
         (
             caches and not models,
-            "Models and caches were kept; --models deletes them.",
+            "Models and caches are kept; --models deletes them.",
             "模型和缓存已保留；--models 可删除。",
         ),
         *((True, lasts.format(root), lasts_chinese.format(root)) for root in roots),
@@ -304,7 +304,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
         (
             True,
             'Uninstall the package the way you installed it, for example "pip uninstall nacre".',
-            "软件包本身请按安装方式卸载，例如“pip uninstall nacre”。",
+            "请按安装时的方式卸载软件包本身，例如“pip uninstall nacre”。",
         ),
     )
     yield Report(facts, notes=notes)

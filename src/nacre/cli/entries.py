@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     is_flag=False,
     flag_value="",
     metavar="[NAME]",
-    help="The project it belongs to; default, also without a name: the project of the current folder.",
+    help="The project it belongs to; by default, or without a name, the project of the current folder.",
 )
-@ui.flag("--global", "everywhere", "It applies to every project.")
+@ui.flag("--global", "everywhere", "Apply it to every project.")
 def remember(
     options: ui.Options, text: tuple[str, ...], kind: str | None, project: str | None, *, everywhere: bool
 ) -> Report:
@@ -125,9 +125,9 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     """Remove a fact from memory: every line that states it, in MEMORY.md, logs, digests, notes and checkpoints.
 
     With an id from search or the full text of a line, it is removed right away. With FILE:LINE or part of a text, you are shown the
-    matching lines and choose. Without a terminal to ask on, nothing is removed (exit code 2), so scripts should use ids.
+    matching lines and choose. Without a terminal, nothing is removed (exit code 2), so scripts should use ids.
 
-    The fact is not learned again from old transcripts unless you "nacre remember" it. "nacre undo" restores it, except after --purge.
+    It is not learned again from old transcripts unless you save it with "nacre remember". "nacre undo" restores it, except after --purge.
     Exit code 3 means that some copies remain.
     """
     words, memory = " ".join(what), ui.open_memory(options)
@@ -144,8 +144,8 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
             for target in targets
         ]
         ui.print_reports([Report({"candidates": candidates}, lines=rows)], as_json=options.as_json)
-        english = f"{len(rows)} matches; nothing was removed. Choose one by its id."
-        chinese = f"有 {len(rows)} 项匹配，未删除任何内容。请用 id 指定一项。"
+        english = f"{len(rows)} matches; nothing was removed. To remove one: nacre forget ID"
+        chinese = f"有 {len(rows)} 项匹配，未删除任何内容。要删除其中一项：nacre forget ID"
         if len(targets) == 1:
             english = f"1 match; nothing was removed yet. To remove it: nacre forget {targets[0].id}"
             chinese = f"有 1 项匹配，尚未删除任何内容。要删除它：nacre forget {targets[0].id}"
@@ -157,7 +157,7 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     lines: list[str | tuple[str, ...]] = [*rows, *map(Note, _notes(made, dry_run=options.dry_run))]
     left = made.purged.left if made.purged else ()
     if made.purged:
-        lines += [*left_rows(left), Note(say("Git history is not checked.", "git 历史不在检查范围内。"))]
+        lines += [*left_rows(left), Note(say("Git history is not checked.", "未检查 git 历史。"))]
     return Report(_forgotten_json(made, dry_run=options.dry_run), lines=lines, code=NOT_ALL if left else 0)
 
 
@@ -168,13 +168,11 @@ def _row(target: Target) -> tuple[str, str]:
 def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
     if len(targets) == 1:
         ui.note("  ".join(_row(targets[0])))
-        ui.confirm("Forget this one?", "忘记这一条吗？", default=False)
+        ui.confirm("Remove this line?", "要删除这一行吗？", default=False)
         return targets
     for number, target in enumerate(targets, 1):
         ui.note(f"{number:>3}  " + "  ".join(_row(target)))
-    question = say(
-        "Which ones? (numbers, all, or Enter for none)", "要删除哪几项？（编号，或 all；直接回车表示都不删除）"
-    )
+    question = say('Which ones? (numbers, "all", or Enter for none)', "要删除哪几项？（编号或 all，直接回车则不删除）")
     by_number = {str(number): target for number, target in enumerate(targets, 1)}
     while True:
         answer = click.prompt(question, default="", show_default=False, err=True).strip().lower()
@@ -198,7 +196,7 @@ def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     if purge is None:
         return notes
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
-    cleaned = f"cleaned: {contents} earlier versions in history, {backups} backups, the ledger and the index."
+    cleaned = f"cleaned: history ({contents}), backups ({backups}), the ledger and the index."
     chinese = f"清理：历史中的 {contents} 个旧版本、{backups} 个备份、账本和索引。"
     notes.append(ui.done(cleaned, chinese, dry_run=dry_run))
     notes += ui.every(
@@ -210,12 +208,12 @@ def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
         notes.append(
             say(english, f"智能体自己的会话记录（{name}，{session.day}）仍包含该内容；Nacre 不会改动会话记录。")
         )
-    unknown = "The original text is unknown, so no search was done."
-    searched = "Searched everything Nacre writes: no trace of the text is left."
+    unknown = "The original text is unknown, so its copies could not be searched for."
+    searched = "Searched everything Nacre writes: no copy of the text is left."
     found = ui.first(
         (purged is None, "", ""),
         (purged and purged.left, "Still found in:", "仍存在于："),
-        (not purge.words, unknown, "原文已不可知，因此没有搜索。"),
+        (not purge.words, unknown, "原文已不存在，无法搜索残留的副本。"),
         (True, searched, "已搜索 Nacre 写入的所有内容，没有残留。"),
     )
     return [*notes, found] if found else notes
@@ -256,7 +254,7 @@ def _removal_json(removal: Removal) -> dict[str, Any]:
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 @ui.flag("--off", "Unpin it.")
 def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
-    """Pin an entry of a MEMORY.md, so that it is never moved out or merged. The file itself does not change."""
+    """Pin an entry in a MEMORY.md so that it is never moved out or merged. The file itself does not change."""
     made = ui.open_memory(options).pin(" ".join(what), off=off, dry_run=options.dry_run)
     line, text = made.line, ui.legible(made.line.text)
     outcome = ui.first(
@@ -272,6 +270,10 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     return Report(facts, heading=[outcome], lines=[f"{line.place}\t{text}"])
 
 
+_VERDICTS = {"admitted": "收录", "adopted": "采纳", "asked": "待确认", "refused": "拒绝", "superseded": "取代"}
+_VERDICTS |= {"merged": "合并", "demoted": "移出", "forgotten": "忘记", "restored": "恢复"}
+
+
 @ui.command("nacre why MEMORY.md:9")
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 def why(options: ui.Options, what: tuple[str, ...]) -> Report:
@@ -279,12 +281,12 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     origin = ui.open_memory(options).why(" ".join(what))
     about = [origin.id, *([say("pinned", "已固定")] if origin.pinned else [])]
     about += [say(f"confidence {origin.confidence:g}", f"置信度 {origin.confidence:g}")] if origin.confidence else []
-    lines = [f"{ui.legible(origin.words)}  ({', '.join(about)})"]
+    lines = [f"{ui.legible(origin.words)}  " + say(f"({', '.join(about)})", f"（{'，'.join(about)}）")]
     kinds = ui.localised({"note": "笔记", "session": "会话", "checkpoint": "检查点", "message": "消息"})
     kinds |= {
-        "longterm": say("long-term", "长期"),
+        "longterm": say("long-term memory", "长期记忆"),
         "weekly": say("weekly digest", "每周摘要"),
-        "daily": say("daily log", "日志"),
+        "daily": say("daily log", "每日日志"),
     }
     for link in origin.chain:
         place = f"{link.path}:{link.line}" if link.line else ""
@@ -297,15 +299,19 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     lines += [Note(f"  {origin.ends}")] if origin.ends else []
     for older in origin.superseded:
         until, text = older.valid_to or older.records[-1].at[:10], ui.legible(older.text or "")
-        lines.append("  " + say(f"superseded, until {until}: {text}", f"已被取代（至 {until}）：{text}"))
+        lines.append("  " + say(f"superseded, until {until}: {text}", f"已被取代（有效至 {until}）：{text}"))
     lines += [say("Ledger:", "账本：")] if origin.story else []
+    tests = {"prevents_error": say("prevents a mistake", "避免出错"), "broad": say("broad", "适用面广")}
+    tests |= {"self_contained": say("clear on its own", "单独能看懂"), "novel": say("new", "新内容")}
+    verdicts = ui.localised(_VERDICTS)
     for record in origin.story:
-        scores = "  ".join(f"{name} {score:g}" for name, score in record.tests.items())
-        failed = say(f"failed: {record.failed}", f"未通过：{record.failed}") if record.failed else ""
-        columns = (record.at[:16].replace("T", " "), record.verdict, record.section or "", failed, scores)
+        scores = say(", ", "，").join(f"{tests.get(name, name)} {score:.2f}" for name, score in record.tests.items())
+        failure = tests.get(record.failed or "", record.failed)
+        failed = say(f"failed: {failure}", f"未通过：{failure}") if failure else ""
+        columns = (record.at[:16].replace("T", " "), verdicts[record.verdict], record.section or "", failed, scores)
         lines.append("  " + "  ".join(filter(None, columns)))
         if without := ui.legible(record.without_it or ""):
-            lines.append("      " + say(f"without it: {without}", f"没有它：{without}"))
+            lines.append("      " + say(f"without it: {without}", f"如果没记住：{without}"))
     return Report(origin.as_plain(), lines=[ui.folded(line) for line in lines])
 
 
@@ -345,7 +351,7 @@ def _shown_files(paths: Sequence[str]) -> str:
 @ui.command("nacre diff 12")
 @click.argument("number", type=int, required=False)
 def diff(options: ui.Options, number: int | None) -> Report:
-    """Show one change from the history; default: the last."""
+    """Show one change from the history; default: the most recent."""
     memory = ui.open_memory(options)
     if number is None:
         operations = memory.history(1).operations
@@ -361,11 +367,11 @@ def diff(options: ui.Options, number: int | None) -> Report:
 @click.option(
     "--last", type=click.IntRange(1), metavar="COUNT", help="Undo the last COUNT operations, after confirmation."
 )
-@click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="The same as NUMBER.")
+@click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="Same as NUMBER.")
 @ui.flag("--yes", "Do not ask for confirmation with --last.")
 def undo(options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool) -> Report:
-    """Undo an operation: NUMBER from "nacre history", or by default the last one that is not an undo and not yet undone. An undo is an
-    operation too, and can be undone by its own number.
+    """Undo an operation: NUMBER from "nacre history"; default: the last one that is not an undo and not yet undone. An undo is itself an
+    operation and can be undone by its number.
 
     Your own edits since then are kept; if they touch the same lines, nothing is undone (exit code 12).
     """
@@ -376,14 +382,14 @@ def undo(options: ui.Options, number: int | None, last: int | None, only: int | 
         _confirm_last(memory, last)
     made = memory.undo(number, last=last or 1, dry_run=options.dry_run)
     count, resumed = len(made.undoes), made.resumes
-    complete = f"Operation {resumed}, an interrupted undo, is now complete."
+    complete = f"The interrupted undo (operation {resumed}) is now complete."
     outcome = ui.first(
         (resumed is not None, complete, f"之前中断的撤销（操作 {resumed}）现已完成。"),
-        (not made.plan, "Nothing to undo.", "没有需要撤销的内容。"),
+        (not made.plan, "Nothing to undo.", "没有可撤销的操作。"),
         (count < (last or 0), f"Only {count} could be undone.", f"只有 {count} 个操作可以撤销。"),
     )
     verbs = ui.localised({"remove": "移除", "restore": "恢复", "move back": "移回"})
-    verbs |= {"bring back": say("recreate", "找回"), "cut": say("truncate", "截短")}
+    verbs |= {"bring back": say("recreate", "重建"), "cut": say("truncate", "截断")}
     facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
     steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
     return Report(facts, lines=ui.step_rows(steps, verbs), notes=[outcome])

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 @ui.command("nacre eval scenario --brain local --brain claude-code", "eval", dry_run=True)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--brain", "brains", metavar="NAME", multiple=True, help="What to measure: local, hybrid, command, api, or an agent's program such as claude-code; may be repeated. Default: local and the configured model.")  # fmt: skip
-@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Keep the workspaces in this folder; the next run with it only pays for new requests.")  # fmt: skip
-@ui.flag("--misses", "List what was missed.")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Keep the workspaces in this folder; the next run that uses it pays only for new requests.")  # fmt: skip
+@ui.flag("--misses", "List what each model missed.")
 @ui.flag("--yes", "Do not ask for confirmation.")
 def eval_(
     options: ui.Options, folder: Path, brains: tuple[str, ...], keep: Path | None, *, misses: bool, yes: bool
 ) -> Report:
-    """Replay the sessions in FOLDER day by day with each brain, and show the scores and the cost.
+    """Replay the sessions in FOLDER day by day with each model, and show the scores and the cost.
 
     FOLDER contains agent transcripts and a gold.json with the expected results, or is a .jsonl file of statement pairs. Everything runs in
     a separate folder: your memory is not read or changed. Budgets do not apply, so you are asked before a model is used.
@@ -49,7 +49,7 @@ def eval_(
     if models or options.dry_run:
         count, asked = scenario.orders * len(models), ", ".join(models) or say("no model", "无")
         english = f"About {count} requests containing these sessions and statements will be sent to: {asked}."
-        chinese = f"将发送约 {count} 个请求（包含这些会话和语句）给：{asked}。"
+        chinese = f"约 {count} 个请求（含这些会话和语句）将发送给：{asked}。"
         if options.dry_run:
             return Report({"brains": names, "orders": count}, lines=[say(english, chinese)])
         ui.confirm(f"{english} Continue?", f"{chinese}继续吗？", yes=yes)
@@ -90,14 +90,14 @@ def _table(measures: dict[str, list[Measure]], costs: dict[str, Cost]) -> list[S
     figures = [
         (say("requests", "请求"), [cost.orders for cost in costs.values()]),
         (say("tokens", "token"), [cost.tokens for cost in costs.values()]),
-        (say("lines kept", "通过检查的条目"), [cost.kept for cost in costs.values()]),
+        (say("lines kept", "保留的行"), [cost.kept for cost in costs.values()]),
     ]
     for reason in sorted({reason for cost in costs.values() for reason in cost.dropped}):
         name = say("dropped: ", "丢弃：") + gate_reason(reason)
         figures.append((name, [cost.dropped.get(reason, 0) for cost in costs.values()]))
     figures.append(
         (
-            say("requests done by this machine instead", "改由本机完成的请求"),
+            say("requests handled by this machine instead", "改由本机完成的请求"),
             [cost.fallbacks for cost in costs.values()],
         )
     )
@@ -130,6 +130,6 @@ def _remarks(costs: dict[str, Cost]) -> list[str]:
         reused = f"{name}: {cost.reused} of {ui.plural(cost.orders, 'request')} had been answered in an earlier run and cost nothing."
         remarks += ui.every(
             (cost.failed, failed, f"{name}：{cost.failed} 个请求失败；最后一次的原因：{cost.why}"),
-            (cost.reused, reused, f"{name}：{cost.orders} 个请求中有 {cost.reused} 个此前已有回答，没有产生费用。"),
+            (cost.reused, reused, f"{name}：{cost.orders} 个请求中有 {cost.reused} 个沿用之前的回答，没有产生费用。"),
         )
     return remarks

@@ -74,7 +74,7 @@ class Page(click.Command):
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         pieces = " ".join(self.collect_usage_pieces(ctx))
-        formatter.write_usage(ctx.command_path, pieces, prefix=say("Usage: ", "用法： "))
+        formatter.write_usage(ctx.command_path, pieces, prefix=say("Usage: ", "用法："))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
@@ -89,7 +89,7 @@ class Page(click.Command):
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.epilog:
-            formatter.write(f"\n  {say(EXAMPLE, '示例：  ')}{self.epilog.removeprefix(EXAMPLE)}\n")
+            formatter.write(f"\n  {say(EXAMPLE, '示例：')}{self.epilog.removeprefix(EXAMPLE)}\n")
 
 
 class GroupPage(Page, click.Group):
@@ -147,7 +147,7 @@ def show_error(error: click.ClickException) -> None:
     if isinstance(error, click.NoSuchOption):
         message = f"没有选项 {error.option_name}。" + did_you_mean(error.possibilities or ())
     elif isinstance(error, click.MissingParameter):
-        message = f"缺少 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
+        message = f"缺少参数 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
     elif isinstance(error, click.BadParameter) and error.param:
         message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{error.message}"
     path = error.ctx.command_path

@@ -29,7 +29,7 @@ SUMMARIES["OrganiseReport"] = organise_summary
 def jobs() -> None:
     """List and run the jobs that keep memory up to date.
 
-    memory-sync captures conversations, memory-tidy condenses and distils at night, organise sorts the layers, and heartbeat does a quick
+    memory-sync captures sessions, memory-tidy condenses and distils at night, organise sorts the layers, and heartbeat does a quick
     check. They run while "nacre serve" is running, or in the scheduler set up by "nacre jobs install"; never two at once, and never twice
     for the same scheduled time.
     """
@@ -38,13 +38,13 @@ def jobs() -> None:
 @ui.command("nacre jobs list --json", "list", group=jobs)
 def list_(options: ui.Options) -> Iterator[Report]:
     """List the jobs with their schedule, last run (result and duration) and next run."""
-    columns = {"job": "任务", "when": "时间", "last run": "上次运行", "result": "结果"}
+    columns = {"job": "任务", "schedule": "计划", "last run": "上次运行", "result": "结果"}
     columns |= {"took": "用时", "next run": "下次运行", "failing since": "失败始于"}
     for memory in ui.open_all(options):
         states, by = job_states(memory), runners(memory, ask_status(memory))
         note = ui.first(
             (by, f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。"),
-            (True, f"This is the schedule, but {nobody(memory)}.", f"以上是设定的时间，但{nobody(memory)}。"),
+            (True, f"This is the schedule, but {nobody(memory)}.", f"以上是计划的时间，但{nobody(memory)}。"),
         )
         facts, rows = [state.as_plain() for state in states], [_row(state, memory) for state in states]
         yield Report(facts, lines=rows, columns=[*ui.localised(columns).values()], notes=[note])
@@ -68,7 +68,7 @@ def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
 
 def result_word(result: str) -> str:
     words = {
-        "nothing": ("nothing to do", "无事可做"),
+        "nothing": ("nothing to do", "无需处理"),
         "partly": ("partly done", "部分完成"),
         "failed": ("failed", "失败"),
     }
@@ -81,7 +81,7 @@ def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
     if ((daemon or {}).get("jobs") or {}).get("timed"):
         by.append("nacre serve")
     elif memory.config.jobs.on_demand and memory.config.hooks.start_daemon:
-        by.append(say("the daemon that agents start", "智能体启动的守护进程"))
+        by.append(say("the daemon started by agents", "智能体启动的守护进程"))
     return by
 
 
@@ -93,7 +93,7 @@ def nobody(memory: Memory) -> str:
     """That nobody runs the jobs, and the command that changes it on this machine."""
     there = has_scheduler(memory)
     command = "nacre jobs install" if there else "nacre serve --background"
-    return say(f'nothing runs automatically; run "{command}"', f"不会自动运行；请运行“{command}”")
+    return say(f'nothing runs automatically; run "{command}"', f"尚未设置自动运行；请运行“{command}”")
 
 
 @ui.command("nacre jobs run memory-sync", group=jobs, dry_run=True)
@@ -196,7 +196,7 @@ def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Repo
         root, by = ui.shown_path(memory.workspace.root), made.kind
         nobody_here = f'No scheduler was found for the jobs of {root}. Run "nacre serve --background" instead.'
         outcome = ui.first(
-            (by is None, nobody_here, f"没有找到可以运行 {root} 任务的调度程序。请改用“nacre serve --background”。"),
+            (by is None, nobody_here, f"没有找到能运行 {root} 任务的调度程序。请改用“nacre serve --background”。"),
             (not made.changed, f"{by} already runs the jobs of {root}.", f"{by} 已在运行 {root} 的任务。"),
             (options.dry_run, f"{by} would run the jobs of {root}.", f"将由 {by} 运行 {root} 的任务。"),
             (True, f"{by} now runs the jobs of {root}.", f"现在由 {by} 运行 {root} 的任务。"),
@@ -206,11 +206,11 @@ def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Repo
 
 @ui.command("nacre jobs remove --dry-run", group=jobs, dry_run=True)
 def remove(options: ui.Options) -> Iterator[Report]:
-    """Remove what "nacre jobs install" set up, and nothing else. Jobs then only run in the daemon or by hand."""
+    """Remove what "nacre jobs install" set up, and nothing else. Jobs then run only in the daemon, or when you start them."""
     for memory in ui.open_all(options):
         made, root = plan_remove(setup_of(memory)), ui.shown_path(memory.workspace.root)
         outcome = ui.first(
-            (not made.changed, f"No jobs are installed for {root}.", f"{root} 没有安装定时任务。"),
+            (not made.changed, f"No jobs are installed for {root}.", f"{root} 没有定时任务。"),
             (options.dry_run, f"The jobs of {root} would be removed.", f"将移除 {root} 的定时任务。"),
             (True, f"The jobs of {root} were removed.", f"已移除 {root} 的定时任务。"),
         )

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @click.argument("session", required=False)
 @click.option("--title", metavar="TEXT", help="Title for text read from a pipe.")
 def checkpoint(options: ui.Options, session: str | None, title: str | None) -> Report:
-    """Save a whole conversation to memory_fs/hot, with secrets removed.
+    """Save a whole session to memory_fs/hot, with secrets removed.
 
-    SESSION is the beginning of a session id; default: the most recent session (or OPENCLAW_SESSION_ID). "-" reads text or the input of
-    an agent hook from a pipe. Saving the same session again updates its file.
+    SESSION is the beginning of a session id; default: the most recent session (or OPENCLAW_SESSION_ID). "-" reads text, or the input of
+    an agent hook, from a pipe. Saving the same session again updates its file.
     """
     memory, text = ui.open_memory(options), ui.words_of("-") if session == "-" else None
     session = None if text is not None else session or os.environ.get("OPENCLAW_SESSION_ID")
@@ -42,9 +42,9 @@ def checkpoint(options: ui.Options, session: str | None, title: str | None) -> R
 def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Move every checkpoint to the layer that fits its age, and count recalls.
 
-    Checkpoints are hot for 3 hours and warm for 7 days; then gist holds a summary and warm the original. After 14 days without a recall they
-    move to forgotten, and are deleted 30 days later unless you marked them. A recall resets the age, which counts from the time of the
-    conversation. Deletions are listed; "nacre undo" restores everything.
+    Checkpoints stay in hot for 3 hours and in warm for 7 days; then gist holds a summary and warm keeps the original. After 14 days without
+    a recall they move to forgotten, and are deleted 30 days later unless you marked them. Age counts from the time of the session; a recall
+    resets it. Deletions are listed; "nacre undo" restores everything.
     """
     for memory in ui.open_all(options):
         with ui.waiting("Organising", "正在整理"):
@@ -66,17 +66,23 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 
 def organise_summary(report: OrganiseReport) -> str:
     counts = Counter(step.action for step in report.steps)
-    parts = [f"{_word(action)} {count}" for action, count in counts.items()]
-    parts += [say(f"recalls counted {report.counted}", f"计入召回 {report.counted}")] if report.counted else []
+    parts = [say(f"{count} {_DONE[action]}", f"{_WORDS[action]} {count}") for action, count in counts.items()]
+    recalls = f"{ui.plural(report.counted, 'recall')} counted"
+    parts += [say(recalls, f"计入召回 {report.counted} 次")] if report.counted else []
     if not parts:
         return say("Nothing to organise.", "没有需要整理的内容。")
-    done = say("Would be organised: ", "将整理：") if report.dry_run else say("Organised: ", "已整理：")
+    done = say("Dry run: ", "试运行：") if report.dry_run else say("Organised: ", "已整理：")
     return done + say(", ", "，").join(parts) + say(".", "。")
 
 
+_WORDS = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升", "drop": "去重"}
+_DONE = {"delete": "deleted", "forget": "forgotten", "move": "moved", "summarise": "summarised", "rise": "moved up"}
+_DONE["drop"] = "removed as duplicates"
+
+
 def _word(action: str) -> str:
-    words = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升"}
-    return say("remove duplicate", "去重") if action == "drop" else say(action, words.get(action, action))
+    english = {"drop": "remove duplicate", "rise": "move up"}.get(action, action)
+    return say(english, _WORDS.get(action, action))
 
 
 @ui.command("nacre promote --apply", dry_run=True)
@@ -85,11 +91,11 @@ def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
     """Write promote_report.md: checkpoints recalled often enough that their lessons should be kept.
 
     A checkpoint becomes a candidate after 3 recalls in 7 days, 5 in 14 days or 8 in total, or when you mark it. With --apply, lessons about a
-    skill are written to skills/<skill>/docs/retrospect.md and everything else goes through the four tests of MEMORY.md; the checkpoint is
+    skill are written to skills/<skill>/docs/retrospect.md, and everything else must pass the four tests for MEMORY.md; the checkpoint is
     then no longer a candidate.
     """
     for memory in ui.open_all(options):
-        with ui.waiting("Promoting", "正在提升"):
+        with ui.waiting("Promoting", "正在晋升"):
             made, applied = memory.promote(apply=carry_out, dry_run=options.dry_run), carry_out and not options.dry_run
         facts, text = (
             _promoted_json(made, applied=applied, dry_run=options.dry_run),
@@ -126,7 +132,7 @@ def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[s
 def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
     """Search the checkpoints layer by layer (hot, warm, gist, forgotten) and stop at the first that answers.
 
-    Checkpoints that are found move to a more recent layer; "nacre undo" moves them back. If a summary is not enough, the original is
+    Checkpoints it finds move to a more recent layer; "nacre undo" moves them back. If a summary is not enough, the original is
     opened. Exit code 1 means that nothing was found.
     """
     with ui.waiting("Searching", "正在查找"):
@@ -138,7 +144,7 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
         names = "path was layer title confidence certainty coverage opened"
         results.append(fields(recalled, names, passages=passages))
         path, was, opened, certainty = recalled.path, recalled.was, recalled.opened, recalled.certainty
-        sure = say(f"confidence {certainty} ({recalled.confidence:g})", f"可信度{certainty}（{recalled.confidence:g}）")
+        sure = say(f"confidence {certainty} ({recalled.confidence:g})", f"置信度{certainty}（{recalled.confidence:g}）")
         lines.append(f"{path}  {recalled.layer}  {sure}  {recalled.title}")
         moved = ui.every(
             (path != was, f"{was} was moved to {path}.", f"{was} 已移到 {path}。"),
@@ -162,7 +168,7 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
 @ui.command("nacre refresh", dry_run=True)
 @click.argument("session", required=False)
 @ui.flag("--apply", "carry_out", "Also promote the candidates; otherwise only the report is written.")
-@click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Maximum tokens of the printed context.")
+@click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Token limit of the printed context.")
 def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget: int | None) -> Report:
     """Checkpoint the session, organise the layers, promote, and print a fresh context.
 
@@ -177,12 +183,12 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
     deleted = [step for step in done.organised.steps if step.action == "delete"]
     heading = ui.every(
         (not path, done.missing, done.missing),
-        (path and options.dry_run, f"Session would be saved to {path}", f"会话将存入 {path}"),
-        (path and not options.dry_run, f"Session saved to {path}", f"会话已存入 {path}"),
-        *((True, f"Deleted: {step.path}, {step.reason}", f"已删除：{step.path}，{step.reason}") for step in deleted),
+        (path and options.dry_run, f"The session would be saved to {path}.", f"会话将存入 {path}。"),
+        (path and not options.dry_run, f"The session was saved to {path}.", f"会话已存入 {path}。"),
+        *((True, f"Deleted: {step.path} ({step.reason})", f"已删除：{step.path}（{step.reason}）") for step in deleted),
     )
-    english = f"Layers: {steps} changes. Candidates for promotion: {candidates} (promote_report.md)."
-    heading.append(say(english, f"分层：{steps} 处变动。提升候选：{candidates} 个（promote_report.md）。"))
+    english = f"Layers: {ui.plural(steps, 'change')}. Candidates for promotion: {candidates} (promote_report.md)."
+    heading.append(say(english, f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。"))
     left = (*done.organised.left, *done.promoted.left)
     facts = {
         "checkpoint": path,

@@ -23,7 +23,7 @@ _OPTIONS = (
     click.option(
         "--layer", "layers", multiple=True, type=click.Choice(LAYERS), help="Only this layer; may be repeated."
     ),
-    click.option("--type", metavar="TYPE", help="Only entries of this type or category: PREF, 决策 …"),
+    click.option("--type", metavar="TYPE", help="Only entries of this type or category, such as PREF or LESSON."),
     click.option("--tag", help="Only entries with this tag."),
     click.option("--path", metavar="GLOB", help="Only matching files, such as memory/weekly/*."),
     click.option(
@@ -104,7 +104,7 @@ def about(options: ui.Options, name: tuple[str, ...]) -> Iterator[Report]:
             names = memory.names()
             facts: Any = [known._asdict() for known in names]
             rows = [(known.name, str(known.entries), known.last or "", _kind(known.kind)) for known in names]
-            columns = {"name": "名称", "entries": "条目", "last mentioned": "最近提到", "kind": "种类"}
+            columns = {"name": "名称", "entries": "条目数", "last mentioned": "最近提到", "kind": "类别"}
             nobody = "Memory does not mention any people or things yet.", "记忆中还没有提到任何人或事物。"
             notes = ui.every((not names, *nobody))
             yield Report(facts, lines=rows, columns=[*ui.localised(columns).values()], notes=notes)
@@ -120,8 +120,8 @@ def about(options: ui.Options, name: tuple[str, ...]) -> Iterator[Report]:
             f"{profile.name}: {'1 entry' if profile.entries == 1 else f'{profile.entries} entries'}",
             f"{profile.name}：{profile.entries} 条",
         )
-        others = ", ".join(f"{known.name} ({known.entries})" for known in profile.relations)
-        with_others = f"Mentioned with: {others}", f"一同提到：{others}"
+        others = say(", ", "、").join(f"{known.name} ({known.entries})" for known in profile.relations)
+        with_others = f"Mentioned with: {others}", f"同时提到：{others}"
         yield Report(profile.as_plain(), heading=[head], lines=lines, notes=ui.every((others, *with_others)))
 
 
@@ -132,14 +132,14 @@ def _kind(kind: str) -> str:
 @ui.command('nacre query "what did we decide about the API?" -n 5', as_json=False)
 @search_options
 def query(options: ui.Options, **request: Any) -> None:
-    """Search by keyword and meaning, like search (the command name that prompts written for qmd use)."""
+    """Search by keyword and meaning, same as search (for prompts written for qmd, which use this name)."""
     run_search(options, "hybrid", request)
 
 
 @ui.command('nacre vsearch "how we ship to customers"', as_json=False)
 @search_options
 def vsearch(options: ui.Options, **request: Any) -> None:
-    """Search by meaning only (the command name that prompts written for qmd use)."""
+    """Search by meaning only (for prompts written for qmd, which use this name)."""
     run_search(options, "vector", request)
 
 
@@ -153,7 +153,7 @@ _verbose = click.option("--verbose", is_flag=True, help="Also list files that co
 def index(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]:
     """Update the text and vectors of the index, and wait until it is done.
 
-    After a change of settings, searches use the old index until the new one is ready. An interrupted run resumes where it stopped.
+    After settings change, searches use the old index until the new one is ready. An interrupted run resumes where it stopped.
     """
 
     def work(memory: Memory) -> IndexReport:
@@ -173,7 +173,7 @@ def update(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report
 
 @ui.command("nacre embed", dry_run=True, join=True)
 def embed(options: ui.Options) -> Iterator[Report]:
-    """Generate missing vectors, so that search also finds by meaning."""
+    """Generate missing vectors so that search also works by meaning."""
     return _reports(options, _embed, verbose=False)
 
 
@@ -191,7 +191,7 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
     for memory in ui.open_all(options):
         if options.dry_run:
             files, passages = memory.waiting()
-            english = f"{files} files to read, {passages} passages to embed."
+            english = f"{ui.plural(files, 'file')} to read, {ui.plural(passages, 'passage')} to embed."
             facts: dict[str, Any] = {"agent": memory.agent, "filesToRead": files, "passagesToEmbed": passages}
             yield Report(facts, notes=[say(english, f"待读取 {files} 个文件，待生成 {passages} 个向量。")])
             continue
@@ -206,15 +206,15 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
         english = "The index was damaged and has been rebuilt. No notes were lost."
         damaged = ui.every((recovered, english, "索引已损坏，现已重建。没有丢失任何笔记。"))
         lines: list[str] = []
-        for part, unit, chinese in ((text, "files", "文件"), (sessions, "sessions", "会话")):
+        for part, unit, chinese in ((text, "file", "文件"), (sessions, "session", "会话")):
             if part:
-                english = f"{part.files} {unit}, {part.changed} changed, {part.removed} removed."
+                english = f"{ui.plural(part.files, unit)}, {part.changed} changed, {part.removed} removed."
                 changes = f"{part.changed} 个有变化，{part.removed} 个已移除。"
                 lines.append(say(english, f"共 {part.files} 个{chinese}，{changes}"))
         paths = [path for part in (text, sessions) if part and verbose for path in part.unreadable]
-        lines += [Note(say(f"cannot read {path}", f"无法读取：{path}")) for path in paths]
+        lines += [Note(say(f"Cannot read {path}", f"无法读取：{path}")) for path in paths]
         lines += ui.every(
-            (count, f"{count} passages embedded.", f"已为 {count} 段文字生成向量。"),
+            (count, f"{ui.plural(count, 'passage')} embedded.", f"已为 {count} 段文字生成向量。"),
             (not (text or count or made.reason), "All vectors are up to date.", "所有向量都是最新的。"),
         )
         yield Report(facts, heading=damaged, lines=lines, notes=[as_sentence(made.reason)] if made.reason else [])

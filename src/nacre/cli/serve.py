@@ -49,7 +49,7 @@ def serve(
     if not hasattr(os, "getuid"):
         raise BadInput(
             "The daemon is not available on Windows; everything works without it.",
-            "Windows 上没有守护进程；不影响使用。",
+            "守护进程不支持 Windows；没有它也能正常使用。",
         )
     from nacre.daemon import process
 
@@ -96,7 +96,7 @@ def serve(
     gc.set_threshold(10_000, 20, 20)  # unlike a command, this one lives long enough for its rubbish to matter
     root = os.path.realpath(memory.workspace.root)
     if sys.stdout.isatty():
-        ui.note(f"Serving {root}. Press Ctrl-C to stop.", f"正在为 {root} 提供服务。按 Ctrl-C 停止。")
+        ui.note(f"Daemon running for {root}. Press Ctrl-C to stop.", f"{root} 的守护进程已启动。按 Ctrl-C 停止。")
         for line in _http_lines(daemon.http):
             ui.note(line)
     if daemon.serve() == RESTART:
@@ -124,7 +124,9 @@ def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     url = running.get("url") or f"http://{memory.config.serve.host}:{port}/mcp"
     word = token(memory.workspace.root, scope)
     facts = {"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))}
-    how = say(f"Send it to {url} as Authorization: Bearer", f"发送到 {url}，请求头 Authorization: Bearer")
+    how = say(
+        f"Send it to {url} in an Authorization: Bearer header", f"发送到 {url}，放在请求头 Authorization: Bearer 中"
+    )
     return Report(facts, heading=[how], lines=[word])
 
 
@@ -143,13 +145,16 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
 
 
 def _status_report(memory: Memory) -> Report:
+    from nacre.daemon.problems import skew_words
+
     daemon = _status_of(memory)
     if daemon is None:
         return Report({"running": False}, lines=[say(*_NO_DAEMON)])
     jobs, reason, settings, skew = daemon["jobs"], daemon.get("watchingReason"), daemon.get("settings"), daemon["skew"]
+    skew = skew and skew_words(skew)
     running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")
     scans, queued = daemon["watching"] == "scanning", jobs and not jobs.get("timed", True)
-    about = "Process {process}, version {version}, since {since}", "进程 {process}，版本 {version}，自 {since}"
+    about = "Process {process}, version {version}, since {since}", "进程 {process}，版本 {version}，启动于 {since}"
     asked = (
         "{questions} requests, {failed} failed, {memoryMb:.0f} MB",
         "{questions} 次请求，{failed} 次失败，{memoryMb:.0f} MB",
@@ -158,7 +163,7 @@ def _status_report(memory: Memory) -> Report:
     lines += ui.every(
         (not scans, "Watching files", "正在监视文件"),
         (scans, f"Scanning files every 30 s: {reason}", f"每 30 秒扫描一次文件：{reason}"),
-        (jobs is None, "Jobs are run by another scheduler", "任务由其他调度器运行"),
+        (jobs is None, "Jobs are run by another scheduler", "任务由其他调度程序运行"),
         (running, f"A job is running (process {running})", f"有任务正在运行（进程 {running}）"),
         (
             queued,
@@ -167,22 +172,23 @@ def _status_report(memory: Memory) -> Report:
         ),
         (coming, f"Next check for jobs: {coming}", f"下次检查任务：{coming}"),
         (settings, f"Still using the previous settings: {settings}", f"仍在使用之前的设置：{settings}"),
-        (skew, f"Not used by this command: {skew}", f"本命令不使用它：{skew}"),
+        (skew, f"This command does not use it: {skew}", f"本命令没有使用它：{skew}"),
         (True, f"Log: {daemon['log']}", f"日志：{daemon['log']}"),
     )
     return Report({"running": True, **daemon}, lines=[*lines, *_http_lines(daemon.get("http"))])
 
 
 @ui.command("nacre open")
-@ui.flag("--no-browser", "Only print the link.")
+@ui.flag("--no-browser", "Print the link without opening it.")
 def open_(options: ui.Options, *, no_browser: bool) -> Report:
-    """Open this memory in the browser: what it knows, where it comes from, and questions for you.
+    """Open this memory in the browser: what it knows, where that comes from, and what it asks you.
 
     The page is served by the daemon (started if needed) and only reachable from this machine. The link works once, within two minutes.
     """
     if not hasattr(os, "getuid"):
         raise BadInput(
-            "The web page needs the daemon, which is not available on Windows.", "网页需要守护进程，而 Windows 上没有。"
+            "The web page needs the daemon, which is not available on Windows.",
+            "网页需要守护进程，而它不支持 Windows。",
         )
     from nacre.daemon import client, process
 
@@ -215,8 +221,8 @@ def open_(options: ui.Options, *, no_browser: bool) -> Report:
 def mcp(options: ui.Options) -> None:
     """Serve memory to an MCP client over stdin and stdout: seven tools, resources and prompts.
 
-    The scope is fixed at start: with --scope group:NAME, only memory of that group or public memory is served, and nothing is written. Uses
-    the daemon if one is running.
+    The scope is fixed at start: with --scope group:NAME, only that group's own and public memory is served, and nothing can be written.
+    Uses the daemon if it is running.
     """
     memory = ui.open_memory(options, for_groups=True)
     from nacre.daemon.requests import call_tool_by_daemon, current_folder

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @ui.command('nacre context --budget 4000 --query "the release of shop-api"')
 @click.option(
-    "--budget", type=click.IntRange(1), metavar="TOKENS", help="Maximum tokens; default: the setting context.budget."
+    "--budget", type=click.IntRange(1), metavar="TOKENS", help="Token limit; default: the setting context.budget."
 )
 @click.option("--query", metavar="TEXT", help="What the session is about; matching memories are included.")
 @click.option(
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def context(options: ui.Options, **request: Any) -> None:
     """Print the context for a new session, within a token budget.
 
-    In this order: working state, long-term memory, matches for the query, today, yesterday, hot checkpoints. Limited to the project of the
+    In this order: working memory, long-term memory, matches for the query, today, yesterday, hot checkpoints. Limited to the project of the
     current folder and entries without a project; in a group, to the group's own and public entries. This does not count as a recall.
     """
     from nacre.daemon import requests
@@ -66,15 +66,15 @@ def hook(options: ui.Options, *, event: str | None) -> None:  # noqa: ARG001 - f
 
 
 @ui.command("nacre flush --tokens 178000 --window 200000 --json", dry_run=True)
-@click.option("--tokens", type=click.IntRange(0), metavar="N", help="Tokens in the context now.")
+@click.option("--tokens", type=click.IntRange(0), metavar="N", help="Number of tokens in the context now.")
 @click.option("--window", type=click.IntRange(1), metavar="N", help="Size of the context window in tokens.")
 @click.option(
     "--compactions", type=click.IntRange(0), metavar="N", help="How many times the session has been compacted."
 )
-@click.option("--session", metavar="ID", help="The session; default: OPENCLAW_SESSION_ID, else one shared session.")
+@click.option("--session", metavar="ID", help="The session; default: OPENCLAW_SESSION_ID, or one shared session.")
 @click.option("--answer", metavar="TEXT", help="Write the agent's answer to today's log; \"-\" reads it from a pipe.")
 def flush(options: ui.Options, session: str | None, answer: str | None, **counts: int | None) -> Report:
-    """Check whether a nearly full context should save its memories first, and print the two prompts for it.
+    """Check whether an agent should save what matters before its context is compacted, and print the two prompts for it.
 
     A flush is due from window − flush.reserve_tokens − flush.soft_threshold_tokens (at least a quarter of the window), once per compaction.
     Without --compactions, it is due again after the context has dropped below half of that. Without --tokens, only the prompts are printed.
@@ -104,19 +104,19 @@ def flush(options: ui.Options, session: str | None, answer: str | None, **counts
 def _answer_report(memory: Memory, text: str, *, dry_run: bool) -> Report:
     taken = memory.flush_answer(text, dry_run=dry_run)
     count, path, over, forgotten = len(taken.written), taken.path, len(taken.over), taken.forgotten
-    written = ui.done(f"written to {path}: {count}.", f"写入 {path}：{count} 行。", dry_run=dry_run)
+    written = ui.done(f"written to {path}: {ui.plural(count, 'line')}.", f"写入 {path}：{count} 行。", dry_run=dry_run)
     notes = ui.every(
         (count or dry_run, written, written),
         (not (count or dry_run), "Nothing new to write.", "没有新内容可写。"),
         (taken.already, f"Already in the log: {taken.already}.", f"日志中已有：{taken.already} 行。"),
         (
             forgotten,
-            f"Skipped because you had them forgotten: {forgotten}.",
-            f"此前已要求忘记，未写入：{forgotten} 行。",
+            f'Skipped because you removed them with "nacre forget": {forgotten}.',
+            f"此前已用“nacre forget”删除，未写入：{forgotten} 行。",
         ),
     )
-    english = f"{over} lines were not written: the limit is 30 per turn. Send them in another answer."
-    left = ui.every((over, english, f"有 {over} 行未写入：一轮最多写 30 行。请在下一次回答中发送。"))
+    english = f"Not written: {over}, because the limit is 30 lines per turn. Send the rest in another answer."
+    left = ui.every((over, english, f"有 {over} 行未写入：每轮最多写 30 行。请在下一次回答中发送其余内容。"))
     facts = fields(
         taken,
         "path written already forgotten left silent",
@@ -139,7 +139,7 @@ def wal() -> None:
 
 @ui.command('nacre wal task "Move the API to v2"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1)
-@ui.flag("--clear", "Drop the task without finishing it.")
+@ui.flag("--clear", "Drop the current task unfinished.")
 def task(options: ui.Options, text: tuple[str, ...], *, clear: bool) -> Report:
     """Set the current task, replacing the previous one. "-" reads the text from a pipe."""
     if bool(text) == clear:
@@ -150,7 +150,7 @@ def task(options: ui.Options, text: tuple[str, ...], *, clear: bool) -> Report:
 @ui.command('nacre wal decide "PostgreSQL rather than MySQL"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1, required=True)
 def decide(options: ui.Options, text: tuple[str, ...]) -> Report:
-    """Record a decision with its time. Beyond state.max_entries, the oldest move to today's log."""
+    """Record a decision with its time. If there are more than state.max_entries, the oldest move to today's log."""
     return _change(options, "decide", ui.words_of(text))
 
 
@@ -182,7 +182,7 @@ def done(options: ui.Options, which: tuple[str, ...]) -> Report:
     "--clear", is_flag=False, flag_value="", metavar="N|TEXT", help="Remove the blocker with this number or text."
 )
 def blocker(options: ui.Options, text: tuple[str, ...], clear: str | None) -> Report:
-    """Add a blocker, or remove one with --clear, which is recorded in today's log."""
+    """Add a blocker, or remove one with --clear and record that in today's log."""
     if clear is None:
         return _change(options, "blocker", ui.words_of(text))
     return _change(options, "clear", " ".join(part for part in (clear, *text) if part))
@@ -234,25 +234,25 @@ def _change(options: ui.Options, action: str, *words: str) -> Report:
     outcome = ui.first(
         (changed, f"Written to {name}.", f"已写入 {name}。"),
         (edit.changed, f"{name} would be changed.", f"将修改 {name}。"),
-        (edit.line, f"{name} is already up to date.", f"{name} 已是最新。"),
+        (edit.line, f"{name} did not need to change.", f"{name} 无需更改。"),
         (True, "No task is set.", "没有当前任务。"),
     )
-    logged = [say(f"Added to today's log: {bullet}", f"记入今日日志：{bullet}") for bullet in edit.log]
+    logged = [say(f"Added to today's log: {bullet}", f"已记入今天的日志：{bullet}") for bullet in edit.log]
     facts = {"section": edit.section, "text": edit.line, "changed": changed, "dryRun": options.dry_run, "path": name}
     lines = [edit.line] if edit.line else []
     return Report({**facts, "log": list(edit.log)}, heading=[outcome, *logged], lines=lines)
 
 
 def _snapshot_report(options: ui.Options, state: Working, made: SnapshotPlan) -> Report:
-    words = {"keep": ("kept", "保存"), "remove": ("removed", "移除"), "restore": ("restored", "恢复")}
+    words = {"keep": ("saved", "保存"), "remove": ("removed", "移除"), "restore": ("restored", "恢复")}
     path, heading = state.workspace.relative(made.snapshot.path), []
     for step in made.plan.steps:
         past, chinese = words[step.action]
-        what = say(f"would {step.action}", f"将{chinese}") if options.dry_run else say(past, f"已{chinese}")
+        what = say(f"would be {past}", f"将{chinese}") if options.dry_run else say(past, f"已{chinese}")
         heading.append(f"{what}\t{step.path}\t{step.reason}")
     changed = bool(made.plan) and not options.dry_run
     facts = {"path": path, "moment": made.snapshot.moment, "changed": changed, "dryRun": options.dry_run}
-    same = say("Nothing to do: same as the snapshot.", "与快照相同，无需更改。")
+    same = say("Nothing to do: working memory is the same as the snapshot.", "工作记忆与快照相同，无需更改。")
     return Report(facts, heading=heading or [same], lines=[path])
 
 
@@ -262,13 +262,13 @@ session_option = click.option(
     metavar="ID",
     envvar=SESSION_VARIABLES,
     default="default",
-    help="The session; default: OPENCLAW_SESSION_ID or CLAUDE_CODE_SESSION_ID, else one shared session.",
+    help="The session; default: OPENCLAW_SESSION_ID or CLAUDE_CODE_SESSION_ID, or one shared session.",
 )
 
 
 @click.group(cls=ui.Group, epilog="Example:  nacre cache set branch feature/login")
 def cache() -> None:
-    """Store values for one session in a private temporary folder; they expire after a restart or a day.
+    """Store values for one session in a private temporary folder; they expire after a day or a restart.
 
     No workspace is needed. Secrets are refused (exit code 13).
     """
@@ -285,8 +285,8 @@ def set_value(options: ui.Options, key: str, value: tuple[str, ...], session: st
     dry_run = options.dry_run
     kept = put_value(_open_cache(options, session), key, ui.words_of(value), dry_run=dry_run)
     outcome = ui.first(
-        (dry_run, f'"{key}" would be stored.', f"将缓存“{key}”。"),
-        (True, f'"{key}" is stored for this session.', f"已为此会话缓存“{key}”。"),
+        (dry_run, f'"{key}" would be cached.', f"将缓存“{key}”。"),
+        (True, f'"{key}" was cached for this session.', f"已为此会话缓存“{key}”。"),
     )
     facts = {"key": key, "value": kept.text, "session": session, "changed": not dry_run, "dryRun": dry_run}
     return Report(facts, notes=[outcome])
@@ -314,7 +314,7 @@ def list_values(options: ui.Options, session: str) -> Report:
     values = [(key, len(value.text.encode()), value.at) for key, value in kept.items()]
     return Report(
         [{"key": key, "bytes": size, "at": at.isoformat(timespec="seconds")} for key, size, at in values],
-        heading=ui.every((not values, "Nothing is stored for this session.", "此会话没有缓存内容。")),
+        heading=ui.every((not values, "Nothing is cached for this session.", "此会话没有缓存内容。")),
         lines=[(key, ui.size_of(size), f"{at:%H:%M}") for key, size, at in values],
         columns=(say("key", "键"), say("size", "大小"), say("time", "时间")),
     )
@@ -330,7 +330,7 @@ def clear(options: ui.Options, key: str | None, session: str) -> Report:
     keys = clear_values(_open_cache(options, session), key, dry_run=options.dry_run)
     heading = ui.every(
         (not keys, "Nothing to clear.", "没有可清除的内容。"),
-        (keys and options.dry_run, f"{len(keys)} would be cleared.", f"将清除 {len(keys)} 项。"),
+        (keys and options.dry_run, f"{ui.plural(len(keys), 'key')} would be cleared:", f"将清除 {len(keys)} 项："),
     )
     return Report({"cleared": list(keys), "dryRun": options.dry_run}, heading=heading, lines=keys)
 

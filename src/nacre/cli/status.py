@@ -69,24 +69,24 @@ def _screen(memory: Memory, facts: dict[str, Any], grade: Grade, problems: list[
     longterm, night, waiting, now = facts["longterm"], facts["night"], facts["review"], memory.clock.now()
     of_lines = say("{lines} of {maxLines} lines", "{lines}/{maxLines} 行").format(**longterm)
     of_bytes = say("{bytes} of {maxBytes} bytes", "{bytes}/{maxBytes} 字节").format(**longterm)
-    health = say(f"{grade.letter}, {grade.points} of 100", f"{grade.letter}，{grade.points} 分（满分 100）")
+    health = say(f"{grade.letter}, {grade.points} of 100 points", f"{grade.letter}（{grade.points}/100 分）")
     tidied = say('not yet; run "nacre tidy"', "尚未整理；请运行“nacre tidy”")
     if night is not None:
         tidied = ui.age_of(night["at"], now) + say(": ", "：") + _night_line(night)
     agents = say(", ", "、").join(_connected(facts))
     unconnected = ui.Coloured(say('none connected; run "nacre connect"', "未连接；请运行“nacre connect”"), "yellow")
-    asks = ui.Coloured(say(f'{waiting} waiting; run "nacre review"', f"{waiting} 个；请运行“nacre review”"), "yellow")
+    asks = ui.Coloured(say(f'{waiting} waiting; run "nacre review"', f"{waiting} 项；请运行“nacre review”"), "yellow")
     synced = facts["capture"]["synced"]
     rows = [
         (say("workspace", "工作区"), _where(facts)),
-        (say("health", "健康"), ui.Coloured(health, _GRADE_COLOURS.get(grade.letter, "red"))),
+        (say("health", "健康状况"), ui.Coloured(health, _GRADE_COLOURS.get(grade.letter, "red"))),
         ("MEMORY.md", _gauge(longterm["lines"], longterm["maxLines"], of_lines)),
         ("", _gauge(longterm["bytes"], longterm["maxBytes"], of_bytes)),
         (say("captured", "采集"), _capture(facts["capture"], ui.age_of(synced, now) if synced else "")),
         (say("tidied", "整理"), tidied),
         (say("agents", "智能体"), agents or unconnected),
         (say("jobs", "任务"), _jobs(memory, facts["jobs"], facts["daemon"])),
-        (say("questions", "待回答"), asks if waiting else say("none", "无")),
+        (say("questions", "待确认"), asks if waiting else say("none", "无")),
     ]
     shown, more = problems[:PRESSING], len(problems) - PRESSING
     rest = f'{ui.plural(more, "more problem")}; run "nacre status --all".'
@@ -107,13 +107,16 @@ def _gauge(value: int, most: int, words: str) -> str:
 
 def _problem_lines(problems: list[Problem]) -> list[str]:
     """Each problem with where it is and what mends it, as wide as the screen."""
+    from nacre.checks.health import UNTYPED, kind_title
+
     lines: list[str] = []
     for problem in problems:
         place = "" if sys.stdout.isatty() and problem.place in problem.message else problem.place
-        text = "  ".join(filter(None, (_severities()[problem.severity], place, problem.message)))
+        title = kind_title(UNTYPED) if problem.kind == UNTYPED else ""  # whose message is but the note itself
+        text = "  ".join(filter(None, (_severities()[problem.severity], title, place, problem.message)))
         colour = "red" if problem.severity == "error" else "yellow"
         lines += [ui.Coloured(line, colour) for line in ui.fitted(text)]
-        lines += ui.fitted(f"→ {problem.remedy}", 4) if problem.remedy else []
+        lines += ui.fitted(f"→ {problem.remedy}", 4) if problem.remedy and problem.remedy not in problem.message else []
     return lines
 
 
@@ -177,25 +180,25 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         ("capture", "采集", _capture(facts["capture"], _at(facts["capture"]["synced"] or ""))),
         *_brain(facts["brain"]),
         *_night(memory, facts["night"]),
-        ("agents", "智能体", ", ".join(connected) or unconnected),
+        ("agents", "智能体", say(", ", "、").join(connected) or unconnected),
         ("jobs", "任务", _jobs(memory, facts["jobs"], facts["daemon"])),
         ("daemon", "守护进程", _daemon(facts["daemon"])),
         ("index", "索引", _index(facts["index"])),
         ("sessions", "会话", indexed),
         ("vectors", "向量", _vectors(facts["embedding"])),
-        ("history", "历史", say(f"operations: {facts['history']}", f"{facts['history']} 次操作")),
+        ("history", "历史", say(ui.plural(facts["history"], "operation"), f"{facts['history']} 次操作")),
     ]
     waiting, count = facts["review"], len(problems)
     over = 'MEMORY.md is over its limits and accepts no new entries; "nacre review --adopt" makes room.'
     full, share = "MEMORY.md is nearly full: over 90% of its limits.", longterm["share"]
     listed = f'{ui.plural(count, "problem")} found; run "nacre doctor".'
     sentences = ui.every(
-        (share > 1, over, "MEMORY.md 已超出上限，不再接受新内容；“nacre review --adopt”可腾出空间。"),
+        (share > 1, over, "MEMORY.md 已超出上限，无法再写入新条目；“nacre review --adopt”可腾出空间。"),
         (0.9 <= share <= 1, full, "MEMORY.md 快满了：已超过上限的 90%。"),
         (
             waiting,
-            f'{ui.plural(waiting, "question")} for you; run "nacre review".',
-            f"有 {waiting} 个问题待你决定；请运行“nacre review”。",
+            f'{ui.plural(waiting, "question")} waiting for you; run "nacre review".',
+            f"有 {waiting} 个问题待你确认；请运行“nacre review”。",
         ),
         (count and not verbose, listed, f"发现 {count} 个问题；请运行“nacre doctor”。"),
     )
@@ -206,7 +209,7 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
 
 _LAYERS = {
     "longterm": "长期记忆",
-    "daily": "日志",
+    "daily": "每日日志",
     "weekly": "每周摘要",
     "archive": "归档",
     "note": "笔记",
@@ -216,7 +219,7 @@ _LAYERS = {
 
 def _files(by_layer: dict[str, int]) -> str:
     names = [say(f"{count} {layer}", f"{_LAYERS.get(layer, layer)} {count}") for layer, count in by_layer.items()]
-    return say(", ", "，").join(names) or say("none yet", "暂无")
+    return say(", ", "，").join(names).replace("longterm", "long-term") or say("none yet", "暂无")
 
 
 def _night(memory: Memory, night: dict[str, Any] | None) -> list[tuple[str, str, str]]:
@@ -240,24 +243,24 @@ def _brain(brain: dict[str, Any] | None) -> list[tuple[str, str, str]]:
     from nacre.cli.brain import spent, waiting, writer
 
     who, saved = writer(brain["extract"], brain["model"]), brain["saved"]
-    line = say(f"{who}; today {spent(brain)}", f"{who}；今日 {spent(brain)}")
-    line += say(f", {saved} saved", f"，节省 {saved}") if saved else ""
-    line += "".join(say(f"; waiting: {text}", f"；等待：{text}") for text in waiting(brain))
-    return [("brain", "书写", line)]
+    line = say(f"{who}; today {spent(brain)}", f"{who}；今日用量 {spent(brain)}")
+    line += say(f", {saved} saved by the cache", f"，缓存节省 {saved}") if saved else ""
+    line += "".join(say(f"; waiting: {text}", f"；等待中：{text}") for text in waiting(brain))
+    return [("written by", "撰写者", line)]
 
 
 def _capture(capture: dict[str, Any], at: str) -> str:
     """How much was captured, the last time `at`."""
     count, until = capture["sessions"], capture["pausedUntil"]
-    end = f" → {until}" if until else ""
     return ui.joined(
         (not at, 'nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”"),
-        (at, f"{count} sessions, last {at}", f"{count} 个会话，最近一次：{at}"),
-        (capture["paused"], f"; paused{end}", f"；已暂停{end}"),
+        (at, f"{ui.plural(count, 'session')}, last {at}", f"{count} 个会话，最近一次：{at}"),
+        (capture["paused"] and until, f"; paused until {until}", f"；已暂停，直到 {until}"),
+        (capture["paused"] and not until, "; paused", "；已暂停"),
         (
             not capture["meaning"],
-            "; judged by sentence structure only (models not installed)",
-            "；未安装模型，仅按句子结构判断",
+            "; less precise without the embedding models",
+            "；未安装嵌入模型，准确度较低",
         ),
     )
 
@@ -276,15 +279,15 @@ def _jobs(memory: Memory, jobs: dict[str, Any], daemon: dict[str, Any] | None) -
     parts = [] if ran else [say("no runs yet", "尚未运行过")]
     for state in sorted(ran, key=lambda state: state["last"])[-1:]:
         name, at = state["name"], _at(state["last"])
-        result = result_word(state["result"]) if state["result"] else say("running", "进行中")
+        result = result_word(state["result"]) if state["result"] else say("running", "运行中")
         parts.append(say(f"last {name} {at} ({result})", f"上次 {name} {at}（{result}）"))
     for state in sorted(coming, key=lambda state: state["next"])[: 1 if by else 0]:
         name, at = state["name"], _at(state["next"])
         parts.append(say(f"next {name} {at}", f"下次 {name} {at}"))
     for state in jobs["states"]:
         name, at = state["name"], _at(state["failingSince"] or "")
-        parts += ui.every((at, f"{name} FAILING since {at}", f"{name} 自 {at} 起失败"))
-    parts.append(say(f"by {', '.join(by)}", f"由 {'、'.join(by)} 运行") if by else nobody(memory))
+        parts += ui.every((at, f"{name} failing since {at}", f"{name} 自 {at} 起一直失败"))
+    parts.append(say(f"run by {', '.join(by)}", f"由 {'、'.join(by)} 运行") if by else nobody(memory))
     return say("; ", "；").join(parts)
 
 
@@ -293,13 +296,16 @@ def _daemon(daemon: dict[str, Any] | None) -> str:
         return say("not running (optional)", "未运行（可选）")
     if not daemon["answers"]:
         return say(f"process {daemon['process']} is not responding", f"进程 {daemon['process']} 没有响应")
+    from nacre.daemon.problems import skew_words
+
+    skew = daemon["skew"] and skew_words(daemon["skew"])
     since, megabytes, url = _at(daemon["since"]), daemon["memoryMb"], (daemon.get("http") or {}).get("url")
     return ui.joined(
         (True, f"running since {since}, {megabytes:.0f} MB", f"自 {since} 起运行，{megabytes:.0f} MB"),
         (daemon["watching"] == "events", ", watching files", "，正在监视文件"),
-        (daemon["watching"] == "scanning", ", scanning files instead of watching", "，以定时扫描代替监视"),
+        (daemon["watching"] == "scanning", ", scanning files periodically", "，定时扫描文件"),
         (url, f", MCP at {url}", f"，MCP：{url}"),
-        (daemon["skew"], f" ({daemon['skew']})", f" ({daemon['skew']})"),
+        (skew, f"; not used by this command: {skew}", f"；本命令没有使用它：{skew}"),
     )
 
 
@@ -311,8 +317,8 @@ def _index(index: dict[str, Any]) -> str:
     files, chunks, size = index["files"], index["chunks"], ui.size_of(index["bytes"])
     changed, check = index["changed"], index["check"]
     return ui.joined(
-        (True, f"{files} files, {chunks} passages, {size}", f"{files} 个文件，{chunks} 段，{size}"),
-        (changed, f"; {changed} changed since", f"；此后有 {changed} 个文件变化"),
+        (True, f"files: {files}; passages: {chunks}; {size}", f"{files} 个文件，{chunks} 段，{size}"),
+        (changed, f"; {changed} changed since then", f"；此后有 {changed} 个文件有变化"),
         (index["outdated"], '; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”"),
         (check not in (None, "ok"), f"; damaged: {check}", f"；已损坏：{check}"),
     )
@@ -323,10 +329,10 @@ def _vectors(embedding: dict[str, Any]) -> str:
     if reason and not embedding["models"]:
         return str(reason)
     about = ui.joined(
-        (waiting, f"; {waiting} passages to embed", f"；{waiting} 段待生成"),
+        (waiting, f"; {ui.plural(waiting, 'passage')} to embed", f"；{waiting} 段待生成向量"),
         (works is True, "; working", "；可用"),
         (works not in (None, True), f"; not working: {works}", f"；不可用：{works}"),
-        (reason, f" ({reason})", f" ({reason})"),
+        (reason, f" ({reason})", f"（{reason}）"),
     )
     return f"{embedding['provider']}: {', '.join(embedding['models'])}{about}"
 
@@ -339,7 +345,7 @@ WIDTH = 56  # columns of the text of a finding, unless all is asked for
 
 
 @ui.command("nacre health -v", join=True)
-@ui.flag("--verbose", "-v", "Show every problem, not only the first of each kind.")
+@ui.flag("--verbose", "-v", "Show every problem, not just the first of each kind.")
 def health(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Grade memory from A to F, list its problems with the command that fixes each, and show what it contains.
 
@@ -358,11 +364,11 @@ def _health_lines(report: Health, where: str, *, verbose: bool) -> list[str | tu
     from nacre.checks.health import kind_title
 
     grade = report.grade
-    chinese = f"{where}：{grade.letter}，{grade.points} 分（满分 100）"
-    lines: list[str | tuple[str, ...]] = [say(f"{where}: {grade.letter}, {grade.points} of 100", chinese)]
+    chinese = f"{where}：{grade.letter}（{grade.points}/100 分）"
+    lines: list[str | tuple[str, ...]] = [say(f"{where}: {grade.letter}, {grade.points} of 100 points", chinese)]
     if grade.deductions:
         lost = [f"{kind_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS]]
-        why = say("Points lost", "扣分") if grade.letter == "A" else say("Why not an A", "为何不是 A")
+        why = say("Points lost", "扣分") if grade.letter == "A" else say("Why it is not an A", "扣分原因")
         lines.append(why + say(": ", "：") + say(", ", "，").join(lost))
     lines += [""] if report.findings else []
     for head, remedy, text in _finding_rows(report, verbose=verbose):
@@ -371,7 +377,7 @@ def _health_lines(report: Health, where: str, *, verbose: bool) -> list[str | tu
             continue
         lines += [ui.Coloured(head, "yellow")] if head else []
         lines += [*ui.fitted(text, 2), *ui.fitted(remedy, 4)]
-    return [*lines, "\n" + say("Contents", "现有内容"), *_figures(report.figures, verbose=verbose)]
+    return [*lines, "\n" + say("Contents", "内容概况"), *_figures(report.figures, verbose=verbose)]
 
 
 def _finding_rows(report: Health, *, verbose: bool) -> Iterator[tuple[str, str, str]]:
@@ -395,19 +401,20 @@ def _finding_rows(report: Health, *, verbose: bool) -> Iterator[tuple[str, str, 
 def _figures(figures: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, str]]:
     general, projects = figures["longterm"][:1], sorted(figures["longterm"][1:], key=lambda size: -size["share"])
     for size in (*general, *(projects if verbose else projects[:PROJECTS])):
-        english = "{entries} entries, {lines} lines, {bytes} bytes: {share:.0%} of its limits"
+        entries = "1 entry" if size["entries"] == 1 else f"{size['entries']} entries"
+        english = f"{entries}, {{lines}} lines, {{bytes}} bytes: {{share:.0%}} of the limit"
         yield (
             size["path"],
             say(english, "{entries} 条，{lines} 行，{bytes} 字节：占上限的 {share:.0%}").format(**size),
         )
     yield (say("files", "文件"), _files(figures["files"]))
-    yield (say("tokens (approx.)", "token（约）"), f"{figures['tokens']:,}")
+    yield (say("tokens (approx.)", "token 数（约）"), f"{figures['tokens']:,}")
 
 
 @ui.command("nacre doctor --fix")
 @ui.flag(
     "--fix",
-    "Fix what can be fixed without touching your notes: index, missing files, permissions, stale sockets.",
+    "Fix what can be fixed without changing your notes: index, missing files, permissions, stale sockets.",
 )
 def doctor(options: ui.Options, *, fix: bool) -> Report:
     """Check files, settings, index, models, agents, jobs and daemon for problems, and show how to fix them.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @ui.command("nacre tidy --dry-run", dry_run=True)
-@ui.flag("--verbose", "-v", "Show every step with its reason, including rejected lines.")
+@ui.flag("--verbose", "-v", "Show every step with its reason, including refused lines.")
 def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Condense old logs into weekly digests, distil lasting facts into MEMORY.md, and archive.
 
@@ -44,7 +44,7 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
     """Promote lasting facts from the oldest daily logs to long-term memory, then archive those logs (for tidy.retention = "decay").
 
     Starts when a MEMORY.md exceeds decay.max_lines, there are more than decay.max_files daily logs, or a log is older than decay.keep_days.
-    Lines go through the same four tests as in "nacre tidy", except [TEMP] lines, which are skipped. Logs move unchanged to
+    Lines must pass the same four tests as in "nacre tidy"; [TEMP] lines are skipped. Logs move unchanged to
     memory/archive/YYYY-MM/; with archive.compress they become .md.gz, which search, "nacre get" and "nacre forget" can still read.
     "nacre undo" reverts a run.
     """
@@ -53,7 +53,7 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
             made = memory.decay(promote_only=promote_only, dry_run=options.dry_run)
         summary = decay_summary(made)
         english = 'tidy.retention is "weekly", so this only shows what "decay" would do.'
-        weekly = say(english, "当前 tidy.retention 为“weekly”；以下仅显示改用“decay”时会做的事。")
+        weekly = say(english, "当前 tidy.retention 为“weekly”；以下只是改用“decay”时会做的操作。")
         heading = [*([] if made.in_force else [weekly]), *made.occasions, *(row.message for row in made.problems)]
         lines = [_step(step) for phase, step in made.steps if verbose or options.dry_run or phase == "review"]
         facts = _facts(made, inForce=made.in_force, summary=summary, occasions=list(made.occasions))
@@ -66,18 +66,18 @@ def tidy_summary(report: TidyReport) -> str:
     counts = report.counts
     summary = _summary(
         "memory-tidy",
-        (counts["compress add"], "condensed into weekly digests", "压缩进每周摘要"),
+        (counts["compress add"], "condensed into weekly digests", "压缩成每周摘要"),
         (counts["distil add"], "admitted", "收录"),
-        (counts["distil supersede"], "superseded", "更新"),
+        (counts["distil supersede"], "superseded", "取代"),
         (counts["distil merge"], "already known", "已有"),
-        (counts["distil refuse"], "rejected", "拒绝"),
+        (counts["distil refuse"], "refused", "拒绝"),
         (counts["distil adopt"], "adopted", "采纳"),
         (counts["distil demote"], "moved out", "移出"),
-        (counts["distil set"], "fields set", "设置字段"),
-        (counts["distil ask"], 'for "nacre review"', "待“nacre review”"),
-        (counts["archive move"] + counts["archive append"], "days archived", "归档天数"),
+        (counts["distil set"], "fields set", "补充字段"),
+        (counts["distil ask"], 'to review with "nacre review"', "待你确认（nacre review）"),
+        (counts["archive move"] + counts["archive append"], "archived", "归档"),
         (counts["archive remove"], "old backups removed", "清理旧备份"),
-        (counts["distil expire"], "questions expired after 30 days", "30 天未答复而过期的问题"),
+        (counts["distil expire"], "expired after 30 days without an answer", "30 天未回答而过期"),
         dry_run=report.dry_run,
     )
     return _with_night(summary, report)
@@ -87,14 +87,14 @@ def decay_summary(report: DecayReport) -> str:
     counts = report.counts
     summary = _summary(
         "memory-decay",
-        (counts["promote add"], "promoted", "提升"),
-        (counts["promote supersede"], "superseded", "更新"),
+        (counts["promote add"], "promoted", "晋升"),
+        (counts["promote supersede"], "superseded", "取代"),
         (counts["promote merge"], "already known", "已有"),
-        (counts["promote refuse"], "rejected", "拒绝"),
+        (counts["promote refuse"], "refused", "拒绝"),
         (counts["promote drop"], "temporary", "临时"),
-        (counts["promote ask"], 'for "nacre review"', "待“nacre review”"),
-        (counts["archive move"] + counts["archive append"] + counts["archive compress"], "days archived", "归档天数"),
-        (counts["review propose"], 'proposed for "nacre review --adopt"', "建议用“nacre review --adopt”移出"),
+        (counts["promote ask"], 'to review with "nacre review"', "待你确认（nacre review）"),
+        (counts["archive move"] + counts["archive append"] + counts["archive compress"], "archived", "归档"),
+        (counts["review propose"], 'to move out with "nacre review --adopt"', "建议移出（nacre review --adopt）"),
         dry_run=report.dry_run,
     )
     return _with_night(summary, report)
@@ -108,10 +108,10 @@ def _with_night(summary: str, report: TidyReport) -> str:
 
 
 def _summary(job: str, *counted: tuple[int, str, str], dry_run: bool) -> str:
-    parts = [f"{say(english, chinese)} {count}" for count, english, chinese in counted if count]
+    parts = [say(f"{count} {english}", f"{chinese} {count}") for count, english, chinese in counted if count]
     if not parts:
         return say(f"{job} done, nothing changed.", f"{job} 完成，无变更。")
-    done = say("would do", "将进行") if dry_run else say("done", "完成")
+    done = say("dry run", "试运行") if dry_run else say("done", "完成")
     return f"{job} {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
 
 
@@ -135,10 +135,8 @@ def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
 
 
 @ui.command('nacre review --edit 19c0ffee01 "Use pnpm in every repository"', dry_run=True)
-@click.option("--accept", metavar="ID", multiple=True, help="Accept a line, or keep an existing one; may be repeated.")
-@click.option(
-    "--refuse", metavar="ID", multiple=True, help="Reject a line, or remove an existing one; may be repeated."
-)
+@click.option("--accept", metavar="ID", multiple=True, help="Accept a new line, or keep an old one; may be repeated.")
+@click.option("--refuse", metavar="ID", multiple=True, help="Refuse a new line, or remove an old one; may be repeated.")
 @click.option("--pin", metavar="ID", multiple=True, help="Accept a line and keep it permanently; may be repeated.")
 @click.option(
     "--edit", nargs=2, metavar="ID TEXT", multiple=True, help="Accept a line with this wording; may be repeated."
@@ -150,8 +148,8 @@ def review(
 ) -> Iterable[Report]:
     """Answer the questions "nacre tidy" left for you: conflicting lines, lines that did not fit, lines that may be outdated.
 
-    On a terminal it asks about each one (k keep, e edit, r reject, l later); otherwise it lists them. At most three questions are added per
-    day, and one unanswered for 30 days counts as rejected. --adopt moves what does not fit in MEMORY.md to a note, after showing it;
+    On a terminal it asks about each one (k keep, e edit, r refuse, l later); otherwise it lists them. At most three questions are added per
+    day, and one unanswered for 30 days counts as refused. --adopt moves what does not fit in MEMORY.md to a note, after showing it;
     "nacre undo" reverts it.
     """
     memory = ui.open_memory(options)
@@ -168,12 +166,14 @@ def review(
     if questions and sys.stdin.isatty() and sys.stdout.isatty() and not (options.dry_run or options.as_json):
         _ask_each(memory, questions)
         return []
-    nothing = ui.every((not questions, "Nothing to review.", "没有待回答的问题。"))
+    nothing = ui.every((not questions, "Nothing to review.", "没有待确认的问题。"))
     return [Report(list(map(question_json, questions)), lines=[*map(question_line, questions), *nothing])]
 
 
 def _answered(step: Step) -> str:
-    return f"{step.action}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}"
+    from nacre.tidy.run import action_word
+
+    return f"{action_word(step.action)}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}"
 
 
 def question_json(question: Question) -> dict[str, Any]:
@@ -217,11 +217,11 @@ def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report
         facts.append({"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]})
         lines += [f"  {ui.legible(step.detail)}\n      {step.reason}" for step in plan.steps]
         lines.append(
-            say(f"{plan.shown}: {count} entries would move to {place}.", f"{plan.shown}：{count} 项将移到 {place}。")
+            say(f"{plan.shown}: entries to move to {place}: {count}.", f"{plan.shown}：{count} 条将移到 {place}。")
         )
     fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     yield Report(facts, lines=lines or [fine])
     if planned and not options.dry_run:
         ui.confirm("Move them?", "要移动吗？", yes=yes, default=False)
         memory.adopt(planned)
-        yield Report(notes=[say('Done; "nacre undo" reverts it.', "完成；可用“nacre undo”撤销。")])
+        yield Report(notes=[say('Moved; "nacre undo" reverts it.', "已移动；可用“nacre undo”撤销。")])

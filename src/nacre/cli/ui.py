@@ -59,7 +59,7 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
 
 def updated(options: Options, params: Mapping[str, Any]) -> Options:
     if params.get("workspace") == "":
-        raise BadInput("--workspace is empty; pass a folder or omit it.", "--workspace 为空；请指定文件夹，或去掉它。")
+        raise BadInput("--workspace is empty; name a folder or omit it.", "--workspace 为空；请指定文件夹或去掉它。")
     return replace(options, **{name: value for name, value in params.items() if value})
 
 
@@ -150,8 +150,8 @@ def owner_only(options: Options, *, for_groups: bool = False) -> None:
     """Refuse what a group has no business with: it reads its own memories and nothing else."""
     if not for_groups and (options.scope or "main") != "main":
         raise BadInput(
-            "Only search, get, context and mcp work in a group scope; run this command without --scope.",
-            "在群组范围内只能使用 search、get、context 和 mcp；请去掉 --scope 再运行。",
+            "Only search, get, context and mcp work in a group; run this command without --scope.",
+            "群组中只能使用 search、get、context 和 mcp；请去掉 --scope 再运行。",
         )
 
 

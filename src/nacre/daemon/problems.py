@@ -19,23 +19,26 @@ from nacre.model.workspace import Workspace
 def daemon_problems(memory: Memory) -> Iterator[Problem]:
     """A socket that nobody listens on, and what is wrong with a daemon: silent, of another version, not watching, open."""
     if daemon_process(memory.workspace) is None:
-        english = "A daemon exited without removing its socket; the next one will replace it."
+        english = "A daemon exited without removing its socket; the next daemon will replace it."
         for path in _sockets(memory.workspace):
-            yield problem("stale socket", english, "守护进程退出时没有清理套接字；下一个会替换它。", path, remedy=MEND)
+            yield problem(
+                "stale socket", english, "守护进程退出时没有移除套接字；下次启动时会替换它。", path, remedy=MEND
+            )
         return
     status = ask_status(memory, within=5.0) or {"answers": True}  # of another moment nothing is said
     if not status["answers"]:
         error = status["trouble"]
         english, chinese = f"The daemon is not responding: {error}.", f"守护进程没有响应：{error}。"
         yield problem("daemon silent", english, chinese, remedy="nacre serve --stop")
-    if skew := status.get("skew"):
+    if status.get("skew"):
+        skew = skew_words(status["skew"])
         english = f"This command cannot use the daemon: {skew}. Everything works without it."
-        chinese = f"本命令无法使用守护进程：{skew}。没有守护进程也不影响使用。"
+        chinese = f"本命令无法使用守护进程：{skew}。没有守护进程也能正常使用。"
         yield problem("daemon skew", english, chinese, remedy="nacre serve --stop && nacre serve --background")
     if status.get("watching") == "scanning":
         reason = status.get("watchingReason")
         english = f"The daemon scans files periodically instead of watching them: {reason}."
-        chinese = f"守护进程改为定时扫描文件，而不是监视变化：{reason}。"
+        chinese = f"守护进程无法监视文件变化，改为定时扫描：{reason}。"
         yield problem("watch limit", english, chinese, remedy="sudo sysctl fs.inotify.max_user_watches=524288")
     if broken := status.get("settings"):
         english, chinese = (
@@ -51,6 +54,16 @@ def daemon_problems(memory: Memory) -> Iterator[Problem]:
         english = f"Other machines on the network can reach {http['url']}, and the traffic is not encrypted."
         chinese = f"网络上的其他设备可以访问 {http['url']}，且传输内容未加密。"
         yield problem("open http", english, chinese, remedy="nacre config set --user serve.host 127.0.0.1")
+
+
+def skew_words(skew: str) -> str:
+    """Why the daemon cannot answer for this command, from what it says itself."""
+    words = {
+        "another version": ("it runs another version of Nacre", "它运行的是另一个版本的 Nacre"),
+        "other settings": ("its settings are out of date", "它的设置不是最新的"),
+        "another environment": ("it was started with different environment variables", "它启动时的环境变量不同"),
+    }
+    return say(*words.get(skew, (skew, skew)))
 
 
 def _sockets(workspace: Workspace) -> list[str]:

@@ -83,12 +83,12 @@ def _bind(root: str) -> tuple[socket.socket, str]:
             about = os.lstat(folder)
             in_workspace = path.startswith(os.path.realpath(root) + os.sep)  # which is as its owner made it
             if not stat.S_ISDIR(about.st_mode) or (not in_workspace and about.st_uid != os.getuid()):
-                raise PermissionError(f"{folder} is a link or somebody else's")
+                raise PermissionError(f"{folder} is a symbolic link or belongs to another user")
             if not in_workspace:
                 os.chmod(folder, 0o700)
             if os.path.lexists(path):
                 if not stat.S_ISSOCK(os.lstat(path).st_mode):
-                    raise FileExistsError(f"{path} is no socket")
+                    raise FileExistsError(f"{path} is not a socket")
                 os.unlink(path)  # a dead daemon's: we hold the lock
             listener.bind(path)
             listener.listen(512)
@@ -155,8 +155,8 @@ def start_in_background(memory: Memory, *options: str, for_agents: bool = False)
         time.sleep(0.02)
     log = memory.workspace.machine / "daemon.log"
     raise NacreError(
-        f'The daemon did not start; {log} says why. Running "nacre serve" without --background shows it too.',
-        f"守护进程未能启动，原因见 {log}。不加 --background 运行“nacre serve”也能看到。",
+        f'The daemon did not start; see {log}, or run "nacre serve" without --background to see why.',
+        f"守护进程未能启动；原因见 {log}，也可不加 --background 运行“nacre serve”查看。",
     )
 
 
@@ -232,6 +232,6 @@ def stop_daemon(memory: Memory) -> int | None:
     until = time.monotonic() + _STOPPED_WITHIN
     while daemon_process(workspace) == pid:
         if time.monotonic() > until:
-            raise NacreError(f"The daemon (process {pid}) is still running.", f"守护进程（进程 {pid}）仍在运行。")
+            raise NacreError(f"The daemon (process {pid}) has not stopped yet.", f"守护进程（进程 {pid}）尚未停止。")
         time.sleep(0.02)
     return pid

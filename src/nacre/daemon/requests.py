@@ -22,7 +22,7 @@ from nacre.model.report import fields
 from nacre.model.workspace import Scope
 
 OUT, NOTE = "out", "note"
-_NOT_UNDERSTOOD = ("The daemon does not understand this request.", "守护进程无法理解该请求。")
+_NOT_UNDERSTOOD = ("The daemon does not support this request.", "守护进程不支持该请求。")
 _SEARCH_FLAGS = {"--json": "as_json", "--all-projects": "all_projects"}
 _MOST_RESULTS = 1000
 _READING_TOOLS = ("memory_search", "memory_get", "memory_status")
@@ -95,7 +95,7 @@ def answer_search(
         printed.note(as_sentence(reason))
     if any(report.stale and not report.fallback for report in reports):
         printed.note(
-            'The index is not complete yet; "nacre index" finishes it.',
+            'The index is not complete yet; "nacre index" completes it.',
             "索引尚未完成；可用“nacre index”补全。",
         )
     if hits and all(hit.weak for hit, _ in hits):
@@ -114,7 +114,7 @@ def answer_search(
         return printed
     for hit, agent in hits:
         about = [hit.date, hit.layer, agent, hit.project and f"project:{hit.project}", hit.id]
-        about += [say("superseded", "已被取代")] * hit.superseded + [say("weak", "弱命中")] * hit.weak
+        about += [say("superseded", "已被取代")] * hit.superseded + [say("weak", "相关度低")] * hit.weak
         lines = [f"{hit.path}:{hit.start_line}  {hit.score:.2f}  {'  '.join(part for part in about if part)}"]
         lines += [f"  {hit.heading}"] if hit.heading else []
         lines += [f"  {line}" for line in lines_around_best(hit, query)]
@@ -146,7 +146,7 @@ def answer_context(
             "上下文功能已关闭；运行“nacre config set --user context.enabled true”可开启。",
         )
     elif not pack.text:
-        printed.note("There is no context to give yet.", "还没有可提供的上下文。")
+        printed.note("There is no context yet.", "还没有上下文。")
     for part in pack.left if verbose else ():
         place = f"{part.path}:{part.first}-{part.last}" if part.first else part.path
         printed.note(f"Left out: {place}, {part.reason}.", f"未包含：{place}，{part.reason}。")
@@ -154,7 +154,7 @@ def answer_context(
     if count and not verbose:
         printed.note(
             f"{count} part{'' if count == 1 else 's'} left out or cut; --verbose shows which and why.",
-            f"有 {count} 处未包含或被截断；加 --verbose 可查看详情。",
+            f"有 {count} 部分未包含或只包含一部分；加 --verbose 可查看原因。",
         )
     return printed
 
@@ -176,7 +176,7 @@ def answer_get(
     printed.out(excerpt.text)
     if excerpt.more:
         following = f"{excerpt.path}:{excerpt.end_line + 1}"
-        printed.note(f'There is more: "nacre get {following}"', f"后面还有内容：“nacre get {following}”")
+        printed.note(f'There is more; run "nacre get {following}".', f"后面还有内容；请运行“nacre get {following}”。")
     return printed
 
 

@@ -114,7 +114,7 @@ class Server:
                 try:
                     connection, _ = self._listener.accept()
                 except OSError as error:  # no descriptors: whoever waits would wake us again and again
-                    self._log.warning("cannot accept: %s", error.strerror)
+                    self._log.warning("cannot accept connections: %s", error.strerror)
                     time.sleep(_TICK)
                     continue
                 if len(self.connections) >= _MOST_CONNECTIONS or not fast.is_ours(connection):
@@ -160,7 +160,7 @@ class Server:
                 asked = str(message.pop("kind", ""))[:40]
                 kind = asked if asked.isidentifier() else "?"
                 if (asked == "hello") == bool(caller.scope):
-                    raise BadMessage("a connection begins with one hello")
+                    raise BadMessage("a connection must begin with hello")
                 data = pack(self._answer(caller, asked, message))
         except (CannotAnswer, CannotRead) as refusal:  # the caller's own process may have what this one lacks
             data = pack({"skew": str(refusal)})
@@ -267,9 +267,9 @@ class Daemon:
                 self._http.start()
         if self._page is None:
             raise BadInput(
-                "The page is for the owner on this machine alone, and this daemon serves HTTP to others; "
-                'end it with "nacre serve --stop" first.',
-                "页面只供本机主人使用，而此守护进程的 HTTP 面向他人；请先用“nacre serve --stop”停止它。",
+                "The web page is only available on this machine, but this daemon also serves HTTP to others. "
+                'Stop it first: "nacre serve --stop"',
+                "网页只能在本机查看，而此守护进程的 HTTP 服务也对他人开放。请先停止它：“nacre serve --stop”",
             )
         return {"url": f"{self._http.url}/enter/{self._page.invite('zh' if language == 'zh' else 'en')}"}
 
@@ -298,7 +298,7 @@ class Daemon:
                 part.start()
         threading.Thread(target=self._warm_up, name="warm", daemon=True).start()
         if self._http and not self._http.gate.is_local:
-            self._log.warning("http beyond this machine")
+            self._log.warning("HTTP is reachable from other machines")
         try:
             self._server.serve(self._tick)
         except BaseException as error:
@@ -311,7 +311,7 @@ class Daemon:
             self._watcher.join(10)
             self._requests.close()
             self._endpoint.leave()
-            self._log.info("%s after %d questions", self._outcome, self._server.asked)
+            self._log.info("%s after %d requests", self._outcome, self._server.asked)
         return self._outcome
 
     def _warm_up(self) -> None:
@@ -319,7 +319,7 @@ class Daemon:
             self._memory.ask("warm", 1)
             self._memory.ask("热", 1)
         except Exception as error:  # noqa: BLE001 - the first question then waits, and is told why
-            self._log.warning("not warm: %s", error_place(error))
+            self._log.warning("could not load the models: %s", error_place(error))
         self._is_warm = True
 
     def _greet(self, caller: Caller, hello: dict[str, Any]) -> dict[str, Any]:
@@ -351,7 +351,7 @@ class Daemon:
         if kind not in _REQUESTS and caller.scope != "main":
             raise BadMessage("not for groups")
         if kind == "stop":
-            self._log.info("told to stop")
+            self._log.info("asked to stop")
             self._server.stop()
             return {"process": os.getpid()}
         if kind == "status":
@@ -364,7 +364,7 @@ class Daemon:
         if kind == "ended" and self._jobs and isinstance(transcript := message.get("transcript"), str):
             self._jobs.session_ended(transcript)
             return {}
-        raise BadMessage("no such question")
+        raise BadMessage("unknown request")
 
     def _must_answer(self, skew: str | None) -> None:
         if skew or not self._check_settings():
@@ -424,7 +424,7 @@ class Daemon:
             self._log.warning("the lock or the socket is gone")
             self._server.stop()
         elif self._idle is not None and now - last_asked > self._idle and not (at_work or watched):
-            self._log.info("nobody asks")
+            self._log.info("idle")
             self._server.stop()
         elif now - self._began > _LARGE_AGAIN and _resident_memory() > most and not at_work:
             self._restart("too much memory")
@@ -442,10 +442,10 @@ class Daemon:
             self._settings_error = str(error)
             if before is None:
                 self._log.warning(
-                    "the settings cannot be parsed, so the previous ones stay in force: %s", error_place(error)
+                    "the settings cannot be parsed, so the previous ones are kept: %s", error_place(error)
                 )
             return True
-        self._restart("other settings, models or code")
+        self._restart("settings, models or code have changed")
         return False
 
     def _read_settings(self) -> list[bytes]:

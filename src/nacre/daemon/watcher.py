@@ -48,7 +48,7 @@ class Watcher(threading.Thread):
                 if sys.platform.startswith("linux") and not all_on_local_disks(
                     set(map(os.path.realpath, self._folders))
                 ):
-                    raise OSError("a file system that others may write to")
+                    raise OSError("the file system may be changed by other machines")
                 self._watch()
             except (OSError, RuntimeError) as error:  # the limit of watches, or a folder that went away
                 if not all(map(os.path.isdir, self._folders)):

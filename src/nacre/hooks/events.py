@@ -131,7 +131,7 @@ def _answer_openclaw(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | 
     if name not in _ANSWERS:
         return None
     if memory.scope.group is not None and name != "before_prompt_build":  # asked over the owner's connection alone
-        raise BadInput(f"{name} is for the owner only, not for a group.", f"{name} 仅供所有者使用，不能在群组中使用。")
+        raise BadInput(f"{name} is not available in groups.", f"{name} 不能在群组中使用。")
     return _ANSWERS[name](memory, event)
 
 
@@ -217,11 +217,13 @@ def _refresh(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
         done = memory.refresh(word(event.get("sessionId")) or None)
     except NotFound:
         done = memory.refresh()
-    put_away = done.checkpoint.path if done.checkpoint else done.missing
+    path, put_away = done.checkpoint and done.checkpoint.path, done.missing
+    if path:
+        put_away = say(f"The session was saved as a checkpoint: {path}", f"会话已存为检查点：{path}")
     steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
     text = say(
-        f"Session saved as a checkpoint: {put_away}\nLayers: {steps} changes. Nominated for promotion: {candidates} (promote_report.md).",
-        f"会话已存为检查点：{put_away}\n分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。",
+        f"{put_away}\nLayers: {steps} change{'s' * (steps != 1)}. Candidates for promotion: {candidates} (promote_report.md).",
+        f"{put_away}\n分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。",
     )
     left = [problem.message for problem in (*done.organised.left, *done.promoted.left)]
     return {"text": "\n".join([text, *left])}

@@ -143,7 +143,7 @@ def refuse_control_characters(*words: str) -> None:
         if any(category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in word):
             raise BadInput(
                 f"{word!r} contains a line break or another character that schedulers and settings files do not accept; rename it first.",
-                f"{word!r} 含有换行符，或计划程序和设置文件不接受的其他字符；请先改名。",
+                f"{word!r} 含有换行符，或调度程序和设置文件不接受的其他字符；请先改名。",
             )
 
 

@@ -49,7 +49,7 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     said = (
         say(f"Sections written: {count}.", f"已写入 {count} 节。")
         if count
-        else say("No new conversations.", "没有新的对话。")
+        else say("No new sessions.", "没有新的会话。")
     )
     if unread:
         said += say(f" Unreadable transcripts: {unread}.", f"有 {unread} 个会话记录无法读取。")
@@ -90,13 +90,13 @@ def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
     failing = [name for name in schedule.JOB_NAMES if journal.read_journal(memory.workspace).failures(name)]
     stopped = [problem.message.rstrip(".。") for problem in memory.count_problems()]
     parts = [
-        *([say(f"expired session caches: {expired}", f"过期的会话缓存：{expired} 个")] if expired else []),
-        *([say(f"nominated for promotion: {nominated}", f"晋升候选：{nominated} 个")] if nominated else []),
-        *([say("failing jobs: ", "失败任务：") + say(", ", "、").join(failing)] if failing else []),
+        *([say(f"expired caches removed: {expired}", f"已清除过期的缓存：{expired} 个")] if expired else []),
+        *([say(f"new candidates for promotion: {nominated}", f"新的晋升候选：{nominated} 个")] if nominated else []),
+        *([say("failing jobs: ", "运行失败的任务：") + say(", ", "、").join(failing)] if failing else []),
         *stopped,
     ]
     if not parts:
-        return Outcome("nothing", say("All is well.", "一切正常。"))
+        return Outcome("nothing", say("No problems found.", "没有发现问题。"))
     sentence = say(", ", "，").join(parts) + say(".", "。")
     result: Result = "partly" if stopped else "done" if expired or nominated else "nothing"
     return Outcome(result, sentence[0].upper() + sentence[1:])
@@ -121,8 +121,8 @@ class Runner:
     def job(self, name: str) -> schedule.Job:
         if job := next((job for job in self.jobs if job.name == name), None):
             return job
-        names = ", ".join(schedule.JOB_NAMES)
-        raise BadInput(f'There is no job "{name}"; the jobs are: {names}.', f"没有任务“{name}”；可用：{names}。")
+        names = say(", ", "、").join(schedule.JOB_NAMES)
+        raise BadInput(f'There is no job "{name}"; available: {names}.', f"没有任务“{name}”；可用：{names}。")
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class JobReport:
 
 def runner_for(memory: Memory) -> Runner:
     if memory.scope.group is not None:
-        raise BadInput("Jobs do not run in a group; omit the scope.", "群组中不运行任务；请去掉 --scope。")
+        raise BadInput("Jobs do not run in groups; omit --scope.", "群组中不运行任务；请去掉 --scope。")
     return Runner(memory.opened, {name: partial(work, memory) for name, work in _WORKS.items()})
 
 
@@ -203,18 +203,18 @@ def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]])
     workspace = runner.context.workspace
     root, path = workspace.root, lock_file(workspace)
     if not root.is_dir():  # the lock would make it again
-        raise NoWorkspace(f"{root} no longer exists, so its jobs do not run.", f"{root} 已不存在，其任务不会运行。")
+        raise NoWorkspace(f"{root} no longer exists, so its jobs do not run.", f"{root} 已不存在，不再运行其任务。")
     try:
         with hold(path, timeout=0):
             # We hold the lock, so that nobody is at work on what has no end.
             for run in journal.read_journal(workspace).unfinished():
-                said = say("It stopped before it was finished.", "中途停止，未能完成。")
+                said = say("It stopped before finishing.", "中途停止，未能完成。")
                 journal.end_run(workspace, run, run.started, "failed", said=said)
             return tuple(_run_job(runner, planned) for planned in plan(journal.read_journal(workspace)))
     except Locked as error:
         pid = (disk.read_bytes(path) or b"?").decode("ascii", "replace").strip()
-        english = f"Jobs of {root} are already running (process {pid}); this run does nothing."
-        raise Locked(english, f"{root} 的任务正在运行（进程 {pid}）；本次不再运行。") from error
+        english = f"Jobs of {root} are already running (process {pid}); nothing was started."
+        raise Locked(english, f"{root} 的任务正在运行（进程 {pid}）；没有重复启动。") from error
 
 
 def _run_job(runner: Runner, planned: PlannedRun) -> JobReport:
@@ -232,7 +232,7 @@ def _run_job(runner: Runner, planned: PlannedRun) -> JobReport:
         # In our own words alone: an error that we do not know could quote anything.
         said = say(f"Unexpected error: {type(failed).__name__}.", f"意外错误：{type(failed).__name__}。")
         if isinstance(failed, KeyboardInterrupt | SystemExit):
-            said = say("Interrupted.", "已被中断。")
+            said = say("Interrupted.", "已中断。")
         error, outcome = failed, Outcome("failed", str(failed) if isinstance(failed, NacreError) else said)
     # A clock that stands still makes a run repeatable, its length too.
     seconds = 0.0 if clock.fixed else time.monotonic() - begun

@@ -64,8 +64,8 @@ def _file_scheduler(
             if before is not None and not is_ours(setup, before):
                 if wanted:
                     raise ChangedOutside(
-                        f"{path} was not written by Nacre for this workspace, so it was left untouched. Move it away and install again.",
-                        f"{path} 不是 Nacre 为此工作区写入的，没有改动它。请将其移走后重新安装。",
+                        f"{path} was not written by Nacre for this workspace, so Nacre left it untouched. Move it away and run the command again.",
+                        f"{path} 不是 Nacre 为此工作区写入的，Nacre 没有改动它。请将其移走后重新运行命令。",
                     )
                 continue
             present += [path] if before is not None else []
@@ -167,7 +167,7 @@ _SYSTEMD = _file_scheduler(
     partial(_tell_systemd, "disable"),
     (
         'The timer runs while you are logged in and catches up when you log in again; "loginctl enable-linger" keeps it running all the time.',
-        "计时器只在你登录期间运行，错过的任务会在你再次登录后补上；“loginctl enable-linger”可让它一直运行。",
+        "计时器只在你登录期间运行，错过的任务会在你下次登录后补上；“loginctl enable-linger”可让它一直运行。",
     ),
 )
 
@@ -309,12 +309,12 @@ def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
     if wanted == "systemd":
         raise BadInput(
             '"systemctl --user" does not respond: you have no systemd session here. Choose another scheduler, or use --with auto.',
-            "“systemctl --user”没有响应：这里没有你的 systemd 会话。请选择其他方式，或使用 --with auto。",
+            "“systemctl --user”没有响应：这里没有你的 systemd 会话。请选择其他调度程序，或使用 --with auto。",
         )
     if wanted == "openclaw" and setup.machine.where("openclaw"):
         raise BadInput(
             f"{setup.root} is not the workspace of an OpenClaw agent, so OpenClaw does not run its jobs. Choose another scheduler.",
-            f"{setup.root} 不是 OpenClaw 智能体的工作区，OpenClaw 不会运行它的任务。请选择其他方式。",
+            f"{setup.root} 不是 OpenClaw 智能体的工作区，OpenClaw 不会运行它的任务。请选择其他调度程序。",
         )
     raise BadInput(f"This machine has no {wanted}; use --with auto.", f"本机没有 {wanted}；请使用 --with auto。")
 

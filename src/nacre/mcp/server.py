@@ -170,8 +170,8 @@ def _sentence_for(bug: Exception) -> str:
     place = error_place(bug)
     _log.error("%s", place)
     return say(
-        f'Nacre ran into an internal error ({place}); "nacre doctor" may say more.',
-        f"Nacre 内部出错（{place.replace(' at ', '，')}）；“nacre doctor”可能会给出更多信息。",
+        f'Internal error in Nacre ({place}); "nacre doctor" may show the cause.',
+        f"Nacre 内部出错（{place.replace(' at ', '，')}）；可用“nacre doctor”查找原因。",
     )
 
 
