@@ -5,7 +5,7 @@ import hashlib
 import json
 import threading
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -86,6 +86,8 @@ class BatchService(Service):
     files: dict[str, bytes] = field(default_factory=dict)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     paid: list[str] = field(default_factory=list)  # every text that was embedded, by whatever way
+    lost: bool = False  # the next job is taken, but whoever submitted it gets no answer
+    on_lost: Callable[[], None] = lambda: None
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], data: bytes) -> tuple[int, Any] | None:
         """Status and body; None where nobody answers."""
@@ -134,6 +136,10 @@ class BatchService(Service):
         about |= {"input_file_id": job.get("input_file_id")}
         about["metadata"] = {"displayName": job.get("displayName"), "state": "BATCH_STATE_RUNNING"}
         self.jobs[number] = about
+        if self.lost:
+            self.lost = False
+            self.on_lost()
+            return None
         return 200, about
 
     def finish(self, *, but: int = 0) -> None:

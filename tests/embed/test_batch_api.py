@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,3 +115,18 @@ def test_a_few_texts_are_not_worth_the_wait(
     monkeypatch.setattr(batch_api, "LEAST", 13)
     assert embed(root).embedded == 12
     assert {asked.path.rpartition("/")[2] for asked in batch_service.asked} == {"embeddings"}
+
+
+def test_a_run_killed_while_it_submits_pays_nothing_twice(root: Path, batch_service: BatchService) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    batch_service.on_lost = lambda: os.kill(started[0].pid, signal.SIGKILL)
+    batch_service.lost = True
+    work = "import nacre.embed.batch_api as jobs; jobs.LEAST, jobs.MOST = 4, 8; from nacre.__main__ import main; main()"
+    started.append(subprocess.Popen([sys.executable, "-c", work, "--workspace", str(root), "embed"]))
+    assert started[0].wait(120) == -signal.SIGKILL
+    assert len(batch_service.jobs) == 1
+
+    embed(root)  # finds the job that was submitted, and submits the rest
+    batch_service.finish()
+    embed(root)
+    assert len(paid_notes(batch_service)) == len(set(paid_notes(batch_service))) == 12

@@ -1,10 +1,13 @@
-"""The batch services of OpenAI, Voyage and Gemini: texts are left there, and their vectors fetched hours later at a lower price."""
+"""The batch services of OpenAI, Voyage and Gemini: texts are left there, and their vectors fetched hours later at a lower price.
+
+A job has a name before it is submitted, by which the service knows it even where its id never reached us: nothing is paid twice.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nacre.errors import ModelUnusable
@@ -31,18 +34,26 @@ def fit(text: str) -> str:
     return text[:_LONGEST_TEXT] if text.strip() else "."
 
 
-Ask = Callable[..., Any]
-"""The object with which the service answers, which must have a field; an empty one where there is no such thing. Or the text."""
+class Ask(Protocol):
+    """The object with which the service answers, which must have that field; an empty one where there is no such thing. Or the text."""
+
+    def __call__(self, method: str, path: str, field: str | None = None, *, text: bool = False, **more: Any) -> Any: ...
 
 
 class Jobs(Protocol):
-    def submit(self, texts: Mapping[str, str]) -> str:
-        """The id of a job for texts, each known by a key. A request that breaks is not repeated: it may have arrived."""
+    def begin(self, texts: Mapping[str, str]) -> str:
+        """The name of a job for texts, each known by a key."""
+
+    def submit(self, name: str, texts: Mapping[str, str]) -> str:
+        """The id of the job. A request that breaks is not repeated: it may have arrived."""
+
+    def find(self, name: str) -> str | None:
+        """The id of a job that was submitted, if it was."""
 
     def result(self, job: str) -> Vectors | None:
         """Unit vectors by key, of as many texts as there are; None while the job is at work."""
 
-    def forget(self, job: str) -> None:
+    def forget(self, name: str, job: str | None) -> None:
         """Let the service delete what it was given and what it made."""
 
 
@@ -52,17 +63,23 @@ class FileJobs:
     def __init__(self, ask: Ask, body: Mapping[str, Any], window: str, *, for_all: bool) -> None:
         self._ask, self._body, self._window, self._for_all = ask, dict(body), window, for_all
 
-    def submit(self, texts: Mapping[str, str]) -> str:
+    def begin(self, texts: Mapping[str, str]) -> str:
         rows: list[dict[str, Any]] = [{"custom_id": key, "body": {"input": [fit(text)]}} for key, text in texts.items()]
         if not self._for_all:
             for row in rows:
                 row |= {"method": "POST", "url": "/v1/embeddings", "body": self._body | row["body"]}
         data = "\n".join(map(json.dumps, rows)).encode()
         file = {"file": ("texts.jsonl", data, "application/jsonl")}
-        name = str(self._ask("POST", "/files", "id", files=file, data={"purpose": "batch"}, **_PATIENT)["id"])
+        return str(self._ask("POST", "/files", "id", files=file, data={"purpose": "batch"}, **_PATIENT)["id"])
+
+    def submit(self, name: str, texts: Mapping[str, str]) -> str:  # noqa: ARG002 - they are in the file
         body = {"input_file_id": name, "endpoint": "/v1/embeddings", "completion_window": self._window}
         more = {"request_params": self._body} if self._for_all else {}
         return str(self._ask("POST", "/batches", "id", json=body | more)["id"])
+
+    def find(self, name: str) -> str | None:
+        listed = self._ask("GET", "/batches?limit=100", "data", **_PATIENT)["data"]
+        return next((str(job["id"]) for job in listed if job.get("input_file_id") == name), None)
 
     def result(self, job: str) -> Vectors | None:
         about = self._ask("GET", f"/batches/{job}", **_PATIENT)
@@ -75,11 +92,12 @@ class FileJobs:
         output = self._ask("GET", path, text=True, follow_redirects=True, largest=_LARGEST, **_PATIENT)
         return _vectors(_lines(output))
 
-    def forget(self, job: str) -> None:
+    def forget(self, name: str, job: str | None) -> None:
         with contextlib.suppress(ModelUnusable):
-            about = self._ask("GET", f"/batches/{job}")
-            for file in filter(None, map(about.get, ("input_file_id", "output_file_id", "error_file_id"))):
-                self._ask("DELETE", f"/files/{file}", text=True)
+            about = self._ask("GET", f"/batches/{job}") if job else {}
+            for file in (name, about.get("output_file_id"), about.get("error_file_id")):
+                if file:
+                    self._ask("DELETE", f"/files/{file}", text=True)
 
 
 def _lines(text: str) -> Iterator[tuple[str, Any]]:
@@ -95,21 +113,23 @@ class InlineJobs:
     def __init__(self, ask: Ask, model: str) -> None:
         self._ask, self._model = ask, f"models/{model.removeprefix('models/')}"
 
-    def submit(self, texts: Mapping[str, str]) -> str:
+    def begin(self, texts: Mapping[str, str]) -> str:  # noqa: ARG002 - sent with the job
         import secrets
 
+        return f"nacre-{secrets.token_hex(8)}"
+
+    def submit(self, name: str, texts: Mapping[str, str]) -> str:
         requests = [
             {"request": {"model": self._model, "content": {"parts": [{"text": fit(text)}]}}, "metadata": {"key": key}}
             for key, text in texts.items()
         ]
-        body = {
-            "batch": {
-                "displayName": f"nacre-{secrets.token_hex(8)}",
-                "inputConfig": {"requests": {"requests": requests}},
-            }
-        }
+        body = {"batch": {"displayName": name, "inputConfig": {"requests": {"requests": requests}}}}
         path = f"/{self._model}:asyncBatchEmbedContent"
         return str(self._ask("POST", path, "name", json=body, timeout=_TIMEOUT)["name"])
+
+    def find(self, name: str) -> str | None:
+        listed = self._ask("GET", "/batches?pageSize=100", **_PATIENT).get("operations", [])
+        return next((str(job["name"]) for job in listed if job["metadata"].get("displayName") == name), None)
 
     def result(self, job: str) -> Vectors | None:
         about = self._ask("GET", f"/{job}", largest=_LARGEST, **_PATIENT).get("metadata", {})
@@ -120,9 +140,10 @@ class InlineJobs:
         rows = [row for row in made.get("inlinedResponses", []) if "response" in row]
         return _vectors((row["metadata"]["key"], row["response"]["embedding"]["values"]) for row in rows)
 
-    def forget(self, job: str) -> None:
+    def forget(self, name: str, job: str | None) -> None:  # noqa: ARG002 - there is no file
         with contextlib.suppress(ModelUnusable):
-            self._ask("DELETE", f"/{job}", text=True)
+            if job:
+                self._ask("DELETE", f"/{job}", text=True)
 
 
 def _vectors(rows: Iterator[tuple[str, Any]]) -> Vectors:

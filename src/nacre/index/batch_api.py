@@ -1,4 +1,4 @@
-"""Passages that are left with a batch service: submitted, and taken in by a later run."""
+"""Passages that are left with a batch service: submitted, and taken in by a later run. Killed at any moment, nothing is paid twice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def _take_in(store: Store, embedder: RemoteEmbedder, jobs: Jobs, job: dict[str, 
     from nacre.index import vectors
 
     (model,) = embedder.models()
-    made = jobs.result(job["id"])
+    number = job["id"] or jobs.find(job["name"])  # a run that was killed may have submitted it
+    made = jobs.result(number) if number else {}
     if made is None:
         return "open"
     with store.writing() as db:
@@ -50,12 +51,12 @@ def _take_in(store: Store, embedder: RemoteEmbedder, jobs: Jobs, job: dict[str, 
         if rows:
             values = np.vstack(list(rows.values()))
             vectors.add(db, vectors.model_number(db, model, values.shape[1]), list(map(bytes.fromhex, rows)), values)
-        others = [other for other in _open_jobs(store) if other["id"] != job["id"]]
+        others = [other for other in _open_jobs(store) if other["name"] != job["name"]]
         set_meta(db, _OPEN, json.dumps(others))
         if not any(other["batch"] == job["batch"] for other in others):
             db.execute("update passages set batch = null where batch = ?", (-job["batch"],))
-    jobs.forget(job["id"])
-    return "done" if made else "failed"
+    jobs.forget(job["name"], number)
+    return "failed" if number and not made else "done"
 
 
 def _submit(store: Store, embedder: RemoteEmbedder, batch: int, jobs: Jobs) -> bool:
@@ -75,8 +76,16 @@ def _submit(store: Store, embedder: RemoteEmbedder, batch: int, jobs: Jobs) -> b
     texts = {key.hex(): all_texts[key] for _, key in rows if embedder.models_for(all_texts.get(key, ""))}
     if len(texts) < LEAST:
         return False
-    job = {"batch": batch, "id": jobs.submit(texts)}
-    with store.writing() as db:
-        set_meta(db, _OPEN, json.dumps([*_open_jobs(store), job]))
-        db.executemany("update passages set batch = ? where hash = ?", [(-batch, bytes.fromhex(key)) for key in texts])
+    job = {"batch": batch, "name": jobs.begin(texts), "id": None}
+    _note(store, job, texts)
+    job["id"] = jobs.submit(str(job["name"]), texts)
+    _note(store, job)
     return True
+
+
+def _note(store: Store, job: dict[str, Any], texts: dict[str, str] | None = None) -> None:
+    """Remember a job and whose texts are with it."""
+    with store.writing() as db:
+        set_meta(db, _OPEN, json.dumps([*(other for other in _open_jobs(store) if other["name"] != job["name"]), job]))
+        keys = [(-job["batch"], bytes.fromhex(key)) for key in texts or ()]
+        db.executemany("update passages set batch = ? where hash = ?", keys)

@@ -16,6 +16,9 @@ from nacre.vault.storage import TIERS, read
 from nacre.vault.writing import changed_outside
 
 _TITLE = 100  # characters
+_MOST_DATES = 50_000
+# The dates of checkpoints as read on a day: reading the heads of all of them takes too long for a page.
+_dates: dict[tuple[object, ...], organise.CheckpointDate] = {}
 
 
 class Fading(NamedTuple):
@@ -68,9 +71,14 @@ def _aged(context: Context, every: Sequence[Family]) -> list[_Aged]:
     recalls = refcount.read_recalls(context.workspace).recalls
     forgotten = min(limits["forget_after"], max(limits["warm"], limits["gist"]))
     stays = {HOT: min(limits["hot"], forgotten), WARM: min(limits["warm"], forgotten), GIST: forgotten}
-    aged, now = [], clock.now().timestamp()
+    aged, root, today, now = [], str(context.workspace.root), clock.today(), clock.now().timestamp()
+    if len(_dates) > _MOST_DATES:
+        _dates.clear()
     for family, kept in zip(every, organise.gather_counts(context, every, entries, recalls), strict=True):
-        dated = organise.date_checkpoint(context, family.lead, kept.entry)
+        lead = family.lead
+        key = (root, lead.place, lead.size, lead.modified, kept.entry and kept.entry.get("created"), today)
+        if (dated := _dates.get(key)) is None:
+            dated = _dates[key] = organise.date_checkpoint(context, lead, kept.entry)
         entry, _ = organise.fold_recalls(kept.entry or {}, kept.recalls, clock)
         layer, moments = family.layer, refcount.moments(entry, clock)
         if layer == FORGOTTEN:
