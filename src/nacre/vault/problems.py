@@ -45,7 +45,10 @@ def _changed_files(workspace: Workspace, config: Config, *, every_file: bool) ->
     files += filter(None, (storage.about(workspace.relative(path)) for path in records))
     for stored in files:
         signature = list(stored[1:5])
-        in_file = [] if before.get(stored.name) == signature else list(_in_file(workspace, stored, config))
+        if before.get(stored.name) == signature:
+            in_order[stored.name] = signature
+            continue
+        in_file = list(_in_file(workspace, stored, config))
         yield from in_file
         # Limits are settings, which may change while the file stays.
         is_limited = (stored.is_link or stored.name.lower().endswith("memory.md")) and writing.is_longterm(
