@@ -86,11 +86,11 @@ def test_a_trial_of_a_failing_program_says_why(workspace: Path, program: Program
 
 
 def test_every_order_can_be_read_with_its_answer(workspace: Path, program: Program) -> None:
-    assert "No request has been sent yet" in run(workspace, "brain", "orders")
+    assert "No requests have been sent yet" in run(workspace, "brain", "orders")
     run(workspace, "brain", "test", **own(program))
     (row,) = as_json(workspace, "brain", "orders")
     assert (row["work"], row["kept"], row["dropped"]) == ("extract", 1, {"number": 1})
-    assert "1 kept; dropped: number 1" in run(workspace, "brain", "orders")
+    assert "1 kept; dropped: number (1)" in run(workspace, "brain", "orders")
     assert "数字无出处" in run(workspace, "brain", "orders", NACRE_LANGUAGE="zh")
     shown = run(workspace, "brain", "orders", row["id"])
     assert "nacre-order v1 extract" in shown

@@ -223,7 +223,7 @@ def test_search_settings_of_openclaw_are_taken_over_with_a_sentence_each(nacre: 
     settle(home, {".openclaw/openclaw.json": text})
     done = nacre("connect", "openclaw", "--yes")
     assert done.returncode == 0, done.stderr
-    assert "Imported from OpenClaw: search.max_results = 7  (memory.search.query.maxResults" in done.stdout
+    assert "Import from OpenClaw: search.max_results = 7  (memory.search.query.maxResults" in done.stdout
     assert nacre("config", "get", "search.max_results").stdout.strip() == "7"
     nacre("connect", "openclaw", "--remove", "--yes")
     assert (home / ".openclaw" / "openclaw.json").read_text() == text

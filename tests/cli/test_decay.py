@@ -43,7 +43,7 @@ def test_the_weekly_profile_is_named_and_what_decay_would_do(nacre: Nacre, tmp_p
     assert shown.returncode == 0
     assert 'tidy.retention is "weekly"' in shown.stderr
     assert "memory/archive/2025-12/2025-12-01.md" in shown.stdout
-    assert shown.stdout.endswith("memory-decay dry run: 1 promoted, 1 temporary, 1 archived.\n")
+    assert shown.stdout.endswith("memory-decay dry run: 1 promoted, 1 skipped as temporary, 1 archived.\n")
     assert (tmp_path / "memory" / "2025-12-01.md").exists()
     assert "归档其中 1 个" in nacre("decay", NACRE_LANGUAGE="zh").stderr
 

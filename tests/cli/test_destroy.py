@@ -81,8 +81,8 @@ def here(tmp_path: Path) -> World:
 @pytest.mark.parametrize(
     ("program", "kind", "said"),
     [
-        ("systemctl", "systemd", "Scheduled jobs were removed: systemd, heartbeat."),
-        ("crontab", "cron", "Scheduled jobs were removed: cron, heartbeat."),
+        ("systemctl", "systemd", "The jobs were removed from systemd, heartbeat."),
+        ("crontab", "cron", "The jobs were removed from cron, heartbeat."),
     ],
 )
 def test_what_was_installed_to_run_its_jobs_is_taken_back_and_it_is_said(

@@ -98,4 +98,4 @@ def test_more_lines_than_a_turn_may_write_are_told(nacre: Nacre) -> None:
     done = nacre("flush", "--answer", "-", "--json", pipe="\n".join(f"- fact {one}" for one in range(32)))
     assert done.returncode == 3
     assert json.loads(done.stdout)["left"] == ["fact 30", "fact 31"]
-    assert "Not written: 2, because" in done.stderr
+    assert "Not written: 2 lines, because" in done.stderr

@@ -141,7 +141,7 @@ def test_purging_ends_with_three_when_something_is_left(nacre: Nacre, root: Path
     maria = nacre("forget", "Maria leads the billing team", "--purge")
     assert maria.returncode == 0
     assert "no copy of the text is left" in maria.stderr
-    assert "Git history is not checked." in maria.stderr
+    assert "Git history was not checked." in maria.stderr
 
 
 def test_it_speaks_chinese(nacre: Nacre) -> None:

@@ -50,12 +50,12 @@ def test_files_and_commands_are_shown_then_written_then_taken_back(here: World, 
     assert f"+++ {folder}/nacre@{mark}.timer\n" in shown.stdout
     assert "+OnCalendar=*:0/5\n" in shown.stdout
     assert "\n$ systemctl --user daemon-reload\n" in shown.stdout
-    assert shown.stderr.splitlines()[-1].startswith("systemd would run the jobs of ")
+    assert shown.stderr.splitlines()[-1].startswith("systemd would run the jobs for ")
 
     done = nacre("install")
     assert done.returncode == 0
     assert done.stdout == shown.stdout
-    assert done.stderr.splitlines()[-1].startswith("systemd now runs the jobs of ")
+    assert done.stderr.splitlines()[-1].startswith("systemd now runs the jobs for ")
     assert len(list(folder.glob("nacre*"))) == 2
     assert f"systemctl --user enable --now nacre@{mark}.timer" in " ".join(here.calls())
     again = nacre("install")

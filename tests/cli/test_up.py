@@ -181,7 +181,7 @@ def test_running_it_again_changes_no_file(up: Up, home: Path) -> None:
 def test_what_is_left_out_is_not_captured(up: Up, home: Path) -> None:
     assert "Sessions   1 read" in up("up", "--no-models", "--exclude", "shop-api").stderr
     assert b"pnpm" not in b"".join(tree(home).values())
-    assert "Do not read any sessions" in up("up", "--no-models", "--no-capture").stderr
+    assert "Read no sessions" in up("up", "--no-models", "--no-capture").stderr
 
 
 def test_a_session_of_one_remark_is_not_read_and_that_is_said(up: Up, tmp_path: Path) -> None:

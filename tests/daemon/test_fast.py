@@ -54,7 +54,7 @@ def test_what_only_another_project_answers_is_told(root: Path, tmp_path: Path) -
         file.write_text(f"# {name}\n\n> Project: {tmp_path / name}\n\n## Key Decisions\n- {line}\n", "utf8")
     with Memory.open(root) as memory:
         asked = {"query": "Eleventy site generator", "mode": "text", "here": str(tmp_path / "shop")}
-        assert "1 more in other projects: --all-projects\n" in answer_search([memory], **asked).text(NOTE)  # type: ignore[arg-type]
+        assert "1 more in other projects; use --all-projects\n" in answer_search([memory], **asked).text(NOTE)  # type: ignore[arg-type]
         for others in ({"all_projects": True}, {"project": "shop"}, {"query": "prices in cents"}):
             assert "other projects" not in answer_search([memory], **asked | others).text(NOTE)
 

@@ -108,7 +108,7 @@ def test_a_group_never_reaches_the_page(root: Path, serve: Serve) -> None:
         assert httpx2.get(base + path, headers=head).status_code == 404
     refused = subprocess.run([*nacre(root), "open", "--no-browser"], capture_output=True, env=os.environ, check=False)
     assert (refused.returncode, refused.stdout) == (2, b"")
-    assert b"for the owner on this machine alone" in refused.stderr
+    assert b"so the web page is not available" in refused.stderr
     scoped = [*nacre(root), "--scope", "group:ops", "open", "--no-browser"]
     assert subprocess.run(scoped, capture_output=True, env=os.environ, check=False).returncode == 2
 

@@ -94,7 +94,7 @@ def spent(facts: dict[str, Any]) -> str:
 
 @ui.command("nacre brain use claude-code", group=brain, dry_run=True)
 @click.argument("name")
-@ui.flag("--hybrid", "Use it only for sessions with 20 or more messages, or when this machine found little.")
+@ui.flag("--hybrid", "Use it only for sessions with 20 or more messages, or when this machine extracts little.")
 @ui.flag("--yes", "Do not ask for confirmation.")
 def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
     """Choose what writes your memory (logs, weekly digests, MEMORY.md, summaries).
@@ -146,7 +146,7 @@ def test(options: ui.Options) -> Report:
     with ui.waiting("Asking", "正在询问"):
         kept, dropped, tokens = memory.test_brain()
     passed = say(
-        f"{len(kept)} of {len(kept) + len(dropped)} lines passed the checks",
+        f"{len(kept)} of {ui.plural(len(kept) + len(dropped), 'line')} passed the checks",
         f"{len(kept) + len(dropped)} 行中有 {len(kept)} 行通过检查",
     )
     lines = [*(f"- {text}" for text in kept), *(f"✗ {gate_reason(reason)}: {text}" for text, reason in dropped)]
@@ -177,7 +177,7 @@ def orders(options: ui.Options, order: str | None, count: int, *, only_next: boo
         )
     lines = [(row["id"], row["at"], row["work"], row["brain"], str(row["tokens"]), _outcome(record)) for row, record in zip(facts, records[-count:], strict=True)]  # fmt: skip
     columns = {"request": "编号", "time": "时间", "work": "类型", "model": "模型", "tokens": "token", "outcome": "结果"}
-    notes = ui.every((not records, "No request has been sent yet.", "还没有发出过请求。"))
+    notes = ui.every((not records, "No requests have been sent yet.", "还没有发出过请求。"))
     return Report(facts, lines=lines, notes=notes, columns=[*ui.localised(columns).values()])
 
 
@@ -199,7 +199,7 @@ def _next_report(coming: NextOrder) -> Report:
             (count, spent, f"还有 {count} 个请求在等待，但今天的额度已用完。"),
             (
                 True,
-                "No request is waiting.",
+                "No requests are waiting.",
                 "没有等待的请求。",
             ),
         )
@@ -211,7 +211,9 @@ def _next_report(coming: NextOrder) -> Report:
 
 
 def _outcome(record: Record) -> str:
-    dropped = ", ".join(f"{gate_reason(reason)} {count}" for reason, count in record.dropped.items())
+    dropped = ", ".join(
+        gate_reason(reason) + say(f" ({count})", f" {count}") for reason, count in record.dropped.items()
+    )
     return ui.first(
         (record.why, f"failed: {record.why}", f"失败：{record.why}"),
         (record.waits, "waiting for your agent", "等待你的智能体处理"),

@@ -59,7 +59,8 @@ def _survey_report(survey: Sequence[Capturable]) -> Report:
     for row in survey:
         left_out = say("  (excluded)", "（已排除）") if row.left_out else ""
         sessions = f"session{'s' if row.sessions > 1 else ' '}"
-        english = f"  {row.agent:12} {row.name:28} {row.sessions:5} {sessions} {row.messages:6} messages{left_out}"
+        messages = "message" if row.messages == 1 else "messages"
+        english = f"  {row.agent:12} {row.name:28} {row.sessions:5} {sessions} {row.messages:6} {messages}{left_out}"
         chinese = f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}"
         lines.append(say(english, chinese))
     return Report([row._asdict() for row in survey], lines=lines, notes=notes)
@@ -70,10 +71,10 @@ def _survey_report(survey: Sequence[Capturable]) -> Report:
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Exclude a project, folder or chat; may be repeated.")
 @ui.flag("--list", "only_list", "List the agents, projects and chats, then exit.")
 def sync(options: ui.Options, since: str | None, exclude: tuple[str, ...], *, only_list: bool) -> Iterator[Report]:
-    """Read new sessions with your agents and write what matters to the daily logs.
+    """Read your new agent sessions and write what matters to the daily logs.
 
-    Each session gets one heading with three to ten lines in the log of its day; if a session continues, only the new part is added.
-    Secrets are removed first. Running it again, or several times at once, changes nothing.
+    Each session gets one heading with three to ten lines in that day's log; if a session continues, only the new part is added.
+    Secrets are removed first. It is safe to run again, even concurrently.
     """
     written = False
     for memory in ui.open_all(options):
@@ -94,10 +95,12 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
     unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
     asked = made.passed_over.get("asked", 0)
     waiting = "1 session is waiting for your agent." if asked == 1 else f"{asked} sessions are waiting for your agent."
-    unplaced = f"Not captured: {ui.plural(count, 'session')} in an unknown folder; some folders are excluded."
+    unplaced = (
+        f"Not captured: {ui.plural(count, 'session')} whose folder is unknown, because some folders are excluded."
+    )
     heading = ui.every(
         (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
-        *((True, f"{path} cannot be read and was skipped.", f"{path} 无法读取，已跳过。") for path in unread),
+        *((True, f"{path} could not be read and was skipped.", f"{path} 无法读取，已跳过。") for path in unread),
         (count, unplaced, f"有 {count} 个会话未采集：无法确定它们的文件夹，而你排除了部分文件夹。"),
         (asked, waiting, f"有 {asked} 个会话等待你的智能体处理。"),
     )
@@ -134,7 +137,7 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
     notes, or a chat export of ChatGPT or Claude.ai (the zip, its folder or conversations.json), which is written to the daily
     logs of the matching days. AGENT is claude-code, codex, gemini or opencode to import its notes, or openclaw for its memory settings.
 
-    With neither, lists what can be imported on this machine. "nacre undo" reverts an import, except for settings.
+    Without an argument, list what can be imported on this machine. "nacre undo" reverts an import, except for settings.
     """
     memory = ui.open_memory(options)
     if what is None:
@@ -148,11 +151,19 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
         made = memory.import_(what, since=since, dry_run=options.dry_run, progress=bar)
     changed, unread = made.changed, len(made.unreadable)
     outcome = ui.first(
-        (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
+        (
+            made.paused,
+            'Nothing was imported, because capture is paused; "nacre resume" resumes it.',
+            "采集已暂停，未导入任何内容；可用“nacre resume”恢复。",
+        ),
         (not changed, "Nothing new: everything is already imported.", "没有新内容：已全部导入。"),
         (options.dry_run, f"{ui.plural(changed, 'change')} would be made.", f"将进行 {changed} 处改动。"),
         (made.kind == "settings", f"User settings changed: {changed}.", f"已更改 {changed} 项用户设置。"),
-        (True, f'Imported: {changed}; "nacre undo" reverts it.', f"已导入 {changed} 项；“nacre undo”可撤销。"),
+        (
+            True,
+            f'{ui.plural(changed, "item")} imported; "nacre undo" reverts the import.',
+            f"已导入 {changed} 项；“nacre undo”可撤销。",
+        ),
     )
     names = ", ".join(made.unreadable[:3]) + (" …" if unread > 3 else "")
     left = ui.every(

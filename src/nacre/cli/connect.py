@@ -48,7 +48,7 @@ def connect(
     jobs: bool | None,
     yes: bool,
 ) -> Report | Iterator[Report]:
-    """Connect agents to this memory: adds an MCP server, hooks or a plugin to their settings. Without a name, connects every agent found.
+    """Connect agents to this memory by adding an MCP server, hooks or a plugin to their settings. Without a name, connect every agent found.
 
     Shows a diff of every file, asks before writing, and keeps a backup. Nothing else in the files changes, and running it again has no effect.
     Files that are read-only or cannot be parsed are skipped. It also tells you which of the agent's own memory features stay on, so
@@ -128,7 +128,7 @@ def _take_over_settings(memory: Memory, plans: list[AgentPlan], *, dry_run: bool
         steps = memory.import_("openclaw", dry_run=dry_run).steps
     except NacreError:  # no settings, or none that can be read: there is nothing to take over
         return []
-    lead = say("Imported from OpenClaw: ", "从 OpenClaw 导入：")
+    lead = say("Import from OpenClaw: ", "从 OpenClaw 导入：")
     return [f"{lead}{step.path}  ({step.reason})" for step in steps if step.action == "set"]
 
 
@@ -368,7 +368,7 @@ def destroy(options: ui.Options, *, yes: bool) -> Iterator[Report]:
     if not yes:
         ui.must_ask()
         name = workspace.root.name
-        question = say(f'Type "{name}" to delete it permanently', f"输入“{name}”以永久删除")
+        question = say(f'Type "{name}" to delete its memory permanently', f"输入“{name}”以永久删除")
         if click.prompt(question, default="", show_default=False, err=True).strip() != name:
             raise BadInput("The name does not match; nothing was deleted.", "名称不符；未删除任何内容。")
     stop_daemon(memory)  # it would make an index again of what is still there
@@ -379,7 +379,7 @@ def destroy(options: ui.Options, *, yes: bool) -> Iterator[Report]:
     forget_tokens(workspace.root)
     by = ", ".join(name for name, planned in jobs.changes.items() if planned.steps)
     heading = ui.every(
-        (by, f"Scheduled jobs were removed: {by}.", f"已移除定时任务：{by}。"),
+        (by, f"The jobs were removed from {by}.", f"已移除定时任务：{by}。"),
         (True, "The memory was deleted.", "记忆已删除。"),
     )
     yield Report(facts, heading=heading)
@@ -390,10 +390,10 @@ def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
     if plan.agents is not None:
         lines.append(say("AGENTS.md: only Nacre's rules between the markers", "AGENTS.md：仅删除标记之间的 Nacre 规则"))
     installed = [f"$ {shlex.join(step.command)}" if step.command else step.path for step in jobs.shown]
-    lines += [say(f"{step}: only the jobs of this workspace", f"{step}：仅移除此工作区的任务") for step in installed]
+    lines += [say(f"{step}: only the jobs for this workspace", f"{step}：仅移除此工作区的任务") for step in installed]
     root, tiers = plan.workspace.root, plan.kept_tiers and ui.shown_path(plan.kept_tiers)
     notes = ui.every(
-        (tiers, f"{tiers} is outside the workspace and is kept.", f"{tiers} 位于工作区之外，将保留。"),
+        (tiers, f"{tiers} is outside the workspace and will be kept.", f"{tiers} 位于工作区之外，将保留。"),
         (
             True,
             f"All of this will be deleted from {root}. This cannot be undone.",

@@ -37,7 +37,7 @@ def remember(
 ) -> Report:
     """Save a note to today's log. Use "nacre remember -" to read it from a pipe.
 
-    Agents working in the project of the current folder will get it; with --global, all agents do.
+    Agents working in the current folder's project will get it; with --global, all agents will.
 
     Secrets are refused (exit code 13) and never echoed.
     """
@@ -157,7 +157,7 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     lines: list[str | tuple[str, ...]] = [*rows, *map(Note, _notes(made, dry_run=options.dry_run))]
     left = made.purged.left if made.purged else ()
     if made.purged:
-        lines += [*left_rows(left), Note(say("Git history is not checked.", "未检查 git 历史。"))]
+        lines += [*left_rows(left), Note(say("Git history was not checked.", "未检查 git 历史。"))]
     return Report(_forgotten_json(made, dry_run=options.dry_run), lines=lines, code=NOT_ALL if left else 0)
 
 
@@ -186,7 +186,7 @@ def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
 def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     """What was forgotten, what looks like it, and where purging found it."""
     plan, purge, purged, count = report.plan, report.purge_plan, report.purged, len(report.plan.going)
-    undo = "" if purged or dry_run else say(' "nacre undo" restores it.', "可用“nacre undo”恢复。")
+    undo = "" if purged or dry_run else say(' Run "nacre undo" to restore what was removed.', "可用“nacre undo”恢复。")
     outcome = ui.done(f"removed: {ui.plural(count, 'line')}.", f"删除 {count} 行。", dry_run=dry_run) + undo
     alike = "Similar lines, not removed (use --similar to remove them too):"
     notes = ui.every(
@@ -259,7 +259,7 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     line, text = made.line, ui.legible(made.line.text)
     outcome = ui.first(
         (not made.records and made.pinned, "Already pinned.", "已经固定。"),
-        (not made.records, "Not pinned.", "未固定。"),
+        (not made.records, "It was not pinned.", "未固定。"),
         (options.dry_run and made.pinned, "Would be pinned.", "将固定。"),
         (options.dry_run, "Would be unpinned.", "将取消固定。"),
         (made.pinned, "Pinned.", "已固定。"),
@@ -299,7 +299,7 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     lines += [Note(f"  {origin.ends}")] if origin.ends else []
     for older in origin.superseded:
         until, text = older.valid_to or older.records[-1].at[:10], ui.legible(older.text or "")
-        lines.append("  " + say(f"superseded, until {until}: {text}", f"已被取代（有效至 {until}）：{text}"))
+        lines.append("  " + say(f"superseded (valid until {until}): {text}", f"已被取代（有效至 {until}）：{text}"))
     lines += [say("Ledger:", "账本：")] if origin.story else []
     tests = {"prevents_error": say("prevents a mistake", "避免出错"), "broad": say("broad", "适用面广")}
     tests |= {"self_contained": say("clear on its own", "单独能看懂"), "novel": say("new", "新内容")}
@@ -370,7 +370,7 @@ def diff(options: ui.Options, number: int | None) -> Report:
 @click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="Same as NUMBER.")
 @ui.flag("--yes", "Do not ask for confirmation with --last.")
 def undo(options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool) -> Report:
-    """Undo an operation: NUMBER from "nacre history"; default: the last one that is not an undo and not yet undone. An undo is itself an
+    """Undo an operation: NUMBER from "nacre history"; default: the last one that is neither an undo nor already undone. An undo is itself an
     operation and can be undone by its number.
 
     Your own edits since then are kept; if they touch the same lines, nothing is undone (exit code 12).

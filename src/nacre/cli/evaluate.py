@@ -47,9 +47,13 @@ def eval_(
     settings = {name: brain_settings(own, name) for name in names}
     models = [name for name in names if name != "local"]
     if models or options.dry_run:
-        count, asked = scenario.orders * len(models), ", ".join(models) or say("no model", "无")
-        english = f"About {count} requests containing these sessions and statements will be sent to: {asked}."
+        count, asked = scenario.orders * len(models), ", ".join(models)
+        english = (
+            f"About {ui.plural(count, 'request')} containing these sessions and statements will be sent to: {asked}."
+        )
         chinese = f"约 {count} 个请求（含这些会话和语句）将发送给：{asked}。"
+        if not models:
+            english, chinese = "Nothing will be sent to a model.", "不会向模型发送任何内容。"
         if options.dry_run:
             return Report({"brains": names, "orders": count}, lines=[say(english, chinese)])
         ui.confirm(f"{english} Continue?", f"{chinese}继续吗？", yes=yes)

@@ -102,7 +102,7 @@ def nobody(memory: Memory) -> str:
 def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Report]:
     """Run the job NAME now. With --due, run all jobs that are due, or NAME only if it is due.
 
-    A run counts for the job's latest scheduled time, so no other scheduler repeats it. If a job of this workspace is already running, the
+    A run counts for the job's latest scheduled time, so no other scheduler repeats it. If a job for this workspace is already running, the
     command says so and exits: with code 11, or 0 with --due.
     """
     if name is None and not only_due:
@@ -189,17 +189,17 @@ def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Repo
     """Schedule the jobs on this machine with systemd timers, launchd, cron or OpenClaw's cron, whichever is available.
 
     Shows every file and command before applying it. Running it again changes nothing, or updates the schedule if the settings changed.
-    Entries of other programs are never touched. "nacre jobs remove" reverts exactly what was written.
+    Other programs' entries are never touched. "nacre jobs remove" reverts exactly what was written.
     """
     for memory in ui.open_all(options):
         made = plan_install(setup_of(memory), kind, with_heartbeat=heartbeat)
         root, by = ui.shown_path(memory.workspace.root), made.kind
-        nobody_here = f'No scheduler was found for the jobs of {root}. Run "nacre serve --background" instead.'
+        nobody_here = f'No scheduler was found to run the jobs for {root}. Run "nacre serve --background" instead.'
         outcome = ui.first(
             (by is None, nobody_here, f"没有找到能运行 {root} 任务的调度程序。请改用“nacre serve --background”。"),
-            (not made.changed, f"{by} already runs the jobs of {root}.", f"{by} 已在运行 {root} 的任务。"),
-            (options.dry_run, f"{by} would run the jobs of {root}.", f"将由 {by} 运行 {root} 的任务。"),
-            (True, f"{by} now runs the jobs of {root}.", f"现在由 {by} 运行 {root} 的任务。"),
+            (not made.changed, f"{by} already runs the jobs for {root}.", f"{by} 已在运行 {root} 的任务。"),
+            (options.dry_run, f"{by} would run the jobs for {root}.", f"将由 {by} 运行 {root} 的任务。"),
+            (True, f"{by} now runs the jobs for {root}.", f"现在由 {by} 运行 {root} 的任务。"),
         )
         yield from _carry_out(options, made, outcome)
 
@@ -211,8 +211,8 @@ def remove(options: ui.Options) -> Iterator[Report]:
         made, root = plan_remove(setup_of(memory)), ui.shown_path(memory.workspace.root)
         outcome = ui.first(
             (not made.changed, f"No jobs are installed for {root}.", f"{root} 没有定时任务。"),
-            (options.dry_run, f"The jobs of {root} would be removed.", f"将移除 {root} 的定时任务。"),
-            (True, f"The jobs of {root} were removed.", f"已移除 {root} 的定时任务。"),
+            (options.dry_run, f"The jobs for {root} would be removed.", f"将移除 {root} 的定时任务。"),
+            (True, f"The jobs for {root} were removed.", f"已移除 {root} 的定时任务。"),
         )
         yield from _carry_out(options, made, outcome)
 

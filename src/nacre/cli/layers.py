@@ -77,7 +77,7 @@ def organise_summary(report: OrganiseReport) -> str:
 
 _WORDS = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升", "drop": "去重"}
 _DONE = {"delete": "deleted", "forget": "forgotten", "move": "moved", "summarise": "summarised", "rise": "moved up"}
-_DONE["drop"] = "removed as duplicates"
+_DONE["drop"] = "deduplicated"
 
 
 def _word(action: str) -> str:
@@ -130,7 +130,7 @@ def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[s
     "-n", "--limit", type=click.IntRange(1, 3), default=3, show_default=True, help="Maximum number of checkpoints."
 )
 def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
-    """Search the checkpoints layer by layer (hot, warm, gist, forgotten) and stop at the first that answers.
+    """Search the checkpoints layer by layer (hot, warm, gist, forgotten) and stop at the first with an answer.
 
     Checkpoints it finds move to a more recent layer; "nacre undo" moves them back. If a summary is not enough, the original is
     opened. Exit code 1 means that nothing was found.
@@ -170,7 +170,7 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
 @ui.flag("--apply", "carry_out", "Also promote the candidates; otherwise only the report is written.")
 @click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Token limit of the printed context.")
 def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget: int | None) -> Report:
-    """Checkpoint the session, organise the layers, promote, and print a fresh context.
+    """Checkpoint the session, organise the layers, list what to promote, and print a fresh context.
 
     SESSION is the beginning of a session id; default: the most recent session (or OPENCLAW_SESSION_ID). The output is the same as that of
     "nacre context", ready for the first turn of a new session.
@@ -185,8 +185,10 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
         (not path, done.missing, done.missing),
         (path and options.dry_run, f"The session would be saved to {path}.", f"会话将存入 {path}。"),
         (path and not options.dry_run, f"The session was saved to {path}.", f"会话已存入 {path}。"),
-        *((True, f"Deleted: {step.path} ({step.reason})", f"已删除：{step.path}（{step.reason}）") for step in deleted),
     )
+    for step in deleted:
+        english, chinese = f"deleted: {step.path} ({step.reason})", f"删除：{step.path}（{step.reason}）"
+        heading.append(ui.done(english, chinese, dry_run=options.dry_run))
     english = f"Layers: {ui.plural(steps, 'change')}. Candidates for promotion: {candidates} (promote_report.md)."
     heading.append(say(english, f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。"))
     left = (*done.organised.left, *done.promoted.left)

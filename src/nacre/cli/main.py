@@ -21,7 +21,7 @@ COMMANDS = {
     "search": ("search", "Search memory by keyword and meaning", "按关键词和含义搜索记忆"),
     "remember": ("entries", "Save a note", "记下一件事"),
     "forget": ("entries", "Remove something from memory", "从记忆中删除一条内容"),
-    "review": ("tidy", "Decide what Nacre was not sure about", "确认 Nacre 拿不准的内容"),
+    "review": ("tidy", "Answer the questions Nacre has for you", "确认 Nacre 拿不准的内容"),
     "why": ("entries", "Show where a memory comes from", "查看一条记忆的来源"),
     "undo": ("entries", "Undo the last change", "撤销最近一次改动"),
     "status": ("status", "Show the state of memory and what needs attention", "查看记忆的状况和需要你处理的事"),
@@ -39,7 +39,7 @@ COMMANDS = {
     "import": ("capture", "Import existing memories and chat exports", "导入已有的记忆和聊天导出"),
     "decay": (
         "tidy",
-        "Promote lasting facts from the oldest logs, then archive them",
+        "Promote lasting facts from the oldest logs, then archive those logs",
         "把最旧日志中长期有用的内容移入长期记忆，然后归档",
     ),
     "sync": ("capture", "Capture new sessions in the daily logs", "采集新会话，写入每日日志"),
@@ -72,7 +72,7 @@ COMMANDS = {
     "open": ("serve", "View this memory in the browser", "在浏览器中查看这份记忆"),
     "mcp": ("serve", "Serve memory to an MCP client", "向 MCP 客户端提供记忆"),
     "hook": ("session", "Handle an agent hook", "处理智能体的钩子"),
-    "classify": ("entries", "Classify a text by type of memory", "判断一段文字属于哪一类记忆"),
+    "classify": ("entries", "Classify a text by memory type", "判断一段文字属于哪一类记忆"),
     "extract": ("entries", "Extract what is worth remembering from a text", "找出文字中值得记住的内容"),
     "query": ("search", "Same as search, for prompts written for qmd", "与 search 相同，兼容为 qmd 编写的提示词"),
     "vsearch": (

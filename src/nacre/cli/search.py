@@ -212,7 +212,7 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
                 changes = f"{part.changed} 个有变化，{part.removed} 个已移除。"
                 lines.append(say(english, f"共 {part.files} 个{chinese}，{changes}"))
         paths = [path for part in (text, sessions) if part and verbose for path in part.unreadable]
-        lines += [Note(say(f"Cannot read {path}", f"无法读取：{path}")) for path in paths]
+        lines += [Note(say(f"Could not read {path}", f"无法读取：{path}")) for path in paths]
         lines += ui.every(
             (count, f"{ui.plural(count, 'passage')} embedded.", f"已为 {count} 段文字生成向量。"),
             (not (text or count or made.reason), "All vectors are up to date.", "所有向量都是最新的。"),

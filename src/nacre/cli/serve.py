@@ -39,7 +39,7 @@ _NO_DAEMON = ("No daemon is running for this workspace.", "此工作区没有守
 def serve(
     options: ui.Options, http: int | None, http_scope: str, *, no_jobs: bool, on_demand: bool, **wishes: bool
 ) -> Report | None:
-    """Run the daemon: it keeps models and index in memory, watches files, runs jobs, and answers search, context and get.
+    """Run the daemon: it keeps models and index in memory, watches files, runs jobs, and handles search, context and get requests.
 
     Commands use it automatically and return the same results without it. Each workspace has its own daemon; only you can connect to it.
     """
@@ -125,7 +125,8 @@ def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     word = token(memory.workspace.root, scope)
     facts = {"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))}
     how = say(
-        f"Send it to {url} in an Authorization: Bearer header", f"发送到 {url}，放在请求头 Authorization: Bearer 中"
+        f"Send this token to {url} in an Authorization: Bearer header",
+        f"发送到 {url}，放在请求头 Authorization: Bearer 中",
     )
     return Report(facts, heading=[how], lines=[word])
 
@@ -154,9 +155,9 @@ def _status_report(memory: Memory) -> Report:
     skew = skew and skew_words(skew)
     running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")
     scans, queued = daemon["watching"] == "scanning", jobs and not jobs.get("timed", True)
-    about = "Process {process}, version {version}, since {since}", "进程 {process}，版本 {version}，启动于 {since}"
+    about = "Process {process}, version {version}, started {since}", "进程 {process}，版本 {version}，启动于 {since}"
     asked = (
-        "{questions} requests, {failed} failed, {memoryMb:.0f} MB",
+        "Requests: {questions} ({failed} failed); memory: {memoryMb:.0f} MB",
         "{questions} 次请求，{failed} 次失败，{memoryMb:.0f} MB",
     )
     lines = [say(*pair).format(**daemon) for pair in (about, asked)]
@@ -172,7 +173,7 @@ def _status_report(memory: Memory) -> Report:
         ),
         (coming, f"Next check for jobs: {coming}", f"下次检查任务：{coming}"),
         (settings, f"Still using the previous settings: {settings}", f"仍在使用之前的设置：{settings}"),
-        (skew, f"This command does not use it: {skew}", f"本命令没有使用它：{skew}"),
+        (skew, f"This command cannot use the daemon: {skew}", f"本命令没有使用它：{skew}"),
         (True, f"Log: {daemon['log']}", f"日志：{daemon['log']}"),
     )
     return Report({"running": True, **daemon}, lines=[*lines, *_http_lines(daemon.get("http"))])
@@ -181,9 +182,9 @@ def _status_report(memory: Memory) -> Report:
 @ui.command("nacre open")
 @ui.flag("--no-browser", "Print the link without opening it.")
 def open_(options: ui.Options, *, no_browser: bool) -> Report:
-    """Open this memory in the browser: what it knows, where that comes from, and what it asks you.
+    """View this memory in the browser: what it knows, where that comes from, and what you need to decide.
 
-    The page is served by the daemon (started if needed) and only reachable from this machine. The link works once, within two minutes.
+    The page is served by the daemon (started if needed) and is only reachable from this machine. The link works once, within two minutes.
     """
     if not hasattr(os, "getuid"):
         raise BadInput(
@@ -221,7 +222,7 @@ def open_(options: ui.Options, *, no_browser: bool) -> Report:
 def mcp(options: ui.Options) -> None:
     """Serve memory to an MCP client over stdin and stdout: seven tools, resources and prompts.
 
-    The scope is fixed at start: with --scope group:NAME, only that group's own and public memory is served, and nothing can be written.
+    The scope is fixed at startup: with --scope group:NAME, only that group's own and public memory is served, and nothing can be written.
     Uses the daemon if it is running.
     """
     memory = ui.open_memory(options, for_groups=True)

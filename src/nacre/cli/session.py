@@ -53,7 +53,7 @@ def context(options: ui.Options, **request: Any) -> None:
 @ui.command("nacre hook SessionStart --agent codex")
 @click.argument("event", required=False)
 def hook(options: ui.Options, *, event: str | None) -> None:  # noqa: ARG001 - for --help
-    """Handle an agent hook: reads one JSON object from stdin, prints at most one, and always exits with 0.
+    """Handle an agent hook: read one JSON object from stdin, print at most one, and always exit with 0.
 
     EVENT is SessionStart, UserPromptSubmit, PreCompact, Stop or SessionEnd, or Cursor's name for it; --agent is the agent that calls it:
     claude-code (default), codex or cursor. "nacre connect" registers all hooks.
@@ -76,9 +76,9 @@ def hook(options: ui.Options, *, event: str | None) -> None:  # noqa: ARG001 - f
 def flush(options: ui.Options, session: str | None, answer: str | None, **counts: int | None) -> Report:
     """Check whether an agent should save what matters before its context is compacted, and print the two prompts for it.
 
-    A flush is due from window − flush.reserve_tokens − flush.soft_threshold_tokens (at least a quarter of the window), once per compaction.
-    Without --compactions, it is due again after the context has dropped below half of that. Without --tokens, only the prompts are printed.
-    Answers are only appended to the day's log; NO_REPLY writes nothing.
+    A flush is due when the context reaches window − flush.reserve_tokens − flush.soft_threshold_tokens (at least a quarter of the window),
+    once per compaction. Without --compactions, it is due again after the context has dropped below half of that. Without --tokens, only the
+    prompts are printed. Answers are only appended to the day's log; NO_REPLY writes nothing.
     """
     memory = ui.open_memory(options, for_groups=True)
     session = session or os.environ.get("OPENCLAW_SESSION_ID") or "default"
@@ -108,14 +108,18 @@ def _answer_report(memory: Memory, text: str, *, dry_run: bool) -> Report:
     notes = ui.every(
         (count or dry_run, written, written),
         (not (count or dry_run), "Nothing new to write.", "没有新内容可写。"),
-        (taken.already, f"Already in the log: {taken.already}.", f"日志中已有：{taken.already} 行。"),
+        (
+            taken.already,
+            f"Already in the log: {ui.plural(taken.already, 'line')}.",
+            f"日志中已有：{taken.already} 行。",
+        ),
         (
             forgotten,
-            f'Skipped because you removed them with "nacre forget": {forgotten}.',
+            f'Skipped: {ui.plural(forgotten, "line")} that you removed with "nacre forget".',
             f"此前已用“nacre forget”删除，未写入：{forgotten} 行。",
         ),
     )
-    english = f"Not written: {over}, because the limit is 30 lines per turn. Send the rest in another answer."
+    english = f"Not written: {ui.plural(over, 'line')}, because the limit is 30 lines per turn. Send the rest in another answer."
     left = ui.every((over, english, f"有 {over} 行未写入：每轮最多写 30 行。请在下一次回答中发送其余内容。"))
     facts = fields(
         taken,
@@ -132,14 +136,14 @@ def _answer_report(memory: Memory, text: str, *, dry_run: bool) -> Report:
 def wal() -> None:
     """Keep working memory in SESSION-STATE.md: current task, decisions, context, pending items, blockers.
 
-    It is on disk before the command returns, so nothing is lost to compaction, a crash or a restart. Secrets are refused (exit code 13).
+    Changes are on disk before the command returns, so nothing is lost to compaction, a crash or a restart. Secrets are refused (exit code 13).
     "nacre undo" reverts a change.
     """
 
 
 @ui.command('nacre wal task "Move the API to v2"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1)
-@ui.flag("--clear", "Drop the current task unfinished.")
+@ui.flag("--clear", "Abandon the current task.")
 def task(options: ui.Options, text: tuple[str, ...], *, clear: bool) -> Report:
     """Set the current task, replacing the previous one. "-" reads the text from a pipe."""
     if bool(text) == clear:
@@ -216,7 +220,7 @@ def snapshot(options: ui.Options, name: str | None, *, listing: bool) -> Report:
 @ui.command("nacre wal restore before-the-move", group=wal, dry_run=True)
 @click.argument("name", required=False)
 def restore(options: ui.Options, name: str | None) -> Report:
-    """Restore a snapshot: the newest, or the one with that name or time. "nacre undo" reverts it."""
+    """Restore a snapshot: the newest, or the one with the given name or time. "nacre undo" reverts it."""
     state = _state(options)
     return _snapshot_report(options, state, state.restore(name, dry_run=options.dry_run))
 
@@ -234,10 +238,13 @@ def _change(options: ui.Options, action: str, *words: str) -> Report:
     outcome = ui.first(
         (changed, f"Written to {name}.", f"已写入 {name}。"),
         (edit.changed, f"{name} would be changed.", f"将修改 {name}。"),
-        (edit.line, f"{name} did not need to change.", f"{name} 无需更改。"),
+        (edit.line, f"{name} was left unchanged.", f"{name} 无需更改。"),
         (True, "No task is set.", "没有当前任务。"),
     )
-    logged = [say(f"Added to today's log: {bullet}", f"已记入今天的日志：{bullet}") for bullet in edit.log]
+    logged = [
+        ui.done(f"added to today's log: {bullet}", f"记入今天的日志：{bullet}", dry_run=options.dry_run)
+        for bullet in edit.log
+    ]
     facts = {"section": edit.section, "text": edit.line, "changed": changed, "dryRun": options.dry_run, "path": name}
     lines = [edit.line] if edit.line else []
     return Report({**facts, "log": list(edit.log)}, heading=[outcome, *logged], lines=lines)

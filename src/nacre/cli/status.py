@@ -170,7 +170,9 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
     english = "{lines} of {maxLines} lines, {bytes} of {maxBytes} bytes"
     limits = say(english, "{lines}/{maxLines} 行，{bytes}/{maxBytes} 字节").format(**longterm)
     count, messages = (sessions["sessions"], sessions["messages"]) if sessions else (0, 0)
-    indexed = sessions and say(f"{count} indexed, {messages} messages", f"已索引 {count} 个，共 {messages} 条消息")
+    indexed = sessions and say(
+        f"{count} indexed, {ui.plural(messages, 'message')}", f"已索引 {count} 个，共 {messages} 条消息"
+    )
     connected = _connected(facts)
     unconnected = say('none connected; run "nacre connect"', "未连接；请运行“nacre connect”")
     rows = [
@@ -318,7 +320,7 @@ def _index(index: dict[str, Any]) -> str:
     changed, check = index["changed"], index["check"]
     return ui.joined(
         (True, f"files: {files}; passages: {chunks}; {size}", f"{files} 个文件，{chunks} 段，{size}"),
-        (changed, f"; {changed} changed since then", f"；此后有 {changed} 个文件有变化"),
+        (changed, f"; {ui.plural(changed, 'file')} changed since indexing", f"；此后有 {changed} 个文件有变化"),
         (index["outdated"], '; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”"),
         (check not in (None, "ok"), f"; damaged: {check}", f"；已损坏：{check}"),
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @ui.command("nacre tidy --dry-run", dry_run=True)
 @ui.flag("--verbose", "-v", "Show every step with its reason, including refused lines.")
 def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
-    """Condense old logs into weekly digests, distil lasting facts into MEMORY.md, and archive.
+    """Condense old logs into weekly digests, distil lasting facts into MEMORY.md, and archive the condensed logs.
 
     A line from recent days is kept only if it passes four tests: without it, an agent would make a specific mistake; it matters for many
     sessions; it is clear on its own; and it is new. MEMORY.md never exceeds 80 lines or 5 KB. Running it again changes nothing; "nacre undo"
@@ -64,6 +64,7 @@ def tidy_summary(report: TidyReport) -> str:
     if not report.changed:
         return say("memory-tidy done, nothing changed.", "memory-tidy 完成，无变更。")
     counts = report.counts
+    fields_set, backups = counts["distil set"], counts["archive remove"]
     summary = _summary(
         "memory-tidy",
         (counts["compress add"], "condensed into weekly digests", "压缩成每周摘要"),
@@ -73,10 +74,10 @@ def tidy_summary(report: TidyReport) -> str:
         (counts["distil refuse"], "refused", "拒绝"),
         (counts["distil adopt"], "adopted", "采纳"),
         (counts["distil demote"], "moved out", "移出"),
-        (counts["distil set"], "fields set", "补充字段"),
+        (fields_set, "field set" if fields_set == 1 else "fields set", "补充字段"),
         (counts["distil ask"], 'to review with "nacre review"', "待你确认（nacre review）"),
         (counts["archive move"] + counts["archive append"], "archived", "归档"),
-        (counts["archive remove"], "old backups removed", "清理旧备份"),
+        (backups, "old backup removed" if backups == 1 else "old backups removed", "清理旧备份"),
         (counts["distil expire"], "expired after 30 days without an answer", "30 天未回答而过期"),
         dry_run=report.dry_run,
     )
@@ -91,7 +92,7 @@ def decay_summary(report: DecayReport) -> str:
         (counts["promote supersede"], "superseded", "取代"),
         (counts["promote merge"], "already known", "已有"),
         (counts["promote refuse"], "refused", "拒绝"),
-        (counts["promote drop"], "temporary", "临时"),
+        (counts["promote drop"], "skipped as temporary", "临时"),
         (counts["promote ask"], 'to review with "nacre review"', "待你确认（nacre review）"),
         (counts["archive move"] + counts["archive append"] + counts["archive compress"], "archived", "归档"),
         (counts["review propose"], 'to move out with "nacre review --adopt"', "建议移出（nacre review --adopt）"),
@@ -216,9 +217,8 @@ def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report
         count, place = len(plan.moving), memory.workspace.relative(plan.note)
         facts.append({"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]})
         lines += [f"  {ui.legible(step.detail)}\n      {step.reason}" for step in plan.steps]
-        lines.append(
-            say(f"{plan.shown}: entries to move to {place}: {count}.", f"{plan.shown}：{count} 条将移到 {place}。")
-        )
+        entries = "1 entry" if count == 1 else f"{count} entries"
+        lines.append(say(f"{plan.shown}: {entries} to move to {place}.", f"{plan.shown}：{count} 条将移到 {place}。"))
     fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     yield Report(facts, lines=lines or [fine])
     if planned and not options.dry_run:

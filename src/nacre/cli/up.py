@@ -144,7 +144,7 @@ def _explain(memory: Memory, transcripts: Mapping[str, Sequence[Path]], *, model
         (True, f"Keep your memory in {place} as plain Markdown.", f"把记忆以纯 Markdown 保存在 {place}。"),
         (fetches, "Download the embedding models once (38 MB).", "下载嵌入模型（38 MB），只需一次。"),
         (agents, read, f"读取你最近 {span}的会话：{'、'.join(agents)}。"),
-        (not agents, "Do not read any sessions.", "不读取任何会话。"),
+        (not agents, "Read no sessions.", "不读取任何会话。"),
         (True, write, "把重要内容写入每日日志和 MEMORY.md，不含敏感信息。任何内容都不会离开本机。"),
         (yes, "Set this up to run automatically.", "设置为自动运行。"),
         (not yes, "Ask before setting anything up to run automatically.", "设置自动运行之前，先征得你的同意。"),

@@ -162,7 +162,7 @@ def get(options: ui.Options, key: str) -> Report:
 @ui.command("nacre config set --user embed.provider none", "set", group=config, dry_run=True, as_json=False)
 @click.argument("key")
 @click.argument("value")
-@ui.flag("--user", "for_user", "Set it for you in every workspace, in the user settings.")
+@ui.flag("--user", "for_user", "Set it in your user settings, for every workspace.")
 def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report:
     """Change a setting, in this workspace if possible, otherwise in the user settings. An empty VALUE resets it."""
     from nacre.memory import change_setting

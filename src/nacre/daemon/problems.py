@@ -59,7 +59,7 @@ def daemon_problems(memory: Memory) -> Iterator[Problem]:
 def skew_words(skew: str) -> str:
     """Why the daemon cannot answer for this command, from what it says itself."""
     words = {
-        "another version": ("it runs another version of Nacre", "它运行的是另一个版本的 Nacre"),
+        "another version": ("it runs a different version of Nacre", "它运行的是另一个版本的 Nacre"),
         "other settings": ("its settings are out of date", "它的设置不是最新的"),
         "another environment": ("it was started with different environment variables", "它启动时的环境变量不同"),
     }

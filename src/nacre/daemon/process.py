@@ -172,7 +172,7 @@ def ensure_running(memory: Memory, *options: str) -> dict[str, Any]:
             return status
         time.sleep(0.02)
     raise NacreError(
-        'The daemon of this workspace does not respond; stop it with "nacre serve --stop".',
+        'The daemon for this workspace is not responding; stop it with "nacre serve --stop".',
         "此工作区的守护进程没有响应；可用“nacre serve --stop”停止。",
     )
 

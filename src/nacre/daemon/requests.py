@@ -105,7 +105,9 @@ def answer_search(
     if all(hit.weak for hit, _ in hits) and not project:
         asked = [(ask(memory, None).hits, place) for memory, place in zip(memories, places, strict=True) if place]
         if more := sum(not hit.weak and hit.project not in (None, place) for found, place in asked for hit in found):
-            printed.note(f"{more} more in other projects: --all-projects", f"其他项目中另有 {more} 条：--all-projects")
+            printed.note(
+                f"{more} more in other projects; use --all-projects", f"其他项目中另有 {more} 条：--all-projects"
+            )
     from nacre.search.show import hit_lines, lines_around_best
 
     if terminal:

@@ -267,9 +267,9 @@ class Daemon:
                 self._http.start()
         if self._page is None:
             raise BadInput(
-                "The web page is only available on this machine, but this daemon also serves HTTP to others. "
-                'Stop it first: "nacre serve --stop"',
-                "网页只能在本机查看，而此守护进程的 HTTP 服务也对他人开放。请先停止它：“nacre serve --stop”",
+                "This daemon serves HTTP to a group or to other machines, so the web page is not available. "
+                'Stop the daemon with "nacre serve --stop", then try again.',
+                "此守护进程的 HTTP 服务对群组或其他机器开放，而网页只允许在仅供你在本机访问时打开。请先用“nacre serve --stop”停止守护进程，然后重试。",
             )
         return {"url": f"{self._http.url}/enter/{self._page.invite('zh' if language == 'zh' else 'en')}"}
 

@@ -163,7 +163,7 @@ def tell_story(stage: Stage, memory: Memory, steps: Sequence[Step]) -> list[tupl
         *([(say("What Nacre asks Dana to confirm", "需要林晓确认的内容"), asked)] if asked else []),
         (say("What was not kept, and why", "没有保留的内容及原因"), [*_refused(steps), *_never_noted(tongue)]),
         (say(f"What the next session in {project} starts with", f"{project} 的下一次会话开始时得到的内容"), given),
-        (say("What search answers", "搜索得到的答案"), [_answer(memory, question) for question in QUESTIONS[tongue]]),
+        (say("What search finds", "搜索得到的答案"), [_answer(memory, question) for question in QUESTIONS[tongue]]),
     ]
 
 

@@ -33,7 +33,7 @@ def resources(*, group: bool = False) -> list[dict[str, str]]:
     rows = (
         (MEMORY, "MEMORY.md", say("Long-term memory", "长期记忆"), longterm),
         (TODAY, "today", say("Today's log", "今天的日志"), today),
-        (CONTEXT, "context", say("Context of a new session", "新会话的上下文"), context),
+        (CONTEXT, "context", say("Context for a new session", "新会话的上下文"), context),
     )
     names = ("uri", "name", "title", "description")
     return [dict(zip(names, row, strict=True), mimeType=MARKDOWN) for row in rows if row[0] == CONTEXT or not group]
@@ -64,7 +64,7 @@ def prompts(*, group: bool = False) -> list[dict[str, Any]]:
     """Every prompt. All of them lead to writing, so a group has none."""
     flush = say("Save what later sessions will need.", "保存以后的会话用得上的内容。")
     distil = say(
-        "Find what belongs in long-term memory from the last few days.", "找出最近几天中应进入长期记忆的内容。"
+        "Find what from the last few days belongs in long-term memory.", "找出最近几天中应进入长期记忆的内容。"
     )
     review = say("Go through what needs the user's attention.", "逐一查看需要用户处理的事项。")
     rows = (

@@ -276,7 +276,7 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
             "memory_status",
             say("Memory status", "记忆状态"),
             say(
-                "Reports the state of memory: sizes and limits, files per layer, how search works, and what is waiting for the user.",
+                "Reports the state of memory: sizes and limits, files per layer, the embedding provider and models search uses, and what is waiting for the user.",
                 "报告记忆的状态：大小与上限、各层文件数、搜索方式，以及等待用户处理的事项。",
             ),
             {},
