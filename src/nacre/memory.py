@@ -1259,7 +1259,9 @@ class Memory:
         """Whether the turn before compaction is due, with the prompts for it; without counts only the prompts. Never for a group."""
         own, flush = self.opened, layers.flush
         if self.scope.group is not None:
-            return flush.Flush(flush.GROUP, say("Nothing is recorded in a group.", "群组中不作记录。"))
+            return flush.Flush(
+                flush.GROUP, say("Nacre does not record anything in group conversations.", "群组中不作记录。")
+            )
         if tokens is None or window is None:
             return flush.flush_blocked(own) or flush.Flush("prompts", "", 0, *flush.flush_prompts_for(own))
         return flush.ask_flush(own, tokens, window, session=session, compactions=compactions, dry_run=dry_run)

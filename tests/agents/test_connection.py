@@ -503,7 +503,7 @@ def test_settings_that_the_agent_refuses_are_put_back(desk: Desk) -> None:
     (desk.program.parent / "openclaw").write_text(script)
     (desk.program.parent / "openclaw").chmod(0o755)
     before = everything(desk.home)
-    with pytest.raises(NacreError, match=r"rejects the new settings.*plugins: nope"):
+    with pytest.raises(NacreError, match=r"rejected the new settings.*plugins: nope"):
         desk.connect("openclaw")
     assert everything(desk.home) == before
     assert connection.load_connections(desk.state) == {}

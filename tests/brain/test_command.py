@@ -44,7 +44,7 @@ def test_a_program_that_fails_is_told_with_its_words_but_no_secret(program: Prog
 
 def test_a_program_that_hangs_is_ended(program: Program) -> None:
     program.will("hang")
-    with pytest.raises(BrainFailed, match=r"did not answer within 0\.2 seconds"):
+    with pytest.raises(BrainFailed, match=r"did not answer within 0\.2 s\."):
         ask_command(None, program.argv, ORDER, 0.2)
 
 

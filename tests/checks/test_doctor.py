@@ -58,7 +58,7 @@ def test_a_failing_job_is_told_with_its_reason_and_the_command_that_tries_it_aga
     memory.opened = dataclasses.replace(memory.opened, clock=Clock(UTC, now))
     fail(memory, "memory-tidy", now - dt.timedelta(hours=9))
     (problem,) = doctor.job_problems(memory)
-    assert "memory-tidy has failed 1 times since 2026-03-02 03:00: the disk is full" in problem.message
+    assert "memory-tidy has failed 1 time since 2026-03-02 03:00: the disk is full" in problem.message
     assert problem.remedy == "nacre jobs run memory-tidy"
     stock = status_facts(memory)
     failing = [one["name"] for one in stock["jobs"]["states"] if one["failingSince"]]

@@ -55,7 +55,7 @@ def test_decay_promotes_archives_and_is_undone(nacre: Nacre, tmp_path: Path) -> 
     assert RULE in (tmp_path / "MEMORY.md").read_text("utf8")
     done = nacre("decay")
     assert (done.returncode, done.stdout) == (0, "memory-decay done: 1 archived.\n")
-    assert "1 daily logs are older than 90 days" in done.stderr
+    assert "Daily logs older than 90 days: 1" in done.stderr
     assert nacre("decay").stdout == "memory-decay done, nothing changed.\n"
     assert RULE in nacre("search", "pnpm npm").stdout
     assert nacre("undo", "--last", "2", "--yes").returncode == 0

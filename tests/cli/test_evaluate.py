@@ -124,7 +124,7 @@ def test_a_model_is_asked_nothing_before_its_user_was(program: Path) -> None:
     assert "confirmation needs a terminal" in run(SCENARIO, code=2, **own(program))
     assert not program.with_name("asked").exists()
     assert "No program is configured" in run(SCENARIO, "--brain", "command", code=2)
-    assert "not one of local" in run(SCENARIO, "--brain", "nobody", code=2)
+    assert "use one of local" in run(SCENARIO, "--brain", "nobody", code=2)
 
 
 def test_pairs_alone_are_compared(tmp_path: Path) -> None:

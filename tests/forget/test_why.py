@@ -92,7 +92,7 @@ def test_the_message_is_shown_in_its_conversation_without_secrets_and_what_was_s
 
 
 def test_a_message_that_the_memory_does_not_rest_on_is_not_shown(desk: Desk, memory: Memory) -> None:
-    with pytest.raises(NotFound, match="does not rest on"):
+    with pytest.raises(NotFound, match="does not come from"):
         memory.conversation("MEMORY.md:4", named("2026-03-18 14:05", "Noted."))
 
 

@@ -258,9 +258,7 @@ def test_what_was_read_is_young_again_and_rises(layers: Layers) -> None:
     layers.get("warm/z.md", layers.ago("2d"))
     report = layers.organise()
     assert report.counted == 3
-    assert "last recalled 2031-03-20 09:00, 1 h ago: a recall makes it recent again" in [
-        step.reason for step in report.steps
-    ]
+    assert "last recalled 2031-03-20 09:00, 1 h ago: a recall resets its age" in [step.reason for step in report.steps]
     assert layers.places() == ["hot/x.gist.md", "hot/x.md", "hot/y.md", "warm/z.gist.md", "warm/z.md"]
     entry = layers.counts()["hot/x.md"]
     assert (entry["total"], entry["7d"], entry["timestamps"]) == (1, 1, [int(layers.ago("1h").timestamp())])

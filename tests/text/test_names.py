@@ -14,6 +14,7 @@ from nacre.text.names import names
         ("We moved from PostgreSQL to SQLite", ["PostgreSQL", "SQLite"]),
         ("User asked: Deploy the shop on Monday → The API answers", []),
         ("Installing takes four minutes in CI on Saturdays", []),
+        ("Fix Redis on Thu or Tues in Jan: None, Null, True and False are no names", ["Redis"]),
         ("I told Mara's team about Claude Code", ["Mara", "Claude Code"]),
         ("The password is [redacted: password], take it", []),
         ("周敏负责核对发票，每月 25 号开出之前都先给周敏看", ["周敏"]),

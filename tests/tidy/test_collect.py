@@ -62,7 +62,7 @@ def test_logs_of_days_that_have_not_come_are_one_problem_but_tomorrow_s_is_none(
     days, problems = list_days(room.workspace, TODAY)
     assert [one.date.isoformat() for one in days] == ["2026-03-21"]
     (problem,) = problems
-    assert problem.message.endswith("2, the first is memory/2026-03-22.md.")
+    assert problem.message.endswith("2 (first: memory/2026-03-22.md).")
     assert list_days(room.workspace, dt.date.max)[1] == []
 
 

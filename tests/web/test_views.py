@@ -80,7 +80,16 @@ def test_provenance_leads_from_an_entry_to_the_log(page: Page) -> None:
     assert {link["kind"] for link in data["chain"]} == {"longterm", "daily", "session"}
     assert "memory/2026-03-19.md:5" in page.html(f"/entry?id={first_entry(page)['id']}")
     refused = page.client.get(f"/api/conversation?id={first_entry(page)['id']}&message=none")
-    assert (refused.status_code, refused.json()["error"]) == (404, "This memory does not rest on that message.")
+    assert (refused.status_code, refused.json()["error"]) == (404, "This memory does not come from that message.")
+
+
+def test_decisions_about_an_entry_are_told_in_words(root: Path, page: Page) -> None:
+    record = {"id": first_entry(page)["id"], "at": "2026-03-20T03:00:00+01:00", "verdict": "refused"}
+    record |= {"failed": "broad", "without_it": "the agent would use npm"}
+    with (root / "memory/ledger.jsonl").open("a", encoding="utf8") as file:
+        file.write(json.dumps(record) + "\n")
+    words = "rejected · too narrow for long-term memory · without it, the agent would use npm"
+    assert f"2026-03-20 03:00 · {words}</p>" in page.html(f"/entry?id={record['id']}")
 
 
 def test_a_line_is_edited_pinned_forgotten_and_all_is_taken_back(root: Path, page: Page) -> None:

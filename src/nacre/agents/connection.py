@@ -335,7 +335,7 @@ def _must_be_accepted(plan: AgentPlan, machine: Machine) -> None:
     if ran.code not in (0, NO_ANSWER):
         shown = f'"{brief_command(plan.wanted.proof)}": {ran.words}'
         raise NacreError(
-            f"{plan.title} rejects the new settings ({shown}), so Nacre restored the old ones. Check that they are valid without Nacre, then run the command again.",
+            f"{plan.title} rejected the new settings ({shown}), so Nacre restored the old ones. Check that they are valid without Nacre, then run the command again.",
             f"{plan.title} 不接受新的设置（{shown}），已恢复原状。请确认不含 Nacre 时设置有效，再重新运行命令。",
         )
 

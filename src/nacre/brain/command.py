@@ -126,7 +126,7 @@ def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str
                 _stop(process)
     if is_late:
         seconds = f"{timeout:g}"
-        raise BrainFailed(f"{name} did not answer within {seconds} seconds.", f"{name} 在 {seconds} 秒内没有响应。")
+        raise BrainFailed(f"{name} did not answer within {seconds} s.", f"{name} 在 {seconds} 秒内没有响应。")
     text = _content(printed, name)
     if process.returncode:
         lines = legible(said.read_text("utf-8", "replace") or text).strip().splitlines() or [""]

@@ -82,7 +82,7 @@ def import_export(
                 report = sync(importing, since=BEGINNING)
     least = context.config.sync.min_user_messages
     reasons = {
-        "too few": say(f"fewer than {least} messages from you", f"你的消息少于 {least} 条"),
+        "too few": say(f"fewer than {least} message{'' if least == 1 else 's'} from you", f"你的消息少于 {least} 条"),
         "left out": say("excluded by your settings", "已被你的设置排除"),
         "nothing new": say("already captured", "已经采集过"),
         "nothing to say": say("nothing worth remembering", "没有值得记住的内容"),
@@ -96,7 +96,8 @@ def import_export(
     passed["nothing new"] += 0 if report.paused else len(sessions) - report.looked_at
     for why, number in passed.items():
         if number:
-            steps.append(Step(SKIP, say(f"{number} conversations", f"{number} 个对话"), reasons.get(why, why)))
+            counted = say(f"{number} conversation{'' if number == 1 else 's'}", f"{number} 个对话")
+            steps.append(Step(SKIP, counted, reasons.get(why, why)))
     return ImportReport("export", str(path), tuple(steps), paused=report.paused)
 
 

@@ -79,7 +79,7 @@ class ImportPlan:
             if not str(path.relative_to(root or path.parent)).isprintable():  # nor is a byte that is no text
                 why_not = say("its name is not valid text", "文件名无法识别")
             elif root and Path(os.path.realpath(root)) not in Path(os.path.realpath(path)).parents:
-                why_not = say("a link to another place", "指向别处的链接")
+                why_not = say("a link that points elsewhere", "指向别处的链接")
             elif not stat.S_ISREG(about.st_mode):
                 why_not = say("not a regular file", "不是普通文件")
             elif about.st_size > LARGEST:
@@ -240,7 +240,7 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
     for path in (workspace.root / name for name in names(workspace, workspace.memory, ".md")):
         if path.name.startswith("imported-") and (mark_line := _MARK.match(read_memory(workspace, path))):
             marks[mark_line[1].decode()] = path
-    renamed = say("a different file of that name already exists and is kept", "已有内容不同的同名文件，保留原文件")
+    renamed = say("a different file with that name already exists and is kept", "已有内容不同的同名文件，保留原文件")
     for note in notes:
         shown = shown_path(note.path, plan.home)
         if note.left_out:

@@ -87,7 +87,9 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
     for job in states:
         if job.failing_since and job.last:
             since, reason = f"{job.failing_since:%Y-%m-%d %H:%M}", job.last.said or "-"
-            english = f"{job.name} has failed {job.failures} times since {since}: {reason}"
+            english = (
+                f"{job.name} has failed {job.failures} time{'' if job.failures == 1 else 's'} since {since}: {reason}"
+            )
             chinese = f"{job.name} 自 {since} 起已失败 {job.failures} 次：{reason}"
             yield problem("job fails", english, chinese, remedy=f"nacre jobs run {job.name}")
     kinds = installer.installed_kinds(memory.workspace)

@@ -124,7 +124,10 @@ def _remedy(snapshot: Snapshot, file: LongTermFile, line: Line, *others: Line) -
         if question.id in ids or question.about.get("against") in ids:
             return "nacre review"
     lines = f"{line.start}" if line.start == line.end else f"{line.start}-{line.end}"
-    return say(f"edit or delete line {lines} of {file.shown}", f"请修改或删除 {file.shown} 第 {lines} 行")
+    return say(
+        f"edit or delete line{'' if line.start == line.end else 's'} {lines} of {file.shown}",
+        f"请修改或删除 {file.shown} 第 {lines} 行",
+    )
 
 
 def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:

@@ -75,7 +75,7 @@ class TierSettings:
     auto: bool = setting(True, "save a captured session as a checkpoint once it is over", "会话结束后自动存为检查点")
     path: str | None = setting(
         None,
-        "folder of the checkpoint layers; default: memory_fs in the workspace",
+        "folder for the checkpoint layers; default: memory_fs in the workspace",
         "检查点各层所在的文件夹；默认为工作区中的 memory_fs",
     )
     hot: str = shared(
@@ -134,7 +134,7 @@ class StateSettings:
 class CacheSettings:
     path: str | None = setting(
         None,
-        "folder of the session caches; default: the user's runtime or temp folder",
+        "folder for the session caches; default: the user's runtime or temp folder",
         "会话缓存所在的文件夹；默认为用户的运行时目录或临时目录",
     )
     max_age: str = setting("24h", "how long cached values of a session are kept", "会话缓存的保留时间")
@@ -165,12 +165,12 @@ class FlushSettings:
     )
     prompt: str | None = setting(
         None,
-        "user prompt of the flush, instead of the built-in one; the safety rules are added",
+        "user prompt for the flush, instead of the built-in one; the safety rules are added",
         "压缩前保存所用的用户提示词，代替内置的；安全规则会自动附上",
     )
     system_prompt: str | None = setting(
         None,
-        "system prompt of the flush, instead of the built-in one; the safety rules are added",
+        "system prompt for the flush, instead of the built-in one; the safety rules are added",
         "压缩前保存所用的系统提示词，代替内置的；安全规则会自动附上",
     )
 
@@ -181,23 +181,23 @@ class HookSettings:
         True, "respond to the agents' hooks; if off, hooks do nothing", "响应智能体的钩子；关闭后钩子不做任何事"
     )
     session_start: bool = setting(
-        True, "give a session its context when it starts or has been compacted", "会话开始或压缩之后，为它提供上下文"
+        True, "give a session its context when it starts and after compaction", "会话开始或压缩之后，为它提供上下文"
     )
     session_tokens: int = setting(
         2400,
-        "maximum number of tokens of this context; agents show only the beginning of anything over 10,000 characters",
+        "maximum number of tokens in this context; agents show only the beginning of anything over 10,000 characters",
         "此上下文的最大 token 数；超过 10,000 个字符时，智能体只显示开头部分",
         least=50,
         most=200_000,
     )
     prompt: bool = setting(True, "add related memories to each prompt", "为每条提示附上相关记忆")
     prompt_tokens: int = setting(
-        600, "maximum number of tokens of these memories", "所附记忆的最大 token 数", least=50, most=20_000
+        600, "maximum number of tokens in these memories", "所附记忆的最大 token 数", least=50, most=20_000
     )
     prompt_score: float = setting(
         0.4,
-        "lowest score of memories added to a prompt; stricter than for a search, because they are added unasked",
-        "附到提示中的记忆的最低分；因为不是主动搜索，要求比搜索更高",
+        "minimum score for memories added to a prompt; stricter than for searches, as they are added automatically",
+        "记忆附到提示中所需的最低分；这些记忆是自动附上的，所以门槛比搜索时高",
         most=1,
     )
     capture: bool = setting(
@@ -285,7 +285,7 @@ class ArchiveSettings:
     )
     backups: list[int] = setting(
         [7, 5, 12],
-        "for how many days, weeks and months the last backup of each MEMORY.md is kept",
+        "how many daily, weekly and monthly backups of each MEMORY.md are kept",
         "每个 MEMORY.md 的备份按日、周、月各保留多少份（每段取最后一份）",
     )
 
@@ -343,7 +343,7 @@ class SearchSettings:
     )
     decay: str = shared("tie", "how age affects the score", "时间远近如何影响得分", choices=("tie", "multiply", "off"))
     half_life_days: float = shared(
-        30.0, "half-life of the weight of age, in days", "时间权重的半衰期（天）", least=0.01
+        30.0, "half-life of the recency weighting, in days", "时间权重的半衰期（天）", least=0.01
     )
     mmr_lambda: float = shared(
         0.7, "relevance (1) versus variety (0) of the results", "结果的相关性（1）与多样性（0）之间的权衡", most=1
@@ -365,7 +365,7 @@ class EmbedSettings:
         "由谁生成向量",
         choices=("auto", "local", "openai", "gemini", "voyage", "mistral", "ollama", "none"),
     )
-    model: str | None = setting(None, "model name, for providers over HTTP", "模型名称（用于 HTTP 服务）")
+    model: str | None = setting(None, "model name, for providers accessed over HTTP", "模型名称（用于 HTTP 服务）")
     base_url: str | None = setting(None, "address of an OpenAI-compatible server", "兼容 OpenAI 的服务器地址")
     key_file: str | None = setting(
         None,
@@ -374,11 +374,11 @@ class EmbedSettings:
     )
     fallback: list[str] = setting(
         [],
-        "providers to use, in this order, while the main one fails",
+        "providers to use, in this order, if the main one fails",
         "主要服务不可用时，依次改用的服务",
         choices=("local", "openai", "gemini", "voyage", "mistral", "ollama"),
     )
-    batch: int = setting(64, "number of texts sent or computed together", "一次发送或计算的文本数", least=1)
+    batch: int = setting(64, "number of texts processed together", "一次发送或计算的文本数", least=1)
     batch_api: bool = setting(
         False,
         "send a thousand texts or more to the batch service of openai, gemini or voyage: cheaper, but takes hours",
@@ -491,7 +491,7 @@ class JobsSettings:
     organise: str = setting("7 * * * *", "when the layers are organised", "整理各层的时间")
     heartbeat: str = setting("*/30 * * * *", "when a quick check for due work runs", "快速检查到期任务的时间")
     adaptive: bool = setting(
-        True, "also capture a session soon after it ended or went quiet", "会话结束或静默后不久也进行采集"
+        True, "also capture a session soon after it ends or goes quiet", "会话结束或静默后不久也进行采集"
     )
     silence: str = setting("10min", "how long a session must be quiet to count as ended", "会话静默多久后视为结束")
     retries: int = setting(
@@ -529,7 +529,7 @@ class ServeSettings:
         "address on which the daemon serves MCP over HTTP; any address other than loopback can be reached from other machines",
         "守护进程提供 MCP over HTTP 的地址；回环以外的地址可被其他机器访问",
     )
-    port: int = setting(0, "port of MCP over HTTP; 0: off", "MCP over HTTP 的端口；0 表示关闭", most=65_535)
+    port: int = setting(0, "port for MCP over HTTP; 0: off", "MCP over HTTP 的端口；0 表示关闭", most=65_535)
     max_memory_mb: int = setting(
         1500, "memory use (MB) above which the daemon restarts", "守护进程内存占用超过多少 MB 时重启", least=64
     )
@@ -713,7 +713,8 @@ _YES_OR_NO = {"1": True, "true": True, "yes": True, "on": True, "0": False, "fal
 def setting_named(key: str) -> Setting:
     if key not in known_settings():
         raise BadSetting(
-            f'"{key}" is not a setting; "nacre config" lists all.', f"“{key}”不是设置项；“nacre config”会列出全部。"
+            f'"{key}" is not a setting; "nacre config" lists them all.',
+            f"“{key}”不是设置项；“nacre config”会列出全部。",
         )
     return known_settings()[key]
 

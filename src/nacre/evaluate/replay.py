@@ -56,7 +56,9 @@ def _works() -> list[str]:
 def brain_settings(own: BrainSettings, name: str) -> BrainSettings:
     """The user's settings, with all work done by the named brain."""
     if name not in BRAINS:
-        raise BadInput(f'"{name}" is not one of {", ".join(BRAINS)}.', f"“{name}”不是 {'、'.join(BRAINS)} 之一。")
+        raise BadInput(
+            f'"{name}" is not a brain; use one of {", ".join(BRAINS)}.', f"“{name}”不是 {'、'.join(BRAINS)} 之一。"
+        )
     command = replace(own.command, preset=name, argv=[]) if name in PRESETS else own.command
     mode = "command" if name in PRESETS else name
     if mode == "command" and not (command.preset or command.argv):

@@ -328,7 +328,7 @@ def conversation(
         name, path = section.transcript or section.session, redact(str(transcript.path)).text
         left = max(0, len(before) - _AROUND), max(0, len(behind) - _AROUND)
         return Conversation(section.agent, name, path, messages, *left)
-    raise NotFound("This memory does not rest on that message.", "此记忆并非来自该消息。")
+    raise NotFound("This memory does not come from that message.", "此记忆并非来自该消息。")
 
 
 def _find_session(context: ForgetContext, section: Captured) -> tuple[Transcript, Session] | None:

@@ -241,7 +241,7 @@ def _why_left(context: ForgetContext, trace: Trace, library: Collection[Path]) -
             "会话索引，由智能体的会话记录生成：请删除该记录，然后运行 nacre update",
         )
     if trace.path in (operations_file(workspace), workspace.refcount(config.tiers.path)):
-        return say("a present or former file name, kept in history", "文件现在或以前的名称，保留在历史中")
+        return say("a current or former file name, kept in history", "文件现在或以前的名称，保留在历史中")
     if cache_folder(config.cache.path) in trace.path.parents:
         return say("a session cache: run nacre cache clear", "会话缓存：请运行 nacre cache clear")
     if workspace.machine in trace.path.parents or trace.path.name.startswith("index.sqlite"):
@@ -251,7 +251,7 @@ def _why_left(context: ForgetContext, trace: Trace, library: Collection[Path]) -
     if trace.path in library or (not shown.startswith(ours) and not Path(shown).is_absolute()):
         return say("one of your own files: edit it yourself", "你自己的文件：请自行编辑")
     return say(
-        "the line says more than that: --similar removes it, or edit it yourself",
+        "the line says other things too: --similar removes it, or edit it yourself",
         "该行还有其他内容：可用 --similar 一并删除，或自行编辑",
     )
 

@@ -331,7 +331,8 @@ def _by_place(context: ForgetContext, place: str, lines: MemoryLines) -> tuple[T
         length = len(read_memory(context.workspace, lines.files[shown][0]).splitlines())
         if first and first > length:
             raise NotFound(
-                f"There is no line {first}: {shown} has {length} lines.", f"没有第 {first} 行：{shown} 共 {length} 行。"
+                f"There is no line {first}: {shown} has {length} line{'' if length == 1 else 's'}.",
+                f"没有第 {first} 行：{shown} 共 {length} 行。",
             )
         raise _no_line(place)
     return _distinct(inside)
@@ -367,7 +368,7 @@ def _check_is_memory(lines: MemoryLines, path: str) -> None:
     """What stands in a transcript or in the user's own library is searched, but not ours to change."""
     if path not in lines.files:
         raise BadInput(
-            f"{path} is not a memory file kept by Nacre, so it is not changed. Edit the file yourself.",
+            f"{path} is not a memory file kept by Nacre, so it was left unchanged. Edit the file yourself.",
             f"{path} 不是由 Nacre 管理的记忆文件，不会改动。请自行编辑。",
         )
 

@@ -74,7 +74,7 @@ class MeaningSource:
         embedder, line = self._chain.chosen
         count = "select count(*) from passages where batch < 0"
         if away := self._store.safely(lambda: self._store.db.execute(count).fetchone()[0]):
-            english = f"{away} passages were sent to the batch service; a later run fetches their vectors"
+            english = f"{away} passage{' was' if away == 1 else 's were'} sent to the batch service; a later run fetches the vectors"
             about = say(english, f"{away} 段文本已交给批处理服务；以后运行时会取回向量")
             line = f"{line}; {about}" if line else about
         return embedder, line

@@ -203,7 +203,7 @@ def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]])
     workspace = runner.context.workspace
     root, path = workspace.root, lock_file(workspace)
     if not root.is_dir():  # the lock would make it again
-        raise NoWorkspace(f"{root} no longer exists, so its jobs do not run.", f"{root} 已不存在，不再运行其任务。")
+        raise NoWorkspace(f"{root} no longer exists, so its jobs did not run.", f"{root} 已不存在，不再运行其任务。")
     try:
         with hold(path, timeout=0):
             # We hold the lock, so that nobody is at work on what has no end.

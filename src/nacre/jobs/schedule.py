@@ -115,7 +115,7 @@ def in_words(expressions: tuple[str, ...]) -> str:
         return say(f"daily at {', '.join(times)}", f"每天 {'、'.join(times)}")
     words: list[str] = []
     for expression in expressions:
-        if expression == "* * * * *":
+        if expression in ("* * * * *", "*/1 * * * *"):
             words.append(say("every minute", "每分钟"))
         elif match := re.fullmatch(r"\*/(\d+) \* \* \* \*", expression):
             words.append(say(f"every {match[1]} minutes", f"每 {match[1]} 分钟"))

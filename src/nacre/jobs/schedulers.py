@@ -313,7 +313,7 @@ def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
         )
     if wanted == "openclaw" and setup.machine.where("openclaw"):
         raise BadInput(
-            f"{setup.root} is not the workspace of an OpenClaw agent, so OpenClaw does not run its jobs. Choose another scheduler.",
+            f"{setup.root} is not the workspace of an OpenClaw agent, so OpenClaw cannot run its jobs. Choose another scheduler.",
             f"{setup.root} 不是 OpenClaw 智能体的工作区，OpenClaw 不会运行它的任务。请选择其他调度程序。",
         )
     raise BadInput(f"This machine has no {wanted}; use --with auto.", f"本机没有 {wanted}；请使用 --with auto。")

@@ -155,7 +155,7 @@ def parse_answer(text: str) -> tuple[list[str], bool]:
     """The lines of an answer, redacted and folded, and whether it is silence: then only lines with a type are taken."""
     if len(text) > MOST_CHARACTERS:
         raise BadInput(
-            f"The answer has {len(text)} characters; one turn may write {MOST_LINES} lines of {LONGEST} characters each. Nothing was written.",
+            f"The answer has {len(text)} characters; one turn may write at most {MOST_LINES} lines of {LONGEST} characters each. Nothing was written.",
             f"回答有 {len(text)} 个字符；一轮最多写 {MOST_LINES} 行，每行 {LONGEST} 个字符。未写入任何内容。",
         )
     whole = [line.strip() for line in guarded(text, REDACT).split("\n") if line.strip()]

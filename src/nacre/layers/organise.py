@@ -241,7 +241,7 @@ def decide_layer(
         why = f"forgotten after {limit} without a recall ({name})", f"{limit} 内未被召回即遗忘（{name}）"
         action = FORGET
     elif TIERS.index(target) < TIERS.index(layer):
-        action, why = RISE, ("a recall makes it recent again", "被召回后重新算作最近的内容")
+        action, why = RISE, ("a recall resets its age", "被召回后重新算作最近的内容")
     elif target == WARM:
         why = f"stays in hot for only {settings.hot} (tiers.hot)", f"在 hot 层只停留 {settings.hot}（tiers.hot）"
     return Placement(target, entry, action, say(f"{since_text}: {why[0]}", f"{since_text}：{why[1]}"), say(*why))
@@ -402,7 +402,7 @@ def _placed(context: Context, turns: Iterable[Transition], problems: list[Proble
         if turn.summary_of and family.original:
             reason = belongs.reason
             if family.summary:
-                reason = say("it changed after its summary was made", "生成摘要后内容又有改动")
+                reason = say("it changed after its summary was written", "生成摘要后内容又有改动")
             summary = shown(places.root / place_of(GIST, after.stem, summary=True))
             steps.append(Step(SUMMARISE, shown(family.original.path), reason, summary))
         action = MOVE if belongs.action == STAY else belongs.action

@@ -74,7 +74,10 @@ def _nominee(turn: Transition, context: Context) -> Nominee | None:
     ):
         if times >= limit:
             setting = f"promote.{name} = {limit}"
-            rule = say(f"recalled {times} times {english} ({setting})", f"{chinese}召回 {times} 次（{setting}）")
+            rule = say(
+                f"recalled {times} time{'' if times == 1 else 's'} {english} ({setting})",
+                f"{chinese}召回 {times} 次（{setting}）",
+            )
     if not rule:
         return None
     keys = kept.keys or (turn.family.lead.place,)

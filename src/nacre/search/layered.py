@@ -152,7 +152,7 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     if not tried:
         days = duration(context.config.tiers.delete_after).total_seconds() / 86400
         reason = say(
-            f"No checkpoint answers this. It was never recorded, it was deleted after {days:g} days in the forgotten layer, or it was worded differently (searched for: {', '.join(texts)}). To search all of memory by meaning, use nacre search.",
+            f"No checkpoint answers this. It was never recorded, it was deleted after {days:g} day{'' if days == 1 else 's'} in the forgotten layer, or it was worded differently (searched for: {', '.join(texts)}). To search all of memory by meaning, use nacre search.",
             f"检查点中没有找到相关内容：可能从未记录过，可能在 forgotten 层满 {days:g} 天后已删除，也可能当时用的是别的说法（搜索的关键词：{'、'.join(texts)}）。可以用 nacre search 按含义搜索全部记忆。",
         )
         return RecallReport(query, texts, None, (), 0, reason, tuple(problems))

@@ -170,7 +170,7 @@ def _excerpt(path: str, every: list[str], start: int, lines: int, allowed: set[i
         numbers = takewhile(allowed.__contains__, range(start, visible[-1] + 1))
     elif start > max(1, len(every)):
         raise NotFound(
-            f"{path} has {len(every)} lines; line {start} does not exist.",
+            f"{path} has {len(every)} line{'' if len(every) == 1 else 's'}; line {start} does not exist.",
             f"{path} 共 {len(every)} 行，没有第 {start} 行。",
         )
     last, size = start - 1, 0

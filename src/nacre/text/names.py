@@ -23,7 +23,8 @@ _OPENERS = frozenset(
     agreed chose switched moved fixed found added removed updated changed built made wants likes needs works plans asked told learned learnt lesson rule decision note project team
     server deployment release releases tests test bug issue cause root when while before after during since until because if for from with without in on at by as to every each all
     both only no not new old next last first second one two three there here today tomorrow now then also however instead still already currently weekly daily monthly please
-    production staging database customer client customers clients people everyone nobody meeting meetings work task""".split()
+    production staging database customer client customers clients people everyone nobody meeting meetings work task fix check make create
+    update remove move rename start stop open close install upgrade rebase review""".split()
 ) | STOP_WORDS  # fmt: skip
 _AFTER_PLURALS = frozenset(
     "are were have need go live run will should can must do lie stay".split()
@@ -31,7 +32,8 @@ _AFTER_PLURALS = frozenset(
 # Capitals that are no names.
 _NO_NAMES = frozenset(
     """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november
-    december api url id ip ui ux pr ci cd db ai ok pdf html css json yaml sql http https cli sdk todo faq pm qa hr it am utc i'm i've i'd i'll
+    december mon tue tues wed thu thur thurs fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec none null nil nan true false undefined
+    api url id ip ui ux pr ci cd db ai ok pdf html css json yaml sql http https cli sdk todo faq pm qa hr it am utc i'm i've i'd i'll
     kb mb gb tb vat usd eur pref proj tech lesson people temp importance md
     admin root late localhost www com cn org net py js ts sh""".split()
 ) | STOP_WORDS  # fmt: skip

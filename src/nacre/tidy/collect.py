@@ -200,7 +200,7 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
         except ValueError:
             english = f"{shown} is named after a date that does not exist; it was left unchanged."
             chinese = f"{shown} 的文件名不是真实存在的日期，未作改动。"
-            remedy = ("rename it to the day it is about", "请改名为对应的日期")
+            remedy = ("rename it to the date it covers", "请改名为对应的日期")
             problems.append(problem("no real date", english, chinese, shown, remedy=remedy))
             continue
         if (date - today).days > 1:
@@ -214,7 +214,7 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
             days.append(Day(date, path, path.parent != workspace.memory, stored.size))
     if future:
         first, count = min(future), len(future)
-        english = f"Logs dated after today were left unchanged: {count}, the first is {first}."
+        english = f"Logs dated after today were left unchanged: {count} (first: {first})."
         chinese = f"有 {count} 个日志的日期晚于今天，未作改动；第一个是 {first}。"
         remedy = ("check the clock, or correct the file names", "请检查系统时钟，或更正文件名")
         problems.append(problem("after today", english, chinese, first, remedy=remedy))

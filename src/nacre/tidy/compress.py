@@ -248,7 +248,7 @@ def _tell(
             earlier.append((_project(line), words, day))
             if (_project(line), plain_words(words)) in week.standing:
                 continue  # a killed run wrote it, and did not note so
-            reason = say(f"{place} is older than {kept} days", f"{place} 已超过 {kept} 天")
+            reason = say(f"{place} is older than {kept} day{'' if kept == 1 else 's'}", f"{place} 已超过 {kept} 天")
             if trail.of(day).pressed:
                 reason = say(f"{place} was added after its day was condensed", f"{place} 在该日压缩之后才写入")
             label = LABELS[category][language_of(words) == "zh"] if category else labels[line]

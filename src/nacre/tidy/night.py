@@ -142,6 +142,22 @@ def consequence(without_it: str | None) -> str:
     return f"否则{without_it}" if language_of(without_it) == "zh" else f"without it, {without_it}"
 
 
+def outcome(verdict: str) -> str:
+    """What became of a line, as the ledger names it, for people."""
+    outcomes = {
+        "admitted": say("kept", "收录"),
+        "adopted": say("written by hand", "手动写入"),
+        "asked": say("asked", "询问"),
+        "refused": say("rejected", "拒绝"),
+        "superseded": say("replaced", "被取代"),
+        "merged": say("merged", "合并"),
+        "demoted": say("moved out", "移出"),
+        "forgotten": say("forgotten", "忘记"),
+        "restored": say("restored", "恢复"),
+    }
+    return outcomes.get(verdict, verdict)
+
+
 def failure(failed: str) -> str:
     """Why a line was not kept, as the ledger names it, for people."""
     reasons = {

@@ -181,7 +181,7 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
             english = f"There are {len(living)} daily logs; decay starts above {settings.max_files}."
             occasions.append(say(english, f"每日日志有 {len(living)} 个；超过 {settings.max_files} 个时开始衰减。"))
         if count := sum((today - day.date).days > settings.keep_days for day, _ in outdated):
-            english = f"{count} daily logs are older than {settings.keep_days} days."
+            english = f"Daily logs older than {settings.keep_days} days: {count}."
             occasions.append(say(english, f"有 {count} 个每日日志超过 {settings.keep_days} 天。"))
         if occasions:
             logs: list[tuple[Log, str]] = []

@@ -98,7 +98,7 @@ def put_value(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Va
     size = len(value.text.encode())
     if size > LARGEST_VALUE:
         raise BadInput(
-            f"The value has {size} bytes; the limit for one key is {LARGEST_VALUE}. Put it in a file instead.",
+            f"The value is {size} bytes; the limit for one key is {LARGEST_VALUE}. Put it in a file instead.",
             f"该值有 {size} 字节；一个键最多 {LARGEST_VALUE} 字节。请改存为文件。",
         )
     with _locked(cache, dry_run=dry_run):

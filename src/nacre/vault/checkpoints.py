@@ -148,7 +148,7 @@ def _is_link(storage: Storage, name: str) -> bool:
 def _left_alone(name: str, english: str, chinese: str) -> Problem:
     shown = os.fsencode(name).decode("utf-8", "backslashreplace")
     return problem(
-        "left alone", f"{shown} {english}; it was left where it is.", f"{shown} {chinese}；仍留在原处。", shown
+        "left alone", f"{shown} {english}; it was left where it was.", f"{shown} {chinese}；仍留在原处。", shown
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from nacre.memory import Memory
 from nacre.model.report import fields
+from nacre.tidy.night import consequence, failure, outcome
 
 _AROUND = 12  # lines shown before and behind the marked ones
 _MOST_LINES = 400
@@ -51,7 +52,11 @@ def search(memory: Memory, values: Values) -> dict[str, Any]:
 
 
 def entry(memory: Memory, values: Values) -> dict[str, Any]:
-    return memory.why(values["id"]).as_plain()
+    data = memory.why(values["id"]).as_plain()
+    for row in data["ledger"]:
+        told = outcome(row["verdict"]), failure(row["failed"] or ""), consequence(row["withoutIt"])
+        row["words"] = " · ".join(filter(None, told))
+    return data
 
 
 def conversation(memory: Memory, values: Values) -> dict[str, Any]:

@@ -20,6 +20,7 @@ def told(text: str, kind: str = "TECH") -> str | None:
         ("Use pnpm, never npm, in every repository", "the agent would use npm instead of pnpm"),
         ("We moved from Jest to Vitest", "the agent would still assume Jest, not Vitest"),
         ("Never store passwords in plain text", "the agent might store passwords in plain text"),
+        ("Never ever store passwords in plain text", "the agent might store passwords in plain text"),
         ("以后所有报告一律用 Typst，不要用 LaTeX", "智能体会用 LaTeX 而不是 Typst"),
         ("我们决定用 PostgreSQL 作为持久化方案，不用 MySQL", "智能体会用 MySQL 而不是 PostgreSQL"),
         ("周五不要部署支付服务", "智能体可能会在周五部署支付服务"),
@@ -57,6 +58,7 @@ def test_a_person_would_not_be_known(text: str, sentence: str) -> None:
         ("The cache was full and the import failed", "LESSON"),
         ("Office hours are from 9 to 5", "TECH"),
         ("Someone from sales called", "PEOPLE"),
+        ("Never heard this from you", "TECH"),
     ],
 )
 def test_where_the_words_show_no_mistake_nothing_is_said(text: str, kind: str) -> None:

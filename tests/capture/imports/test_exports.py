@@ -183,9 +183,7 @@ def test_an_import_does_not_count_as_a_sync_nor_widen_the_next_one(desk: Desk, e
 def test_a_conversation_with_a_single_question_is_passed_over_with_its_reason(desk: Desk) -> None:
     path = write(desk.home / "export.zip", claude_ai(FIRST[0], FIRST[1], name="dddddddd-4"))
     report = take(desk, path)
-    assert [(step.path, step.reason) for step in report.steps] == [
-        ("1 conversations", "fewer than 2 messages from you")
-    ]
+    assert [(step.path, step.reason) for step in report.steps] == [("1 conversation", "fewer than 2 messages from you")]
     assert desk.logs() == {}
 
 

@@ -140,7 +140,7 @@ def test_links_that_lead_out_and_files_that_are_no_notes_are_passed_over_with_a_
     report = run(desk, theirs)
     passed = {Path(step.path).name: step.reason for step in report.steps if step.action == "skip"}
     assert passed == {
-        "link.md": "a link to another place",
+        "link.md": "a link that points elsewhere",
         "image.png": "not Markdown",
         "pipe.md": "not a regular file",
     }

@@ -231,7 +231,7 @@ _ENGLISH: tuple[Rule, ...] = (
         lambda m: f"the agent would still assume {m['old']}, not {m['new'].rstrip('.')}",
     ),
     (
-        rf"\b(?P<modal>never|don'?t(?: ever)?|do not|must not|mustn'?t|should not|shouldn'?t|avoid|stop)\s+(?P<what>[^;]+?){_STOP}",
+        rf"\b(?P<modal>never|don'?t|do not|must not|mustn'?t|should not|shouldn'?t|avoid|stop)(?: ever| again)*\s+(?P<what>[^;]+?){_STOP}",
         lambda m: _avoided(_subject(m), m["modal"].lower(), m["what"].strip()),
     ),
     (
@@ -268,7 +268,8 @@ _NAMED = {
 _ADDRESSED = frozenset(("", "we", "you", "please", "agents", "the agent", "the assistant"))
 _VERB = re.compile(
     r"(?!(?:in|on|at|from|to|with\w*|before|after|between|by|for|under|over|during|as|like|than|until|any|an?|the\w*|my|our|his|her|your|th[io]s\w*|that"
-    r"|be|been|have|seen|\w+ing|\w*[^e\W]ed|\w*[^s\W]s)\b)[a-z]+(?:\s|\Z)",
+    r"|be|been|have|had|was|were|did|done|got|went|gone|knew|known|thought|heard|said|told|saw|seen|came|took|taken|made|gave|given|found|felt|left|lost|met|kept"
+    r"|wrote|written|spoke|meant|understood|could|would|should|can|will|again|ever|mind|\w+ing|\w*[^e\W]ed|\w*[^s\W]s)\b)[a-z]+(?:\s|\Z)",
     re.IGNORECASE,
 )
 _OF_PEOPLE = frozenset("i he she they who it this that which what there".split())
