@@ -48,7 +48,7 @@ def test_what_is_found_is_shown_with_place_confidence_and_lines_and_moves(root: 
 def test_chinese_is_answered_in_chinese(root: Path) -> None:
     checkpoint(root, "forgotten/pay.md", CHINESE)
     done = nacre(root, "recall", "支付接口的重试策略是什么", language="zh")
-    assert "可信度极低（0.2）" in done.stdout
+    assert "置信度极低（0.2）" in done.stdout
     assert "指数退避" in done.stdout
     assert "快被遗忘的记忆" in done.stderr
     assert "找回" in done.stderr

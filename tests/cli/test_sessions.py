@@ -62,7 +62,7 @@ def test_sessions_are_searched_once_the_setting_is_on(nacre: Nacre) -> None:
 def test_index_and_update_bring_sessions_up_to_date(nacre: Nacre) -> None:
     on = {"NACRE_INDEX_SESSIONS": "true"}
     assert json.loads(nacre("index", "--json", "--dry-run", **on).stdout)["filesToRead"] >= 1
-    assert "1 sessions, 1 changed, 0 removed." in nacre("update", **on).stdout
+    assert "1 session, 1 changed, 0 removed." in nacre("update", **on).stdout
     made = json.loads(nacre("index", "--json", **on).stdout)
     assert made["sessions"] == {"sessions": 1, "changed": 0, "removed": 0, "unreadable": []}
     assert json.loads(nacre("index", "--json").stdout)["sessions"] is None

@@ -47,7 +47,7 @@ def test_what_the_plugin_asks_for_itself_is_asked_on_the_owners_connection_alone
     with Memory.open(root) as memory:
         desk = RequestHandler(memory)
         for name in ("scope", "prompt_section", "flush_plan", "agent_end", "before_reset", "refresh"):
-            with pytest.raises(BadInput, match="owner"):
+            with pytest.raises(BadInput, match="not available in groups"):
                 desk.answer("group:team", "hook", {"of": "openclaw", "event": {"hook_event_name": name}})
         asked = {"of": "openclaw", "event": {"hook_event_name": "before_prompt_build", "prompt": "x"}}
         assert desk.answer("group:team", "hook", asked) == {"answer": None}

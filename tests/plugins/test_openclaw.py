@@ -139,7 +139,7 @@ def test_a_fresh_start_is_told_to_the_owner_and_refused_to_a_group(host: Host) -
     plugin = host()
     told = plugin.do("command", name="refresh", ctx={"sessionKey": "agent:main:main"})["text"]
     assert "promote_report.md" in told
-    assert "owner" in plugin.do("command", name="refresh", ctx={"sessionKey": GROUP})["text"]
+    assert "not available in groups" in plugin.do("command", name="refresh", ctx={"sessionKey": GROUP})["text"]
 
 
 def test_a_question_that_takes_long_keeps_nobody_waiting(host: Host, tmp_path: Path) -> None:

@@ -112,17 +112,10 @@ class Server:
         while not self.is_stopping:
             if select.select([self._listener], [], [], _TICK)[0] and not self.is_stopping:
                 try:
-                    connection, _ = self._listener.accept()
+                    self._accept()
                 except OSError as error:  # no descriptors: whoever waits would wake us again and again
                     self._log.warning("cannot accept connections: %s", error.strerror)
                     time.sleep(_TICK)
-                    continue
-                if len(self.connections) >= _MOST_CONNECTIONS or not fast.is_ours(connection):
-                    connection.close()
-                    continue
-                thread = threading.Thread(target=self._converse, args=(connection,), name="caller", daemon=True)
-                self.connections[connection] = thread
-                thread.start()
             if time.monotonic() - ticked >= _TICK:
                 ticked = time.monotonic()
                 tick()
@@ -132,6 +125,15 @@ class Server:
                 connection.shutdown(socket.SHUT_RD)  # what was sent before is still read
             thread.join(_END_WITHIN)
         self._pool.shutdown()
+
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        if len(self.connections) >= _MOST_CONNECTIONS or not fast.is_ours(connection):
+            connection.close()
+        else:
+            thread = threading.Thread(target=self._converse, args=(connection,), name="caller", daemon=True)
+            self.connections[connection] = thread
+            thread.start()
 
     def _converse(self, connection: socket.socket) -> None:
         """Answer one question after the other until the caller leaves, or sends what cannot be a message."""
