@@ -91,6 +91,22 @@ def test_the_message_is_shown_in_its_conversation_without_secrets_and_what_was_s
     assert not any(SECRET in text or "Ann" in text for text in words)
 
 
+def test_what_an_agent_repeats_of_something_off_the_record_and_what_was_forgotten_stay_out_of_the_conversation(
+    desk: Desk, memory: Memory
+) -> None:
+    message = memory.why("MEMORY.md:4").chain[-1].message
+    asked = "My sister Kathleen has leukemia and is treated at Fairview. Don't save this."
+    repeated = "All the best to Kathleen with the leukemia treatment at Fairview."
+    talk = [("2026-03-18 14:06", "user", asked), ("2026-03-18 14:07", "agent", "Sorry to hear that.")]
+    talk += [("2026-03-18 14:08", "user", "Now the tests, please."), ("2026-03-18 14:09", "agent", repeated)]
+    desk.claude(*talk, session=SESSION)
+    words = " ".join(said.text for said in memory.conversation("MEMORY.md:4", message).messages)
+    assert "Now the tests" in words
+    assert "Kathleen" not in words
+    desk.claude(("2026-03-18 14:10", "user", "Please forget what I just said, don't save it."), session=SESSION)
+    assert "Now the tests" not in " ".join(said.text for said in memory.conversation("MEMORY.md:4", message).messages)
+
+
 def test_a_message_that_the_memory_does_not_rest_on_is_not_shown(desk: Desk, memory: Memory) -> None:
     with pytest.raises(NotFound, match="does not come from"):
         memory.conversation("MEMORY.md:4", named("2026-03-18 14:05", "Noted."))

@@ -18,10 +18,10 @@ from tests.index.conftest import memory_index
 
 from nacre import disk
 from nacre.config.settings import Config, IndexSettings
-from nacre.errors import CannotRead
+from nacre.errors import CannotRead, IndexUnusable
 from nacre.index import freshness as updating
 from nacre.index import store
-from nacre.index.store import VERSION, Store
+from nacre.index.store import Store
 from nacre.model.workspace import Workspace
 from nacre.vault.storage import memory_files
 
@@ -372,17 +372,27 @@ def test_damage_met_by_two_processes_is_set_aside_once(indexed: Any) -> None:
     assert store.file_identity(index.store.path) == healthy
 
 
-def test_an_index_of_a_newer_version_is_built_anew(indexed: Any) -> None:
+def test_an_index_of_a_newer_version_is_refused_with_a_remedy(indexed: Any) -> None:
+    index = indexed()
+    index.update()
+    index.store.db.execute("pragma user_version = 99")
+    index.store.close()
+    with pytest.raises(IndexUnusable, match=r"newer version of Nacre.*[Uu]pgrade.*delete the folder"):
+        indexed().update()
+
+
+def test_an_index_of_an_earlier_version_is_made_anew_in_its_place(indexed: Any) -> None:
     index = indexed()
     index.write("memory/a.md", "text\n")
     index.update()
+    index.store.db.execute("create virtual table old_words using fts5(body)")
+    index.store.db.execute("pragma user_version = 1")
     index.store.close()
-    db = sqlite3.connect(index.store.path)
-    db.execute(f"pragma user_version = {VERSION + 1}")
-    db.close()
     again = indexed()
     again.update()
     assert again.texts() == ["text"]
+    assert again.rows("select count(*) from sqlite_master where name like 'old_words%'") == [(0,)]
+    assert list(again.store.path.parent.glob("*.damaged-*")) == []
 
 
 def test_a_deleted_index_folder_is_built_again_under_an_open_keeper(indexed: Any, workspace: Workspace) -> None:

@@ -65,7 +65,7 @@ def test_what_others_write_while_an_undo_works_stays_and_the_next_undo_goes_on(
         put_file(workspace.memory / "c.md", b"written by an agent\n")
 
     before_the_first(monkeypatch, "rename", others)
-    with pytest.raises(PartlyDone, match=r"memory/c\.md, memory/archive/b\.md\. 1 of 4 files.*again"):
+    with pytest.raises(PartlyDone, match=r"memory/c\.md, memory/archive/b\.md\. Restored 1 of 4 files.*again"):
         undo(Context(workspace, Config(), clock))
     assert file_bytes(workspace.memory / "a.md") == b"# a.md\n"
     assert file_bytes(workspace.memory / "c.md") == b"written by an agent\n"
@@ -92,7 +92,7 @@ def test_a_file_that_is_edited_before_an_undo_comes_to_removing_it_stays(
         rewrite(op, one, b"1\n", read=None)
         rewrite(op, two, b"2\n", read=None)
     before_the_first(monkeypatch, "remove", lambda: put_file(one, b"user\n"))
-    with pytest.raises(PartlyDone, match=r"one\.md\. 1 of 2"):
+    with pytest.raises(PartlyDone, match=r"one\.md\. Restored 1 of 2"):
         undo(Context(workspace, Config(), clock))
     assert file_bytes(one) == b"user\n"
     assert not is_there(two)

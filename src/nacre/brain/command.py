@@ -22,6 +22,7 @@ from nacre.errors import NacreError
 from nacre.guard.secrets import legible
 
 _POLL = 0.02  # seconds between two looks at a program that runs
+_LAST_WORDS = 65_536  # bytes at the end of what a program says when it fails
 _LARGEST_OUTPUT = 16_000_000  # bytes after which a program that prints without end is ended
 
 
@@ -117,6 +118,8 @@ def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str
         except OSError as error:
             reason = error.strerror or str(error)
             raise BrainFailed(f"{name} could not be started: {reason}.", f"无法启动 {name}：{reason}。") from error
+        with contextlib.suppress(OSError):
+            order.unlink()  # Windows removes it with the folder
         with process:
             try:
                 while process.poll() is None and time.monotonic() < end and not _is_too_long(printed, said):
@@ -129,7 +132,9 @@ def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str
         raise BrainFailed(f"{name} did not answer within {seconds} s.", f"{name} 在 {seconds} 秒内没有响应。")
     text = _content(printed, name)
     if process.returncode:
-        lines = legible(said.read_text("utf-8", "replace") or text).strip().splitlines() or [""]
+        with said.open("rb") as stderr:
+            stderr.seek(max(0, said.stat().st_size - _LAST_WORDS))
+            lines = legible(stderr.read().decode("utf-8", "replace") or text).strip().splitlines() or [""]
         telling = (line for mark in ('"message":', "error") for line in lines if mark in line.casefold())
         why = next(telling, lines[-1]).strip()[:200]
         code = process.returncode

@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -133,20 +133,28 @@ def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkp
 
 
 def _kept(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
-    """The messages of a session that may be kept, by their marks: without secrets, other people and what the agent said to them, what
-    its owner asked not to keep, and what was forgotten. All are looked at together: a later one may ask not to keep an earlier one."""
+    """The messages of a session that may be kept, by their marks."""
+    name = storable(session.id)
+    kept = showable(session, setup.off_record, forgotten.messages)
+    return [replace(message, id=message_mark(name, storable(message.id))) for message in kept]
+
+
+def showable(
+    session: Session, off_record: Callable[[Sequence[Message]], set[str]], forgotten: Container[str]
+) -> list[Message]:
+    """The messages of a session without secrets, other people and what the agent said to them, what its owner asked not to keep, and
+    what was forgotten. All are looked at together: a later one may ask not to keep an earlier one."""
     with_owner: list[Message] = []
     asked_by = Speaker.OWNER
     for message in session.messages:
         asked_by = asked_by if message.speaker is Speaker.AGENT else message.speaker
         if asked_by is Speaker.OWNER:
             with_owner.append(message)
-    hidden = setup.off_record(with_owner)
+    hidden = off_record(with_owner)
     said = [message for message in privacy.drop_private(redact_messages(with_owner)) if message.id not in hidden]
-    name = storable(session.id)
-    return without_forgotten(
-        [replace(message, id=message_mark(name, storable(message.id))) for message in said], forgotten.messages
-    )
+    by_mark = {message_mark(storable(session.id), storable(message.id)): message for message in said}
+    marked = [replace(message, id=mark) for mark, message in by_mark.items()]
+    return [by_mark[message.id] for message in without_forgotten(marked, forgotten)]
 
 
 def without_forgotten(messages: Iterable[Message], forgotten: Container[str]) -> list[Message]:

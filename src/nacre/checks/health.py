@@ -201,11 +201,13 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
         _Told(projects.get(entry.file.shown, ""), entry.line.words, entry.since, entry.normal) for entry in entries
     )
     judge = snapshot.context.judge()
-    if (key := (told, judge.with_vectors)) not in _compared:  # entries change seldom, and the page looks often
+    if (
+        pairs := _compared.get(key := (told, judge.with_vectors))
+    ) is None:  # entries change seldom, the page looks often
         if len(_compared) > 3:
             _compared.clear()
-        _compared[key] = _pairs(told, judge)
-    for old, new, kind in ((entries[old], entries[new], kind) for old, new, kind in _compared[key]):
+        pairs = _compared[key] = _pairs(told, judge)
+    for old, new, kind in ((entries[old], entries[new], kind) for old, new, kind in pairs):
         if kind == "same":
             yield from _duplicate(snapshot, old, new)
             continue

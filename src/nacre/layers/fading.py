@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nacre.errors import NotFound
+from nacre.errors import NacreError, NotFound
 from nacre.guard.secrets import excerpt
 from nacre.layers import organise
 from nacre.model.workspace import Context
@@ -76,9 +76,12 @@ def _aged(context: Context, every: Sequence[Family]) -> list[_Aged]:
         _dates.clear()
     for family, kept in zip(every, organise.gather_counts(context, every, entries, recalls), strict=True):
         lead = family.lead
-        key = (root, lead.place, lead.size, lead.modified, kept.entry and kept.entry.get("created"), today)
+        key = (root, lead.place, lead.size, lead.modified, repr(kept.entry and kept.entry.get("created")), today)
         if (dated := _dates.get(key)) is None:
-            dated = _dates[key] = organise.date_checkpoint(context, lead, kept.entry)
+            try:
+                dated = _dates[key] = organise.date_checkpoint(context, lead, kept.entry)
+            except (NacreError, OSError):
+                continue  # unreadable: doctor says so
         entry, _ = organise.fold_recalls(kept.entry or {}, kept.recalls, clock)
         layer, moments = family.layer, refcount.moments(entry, clock)
         if layer == FORGOTTEN:

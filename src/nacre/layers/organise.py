@@ -19,7 +19,7 @@ from nacre import disk
 from nacre.brain.orders import Waiting
 from nacre.clock import Clock, duration
 from nacre.config.settings import TierSettings
-from nacre.errors import BadInput, ChangedOutside, Locked, NacreError
+from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.guard.sanitise import clean
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
@@ -46,7 +46,7 @@ from nacre.vault.checkpoints import (
 from nacre.vault.history import Operation, operation
 from nacre.vault.refcount import ROTATED, SUMMARY_OF, Count, Counts, Recall, moment
 from nacre.vault.storage import TIERS, storage_of
-from nacre.vault.writing import REDACT, changed_outside, guarded, move_file, remove_file, rewrite
+from nacre.vault.writing import REDACT, Batch, changed_outside, guarded
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judge
@@ -126,14 +126,14 @@ class CheckpointCounts(NamedTuple):
 
 
 def gather_counts(
-    context: Context, every: Sequence[Family], entries: Mapping[str, Any], recalls: Iterable[Recall]
+    context: Context, known: Sequence[Family], entries: Mapping[str, Any], recalls: Iterable[Recall]
 ) -> list[CheckpointCounts]:
     """For each family what belongs to it: by the place where one of its files lies, else by its name."""
     # All names in the form in which recalls are written: without what cannot be seen.
-    by_place = {clean(piece.place): number for number, family in enumerate(every) for piece in family.pieces}
-    by_stem = {clean(family.stem): number for number, family in reversed([*enumerate(every)])}
-    keys: list[list[str]] = [[] for _ in every]
-    recalled: list[list[tuple[int, str]]] = [[] for _ in every]
+    by_place = {clean(piece.place): number for number, family in enumerate(known) for piece in family.pieces}
+    by_stem = {clean(family.stem): number for number, family in reversed([*enumerate(known)])}
+    keys: list[list[str]] = [[] for _ in known]
+    recalled: list[list[tuple[int, str]]] = [[] for _ in known]
 
     def family_of(place: str) -> int | None:
         """The one that a place belongs to: that has a file there, else the first of that name."""
@@ -497,14 +497,18 @@ def _recalls(entry: Mapping[str, Any]) -> int:
 
 def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[list[Problem], dict[str, Any]]:
     """Make the transitions and then, so that a killed run can go on, write the counts; what was left, the counts."""
-    left: dict[int, str] = {}
+    batch = Batch(op)
+    rises = False
     for at, turn in enumerate(made.turns):
+        if not rises and turn.belongs.action == RISE:
+            batch.carry_out()  # no folder gives and takes at once: their syncs have an order
+            rises = True
         try:
-            _make_transition(op, turn, summaries)
-        except Locked:
-            raise
+            _add_transition(batch, at, turn, summaries)
         except NacreError as error:
-            left[at] = str(error)
+            batch.failed[at] = error
+    batch.carry_out()
+    left = {at: str(error) for at, error in batch.failed.items()}
     entries = made.entries(turn for at, turn in enumerate(made.turns) if at not in left)
     if made.turns:
         entries = refcount.write_counts(op, made.counts, entries)
@@ -512,11 +516,11 @@ def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[list
     return [Problem("left for the next run", sentence, paths[at]) for at, sentence in sorted(left.items())], entries
 
 
-def _make_transition(op: Operation, turn: Transition, summaries: Summaries) -> None:
-    family = turn.family
+def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summaries) -> None:
+    op, family = batch.op, turn.family
     if turn.after is None:
         for piece in family.pieces:
-            remove_file(op, piece.path, read=disk.digest(checkpoint_bytes(op.workspace, piece)))
+            batch.add(at, piece.path, read=disk.digest(checkpoint_bytes(op.workspace, piece)))
         return
     renewed: dict[Checkpoint, str] = {}
     if turn.summary_of and family.original:
@@ -525,12 +529,14 @@ def _make_transition(op: Operation, turn: Transition, summaries: Summaries) -> N
         old, read = family.summary, None
         if old:  # renewed where it lies, then moved: a run that is cut short sees by the hash which text it was made of
             read = disk.digest(checkpoint_bytes(op.workspace, old))
-        place = op.workspace.tiers(op.config.tiers.path) / place_of(GIST, turn.after.stem, summary=True)
-        made = rewrite(op, old.path if old else place, written, read=read)
-        renewed |= {old: made} if old else {}
+            renewed[old] = disk.digest(written)
+        root = op.workspace.tiers(op.config.tiers.path)
+        place = old.path if old else root / place_of(GIST, turn.after.stem, summary=True)
+        op.place(place)
+        batch.add(at, place, read=read, data=written)
     for piece, to in turn.moves:
         read = renewed.get(piece) or disk.digest(checkpoint_bytes(op.workspace, piece))
-        move_file(op, piece.path, to, read=read)
+        batch.add(at, piece.path, read=read, to=to)
 
 
 def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[str, str]:

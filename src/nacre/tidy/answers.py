@@ -326,7 +326,10 @@ def _write_note(op: Operation, adoption: AdoptPlan) -> None:
     text = (before or b"").decode("utf-8", "surrogateescape")
     moving = [moved for moved in adoption.moving if f"\n{moved.text.rstrip()}\n" not in text.replace("\r\n", "\n")]
     shown = adoption.shown
-    text = text or say(f"# From {shown}\n\nEntries that no longer fit.\n", f"# 移自 {shown}\n\n已放不下的内容。\n")
+    text = text or say(
+        f"# From {shown}\n\nEntries moved here to keep {shown} within its limits.\n",
+        f"# 移自 {shown}\n\n因 {shown} 超出限制而移到这里的内容。\n",
+    )
     for section in dict.fromkeys(moved.section for moved in moving):
         text += f"\n## {section or shown}\n\n"
         parts = (guarded(moved.text, REDACT).rstrip("\n") for moved in moving if moved.section == section)

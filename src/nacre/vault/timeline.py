@@ -81,13 +81,17 @@ class Timeline(NamedTuple):
 
 def read_timeline(context: Context, since: str | None, until: str | None) -> Timeline:
     """A range of days. Without one the last days that say something, and the night behind them."""
-    workspace, states, trail = context.workspace, LedgerStates(context.workspace), Trail(context.workspace)
+    workspace = context.workspace
+    ledger = _file(
+        workspace, workspace.relative(workspace.ledger)
+    )  # before it is read: what comes meanwhile is not missed
+    states, trail = LedgerStates(workspace), Trail(workspace)
     logs, today = _logs(workspace), context.clock.today()
-    usual = min(today, dt.date.fromisoformat(max(logs)) + dt.timedelta(days=1)) if logs else today
+    newest = dt.date.fromisoformat(max(logs)) if logs else today
+    usual = newest + dt.timedelta(days=1) if newest < today else today
     last = dt.date.fromisoformat(until) if until else usual
     first = dt.date.fromisoformat(since) if since else _before(last, _USUAL_DAYS - 1)
     digests, days, rows = digest_files(workspace), [], 0
-    ledger = _file(workspace, workspace.relative(workspace.ledger))
     for back in range(min((last - first).days + 1, _LOOKED_AT)):
         day = (date := _before(last, back)).isoformat()
         sections, changes = (

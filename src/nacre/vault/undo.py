@@ -308,7 +308,7 @@ def _conflict_error(path: str, *, gone: bool = False) -> ChangedOutside:
     what, way = ("moved or deleted", "Put it back") if gone else ("changed in the same place", "Change it back")
     what_chinese, way_chinese = ("之后被移动或删除", "放回") if gone else ("的同一处之后被修改过", "改回")
     return ChangedOutside(
-        f'{path} has been {what} since then; nothing was undone. {way} by hand, or undo another operation by its number ("nacre history").',
+        f'{path} has been {what} since that operation; nothing was undone. {way} by hand and try again, or undo another operation by its number ("nacre history").',
         f"{path} {what_chinese}；未撤销任何内容。请手动{way_chinese}，或按编号撤销其他操作（“nacre history”）。",
     )
 

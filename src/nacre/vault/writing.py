@@ -1,7 +1,7 @@
 """The one door for writes: append to a log, or rewrite, remove and move whole files.
 
 Every write is guarded against secrets, checked against the limits of MEMORY.md and the hash of what was read, and recorded in
-history before the file is touched."""
+history before the file is touched. A batch does this for many files with one record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from nacre import disk
 from nacre.config.settings import MemorySettings
-from nacre.errors import BadInput, ChangedOutside, MemoryFull
+from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
 from nacre.model.workspace import Storage, Workspace
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
 from nacre.vault.storage import dump_row, is_daily, storage_of
@@ -23,6 +23,7 @@ OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
 REDACT: OnSecret = "redact"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BATCH_SIZE = 1000  # changes of one record
 
 
 # The limits of MEMORY.md.
@@ -196,7 +197,7 @@ def changed_outside(shown: str) -> ChangedOutside:
     )
 
 
-# Changes of whole files.
+# Changes of whole files, one by one or many under one record.
 
 
 class Pending(NamedTuple):
@@ -257,3 +258,53 @@ def _make(op: Operation, pending: Pending) -> None:
 def record(op: Operation, pending: Sequence[Pending]) -> None:
     changes = [change for each in pending for change in each.changes]
     op.record(changes, [data for each in pending for data in each.contents])
+
+
+class Batch:
+    """Changes that wait to be made together. `who` is whose change it is: after one that failed, its later ones are not made.
+    A change of a file that another one in waiting touches lets those be made first, so that the order is always kept."""
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+        self.failed: dict[int, NacreError] = {}
+        self._waiting: list[tuple[int, Pending]] = []
+        self._touched: set[Path | None] = set()
+
+    def add(self, who: int, path: Path, *, read: str | None, data: bytes | None = None, to: Path | None = None) -> None:
+        """Ask for a file that is still what was read (hash; None: it must not exist) to get new data or a free place, or to go."""
+        touched = {path, to} - {None}
+        if len(self._waiting) >= BATCH_SIZE or not self._touched.isdisjoint(touched):
+            self.carry_out()
+        if who in self.failed:
+            return
+        op = self.op
+        try:
+            name = op.place(path)
+            before = expect(op.workspace, path, read)
+            safe = None if data is None else guard_added(before or b"", data)
+            pending = Pending(name, before, safe, op.place(to) if to else None)
+            pending.check(op.storage)
+        except NacreError as error:
+            self.failed[who] = error
+            return
+        self._waiting.append((who, pending))
+        self._touched |= touched
+
+    def carry_out(self) -> None:
+        """Make every change that waits, and make them last."""
+        waiting = [(who, pending) for who, pending in self._waiting if who not in self.failed]
+        self._waiting, self._touched = [], set()
+        if not waiting:
+            return
+        record(self.op, [pending for _, pending in waiting])
+        with self.op.storage.together():
+            for who, pending in waiting:
+                try:
+                    if who not in self.failed:
+                        pending.make(self.op.storage)
+                        continue
+                except Locked:
+                    raise
+                except NacreError as error:
+                    self.failed[who] = error
+                self.op.is_whole = False

@@ -43,7 +43,7 @@ _NAMES = {
     "state": ("working memory", "工作记忆"), "hybrid": ("words and meaning", "词语与语义"), "text": ("words only", "仅词语"),
     "vector": ("meaning only", "仅语义"),
     "words": ("matching words", "词语匹配"), "coverage": ("share of the question matched", "覆盖问题的比例"), "meaning": ("similar meaning", "语义相近"),
-    "near": ("stands out in meaning", "语义突出"), "either": ("higher of the word and meaning scores", "词语与语义的较高者"), "phrase": ("adjacent words", "相邻词语"),
+    "near": ("closer in meaning than most", "语义比多数更近"), "either": ("higher of the word and meaning scores", "词语与语义的较高者"), "phrase": ("adjacent words", "相邻词语"),
     "before": ("previous entry matches", "前一条相关"), "around": ("nearby entries match", "周围条目相关"), "filled": ("rest matched by neighbours", "由相邻条目补全"),
     "answers": ("follows a question", "紧接一个问题"), "question": ("is a question itself", "本身是问题"), "brief": ("short", "简短"),
     "when": ("mentions a time", "包含时间"), "amount": ("mentions an amount", "包含数量"), "period": ("from the period asked about", "属于所问时段"),
