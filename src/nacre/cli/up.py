@@ -211,6 +211,13 @@ def _show_memory(memory: Memory, *, captures: bool) -> None:
                 "MEMORY.md 还是空的：目前没有可读取的会话。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志；"
             )
             chinese += f'每晚 {at} 整理时，值得长期保留的内容会写入 MEMORY.md。你也可以自己记一条：nacre remember "…"'
+        elif not any(file.layer == "daily" for file in memory.files()):
+            english = (
+                "MEMORY.md is empty: no recent session contained anything to write down. To read older sessions too:"
+            )
+            english += "\nnacre sync --since all, then nacre tidy"
+            chinese = "MEMORY.md 还是空的：最近的会话里没有可记录的内容。要把更早的会话也读进来，请依次运行："
+            chinese += "nacre sync --since all 和 nacre tidy"
         else:
             english = "MEMORY.md is still empty: nothing found so far is likely to prevent mistakes in future sessions. Everything is in the daily logs and can be searched;"
             english += f'\nnightly tidying ({at}) checks new lines again. "nacre tidy --dry-run -v" shows the reasons.'
