@@ -156,7 +156,7 @@ def test_a_folder_with_other_files_is_refused(published: Published, models_path:
     folder.mkdir()
     (folder / published.wheel.name).write_bytes(published.wheel.read_bytes()[:-1] + b"!")
     for place in (folder, tmp_path / "nowhere"):
-        with pytest.raises(ModelUnusable, match="with the expected sha256"):
+        with pytest.raises(ModelUnusable, match="the sha256 that Nacre expects"):
             install(place, pins=published.pins)
     assert states(published) == {"absent"}
 

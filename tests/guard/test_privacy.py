@@ -203,3 +203,8 @@ def test_other_refusals_of_the_agent_hide_nothing(answer: str) -> None:
 )
 def test_what_is_not_for_the_notes_is_asked_for_plainly(text: str) -> None:
     assert asks_for_privacy(text)
+
+
+def test_nowhere_means_this_message_and_all_of_this_the_earlier_ones() -> None:
+    assert privacy.reach("她怀上了，没满三个月，先哪儿都别写哈") == (0, 0)
+    assert privacy.reach("以上都别记")[0] > 1

@@ -199,8 +199,10 @@ def _ask_each(memory: Memory, questions: list[Question]) -> None:
         keeps, refuses = answer_meanings(question)
         prompt = f"[k] {keeps}, [e] edit, [r] {refuses}, [l] later, [q] quit: "
         click.echo(say(prompt, f"[k] {keeps}，[e] 修改，[r] {refuses}，[l] 以后再说，[q] 退出："), nl=False)
-        while (key := click.getchar().lower()) not in (*verbs, "l", "q"):
-            pass
+        # A key may arrive together with Enter, from a paste or an input method.
+        while (key := click.getchar().strip().lower()[:1]) not in (*verbs, "l", "q"):
+            if key:
+                click.echo(say("k, e, r, l or q? ", "请按 k、e、r、l 或 q："), nl=False)
         click.echo(key)
         if key == "q":
             return

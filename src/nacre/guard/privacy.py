@@ -67,7 +67,7 @@ def _has(expression: str, text: str) -> bool:
 # Which messages a request covers
 
 
-_ALL_OF_IT = r"(?i)\b(?:any|all|none|everything) of (?:this|that|it)\b|\beverything i\b|这些|以上|刚才说的|前面说的|都(?:别|不要)"
+_ALL_OF_IT = r"(?i)\b(?:any|all|none|everything) of (?:this|that|it)\b|\beverything i\b|这些|以上|刚才说的|前面说的|(?<!哪儿)(?<!哪里)(?<!哪边)都(?:别|不要)"
 _TO_COME = r"(?i)\bthe following\b|\bwhat (?:i say|comes) next\b|\bnext (?:thing|bit|message|part)\b|接下来|下面(?:说|这|的)|以下"
 # What was said some time ago may be anywhere; what was just said is the message before.
 _JUST_SAID = (
