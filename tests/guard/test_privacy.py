@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.guard.privacy import asks_for_privacy, drop_private
+from nacre.guard.privacy import asks_for_privacy, drop_private, reach
 from nacre.model.session import Message, Speaker
 
 WHO = {"U": Speaker.OWNER, "A": Speaker.AGENT, "O": Speaker.OTHER}
@@ -206,5 +206,5 @@ def test_what_is_not_for_the_notes_is_asked_for_plainly(text: str) -> None:
 
 
 def test_nowhere_means_this_message_and_all_of_this_the_earlier_ones() -> None:
-    assert privacy.reach("她怀上了，没满三个月，先哪儿都别写哈") == (0, 0)
-    assert privacy.reach("以上都别记")[0] > 1
+    assert reach("她怀上了，没满三个月，先哪儿都别写哈") == (0, 0)
+    assert reach("以上都别记")[0] > 1
