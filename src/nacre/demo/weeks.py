@@ -184,15 +184,10 @@ def _owner_said(stage: Stage) -> list[tuple[str, str]]:
 
 
 def _refused(steps: Sequence[Step]) -> list[str]:
-    """Lines of the logs that long-term memory did not take, in the words of the first test that they failed."""
+    """Lines of the logs that long-term memory did not take, each with the reason."""
     refused = [step for step in steps if step.action == "refuse"]
-    passing = say("only mattered at the time", "只在当时有用")
-    harmless = say("forgetting it would not cause a mistake", "忘了也不会出错")
-    return [
-        f"{step.detail} → {harmless if 'prevents_error' in step.reason else passing}"
-        + say("; only in the daily log", "；只留在每日日志里")
-        for step in refused[:_REFUSED]
-    ]
+    only_logged = say("; only in the daily log", "；只留在每日日志里")
+    return [f"{step.detail} → {step.reason}{only_logged}" for step in refused[:_REFUSED]]
 
 
 def _never_noted(tongue: str) -> list[str]:

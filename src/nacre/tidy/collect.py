@@ -190,11 +190,9 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
     future: list[str] = []
     storage = storage_of(workspace)
     files = (*storage.walk("memory", (".md",), depth=1), *storage.walk("memory/archive", (".md",), depth=2))
-    for stored in sorted(files, key=lambda stored: stored.name.split("/")):
+    logs = [(stored, match) for stored in files if (match := _LOG_NAME.fullmatch(stored.name))]
+    for stored, match in sorted(logs, key=lambda log: log[0].name.split("/")):
         shown, path = stored.name, workspace.root / stored.name
-        match = _LOG_NAME.fullmatch(shown)
-        if match is None:
-            continue
         try:
             date = dt.date.fromisoformat(match[1])
         except ValueError:
