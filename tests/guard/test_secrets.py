@@ -274,3 +274,7 @@ def test_a_password_that_speaks_of_itself_is_one_all_the_same(value: str) -> Non
 @pytest.mark.parametrize("name", ["user_password", "password2", "oauth20"])
 def test_the_name_of_a_password_is_none(name: str) -> None:
     assert name in redact(f"password: {name}").text
+
+
+def test_a_machine_named_after_the_wifi_is_no_password() -> None:
+    assert redact("tell him the wifi is slow, node-exporter-2 drops").findings == ()
