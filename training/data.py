@@ -85,6 +85,14 @@ def tuned_digest(language: str, task: str) -> str:
     return known.hexdigest()[:16]
 
 
+def query_digest(language: str) -> str:
+    """What changes with anything that the weights for questions learn from."""
+    known = hashlib.sha256()
+    for path in sorted((HERE / "questions" / language).glob("*.txt")):
+        known.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return known.hexdigest()[:16]
+
+
 def held_out(key: str) -> bool:
     """Whether something belongs to the fifth that training never sees."""
     return hashlib.sha256(key.encode()).digest()[0] % 5 == 0

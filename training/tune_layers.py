@@ -19,8 +19,9 @@ from torch import nn
 from torch.nn import functional
 
 from nacre.brain.local import encoder
-from nacre.brain.local.encoder import MATRICES, Base
+from nacre.brain.local.encoder import pair_inputs, tokenizer_for_pairs
 from nacre.embed.models import PINS, LocalModel, models_folder
+from nacre.embed.tuned import MATRICES, NORMS, open_session
 
 WEIGHTS = Path(encoder.__file__).parent / "weights"
 PARTS = {"en": 12, "zh": 8}  # attention heads of the models
@@ -71,6 +72,37 @@ def about_model(language: str, task: str) -> tuple[LocalModel, dict[str, Any]]:
     return model, {"model": model.id.hash, "lower": lower, "layers": layers, "attention_heads": PARTS[language]}
 
 
+class Base:
+    """The installed model of a language: its states below the tuned layers, and the weights of those layers."""
+
+    def __init__(self, model: LocalModel, about: dict[str, Any]) -> None:
+        folder = models_folder() / model.folder_name
+        self._tokenizer = tokenizer_for_pairs(folder / model.tokenizer.name)
+        self._lower = about["lower"]
+        names = [name for layer in about["layers"] for name in layer["values"]]
+        loaded = onnx.load(str(folder / model.weights.name))
+        loaded.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in (self._lower, *names))
+        self._session = open_session(loaded.SerializeToString())
+        values = self._session.run(names, pair_inputs(self._tokenizer, "", ""))
+        self.values = dict(zip(names, values, strict=True))
+
+    def states(self, first: str, second: str) -> tuple[np.ndarray, np.ndarray]:
+        """The state of each token below the tuned layers, and to which of the two texts it belongs (0, 1)."""
+        inputs = pair_inputs(self._tokenizer, first, second)
+        return self._session.run([self._lower], inputs)[0][0], inputs["token_type_ids"][0]
+
+    def states_of(self, text: str) -> np.ndarray:
+        """The states of one text alone."""
+        tokens = np.array([self._tokenizer.encode(text.lower()).ids], np.int64)
+        inputs = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": np.zeros_like(tokens)}
+        return np.asarray(self._session.run([self._lower], inputs)[0][0])
+
+    def matrix(self, name: str) -> np.ndarray:
+        """A weight matrix as numbers of full precision."""
+        whole, scale, zero = (self.values[f"{name}_{part}"] for part in ("quantized", "scale", "zero_point"))
+        return np.asarray((whole.astype(np.float32) - zero.astype(np.float32)) * scale, np.float32)
+
+
 class _Linear(nn.Module):
     def __init__(self, matrix: np.ndarray, bias: np.ndarray, rank: int) -> None:
         super().__init__()
@@ -84,7 +116,7 @@ class _Linear(nn.Module):
         return x @ self.matrix + self.fixed + (x @ self.down) @ self.up * 2 + self.bias
 
 
-class _Layer(nn.Module):
+class Layer(nn.Module):
     def __init__(self, about: dict[str, Any], base: Base, parts: int, rank: int) -> None:
         super().__init__()
         self.parts = parts
@@ -106,7 +138,7 @@ class _Layer(nn.Module):
 class Network(nn.Module):
     def __init__(self, about: dict[str, Any], base: Base, rank: int, outputs: int, extra: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList([_Layer(layer, base, about["attention_heads"], rank) for layer in about["layers"]])
+        self.layers = nn.ModuleList([Layer(layer, base, about["attention_heads"], rank) for layer in about["layers"]])
         width = len(base.values[about["layers"][0]["norms"][0]])
         self.drop = nn.Dropout(0.1)
         self.hidden = nn.Linear(2 * width + extra, HIDDEN)
@@ -135,7 +167,7 @@ def tune(
     random.seed(seed)
     model, about = about_model(language, task)
     if language not in BASES:
-        BASES[language] = Base(model, about["lower"], [name for layer in about["layers"] for name in layer["values"]])
+        BASES[language] = Base(model, about)
     base = BASES[language]
     states = [base.states(example.first, example.second) for example in examples]
     outputs = sum(map(len, heads.values()))
@@ -201,15 +233,20 @@ def _together(states: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[torch.Te
     return x, types
 
 
-def _arrays(network: Network, mean: np.ndarray | None, spread: np.ndarray | None) -> dict[str, np.ndarray]:
+def layer_arrays(layers: nn.ModuleList) -> dict[str, np.ndarray]:
+    """What training added to each layer, by the names under which the package reads it."""
     arrays: dict[str, np.ndarray] = {}
-    for number, layer in enumerate(network.layers):
-        for matrix, linear in layer.linear.items():
-            arrays[f"{number} {matrix} down"] = 2 * linear.down.detach().numpy()
-            arrays[f"{number} {matrix} up"] = linear.up.detach().numpy()
-            arrays[f"{number} {matrix} bias"] = linear.bias.detach().numpy()
-        names = [f"{norm} {part}" for norm in ("first", "second") for part in ("weight", "bias")]
-        arrays |= {f"{number} {name}": value.detach().numpy() for name, value in zip(names, layer.norms, strict=True)}
+    for number, layer in enumerate(layers):
+        for name, linear in layer.linear.items():
+            arrays[f"{number} {name} down"] = 2 * linear.down.detach().numpy()
+            arrays[f"{number} {name} up"] = linear.up.detach().numpy()
+            arrays[f"{number} {name} bias"] = linear.bias.detach().numpy()
+        arrays |= {f"{number} {name}": value.detach().numpy() for name, value in zip(NORMS, layer.norms, strict=True)}
+    return arrays
+
+
+def _arrays(network: Network, mean: np.ndarray | None, spread: np.ndarray | None) -> dict[str, np.ndarray]:
+    arrays = layer_arrays(network.layers)
     arrays["hidden"], arrays["hidden bias"] = (
         network.hidden.weight.detach().numpy().T,
         network.hidden.bias.detach().numpy(),
@@ -221,6 +258,10 @@ def _arrays(network: Network, mean: np.ndarray | None, spread: np.ndarray | None
 
 
 def write(language: str, task: str, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    told = np.frombuffer(json.dumps(about, ensure_ascii=False).encode(), np.uint8)
+    save(WEIGHTS / f"{task}-{language}.npz", about, arrays)
+
+
+def save(path: Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    described = np.frombuffer(json.dumps(about, ensure_ascii=False).encode(), np.uint8)
     small = {name: values.astype(np.float32 if values.ndim < 2 else np.float16) for name, values in arrays.items()}
-    np.savez_compressed(WEIGHTS / f"{task}-{language}.npz", about=told, **small)  # type: ignore[arg-type]  # numpy's own stub takes a flag of the same form
+    np.savez_compressed(path, about=described, **small)  # type: ignore[arg-type]  # numpy's own stub takes a flag of the same form

@@ -22,7 +22,7 @@ from nacre.brain.local.judge import AT_ONCE, Judge
 from nacre.brain.local.likeness import statement
 from nacre.brain.local.relation import LABELS, features
 from nacre.embed.local import LocalEmbedder
-from tune_layers import BASES, Example, tune, write
+from tune_layers import Example, tune, write
 from vectors import embed
 
 DATA = Path(__file__).resolve().parent / "tuned"
@@ -165,7 +165,8 @@ def main() -> None:
             about["corpus"] = tuned_digest(language, task)
             if not args.hold:
                 write(language, task, about, arrays)
-            made = encoder.Encoder(about, arrays, BASES[language])
+            made = encoder.with_weights(about, arrays)
+            assert made
             tests = held if args.hold else ([] if is_keep else frozen(language))
             if tests:
                 odds = made.read(

@@ -3,6 +3,9 @@
 Every text is run by itself, on one thread, and many texts on many threads. Measured on two cores this costs within a tenth of
 what the best padded batch does, and only so is a text's vector always the same: the models quantise each input as a whole, so
 in a batch the neighbours shift it (cosine down to 0.97).
+
+A question is not a statement: its vector is made by a copy of the model that was tuned to lead it to what answers it
+(training/tune_query.py), among vectors that the model itself makes.
 """
 
 from __future__ import annotations
@@ -10,11 +13,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from nacre.embed.models import PINS, LocalModel, ModelId, has_all_files, models_folder, scripts
+from nacre.embed.tuned import open_session, read_weights, tuned_model
 from nacre.errors import ModelUnusable
 
 if TYPE_CHECKING:
@@ -36,7 +41,7 @@ class LocalEmbedder:
         there = [model for model in PINS.models if has_all_files(model, self._root / model.folder_name)]
         self._models = {model.id: model for model in there}
         self.missing = tuple(model for model in PINS.models if model not in there)
-        self._running: dict[ModelId, _Running] = {}
+        self._running: dict[tuple[ModelId, bool], _Running] = {}
 
     def models(self) -> tuple[ModelId, ...]:
         return tuple(self._models)
@@ -49,7 +54,7 @@ class LocalEmbedder:
         model: ModelId,
         texts: Sequence[str],
         *,
-        query: bool = False,  # noqa: ARG002 - bge's instruction before queries helped one Chinese set, left one, harmed one
+        query: bool = False,
         hurry: bool = False,  # noqa: ARG002 - there is nobody to wait for
     ) -> npt.NDArray[np.float32]:
         import numpy as np
@@ -60,12 +65,12 @@ class LocalEmbedder:
                 f"模型 {model.name} 尚未安装。请运行“nacre models install”。",
             )
         with _loading:
-            if model not in self._running:
+            running = self._running.get((model, query))
+            if running is None:
                 pinned = self._models[model]
                 folder = self._root / pinned.folder_name
-                self._running[model] = _shared.get(folder) or _Running(pinned, folder)
-                _shared[folder] = self._running[model]
-        running = self._running[model]
+                running = _shared.get((folder, query)) or _Running(pinned, folder, query=query)
+                self._running[model, query] = _shared[folder, query] = running
         if not texts:
             return np.empty((0, model.dims), np.float32)
         if len(texts) == 1 or self._threads == 1:
@@ -77,27 +82,19 @@ class LocalEmbedder:
 
 
 class _Running:
-    def __init__(self, model: LocalModel, folder: Path) -> None:
+    def __init__(self, model: LocalModel, folder: Path, *, query: bool) -> None:
         self._model = model
         # onnxruntime counts its uses and reports them over the network; what runs here is nobody else's business.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         try:
-            import onnxruntime
             from tokenizers import Tokenizer
 
             self._tokenizer = Tokenizer.from_file(str(folder / model.tokenizer.name))
             self._tokenizer.no_padding()
             self._tokenizer.enable_truncation(model.max_tokens)
-            onnxruntime.disable_telemetry_events()
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = 1
-            options.inter_op_num_threads = 1
-            options.log_severity_level = 3
-            # Texts of every length pass through: memory kept for each would only grow.
-            options.enable_cpu_mem_arena = False
-            options.enable_mem_pattern = False
-            weights = str(folder / model.weights.name)
-            self._session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+            weights = folder / model.weights.name
+            tuning = query_weights(model) if query else None
+            self._session = open_session(tuned_model(weights.read_bytes(), *tuning) if tuning else str(weights))
         except ImportError as error:
             raise ModelUnusable(
                 f"The local models cannot run in this Python: {error}. Reinstall Nacre, or choose another embed.provider.",
@@ -121,6 +118,13 @@ class _Running:
         return np.asarray(pooled / np.linalg.norm(pooled), np.float32)
 
 
+def query_weights(model: LocalModel) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.float32]]] | None:
+    """What was added to the upper layers of a model so that a question leads to what answers it; none for a model of another make."""
+    file = resources.files("nacre.embed").joinpath("weights", f"query-{model.name}.npz")
+    about, arrays = read_weights(file) if file.is_file() else ({}, {})
+    return (about, arrays) if about.get("model") == model.id.hash else None
+
+
 # Loading costs a third of a second and fifty megabytes: whoever runs a model in this process shares it, as long as anybody does.
 _loading = threading.Lock()
-_shared: WeakValueDictionary[Path, _Running] = WeakValueDictionary()
+_shared: WeakValueDictionary[tuple[Path, bool], _Running] = WeakValueDictionary()

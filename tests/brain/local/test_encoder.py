@@ -9,7 +9,6 @@ import pytest
 
 from nacre.brain.local import encoder
 from nacre.brain.local.classifier import read_weights
-from nacre.brain.local.encoder import _more_outputs
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.relation import LABELS, compare_pairs
 
@@ -25,11 +24,6 @@ def test_the_tuned_weights_were_trained_on_this_corpus(language: str, task: str)
     about, arrays = read_weights(f"{task}-{language}")
     assert about["corpus"] == data.tuned_digest(language, task)
     assert arrays["out"].shape[1] == sum(map(len, about["heads"].values()))
-
-
-def test_further_outputs_are_declared_in_a_message_of_their_own() -> None:
-    assert _more_outputs(["ab"]) == b"\x3a\x06\x62\x04\x0a\x02ab"
-    assert _more_outputs(["a" * 200])[:3] == bytes([0x3A, 0xCE, 0x01])
 
 
 def test_without_models_there_is_no_tuned_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from nacre.embed import tuned
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,15 +209,7 @@ class Weights:
 
 
 def read_weights(name: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """A file of weights in the package: what it says of itself, and its arrays."""
-    import io
-
-    import numpy as np
-
-    data = resources.files("nacre.brain.local").joinpath("weights", f"{name}.npz").read_bytes()
-    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-        about = json.loads(bytes(stored["about"]).decode("utf-8"))
-        return about, {key: stored[key].astype(np.float32) for key in stored.files if key != "about"}
+    return tuned.read_weights(resources.files("nacre.brain.local").joinpath("weights", f"{name}.npz"))
 
 
 @cache
