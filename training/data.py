@@ -73,7 +73,7 @@ def digest(language: str) -> str:
 
 
 # How the names of the files begin that the tuned model of a task learns from.
-TUNED_ON = {"keep": ("alone", "lines", "talk"), "relation": ("families", "relations")}
+TUNED_ON = {"keep": ("alone", "lines", "talk"), "relation": ("families", "nights", "relations")}
 
 
 def tuned_digest(language: str, task: str) -> str:
@@ -85,8 +85,8 @@ def tuned_digest(language: str, task: str) -> str:
     return known.hexdigest()[:16]
 
 
-def query_digest(language: str) -> str:
-    """What changes with anything that the weights for questions learn from."""
+def question_digest(language: str) -> str:
+    """What changes with anything that the models of search learn from."""
     known = hashlib.sha256()
     for path in sorted((HERE / "questions" / language).glob("*.txt")):
         known.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nacre.embed.local import LocalEmbedder, query_weights
+from nacre.embed.local import LocalEmbedder, recall_weights
 from nacre.embed.models import PINS, LocalModel, models_folder
-from nacre.embed.tuned import MATRICES, _weights_in, open_session, tuned_model
+from nacre.embed.tuned import MATRICES, _weights_in, open_session, read_weights, tuned_model
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "training"))
 
@@ -22,19 +22,17 @@ def bytes_of(model: LocalModel) -> bytes:
 
 
 @pytest.mark.parametrize("model", PINS.models, ids=lambda model: model.name)
-def test_the_weights_for_questions_were_trained_on_this_corpus(model: LocalModel) -> None:
-    tuning = query_weights(model)
-    assert tuning
-    assert tuning[0]["corpus"] == data.query_digest("zh" if model.script == "Han" else "en")
+def test_the_weights_for_search_were_trained_on_this_corpus(model: LocalModel) -> None:
+    about, _ = read_weights(recall_weights(model))
+    assert about["model"] == model.id.hash
+    assert about["corpus"] == data.question_digest("zh" if model.script == "Han" else "en")
 
 
 @pytest.mark.parametrize("model", PINS.models, ids=lambda model: model.name)
 @pytest.mark.usefixtures("local")
 def test_a_model_to_which_nothing_is_added_stays_as_it_is(model: LocalModel) -> None:
     whole = bytes_of(model)
-    tuning = query_weights(model)
-    assert tuning
-    about, arrays = tuning
+    about, arrays = read_weights(recall_weights(model))
     places = _weights_in(whole)
     untouched = {name: np.zeros_like(value) for name, value in arrays.items()}
     for number, layer in enumerate(about["layers"]):
@@ -50,8 +48,7 @@ def test_a_model_to_which_nothing_is_added_stays_as_it_is(model: LocalModel) -> 
 def test_only_the_tuned_layers_of_a_copy_differ() -> None:
     model = PINS.models[0]
     whole = bytes_of(model)
-    tuning = query_weights(model)
-    assert tuning
+    tuning = read_weights(recall_weights(model))
     copy = tuned_model(whole, *tuning)
     assert len(copy) == len(whole)
     places = _weights_in(whole)
@@ -71,9 +68,16 @@ def test_a_question_is_led_to_what_answers_it_without_its_words(local: LocalEmbe
         "Marta: the shelf in the hall is up at last",
         "Joel: mussels were great tonight",
     ]
-    (model,) = local.models_for(notes[0])
-    statements = local.embed(model, notes)
     question = "Which foods is Marta allergic to?"
-    plain, tuned = (statements @ local.embed(model, [question], query=query)[0] for query in (False, True))
-    assert tuned.argmax() == 0
+
+    def likeness(embedder: LocalEmbedder) -> list[float]:
+        (model,) = embedder.models_for(notes[0])
+        return (embedder.embed(model, notes) @ embedder.embed(model, [question])[0]).tolist()
+
+    plain, tuned = likeness(local), likeness(LocalEmbedder(tuned=True))
+    assert max(tuned) == tuned[0]
     assert tuned[0] - max(tuned[1:]) > plain[0] - max(plain[1:])
+
+
+def test_vectors_of_search_are_never_compared_with_those_of_the_plain_model(local: LocalEmbedder) -> None:
+    assert not {model.hash for model in local.models()} & {model.hash for model in LocalEmbedder(tuned=True).models()}

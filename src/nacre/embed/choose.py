@@ -109,7 +109,7 @@ def _first(settings: EmbedSettings, env: Mapping[str, str]) -> Link:
 
 
 def _local(env: Mapping[str, str]) -> Link:
-    local = LocalEmbedder(env=env)
+    local = LocalEmbedder(tuned=True, env=env)
     if not local.models():
         return None, say(
             'the embedding models are not installed; run "nacre models install"',

@@ -4,18 +4,21 @@ Every text is run by itself, on one thread, and many texts on many threads. Meas
 what the best padded batch does, and only so is a text's vector always the same: the models quantise each input as a whole, so
 in a batch the neighbours shift it (cosine down to 0.97).
 
-A question is not a statement: its vector is made by a copy of the model that was tuned to lead it to what answers it
-(training/tune_query.py), among vectors that the model itself makes.
+Search uses copies of the models that were tuned so that a question lies near what answers it (training/tune_recall.py); what judges
+sentences uses the models as they are.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from nacre.embed.models import PINS, LocalModel, ModelId, has_all_files, models_folder, scripts
@@ -34,14 +37,16 @@ class LocalEmbedder:
 
     provider = "local"
 
-    def __init__(self, *, threads: int | None = None, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *, tuned: bool = False, threads: int | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self._threads = threads or cores or 1
         self._root = models_folder(env)
         there = [model for model in PINS.models if has_all_files(model, self._root / model.folder_name)]
-        self._models = {model.id: model for model in there}
+        self._models = {_tuned_id(model) if tuned else model.id: model for model in there}
         self.missing = tuple(model for model in PINS.models if model not in there)
-        self._running: dict[tuple[ModelId, bool], _Running] = {}
+        self._running: dict[ModelId, _Running] = {}
 
     def models(self) -> tuple[ModelId, ...]:
         return tuple(self._models)
@@ -54,7 +59,7 @@ class LocalEmbedder:
         model: ModelId,
         texts: Sequence[str],
         *,
-        query: bool = False,
+        query: bool = False,  # noqa: ARG002 - both kinds of text lie in one space
         hurry: bool = False,  # noqa: ARG002 - there is nobody to wait for
     ) -> npt.NDArray[np.float32]:
         import numpy as np
@@ -65,12 +70,12 @@ class LocalEmbedder:
                 f"模型 {model.name} 尚未安装。请运行“nacre models install”。",
             )
         with _loading:
-            running = self._running.get((model, query))
+            running = self._running.get(model)
             if running is None:
                 pinned = self._models[model]
-                folder = self._root / pinned.folder_name
-                running = _shared.get((folder, query)) or _Running(pinned, folder, query=query)
-                self._running[model, query] = _shared[folder, query] = running
+                folder, tuned = self._root / pinned.folder_name, model != pinned.id
+                running = _shared.get((folder, tuned)) or _Running(pinned, folder, tuned=tuned)
+                self._running[model] = _shared[folder, tuned] = running
         if not texts:
             return np.empty((0, model.dims), np.float32)
         if len(texts) == 1 or self._threads == 1:
@@ -82,7 +87,7 @@ class LocalEmbedder:
 
 
 class _Running:
-    def __init__(self, model: LocalModel, folder: Path, *, query: bool) -> None:
+    def __init__(self, model: LocalModel, folder: Path, *, tuned: bool) -> None:
         self._model = model
         # onnxruntime counts its uses and reports them over the network; what runs here is nobody else's business.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -93,7 +98,7 @@ class _Running:
             self._tokenizer.no_padding()
             self._tokenizer.enable_truncation(model.max_tokens)
             weights = folder / model.weights.name
-            tuning = query_weights(model) if query else None
+            tuning = read_weights(recall_weights(model)) if tuned else None
             self._session = open_session(tuned_model(weights.read_bytes(), *tuning) if tuning else str(weights))
         except ImportError as error:
             raise ModelUnusable(
@@ -118,11 +123,15 @@ class _Running:
         return np.asarray(pooled / np.linalg.norm(pooled), np.float32)
 
 
-def query_weights(model: LocalModel) -> tuple[dict[str, Any], dict[str, npt.NDArray[np.float32]]] | None:
-    """What was added to the upper layers of a model so that a question leads to what answers it; none for a model of another make."""
-    file = resources.files("nacre.embed").joinpath("weights", f"query-{model.name}.npz")
-    about, arrays = read_weights(file) if file.is_file() else ({}, {})
-    return (about, arrays) if about.get("model") == model.id.hash else None
+def recall_weights(model: LocalModel) -> Traversable:
+    """The file with what was added to the upper layers of a model for search."""
+    return resources.files("nacre.embed").joinpath("weights", f"recall-{model.name}.npz")
+
+
+@cache
+def _tuned_id(model: LocalModel) -> ModelId:
+    added = hashlib.sha256(recall_weights(model).read_bytes()).hexdigest()
+    return ModelId(model.name, hashlib.sha256(f"{model.id.hash} {added}".encode()).hexdigest()[:16], model.dims)
 
 
 # Loading costs a third of a second and fifty megabytes: whoever runs a model in this process shares it, as long as anybody does.

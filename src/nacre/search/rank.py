@@ -64,8 +64,8 @@ def with_leader(ranked: list[Statement]) -> list[Statement]:
 
 CONTENDERS = 10  # statements that are compared with one another
 FURTHER = 24  # statements that are looked through for one that likely replaces one of them
-ALIKE = 0.4  # likeness from which two statements may be about the same
-AS_OLD = 0.6  # likeness from which an entry of long-term memory is as old as a line of a log
+ALIKE = 0.3  # likeness from which two statements may be about the same
+AS_OLD = 0.5  # likeness from which an entry of long-term memory is as old as a line of a log
 REACH = 2.5  # by how much less the newer one may score
 FAR = 4.5  # the same where it likely replaces the older one
 CERTAIN = 2.0  # odds from which the older one is shown as superseded, where the newer speaks of a change

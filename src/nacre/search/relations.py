@@ -29,7 +29,7 @@ _LOOKED_AT = 40  # passages, for that many entries: the same words stand in seve
 _AT_ONCE = 16  # entries whose odds are stored together
 _AGENT = tuple(AGENT_MARK.values())
 _LAYERS = ("daily", "archive")
-_APART = {"en": 0.4, "zh": 0.6}  # cosine under which two entries are of different matters
+_APART = {"en": 0.3, "zh": 0.42}  # cosine under which two entries are of different matters
 
 
 class Odds(NamedTuple):

@@ -1,7 +1,6 @@
-"""Tunes the upper layers of the embedding models for questions: a question's vector shall lead to what answers it, among vectors of
-statements that the models make as they are. So no index has to be made anew, and embedding what is remembered costs what it did.
+"""Tunes the upper layers of the embedding models for search: a question's vector shall lie near those of the passages that answer it.
 
-    python training/tune_query.py en|zh [--epochs N]      train, score, write src/nacre/embed/weights/query-<model>.npz
+    python training/tune_recall.py en|zh [--epochs N]      train, score, write src/nacre/embed/weights/recall-<model>.npz
 
 Learned from are the passages (P) with their questions (q) in `questions/`, by authors who knew nothing of the code. Scored are the worlds in
 `recall/`: the ranking learns from those, and would trust the vectors too much had these learned from them too.
@@ -22,35 +21,36 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from data import query_digest
-from nacre.embed.local import LocalEmbedder
+from data import question_digest
 from tune_layers import Base, Layer, about_model, layer_arrays, save
 from worlds import read
 
 HERE = Path(__file__).parent
 WEIGHTS = HERE.parent / "src/nacre/embed/weights"
 TEMPERATURE = 0.05
-OTHERS = 256  # statements of other worlds that each question is told apart from too
-KEPT = 0.8  # how far the weights go towards what was learned: part of the way they err least on texts of other kinds
+BATCH = 48  # questions, of two worlds: what answers the others is near and does not answer
+OTHERS = 12  # further passages of each world that a question is told apart from
+LONGEST = 160  # tokens of a passage that are learned from
+KEPT = {"en": 0.8, "zh": 0.6}  # how far the weights go towards what was learned: part of the way they err least on texts of other kinds
 
 
 class World(NamedTuple):
     name: str
-    statements: list[str]
-    questions: list[tuple[str, list[int]]]  # with the places of the statements that answer
+    passages: list[str]
+    questions: list[tuple[str, list[int]]]  # with the places of the passages that answer
 
 
 def questions_in(language: str) -> list[World]:
-    worlds = []
+    worlds: list[World] = []
     for path in sorted((HERE / "questions" / language).glob("*.txt")):
         for line in path.read_text(encoding="utf-8").splitlines():
             if line.startswith("# "):
                 worlds.append(World(f"{path.stem} {line[2:]}", [], []))
             elif line.startswith("P "):
-                worlds[-1].statements.append(line[2:].strip())
+                worlds[-1].passages.append(line[2:].strip())
             elif line.startswith("q "):
-                worlds[-1].questions.append((line[2:].strip(), [len(worlds[-1].statements) - 1]))
-    return worlds
+                worlds[-1].questions.append((line[2:].strip(), [len(worlds[-1].passages) - 1]))
+    return [world for world in worlds if world.questions]
 
 
 def recall_in(language: str) -> list[World]:
@@ -84,40 +84,49 @@ class Network(nn.Module):
             return torch.cat([self(states[start : start + 64]) for start in range(0, len(states), 64)])
 
 
-def train(
-    network: Network,
-    states: list[list[np.ndarray]],
-    worlds: list[World],
-    vectors: list[torch.Tensor],
-    epochs: int,
-    rate: float,
-) -> None:
-    items = [(world, place) for world in range(len(worlds)) for place in range(len(worlds[world].questions))]
-    everything = torch.cat(vectors)
+States = dict[str, tuple[list[np.ndarray], list[np.ndarray]]]  # by world: of its passages and of its questions
+
+
+def train(network: Network, states: States, worlds: Sequence[World], epochs: int, rate: float) -> None:
     parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=rate, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, rate, total_steps=epochs * math.ceil(len(items) / 32), pct_start=0.1
-    )
+    halves = sum(math.ceil(len(world.questions) / (BATCH // 2)) for world in worlds)
+    steps = epochs * math.ceil(halves / 2)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps, pct_start=0.1)
     for epoch in range(epochs):
-        random.shuffle(items)
+        parts: list[tuple[World, list[int]]] = []
+        for world in worlds:
+            order = random.sample(range(len(world.questions)), len(world.questions))
+            parts += [(world, order[start : start + BATCH // 2]) for start in range(0, len(order), BATCH // 2)]
+        random.shuffle(parts)
         total = 0.0
-        for start in range(0, len(items), 32):
-            some = items[start : start + 32]
-            made = network([states[world][place] for world, place in some])
-            others = everything[torch.randint(len(everything), (OTHERS,))]
-            loss = torch.zeros(())
-            for row, (world, place) in enumerate(some):
-                scores = torch.cat([vectors[world], others]) @ made[row] / TEMPERATURE
-                loss = loss + torch.logsumexp(scores, 0) - torch.logsumexp(scores[worlds[world].questions[place][1]], 0)
-            loss = loss / len(some)
+        for start in range(0, len(parts), 2):
+            asked, passages, right = _batch(parts[start : start + 2], states)
+            loss = functional.cross_entropy(network(asked) @ network(passages).T / TEMPERATURE, torch.tensor(right))
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(parameters, 1.0)
             optimiser.step()
             schedule.step()
-            total += loss.item() * len(some)
-        print(f"  epoch {epoch + 1}: {total / len(items):.3f}", flush=True)
+            total += loss.item()
+        print(f"  epoch {epoch + 1}: {total / (steps / epochs):.3f}", flush=True)
+
+
+def _batch(
+    parts: Sequence[tuple[World, list[int]]], states: States
+) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
+    """The states of the questions, those of the passages that answer them and of others, and which passage answers each question."""
+    asked: list[np.ndarray] = []
+    rows: dict[tuple[str, int], int] = {}
+    right: list[int] = []
+    for world, places in parts:
+        asked += [states[world.name][1][place] for place in places]
+        right += [rows.setdefault((world.name, world.questions[place][1][0]), len(rows)) for place in places]
+    for name, world in {world.name: world for world, _ in parts}.items():
+        rest = [place for place in range(len(world.passages)) if (name, place) not in rows]
+        for place in random.sample(rest, min(OTHERS, len(rest))):
+            rows[name, place] = len(rows)
+    return asked, [states[name][0][place][:LONGEST] for name, place in rows], right
 
 
 def halfway(network: Network, untuned: dict[str, torch.Tensor], share: float) -> None:
@@ -129,10 +138,11 @@ def halfway(network: Network, untuned: dict[str, torch.Tensor], share: float) ->
     network.load_state_dict(state)
 
 
-def score(name: str, made: list[torch.Tensor], worlds: Sequence[World], vectors: Sequence[torch.Tensor]) -> None:
+def score(name: str, network: Network, worlds: Sequence[World], states: States) -> None:
     found: dict[int, list[bool]] = defaultdict(list)
-    for asked, world, statements in zip(made, worlds, vectors, strict=True):
-        for (_, right), row in zip(world.questions, asked @ statements.T, strict=True):
+    for world in worlds:
+        passages, asked = (network.vectors(part) for part in states[world.name])
+        for (_, right), row in zip(world.questions, asked @ passages.T, strict=True):
             order = row.argsort(descending=True).tolist()
             for k in (1, 5, 10):
                 found[k].append(bool(set(order[:k]) & set(right)))
@@ -150,31 +160,21 @@ def main() -> None:
     torch.manual_seed(0)
     random.seed(0)
     language = args.language
-    model, about = about_model(language, "query")
+    model, about = about_model(language, "recall")
     base = Base(model, about)
-    embedder = LocalEmbedder()
     learned, others = questions_in(language), recall_in(language)
-    vectors = {world.name: torch.tensor(embedder.embed(model.id, world.statements)) for world in (*learned, *others)}
     states = {
-        world.name: [base.states_of(question) for question, _ in world.questions] for world in (*learned, *others)
+        world.name: ([*map(base.states_of, world.passages)], [base.states_of(text) for text, _ in world.questions])
+        for world in (*learned, *others)
     }
     network = Network(about, base, 12, first=model.pooling == "first")
     untuned = {name: value.clone() for name, value in network.state_dict().items()}
-
-    def scored(name: str) -> None:
-        made = [network.vectors(states[world.name]) for world in others]
-        score(name, made, others, [vectors[world.name] for world in others])
-
-    scored("as it was")
-    of_learned = [states[world.name] for world in learned], learned, [vectors[world.name] for world in learned]
-    train(network, *of_learned, args.epochs, args.rate)
-    whole = {name: value.clone() for name, value in network.state_dict().items()}
-    for share in (1.0, 0.8, 0.6, KEPT):
-        network.load_state_dict(whole)
-        halfway(network, untuned, share)
-        scored(f"{share:.0%}")
-    about |= {"corpus": query_digest(language)}
-    save(WEIGHTS / f"query-{model.name}.npz", about, layer_arrays(network.layers))
+    score("as it was", network, others, states)
+    train(network, states, learned, args.epochs, args.rate)
+    halfway(network, untuned, KEPT[language])
+    score(f"{KEPT[language]:.0%}", network, others, states)
+    about |= {"corpus": question_digest(language)}
+    save(WEIGHTS / f"recall-{model.name}.npz", about, layer_arrays(network.layers))
 
 
 if __name__ == "__main__":
