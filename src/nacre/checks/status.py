@@ -58,15 +58,15 @@ def grade_and_problems(memory: Memory) -> tuple[Grade, list[Problem]]:
     from nacre.checks.health import graded
     from nacre.embed.choose import embedding_problems
 
-    findings = _findings(memory)
+    found = findings(memory)
     problems = [*memory.all_problems(), *job_problems(memory)]
     known = {(problem.path, problem.line) for problem in problems if problem.path}
-    problems += [finding for finding in findings if (finding.path, finding.line) not in known]
+    problems += [finding for finding in found if (finding.path, finding.line) not in known]
     problems += embedding_problems(memory.config)
-    return graded(findings), sorted(problems, key=lambda problem: problem.severity != "error")
+    return graded(found), sorted(problems, key=lambda problem: problem.severity != "error")
 
 
-def _findings(memory: Memory) -> list[Problem]:
+def findings(memory: Memory) -> tuple[Problem, ...]:
     """What health finds; kept beside the index until a file, a limit, the models or the day change, because comparing entries by
     meaning costs three times as much as the rest of status."""
     from nacre.checks.health import find_problems, take_snapshot
@@ -82,12 +82,12 @@ def _findings(memory: Memory) -> list[Problem]:
     signature, index = hashlib.sha256(repr(seen).encode()).hexdigest(), str(workspace.index)
     kept = spool.read_json(os.path.join(index, _FOUND))
     if kept.get("signature") == signature:
-        return [Problem(**row) for row in kept["findings"]]
-    findings = list(find_problems(take_snapshot(memory)))
+        return tuple(Problem(**row) for row in kept["findings"])
+    found = find_problems(take_snapshot(memory))
     if os.path.isdir(index):
         with contextlib.suppress(OSError):  # a workspace that cannot be written
-            spool.put_json(index, _FOUND, {"signature": signature, "findings": list(map(asdict, findings))})
-    return findings
+            spool.put_json(index, _FOUND, {"signature": signature, "findings": list(map(asdict, found))})
+    return found
 
 
 def _night(memory: Memory) -> dict[str, Any] | None:
