@@ -229,11 +229,11 @@ def test_the_morning_line_stands_below_the_summary_and_in_status(nacre: Nacre, r
     said(root, "2026-03-19", RULE)
     assert nacre("tidy").stdout.splitlines()[-1] == "long-term memory: +1"
     status = nacre("status", "--all").stdout
-    assert [line.split() for line in status.splitlines() if "last tidy" in line] == [
-        ["last", "tidy", "just", "now:", "+1"]
+    assert [line.split() for line in status.splitlines() if line.startswith("tidied")] == [
+        ["tidied", "just", "now:", "+1"]
     ]
     assert json.loads(nacre("status", "--all", "--json").stdout)["night"]["added"] == 1
-    assert "上次整理" in nacre("status", "--all", NACRE_LANGUAGE="zh").stdout
+    assert "整理" in nacre("status", "--all", NACRE_LANGUAGE="zh").stdout
     assert "新增 1 条" in nacre("status", "--all", NACRE_LANGUAGE="zh").stdout
 
 
