@@ -132,11 +132,11 @@ def tell_story(stage: Stage, memory: Memory, steps: Sequence[Step]) -> list[tupl
     told = [f"{day}  {redact(' '.join(text.split('```')[0].split())).text}" for day, text in quotes]
     replaced = {step.detail: step.reason for step in steps if step.action == "supersede"}
     kept = []
-    for path, lines in memory.entries_by_file().items():
-        place = path.split("/")[1] if "/" in path else say("all projects", "所有项目")
-        for line in lines:
-            kept.append(say(f"{place}: {line}", f"{place}：{line}"))
-            if reason := replaced.get(line):
+    for file in memory.longterm():
+        place = file.project or say("all projects", "所有项目")
+        for entry in file.entries:
+            kept.append(say(f"{place}: {entry.text}", f"{place}：{entry.text}"))
+            if reason := replaced.get(entry.text):
                 before = reason[reason.find("“") + 1 : reason.rfind("”")]
                 kept.append(say(f"  (was: {before})", f"  （原来是：{before}）"))
     asked = [question.text for question in memory.questions()]
