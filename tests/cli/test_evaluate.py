@@ -83,8 +83,8 @@ def own(program: Path) -> dict[str, str]:
     return {"NACRE_BRAIN_EXTRACT": "command", "NACRE_BRAIN_COMMAND_ARGV": json.dumps([sys.executable, str(program)])}
 
 
-def test_a_program_is_measured_beside_this_machine(program: Path) -> None:
-    first = json.loads(run(SCENARIO, "--yes", "--json", **own(program)))
+def test_a_program_is_measured_beside_this_machine(tmp_path: Path, program: Path) -> None:
+    first = json.loads(run(SCENARIO, "--yes", "--json", "--keep", tmp_path / "kept", **own(program)))
     assert list(first) == ["local", "command"]
     for result in first.values():
         assert list(result["measures"]) == list(NAMES)
@@ -98,6 +98,8 @@ def test_a_program_is_measured_beside_this_machine(program: Path) -> None:
     assert (cost["dropped"]["number"], cost["failed"], cost["fallbacks"]) == (1, 0, 0)
     assert cost["tokens"] > 500 * cost["orders"]
     assert list(Path(os.environ["HOME"]).iterdir()) == []
+    assert (tmp_path / "kept" / "local" / "workspace" / "MEMORY.md").exists()
+    assert "already exists" in run(SCENARIO, "--keep", tmp_path / "kept", code=2)
 
 
 def test_a_table_for_people_names_what_was_missed_and_why_the_model_failed(tmp_path: Path, program: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,6 +12,7 @@ import click
 
 from nacre.cli import ui
 from nacre.config.settings import load
+from nacre.errors import BadInput
 from nacre.evaluate.measures import NAMES, Measure, measure
 from nacre.evaluate.replay import Cost, brain_settings, configured, cost_of, replay
 from nacre.evaluate.scenario import read_scenario
@@ -22,9 +24,12 @@ from nacre.model.report import Report
 @ui.command("nacre eval scenario --brain local --brain claude-code", "eval", dry_run=True)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--brain", "brains", metavar="NAME", multiple=True, help="What to measure: local, hybrid, command, api, or an agent's program such as claude-code; may be repeated. Default: local and the configured model.")  # fmt: skip
+@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Keep the workspaces in this folder.")
 @ui.flag("--misses", "List what each model missed.")
 @ui.flag("--yes", "Do not ask for confirmation.")
-def eval_(options: ui.Options, folder: Path, brains: tuple[str, ...], *, misses: bool, yes: bool) -> Report:
+def eval_(
+    options: ui.Options, folder: Path, brains: tuple[str, ...], keep: Path | None, *, misses: bool, yes: bool
+) -> Report:
     """Replay the sessions in FOLDER day by day with each model, and show the scores and the cost.
 
     FOLDER contains agent transcripts and a gold.json with the expected results, or is a .jsonl file of statement pairs. Everything runs in
@@ -35,6 +40,11 @@ def eval_(options: ui.Options, folder: Path, brains: tuple[str, ...], *, misses:
     scenario, own = read_scenario(folder), config.brain
     names = list(dict.fromkeys(brains or configured(own)))
     settings = {name: brain_settings(own, name) for name in names}
+    if taken := [str(keep / name) for name in names if keep and (keep / name).exists()]:
+        raise BadInput(
+            f"{taken[0]} already exists; choose another folder for --keep.",
+            f"{taken[0]} 已存在；请为 --keep 另选一个文件夹。",
+        )
     models = [name for name in names if name != "local"]
     if models or options.dry_run:
         count, asked = scenario.orders * len(models), ", ".join(models)
@@ -57,6 +67,8 @@ def eval_(options: ui.Options, folder: Path, brains: tuple[str, ...], *, misses:
             with replayed.memory as memory:
                 measures[name], costs[name] = measure(scenario, replayed), cost_of(replayed)
                 notes = ui.every((line := memory.embedder()[1], f"{line}", f"{line}"))
+            if keep:
+                shutil.copytree(room, keep / name)
     facts = {name: {"measures": {row.name: _plain(row) for row in measures[name]}, "cost": asdict(costs[name])} for name in names}  # fmt: skip
     missed = _missed(measures) if misses else []
     failures = []

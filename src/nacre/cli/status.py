@@ -6,11 +6,12 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nacre.agents.connection import RECORD_NAME, agent_states, connection_problems, state_folder
+from nacre.agents.registry import all_agents
 from nacre.checks.doctor import bad_setting, examine, repair
-from nacre.checks.health import UNTYPED, Health, check_health, kind_title
+from nacre.checks.health import UNTYPED, Grade, Health, check_health, kind_title
 from nacre.checks.status import grade_and_problems, status_facts
 from nacre.cli import ui
 from nacre.cli.brain import spent, waiting, writer
@@ -19,12 +20,10 @@ from nacre.daemon.problems import clear_sockets, daemon_problems, skew_words
 from nacre.daemon.process import ask_status
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
+from nacre.jobs.installer import this_machine
+from nacre.memory import Memory
 from nacre.model.report import Problem, Report
 from nacre.tidy.night import Night
-
-if TYPE_CHECKING:
-    from nacre.checks.health import Grade
-    from nacre.memory import Memory
 
 Row = tuple[str, str]
 PRESSING = 2  # problems that are shown first
@@ -142,9 +141,6 @@ def _connections() -> list[dict[str, Any]]:
     """Every agent that is connected; none where the record of it cannot be understood, which doctor tells."""
     if not (state_folder() / RECORD_NAME).exists():
         return []
-    from nacre.agents.registry import all_agents
-    from nacre.jobs.installer import this_machine
-
     try:
         states = agent_states(all_agents(), this_machine(), state_folder())
     except NacreError:
@@ -333,7 +329,4 @@ def _broken_connections(memory: Memory) -> list[Problem]:
     """What is wrong with the connections of agents; nothing where none was ever made."""
     if not (state_folder() / RECORD_NAME).exists():
         return []
-    from nacre.agents.registry import all_agents
-    from nacre.jobs.installer import this_machine
-
     return list(connection_problems(all_agents(), this_machine(), state_folder(), memory.workspace.root))
