@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked
 
 from nacre.cli.main import run
 from nacre.tidy import distil
@@ -42,10 +43,7 @@ def surroundings(root: Path, **env: str) -> dict[str, str]:
 @pytest.fixture
 def nacre(root: Path) -> Nacre:
     def command(*arguments: str, **env: str) -> Done:
-        return subprocess.run(
-            [sys.executable, "-m", "nacre", *arguments], env=surroundings(root, **env), capture_output=True, text=True,
-            encoding="utf8", check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        return forked.run(arguments, env=surroundings(root, **env))
 
     assert command("init").returncode == 0
     return command
