@@ -37,14 +37,21 @@ def run(
     check: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """What a command prints, and its exit code."""
+    data = input.encode() if isinstance(input, str) else input or b""
+    if sys.platform != "linux":  # elsewhere a fork may not use what its parent has loaded
+        command = [sys.executable, "-m", "nacre", *arguments]
+        done = subprocess.run(command, env=env, cwd=cwd, input=data, capture_output=True, check=check)
+        return subprocess.CompletedProcess(arguments, done.returncode, done.stdout.decode(), done.stderr.decode())
     request = json.dumps([list(arguments), dict(env), str(cwd or Path.cwd())]).encode()
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        given.write(input.encode() if isinstance(input, str) else input or b"")
+        given.write(data)
         given.seek(0)
         server = _server()
         socket.send_fds(server, [request], [given.fileno(), out.fileno(), err.fileno()])
         code = int(server.recv(100))
-        printed, noted = (stream.seek(0) or stream.read().decode() for stream in (out, err))
+        out.seek(0)
+        err.seek(0)
+        printed, noted = out.read().decode(), err.read().decode()
     assert code == 0 or not check, noted
     return subprocess.CompletedProcess(arguments, code, printed, noted)
 
@@ -74,7 +81,8 @@ def serve(number: int) -> None:
             child = os.fork()
             if not child:
                 commands.close()
-                _become(*json.loads(request), streams)
+                arguments, env, folder = json.loads(request)
+                _become(arguments, env, folder, streams)
             for stream in streams:
                 os.close(stream)
             commands.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
