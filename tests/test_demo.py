@@ -78,7 +78,7 @@ def test_the_secret_and_what_was_not_to_be_remembered_stand_nowhere(
         with contextlib.suppress(zlib.error):  # what history packs
             data = zlib.decompress(data)
         assert SECRET.encode() not in data
-        assert UNSAID[stage.config.language].encode() not in data
+        assert UNSAID[stage.language].encode() not in data
         logs += data.decode() if path.suffix == ".md" else ""
     assert "[redacted: password]" in logs
 

@@ -1026,7 +1026,8 @@ class Memory:
         Without `existing`, what stands in MEMORY.md counts.
         """
         if existing is None:
-            existing = self.entries() if self.scope.group is None else []
+            longterm = vault.entries.open_document(self.workspace, self.workspace.longterm)
+            existing = [entry.words for entry in longterm.entries] if longterm and self.scope.group is None else []
         return tidy.judge.test_one_text(self.brain, text, existing)
 
     def compare(self, old: str, new: str) -> Relation:
@@ -1039,21 +1040,6 @@ class Memory:
                     return relation
         first, second = self.brain.meant([old, new])
         return brain.local.relation.compare_pairs([(first, second)])[0]
-
-    def entries(self) -> list[str]:
-        """The words of every entry of the general MEMORY.md."""
-        longterm = vault.entries.open_document(self.workspace, self.workspace.longterm)
-        return [entry.words for entry in longterm.entries] if longterm else []
-
-    def entries_by_file(self) -> dict[str, list[str]]:
-        """The words of every entry of each MEMORY.md that has any, the general one first."""
-        paths = vault.storage.list_longterm(self.owned.workspace)
-        documents = ((path, vault.entries.open_document(self.workspace, path)) for path in paths)
-        return {
-            self.workspace.relative(path): [entry.words for entry in found.entries]
-            for path, found in documents
-            if found and found.entries
-        }
 
     def longterm(self) -> list[FileOverview]:
         """Every MEMORY.md by its entries, with what the ledger and the recalls tell of each."""

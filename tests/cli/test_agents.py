@@ -3,23 +3,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 
 def nacre(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "NACRE_MODELS_PATH": str(folder / "none")}
-    return subprocess.run(
-        [sys.executable, "-m", "nacre", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf8",
-        env=env,
-        cwd=folder,
-        check=False,
-    )
+    return forked.run(arguments, env=env, cwd=folder)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked
 from tests.brain.conftest import Program
 
 from nacre.config.settings import user_config_file
@@ -35,8 +36,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def run(workspace: Path, *arguments: str, code: Any = 0, **env: str) -> str:
-    command = [sys.executable, "-m", "nacre", "--workspace", str(workspace), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, check=False)
+    done = forked.run(["--workspace", str(workspace), *arguments], env={**os.environ, **env})
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -23,11 +23,7 @@ def nacre(tmp_path: Path) -> Nacre:
         surroundings = {**os.environ, "NACRE_CACHE_PATH": str(tmp_path / "cache"), **env}
         for name in ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID"):
             surroundings.pop(name, None)
-        command = [sys.executable, "-m", "nacre", *arguments]
-        return subprocess.run(
-            command, env=surroundings | env, cwd=tmp_path, input=stdin, capture_output=True, text=True,
-            encoding="utf8", check=False,
-        )  # fmt: skip
+        return forked.run(arguments, env=surroundings | env, cwd=tmp_path, input=stdin)
 
     return run
 

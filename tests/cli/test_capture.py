@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 from tests.capture.talks import Desk
 
 Done = subprocess.CompletedProcess[str]
@@ -35,10 +35,7 @@ def nacre(desk: Desk) -> Nacre:
     def run(*arguments: str, stdin: str | bytes = "", now: str = NOW, **env: str) -> Done:
         given = {"HOME": str(desk.home), "NACRE_WORKSPACE": str(desk.workspace.root), "NACRE_TIMEZONE": "UTC"}
         given |= {"NACRE_MODELS_PATH": str(desk.home / "none"), "NACRE_NOW": now}
-        data = stdin.encode() if isinstance(stdin, str) else stdin
-        command = [sys.executable, "-m", "nacre", *arguments]
-        done = subprocess.run(command, input=data, env={**os.environ, **given, **env}, capture_output=True, check=False)
-        return Done(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+        return forked.run(arguments, input=stdin, env={**os.environ, **given, **env})
 
     assert run("init").returncode == 0
     return run

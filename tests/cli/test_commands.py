@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -26,16 +27,7 @@ def nacre(tmp_path: Path) -> Nacre:
             "NACRE_WORKSPACE": str(workspace),
             **env,
         }
-        return subprocess.run(
-            [sys.executable, "-m", "nacre", *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf8",
-            env=surroundings,
-            input=stdin,
-            cwd=tmp_path,
-            check=False,
-        )
+        return forked.run(arguments, env=surroundings, input=stdin, cwd=tmp_path)
 
     assert run("init").returncode == 0
     return run
@@ -187,9 +179,7 @@ def test_a_workspace_found_by_walking_up_must_be_trusted_first(nacre: Nacre, tmp
 
     def inside(*arguments: str) -> Done:
         env = {name: value for name, value in os.environ.items() if name != "NACRE_WORKSPACE"}
-        return subprocess.run(
-            [sys.executable, "-m", "nacre", *arguments], capture_output=True, text=True, env=env, cwd=clone, check=False
-        )
+        return forked.run(arguments, env=env, cwd=clone)
 
     assert inside("search", "purple rain").returncode == 10
     assert not (clone / ".nacre" / "index").exists()

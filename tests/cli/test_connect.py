@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.agents.zoo import CLAUDE, CODEX, HOOKS, OPENCLAW, settle
+from tests.agents.zoo import CLAUDE, CODEX, HOOKS, settle
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -216,17 +216,6 @@ def test_rules_that_are_missing_in_the_workspace_come_with_the_connection(nacre:
     assert rules.read_text().startswith("# Mine\n\n<!-- nacre:begin -->")
     assert nacre("undo").returncode == 0
     assert rules.read_text() == "# Mine\n"
-
-
-def test_search_settings_of_openclaw_are_taken_over_with_a_sentence_each(nacre: Nacre, home: Path) -> None:
-    text = OPENCLAW.replace("mcp:", "memory: { search: { query: { maxResults: 7, minScore: 0.2 } } },\n  mcp:")
-    settle(home, {".openclaw/openclaw.json": text})
-    done = nacre("connect", "openclaw", "--yes")
-    assert done.returncode == 0, done.stderr
-    assert "Import from OpenClaw: search.max_results = 7  (memory.search.query.maxResults" in done.stdout
-    assert nacre("config", "get", "search.max_results").stdout.strip() == "7"
-    nacre("connect", "openclaw", "--remove", "--yes")
-    assert (home / ".openclaw" / "openclaw.json").read_text() == text
 
 
 def test_status_and_doctor_tell_which_agents_are_connected_and_what_is_broken(nacre: Nacre, home: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 from nacre.text.tokens import tokens_estimate
 
@@ -27,10 +28,7 @@ def root(tmp_path: Path) -> Path:
 def nacre(root: Path) -> Nacre:
     def command(*arguments: str, **env: str) -> Done:
         given = {"NACRE_WORKSPACE": str(root), "NACRE_MODELS_PATH": str(root.parent / "none"), "NACRE_NOW": NOW}
-        return subprocess.run(
-            [sys.executable, "-m", "nacre", *arguments], env={**os.environ, **given, **env}, capture_output=True, text=True,
-            encoding="utf8", check=False, cwd=Path.home(),
-        )  # fmt: skip
+        return forked.run(arguments, env={**os.environ, **given, **env}, cwd=Path.home())
 
     assert command("init").returncode == 0
     (root / "MEMORY.md").write_text("# Long-Term Memory\n\n## User Preferences\n- Use pnpm, never npm\n", "utf8")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -20,14 +20,7 @@ RULE = "Use pnpm, never npm, in every repository"
 def nacre(tmp_path: Path) -> Nacre:
     def command(*arguments: str, **env: str) -> Done:
         given = {"NACRE_WORKSPACE": str(tmp_path), "NACRE_MODELS_PATH": str(tmp_path / "none"), "NACRE_LANGUAGE": "en"}
-        return subprocess.run(
-            [sys.executable, "-m", "nacre", *arguments],
-            env={**os.environ, **given, "NACRE_NOW": "2026-03-20T03:00", **env},
-            capture_output=True,
-            text=True,
-            encoding="utf8",
-            check=False,
-        )
+        return forked.run(arguments, env={**os.environ, **given, "NACRE_NOW": "2026-03-20T03:00", **env})
 
     assert command("init").returncode == 0
     log = tmp_path / "memory" / "2025-12-01.md"

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import forked
 from tests.jobs.standins import World, world
 
 from nacre.clock import Clock
@@ -29,10 +30,7 @@ def root(tmp_path: Path) -> Path:
 
 def nacre(root: Path, *arguments: str, language: str = "en", **more: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "NACRE_WORKSPACE": str(root), "NACRE_LANGUAGE": language, **more}
-    command = [sys.executable, "-m", "nacre", *arguments]
-    return subprocess.run(
-        command, env=env, capture_output=True, text=True, encoding="utf8", check=False, stdin=subprocess.DEVNULL
-    )
+    return forked.run(arguments, env=env)
 
 
 def test_where_nobody_can_be_asked_nothing_goes_without_yes(root: Path) -> None:

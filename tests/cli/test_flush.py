@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -20,15 +20,7 @@ NEARLY_FULL = ("--tokens", "176000", "--window", "200000")
 def nacre(tmp_path: Path) -> Nacre:
     def command(*arguments: str, pipe: str = "", **env: str) -> Done:
         given = {"NACRE_WORKSPACE": str(tmp_path), "NACRE_LANGUAGE": "en", "NACRE_NOW": "2026-02-14T15:30:00+00:00"}
-        return subprocess.run(
-            [sys.executable, "-m", "nacre", *arguments],
-            env={**os.environ, **given, "NACRE_TIMEZONE": "UTC", **env},
-            input=pipe,
-            capture_output=True,
-            text=True,
-            encoding="utf8",
-            check=False,
-        )
+        return forked.run(arguments, env={**os.environ, **given, "NACRE_TIMEZONE": "UTC", **env}, input=pipe)
 
     assert command("init").returncode == 0
     return command

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -27,11 +28,7 @@ def root(tmp_path: Path) -> Path:
 def nacre(root: Path, tmp_path: Path) -> Nacre:
     def run(*arguments: str, **env: str) -> Done:
         given = {"NACRE_WORKSPACE": str(root), "NACRE_MODELS_PATH": str(tmp_path / "none"), "NACRE_NOW": NOW}
-        command = [sys.executable, "-m", "nacre", *arguments]
-        return subprocess.run(
-            command, env={**os.environ, **given, **env}, capture_output=True, text=True, encoding="utf8", check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        return forked.run(arguments, env={**os.environ, **given, **env})
 
     assert run("init").returncode == 0
     memory = root / "MEMORY.md"

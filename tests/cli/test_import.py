@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -26,15 +26,7 @@ def nacre(tmp_path: Path) -> Nacre:
             "NACRE_WORKSPACE": str(tmp_path / "ws"),
             **env,
         }
-        return subprocess.run(
-            [sys.executable, "-m", "nacre", *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf8",
-            env=surroundings,
-            cwd=tmp_path,
-            check=False,
-        )
+        return forked.run(arguments, env=surroundings, cwd=tmp_path)
 
     assert run("init").returncode == 0
     return run

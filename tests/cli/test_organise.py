@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 from nacre.cli.main import run
 
@@ -29,10 +29,7 @@ def root(tmp_path: Path) -> Path:
 def nacre(root: Path) -> Nacre:
     def command(*arguments: str, **env: str) -> Done:
         given = {"NACRE_WORKSPACE": str(root), "NACRE_MODELS_PATH": str(root.parent / "none"), "NACRE_NOW": NOW}
-        return subprocess.run(
-            [sys.executable, "-m", "nacre", *arguments], env={**os.environ, "TZ": "UTC", **given, **env},
-            capture_output=True, text=True, encoding="utf8", check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        return forked.run(arguments, env={**os.environ, "TZ": "UTC", **given, **env})
 
     assert command("init").returncode == 0
     return command

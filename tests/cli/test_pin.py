@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
+
+from tests import forked
 
 
 def nacre(root: Path, *arguments: str, language: str = "en") -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "NACRE_WORKSPACE": str(root), "NACRE_LANGUAGE": language}
-    command = [sys.executable, "-m", "nacre", *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, encoding="utf8", check=False)
+    return forked.run(arguments, env=env)
 
 
 def test_an_entry_is_pinned_and_unpinned(tmp_path: Path) -> None:

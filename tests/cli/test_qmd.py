@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -22,8 +22,7 @@ def nacre(tmp_path: Path) -> Nacre:
 
     def run(*arguments: str) -> Done:
         env = {**os.environ, "NACRE_WORKSPACE": str(root), "NACRE_MODELS_PATH": str(tmp_path / "none")}
-        command = [sys.executable, "-m", "nacre", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, encoding="utf8", env=env, check=False)
+        return forked.run(arguments, env=env)
 
     assert run("init").returncode == 0
     (root / "memory" / "2026-02-10.md").write_text(LOG, "utf8")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 NOTES = "# Payment retries\n\nThe retry policy for payments: exponential backoff, at most five attempts.\n"
 CHINESE = "# 支付接口\n\n支付接口的重试策略：指数退避，最多五次。\n"
@@ -16,8 +16,7 @@ CHINESE = "# 支付接口\n\n支付接口的重试策略：指数退避，最多
 
 def nacre(root: Path, *arguments: str, language: str = "en") -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "NACRE_WORKSPACE": str(root), "NACRE_LANGUAGE": language}
-    command = [sys.executable, "-m", "nacre", *arguments, "--now", "2026-05-20T12:00:00+00:00"]
-    return subprocess.run(command, env=env, capture_output=True, text=True, encoding="utf8", check=False)
+    return forked.run([*arguments, "--now", "2026-05-20T12:00:00+00:00"], env=env)
 
 
 @pytest.fixture

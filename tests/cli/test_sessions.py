@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 from tests.talks import ClaudeTalk
 
 Nacre = Callable[..., subprocess.CompletedProcess[str]]
@@ -23,11 +23,8 @@ def nacre(tmp_path: Path) -> Nacre:
         kept = {name: value for name, value in os.environ.items() if name not in ("CLAUDE_CONFIG_DIR", "CODEX_HOME")}
         own = {"HOME": str(home), "NACRE_MODELS_PATH": str(tmp_path / "none"), "NACRE_TIMEZONE": "UTC"}
         own["NACRE_WORKSPACE"] = str(tmp_path / "ws")
-        command = [sys.executable, "-m", "nacre", *arguments]
         surroundings = {**kept, **own, **env}
-        return subprocess.run(
-            command, capture_output=True, text=True, encoding="utf8", env=surroundings, cwd=tmp_path, check=False
-        )
+        return forked.run(arguments, env=surroundings, cwd=tmp_path)
 
     assert run("init").returncode == 0
     return run

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 from nacre.cli import ui
 from nacre.text.layout import width_of
@@ -39,10 +40,7 @@ def environment(root: Path, **env: str) -> dict[str, str]:
 
 
 def run(root: Path, *arguments: str, **env: str) -> str:
-    command = [sys.executable, "-m", "nacre", *arguments]
-    return subprocess.run(
-        command, capture_output=True, check=True, encoding="utf8", env=environment(root, **env)
-    ).stdout
+    return forked.run(arguments, check=True, env=environment(root, **env)).stdout
 
 
 def at_terminal(root: Path, *arguments: str, **env: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked
 
 from nacre.cli.main import run
 from nacre.tidy import distil
@@ -42,10 +43,7 @@ def surroundings(root: Path, **env: str) -> dict[str, str]:
 @pytest.fixture
 def nacre(root: Path) -> Nacre:
     def command(*arguments: str, **env: str) -> Done:
-        return subprocess.run(
-            [sys.executable, "-m", "nacre", *arguments], env=surroundings(root, **env), capture_output=True, text=True,
-            encoding="utf8", check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        return forked.run(arguments, env=surroundings(root, **env))
 
     assert command("init").returncode == 0
     return command
@@ -229,11 +227,11 @@ def test_the_morning_line_stands_below_the_summary_and_in_status(nacre: Nacre, r
     said(root, "2026-03-19", RULE)
     assert nacre("tidy").stdout.splitlines()[-1] == "long-term memory: +1"
     status = nacre("status", "--all").stdout
-    assert [line.split() for line in status.splitlines() if "last tidy" in line] == [
-        ["last", "tidy", "just", "now:", "+1"]
+    assert [line.split() for line in status.splitlines() if line.startswith("tidied")] == [
+        ["tidied", "just", "now:", "+1"]
     ]
     assert json.loads(nacre("status", "--all", "--json").stdout)["night"]["added"] == 1
-    assert "上次整理" in nacre("status", "--all", NACRE_LANGUAGE="zh").stdout
+    assert "整理" in nacre("status", "--all", NACRE_LANGUAGE="zh").stdout
     assert "新增 1 条" in nacre("status", "--all", NACRE_LANGUAGE="zh").stdout
 
 

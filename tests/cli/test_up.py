@@ -210,7 +210,7 @@ def test_without_any_agent_it_says_so_and_points_to_the_demo(up: Up, tmp_path: P
     done = up("up", "--no-models", HOME=str(empty))
     assert done.returncode == 0
     assert "MEMORY.md is empty: there are no sessions to read yet" in done.stdout
-    assert "nightly tidying (03:00)" in done.stdout
+    assert "Nightly tidying (03:00)" in done.stdout
     assert "up --demo" in done.stdout
     assert (empty / ".nacre" / "workspace" / "MEMORY.md").exists()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -25,10 +25,7 @@ def root(tmp_path: Path) -> Path:
 def nacre(root: Path) -> Nacre:
     def run(*arguments: str, stdin: str = "", **env: str) -> Done:
         surroundings = {**os.environ, "NACRE_WORKSPACE": str(root), "NACRE_NOW": NOW, "NACRE_TIMEZONE": "UTC", **env}
-        command = [sys.executable, "-m", "nacre", *arguments]
-        return subprocess.run(
-            command, env=surroundings, input=stdin, capture_output=True, text=True, encoding="utf8", check=False
-        )
+        return forked.run(arguments, env=surroundings, input=stdin)
 
     assert run("init").returncode == 0
     return run

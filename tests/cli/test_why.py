@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests import forked
 from tests.capture.talks import SESSION, Desk
 
 
 def nacre(desk: Desk, *arguments: str, language: str = "en") -> subprocess.CompletedProcess[str]:
     given = {"HOME": str(desk.home), "NACRE_WORKSPACE": str(desk.workspace.root), "NACRE_TIMEZONE": "UTC"}
     given |= {"NACRE_MODELS_PATH": str(desk.home / "none"), "NACRE_NOW": "2026-03-02T12:00", "NACRE_LANGUAGE": language}
-    command = [sys.executable, "-m", "nacre", *arguments]
-    return subprocess.run(
-        command, env={**os.environ, **given}, capture_output=True, text=True, encoding="utf8", check=False
-    )
+    return forked.run(arguments, env={**os.environ, **given})
 
 
 @pytest.fixture

@@ -18,11 +18,7 @@ from nacre.http import token_file
 from nacre.memory import Memory
 from nacre.web.routes import ACTIONS, VIEWS
 
-GETS = (
-    [view.path for view in VIEWS]
-    + [f"/api/{view.name}" for view in VIEWS]
-    + ["/api/openapi.json", "/events", "/nowhere"]
-)
+GETS = [view.path for view in VIEWS] + [f"/api/{view.name}" for view in VIEWS] + ["/events", "/nowhere"]
 POSTS = [f"{prefix}/{action.name}" for action in ACTIONS for prefix in ("", "/api")] + ["/preferences"]
 
 

@@ -8,11 +8,17 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
+from nacre.embed.choose import embedding_problems
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
+from nacre.jobs import installer
+from nacre.jobs.run import job_states
+from nacre.jobs.schedulers import SCHEDULERS
 from nacre.memory import Memory
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
+from nacre.sources.registry import settings_of, sources
+from nacre.vault import create
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OVERDUE = dt.timedelta(days=2)  # a laptop may sleep over a weekend's night, not run for two days without a job
@@ -24,8 +30,6 @@ _STRANGE = 20  # entries of unknown form in one transcript, from which on the fo
 def examine(memory: Memory, *, quick: bool = False) -> list[Problem]:
     """Every problem there is; none of them is raised. `quick` leaves out what opens every file, every agent's newest session or the
     whole index."""
-    from nacre.embed.choose import embedding_problems
-
     return [
         *memory.all_problems(every_file=not quick),
         *(() if quick else index_problems(memory)),
@@ -38,8 +42,6 @@ def examine(memory: Memory, *, quick: bool = False) -> list[Problem]:
 
 def transcript_problems(memory: Memory) -> Iterator[Problem]:
     """Agents whose newest session is of an unknown form, as after an update; nothing of it is kept. What cannot be read, sync tells."""
-    from nacre.sources.registry import settings_of, sources
-
     for source in (source for source in sources() if settings_of(memory.config, source.agent).enabled):
         newest = max(source.find(memory.places), key=lambda transcript: transcript.changed, default=None)
         try:
@@ -75,10 +77,6 @@ def index_problems(memory: Memory) -> Iterator[Problem]:
 
 def job_problems(memory: Memory) -> Iterator[Problem]:
     """Failing and forgotten jobs, and a scheduler that was set up for another Python, another place or other times."""
-    from nacre.jobs import installer
-    from nacre.jobs.run import job_states
-    from nacre.jobs.schedulers import SCHEDULERS
-
     try:
         states = job_states(memory)
     except BadSetting as error:
@@ -152,8 +150,6 @@ def is_own(path: str, is_kind: Callable[[int], bool]) -> bool:
 
 def repair(memory: Memory) -> list[str]:
     """Mend what can be mended without touching a note; a sentence for each thing done."""
-    from nacre.vault import create
-
     plan = create.plan_init(memory.workspace.root)
     done = [f"{step.action} {step.path}" for step in plan.plan.steps]
     if plan.plan:

@@ -11,7 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nacre.brain.local.judge import Judge
 from nacre.capture.extract import lacks_type
 from nacre.disk import COMPRESSED
 from nacre.errors import BadInput, NacreError
@@ -172,19 +171,6 @@ class _Entry(NamedTuple):
         return say(f"“{text}” ({self.place})", f"“{text}”（{self.place}）")
 
 
-class _Told(NamedTuple):
-    """All that the comparison of an entry goes by."""
-
-    project: str  # its file; empty for the general one
-    words: str
-    since: str
-    normal: str
-
-
-_Pairs = list[tuple[int, int, str]]  # the places of the older and the newer one, and how they relate
-_compared: dict[tuple[tuple[_Told, ...], tuple[str, ...]], _Pairs] = {}
-
-
 def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries that say the same or contradict each other as tidying would see it, but for those of two projects, which no session
     is given both."""
@@ -194,58 +180,46 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
             state = snapshot.state(line.id)
             since = (state.valid_from or "") if state else _UNDATED
             entries.append(_Entry(file, line, since, normal_words(line.words)))
-    if not entries:
-        return
-    projects = {file.shown: file.shown for file in snapshot.files[1:]}
-    told = tuple(
-        _Told(projects.get(entry.file.shown, ""), entry.line.words, entry.since, entry.normal) for entry in entries
-    )
-    judge = snapshot.context.judge()
-    if (
-        pairs := _compared.get(key := (told, judge.with_vectors))
-    ) is None:  # entries change seldom, the page looks often
-        if len(_compared) > 3:
-            _compared.clear()
-        pairs = _compared[key] = _pairs(told, judge)
-    for old, new, kind in ((entries[old], entries[new], kind) for old, new, kind in pairs):
+    for old, new, kind in _pairs(entries, snapshot):
         if kind == "same":
             yield from _duplicate(snapshot, old, new)
-            continue
-        if snapshot.is_confirmed(old.line):
-            continue
-        english = f"{old.shown} and {new.shown} contradict each other; remove the wrong one."
-        message = say(english, f"{old.shown}与{new.shown}互相矛盾；请删除错误的一条。")
-        if old.since != _UNDATED or new.since != _UNDATED:
+        elif not snapshot.is_confirmed(old.line):
             message = say(
-                f"{old.shown} seems to be superseded by {new.shown}.", f"{old.shown}似乎已被{new.shown}取代。"
+                f"{old.shown} and {new.shown} contradict each other; remove the wrong one.",
+                f"{old.shown}与{new.shown}互相矛盾；请删除错误的一条。",
             )
-        entry, remedy = old.line, _remedy(snapshot, old.file, old.line, new.line)
-        yield Problem(CONTRADICTION, message, old.file.shown, entry.start, remedy, id=entry.id)
+            if old.since != _UNDATED or new.since != _UNDATED:
+                english = f"{old.shown} seems to be superseded by {new.shown}."
+                message = say(english, f"{old.shown}似乎已被{new.shown}取代。")
+            remedy = _remedy(snapshot, old.file, old.line, new.line)
+            yield Problem(CONTRADICTION, message, old.file.shown, old.line.start, remedy, id=old.line.id)
 
 
-def _pairs(told: Sequence[_Told], judge: Judge) -> _Pairs:
-    """The entries that repeat or contradict each other. Of two readings of a pair a sure conflict is kept: what replaces a statement
-    repeats most of its words."""
-    parts = entry_parts([entry.words for entry in told], judge.meant)
-    by_file: dict[str, list[int]] = {"": []}
-    for at, entry in enumerate(told):
-        by_file.setdefault(entry.project, []).append(at)
+def _pairs(entries: Sequence[_Entry], snapshot: Snapshot) -> list[tuple[_Entry, _Entry, str]]:
+    """The entries that repeat or contradict each other, the older one first. Of two readings of a pair a sure conflict is kept: what
+    replaces a statement repeats most of its words."""
+    if not entries:
+        return []
+    parts = entry_parts([entry.line.words for entry in entries], snapshot.context.judge().meant)
+    by_file: dict[str, list[int]] = {snapshot.files[0].shown: []}
+    for at, entry in enumerate(entries):
+        by_file.setdefault(entry.file.shown, []).append(at)
     general, *projects = by_file.values()
     comparisons = [(at, general) for at in general]
     for shelf in projects:
         comparisons += [(at, [*shelf, *general]) for at in shelf] + [(at, shelf) for at in general]
     pairs: dict[frozenset[int], tuple[int, int, str]] = {}
     for new, others in comparisons:
-        own = told[new]
+        own = entries[new]
         older = [
-            old for old in others if old != new and not (told[old].since and own.since and told[old].since > own.since)
+            at for at in others if at != new and not (entries[at].since and own.since and entries[at].since > own.since)
         ]
-        matches = [(old, "same") for old in older if told[old].normal == own.normal]
-        rest = [old for old in older if told[old].normal != own.normal]
+        matches = [(old, "same") for old in older if entries[old].normal == own.normal]
+        rest = [old for old in older if entries[old].normal != own.normal]
         for comparison in compare.compare_with(parts[new].whole, [parts[old] for old in rest])[0]:
             old = rest[comparison.place]
             is_conflict = (
-                comparison.kind in ("replaces", "ask") and told[old].project == own.project
+                comparison.kind in ("replaces", "ask") and entries[old].file is own.file
             )  # a project may do otherwise
             if comparison.kind == "same" or is_conflict:
                 matches.append((old, comparison.kind))
@@ -253,7 +227,7 @@ def _pairs(told: Sequence[_Told], judge: Judge) -> _Pairs:
             places = frozenset((old, new))
             if places not in pairs or _SURER.index(kind) > _SURER.index(pairs[places][2]):
                 pairs[places] = old, new, kind
-    return list(pairs.values())
+    return [(entries[old], entries[new], kind) for old, new, kind in pairs.values()]
 
 
 def _duplicate(snapshot: Snapshot, old: _Entry, new: _Entry) -> Iterator[Problem]:
@@ -398,8 +372,8 @@ def graded(problems: Iterable[Problem]) -> Grade:
     return Grade(letter, left, tuple(sorted(lost, key=lambda deduction: -deduction.points)))
 
 
-def check_health(memory: Memory, *, measure: bool = True) -> Health:
-    """Examine a memory. Reads, and changes nothing; a file that cannot be read is a problem. To `measure` it every file is opened."""
+def check_health(memory: Memory) -> Health:
+    """Examine a memory. Reads, and changes nothing; a file that cannot be read is a problem."""
     if memory.scope.group is not None:
         raise BadInput(
             "Health checks are not available in a group, because they cover private memory; run the command without --scope.",
@@ -407,8 +381,6 @@ def check_health(memory: Memory, *, measure: bool = True) -> Health:
         )
     snapshot = take_snapshot(memory)
     problems = find_problems(snapshot)
-    if not measure:
-        return Health(graded(problems), problems, {})
     files = memory.files()
     plain = (Path(file.full) for file in files if file.layer != "extra" and not file.path.endswith(COMPRESSED))
     contents = (read_memory(memory.workspace, path).decode("utf-8", "replace") for path in plain)

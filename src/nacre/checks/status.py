@@ -7,16 +7,26 @@ import hashlib
 import os
 from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nacre
+from nacre.brain.journal import orders_file
+from nacre.capture.cursors import load_cursors
+from nacre.checks.doctor import job_problems
+from nacre.checks.health import Grade, find_problems, graded, take_snapshot
+from nacre.embed.choose import embedding_problems
+from nacre.embed.models import list_models
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import language
+from nacre.jobs import installer
+from nacre.jobs.run import job_states
 from nacre.memory import Memory
 from nacre.model.report import Problem
-
-if TYPE_CHECKING:
-    from nacre.checks.health import Grade
+from nacre.sources.registry import paused_at, pauses
+from nacre.tidy.night import last_night
+from nacre.vault import spool
+from nacre.vault.history import last_id
+from nacre.vault.storage import storage_of
 
 _FOUND = "findings.json"  # beside the index
 _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an embedding model, and its script
@@ -24,14 +34,11 @@ _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an
 
 def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: bool = False) -> dict[str, Any]:
     """`daemon` is what the daemon says of itself, where there is one."""
-    from nacre.vault.history import last_id
-    from nacre.vault.storage import storage_of
-
     files, size, limits = memory.files(), memory.longterm_size(), memory.config.memory
     share = max(size.lines / (limits.max_lines or 1), size.bytes / (limits.max_bytes or 1))
     longterm = {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
     changed, unembedded = memory.waiting(files)
-    sessions = memory.sessions
+    sessions, night = memory.sessions, last_night(memory.workspace)
     counts = sessions.store.safely(sessions.counts) if sessions else None
     return {
         "workspace": str(memory.workspace.root),
@@ -46,7 +53,7 @@ def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: 
         "jobs": job_facts(memory),
         "daemon": daemon,
         "review": len(memory.questions()),
-        "night": _night(memory),
+        "night": {"at": night[0], **night[1]._asdict()} if night else None,
         "history": last_id(storage_of(memory.workspace)),
         "problems": [problem.as_plain() for problem in memory.all_problems()],
     }
@@ -54,26 +61,17 @@ def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: 
 
 def grade_and_problems(memory: Memory) -> tuple[Grade, list[Problem]]:
     """How well memory is kept, and what is wrong with it and its setup, the most important first."""
-    from nacre.checks.doctor import job_problems
-    from nacre.checks.health import graded
-    from nacre.embed.choose import embedding_problems
-
-    findings = _findings(memory)
+    found = findings(memory)
     problems = [*memory.all_problems(), *job_problems(memory)]
     known = {(problem.path, problem.line) for problem in problems if problem.path}
-    problems += [finding for finding in findings if (finding.path, finding.line) not in known]
+    problems += [finding for finding in found if (finding.path, finding.line) not in known]
     problems += embedding_problems(memory.config)
-    return graded(findings), sorted(problems, key=lambda problem: problem.severity != "error")
+    return graded(found), sorted(problems, key=lambda problem: problem.severity != "error")
 
 
-def _findings(memory: Memory) -> list[Problem]:
+def findings(memory: Memory) -> tuple[Problem, ...]:
     """What health finds; kept beside the index until a file, a limit, the models or the day change, because comparing entries by
     meaning costs three times as much as the rest of status."""
-    from nacre.checks.health import find_problems, take_snapshot
-    from nacre.embed.models import list_models
-    from nacre.vault import spool
-    from nacre.vault.storage import storage_of
-
     workspace, limits = memory.workspace, memory.config.memory
     records = [workspace.ledger, workspace.trail, workspace.review]
     seen: list[Any] = [*memory.files(), *(storage_of(workspace).about(workspace.relative(path)) for path in records)]
@@ -82,28 +80,16 @@ def _findings(memory: Memory) -> list[Problem]:
     signature, index = hashlib.sha256(repr(seen).encode()).hexdigest(), str(workspace.index)
     kept = spool.read_json(os.path.join(index, _FOUND))
     if kept.get("signature") == signature:
-        return [Problem(**row) for row in kept["findings"]]
-    findings = list(find_problems(take_snapshot(memory)))
+        return tuple(Problem(**row) for row in kept["findings"])
+    found = find_problems(take_snapshot(memory))
     if os.path.isdir(index):
         with contextlib.suppress(OSError):  # a workspace that cannot be written
-            spool.put_json(index, _FOUND, {"signature": signature, "findings": list(map(asdict, findings))})
-    return findings
-
-
-def _night(memory: Memory) -> dict[str, Any] | None:
-    """What the last tidying did to long-term memory, and when."""
-    from nacre.tidy.night import last_night
-
-    last = last_night(memory.workspace)
-    return {"at": last[0], **last[1]._asdict()} if last else None
+            spool.put_json(index, _FOUND, {"signature": signature, "findings": list(map(asdict, found))})
+    return found
 
 
 def _capture(memory: Memory) -> dict[str, Any]:
     """How far what was said has been captured, and by what it is judged."""
-    from nacre.capture.cursors import load_cursors
-    from nacre.embed.models import list_models
-    from nacre.sources.registry import paused_at, pauses
-
     cursors = load_cursors(memory.workspace)
     # The models on disk, not the judge itself: that would load its classifiers, for a third of what status may cost.
     scripts = {model.script for model in list_models() if model.state == "installed"}
@@ -119,8 +105,6 @@ def _capture(memory: Memory) -> dict[str, Any]:
 
 def _brain(memory: Memory) -> dict[str, Any] | None:
     """Who writes the logs and what that cost today; none where it is this machine and cost nothing."""
-    from nacre.brain.journal import orders_file
-
     settings = memory.config.brain
     modes = {settings.extract, settings.digest, settings.distil, settings.summarise}
     if modes == {"local"} and not orders_file(memory.workspace).exists():
@@ -130,9 +114,6 @@ def _brain(memory: Memory) -> dict[str, Any] | None:
 
 def job_facts(memory: Memory) -> dict[str, Any]:
     """By whom the jobs are run, and how each stands; a setting that cannot be understood is told instead."""
-    from nacre.jobs import installer
-    from nacre.jobs.run import job_states
-
     by = list(installer.installed_kinds(memory.workspace))
     try:
         states = job_states(memory)

@@ -10,7 +10,15 @@ from typing import Any
 import click
 
 from nacre.agents import connection, registry
-from nacre.agents.connection import AgentPlan, ConnectResult, InstalledWorkspace, agent_states, state_folder
+from nacre.agents.connection import (
+    AgentPlan,
+    Connection,
+    ConnectResult,
+    FileChange,
+    InstalledWorkspace,
+    agent_states,
+    state_folder,
+)
 from nacre.agents.edits import apply_edits
 from nacre.agents.registry import Agent, Call, ConnectOptions, all_agents, own_program
 from nacre.cli import ui
@@ -62,7 +70,7 @@ def connect(
         return _list_agents(machine)
     chosen = tuple(dict.fromkeys(map(registry.agent_named, agents)))
     if remove:
-        return _disconnect(options, machine, chosen, yes=yes)
+        return _carry_out(options, plan_disconnect(machine, chosen), yes=yes)
     try:
         memory = ui.open_memory(options)
     except NoWorkspace as error:
@@ -77,76 +85,61 @@ def connect(
     if by_hand:
         return _snippets(chosen, machine, call, how)
     plans = [connection.plan_connect(agent, machine, call, how, state_folder()) for agent in chosen]
-    return _connect(options, memory, plans, call, spoken, jobs=jobs, yes=yes)
+    # The plugin tells OpenClaw the rules itself: for it alone they need not stand in AGENTS.md too.
+    by_plugin = all(plan.agent == "openclaw" and plan.wanted.register for plan in plans)
+    agents_file = None if by_plugin else connection.plan_rules(memory.workspace, spoken)
+    new = Connection(memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root), call.program)
+    return _connect(options, memory, _carry_out(options, plans, (memory, new), agents_file, yes=yes), plans, jobs)
 
 
 def _connect(
-    options: ui.Options,
-    memory: Memory,
-    plans: list[AgentPlan],
-    call: Call,
-    spoken: str,
-    *,
-    jobs: bool | None,
-    yes: bool,
+    options: ui.Options, memory: Memory, reports: Iterator[Report], plans: list[AgentPlan], jobs: bool | None
 ) -> Iterator[Report]:
-    """Show the plans, carry them out, and offer the jobs where anything changed."""
-    ready = connection.changed_plans(plans)
-    # The plugin tells OpenClaw the rules itself: for it alone they need not stand in AGENTS.md too.
-    by_plugin = all(plan.agent == "openclaw" and plan.wanted.register for plan in plans)
-    rules = None if by_plugin else connection.plan_rules(memory.workspace, spoken)
-    settings = _take_over_settings(memory, plans, dry_run=True)
-    lines = [line for plan in plans for line in plan_lines(plan)]
-    lines += [f"# {say('The workspace', '工作区')}\n{rules.diff}"] if rules else []
-    yield Report(lines=[*lines, *settings])
-    results: list[ConnectResult] = []
-    if not options.dry_run and (ready or rules):
-        ui.confirm("Apply these changes?", "要写入这些更改吗？", yes=yes)
-        if rules:
-            connection.apply_rules(rules, memory)
-        at, root = memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root)
-        new = connection.Connection(at, root, call.program)
-        results = connection.apply_plans(ready, this_machine(), state_folder(), new)
-        fine = {result.agent for result in results if result.error is None}
-        _take_over_settings(memory, [plan for plan in ready if plan.agent in fine], dry_run=False)
-    facts = {"agents": agents_json(plans, results), "dryRun": options.dry_run}
-    facts |= {"rules": {"path": str(rules.path), "diff": rules.diff}} if rules else {}
-    facts |= {"settings": settings} if settings else {}
-    yield Report(facts, notes=outcome_notes(plans, results, dry_run=options.dry_run))
-    _raise_errors(plans, results)
-    if ready and not options.dry_run and not options.as_json:
+    """Carry it out, and offer the jobs where anything changed."""
+    yield from reports
+    if connection.changed_plans(plans) and not options.dry_run and not options.as_json:
         from nacre.cli.up import offer_jobs
 
         offer_jobs(memory, jobs, yes=False)
 
 
-def _take_over_settings(memory: Memory, plans: list[AgentPlan], *, dry_run: bool) -> list[str]:
-    """OpenClaw's settings for search, taken over as "nacre import openclaw" does; a sentence for each."""
-    if not any(plan.agent == "openclaw" and plan.changed and plan.error is None for plan in plans):
-        return []
-    try:
-        steps = memory.import_("openclaw", dry_run=dry_run).steps
-    except NacreError:  # no settings, or none that can be read: there is nothing to take over
-        return []
-    lead = say("Import from OpenClaw: ", "从 OpenClaw 导入：")
-    return [f"{lead}{step.path}  ({step.reason})" for step in steps if step.action == "set"]
-
-
-def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...], *, yes: bool) -> Iterator[Report]:
-    """From what was written to what was there before; needs no workspace."""
-    plans, connected = plan_disconnect(machine, agents), connection.load_connections(state_folder())
+def _carry_out(
+    options: ui.Options,
+    plans: list[AgentPlan],
+    connecting: tuple[Memory, Connection] | None = None,
+    rules: FileChange | None = None,
+    *,
+    yes: bool,
+) -> Iterator[Report]:
+    """Show the plans, connect or disconnect after a yes, and say what became of each. To disconnect needs no workspace."""
+    changed, removing = connection.changed_plans(plans), connecting is None
     # A connection of which nothing stands any more is still to be forgotten.
-    ready = [plan for plan in plans if plan.error is None and (plan.changed or plan.agent in connected)]
-    yield Report(lines=[line for plan in plans for line in plan_lines(plan, removing=True)])
+    recorded = connection.load_connections(state_folder()) if removing else {}
+    ready = [plan for plan in plans if plan.error is None and (plan.changed or plan.agent in recorded)]
+    lines = [line for plan in plans for line in plan_lines(plan, removing=removing)]
+    lines += [f"# {say('The workspace', '工作区')}\n{rules.diff}"] if rules else []
+    yield Report(lines=lines)
     results: list[ConnectResult] = []
-    if not options.dry_run and ready:
-        if connection.changed_plans(plans):
-            ui.confirm("Remove all of this?", "要移除以上内容吗？", yes=yes)
-        results = connection.apply_plans(ready, machine, state_folder())
-    notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=True)
+    if not options.dry_run and (ready or rules):
+        question = (
+            ("Remove all of this?", "要移除以上内容吗？")
+            if removing
+            else ("Apply these changes?", "要写入这些更改吗？")
+        )
+        ui.confirm(*question, yes=yes or not (changed or rules))
+        if connecting and rules:
+            connection.apply_rules(rules, connecting[0])
+        results = connection.apply_plans(ready, this_machine(), state_folder(), connecting and connecting[1])
+    facts = {"agents": agents_json(plans, results), "dryRun": options.dry_run}
+    facts |= {"rules": {"path": str(rules.path), "diff": rules.diff}} if rules else {}
     none = ui.every((not plans, "No agent is connected.", "没有已连接的智能体。"))
-    yield Report({"agents": agents_json(plans, results), "dryRun": options.dry_run}, notes=[*notes, *none])
-    _raise_errors(plans, results)
+    notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=removing)
+    yield Report(facts, notes=[*notes, *none])
+    errors = [*filter(None, (plan.error for plan in plans)), *filter(None, (result.error for result in results))]
+    if errors and len(plans) == 1:  # that agent's own
+        raise errors[0]
+    if errors:
+        raise PartlyDone("\n".join(map(str, errors)))
 
 
 def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[AgentPlan]:
@@ -154,15 +147,6 @@ def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[Ag
     state = state_folder()
     chosen = agents or [agent for agent in all_agents() if agent.name in connection.load_connections(state)]
     return [connection.plan_disconnect(agent, machine, Call(own_program()), state) for agent in chosen]
-
-
-def _raise_errors(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) -> None:
-    """One error of one agent is that agent's; several, or one beside what went well, are told together."""
-    errors = [*filter(None, (plan.error for plan in plans)), *filter(None, (result.error for result in results))]
-    if errors and len(plans) == 1:
-        raise errors[0]
-    if errors:
-        raise PartlyDone("\n".join(map(str, errors)))
 
 
 def plan_lines(plan: AgentPlan, *, removing: bool = False) -> list[str]:

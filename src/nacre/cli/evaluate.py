@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from nacre.cli import ui
+from nacre.config.settings import load
+from nacre.errors import BadInput
+from nacre.evaluate.measures import NAMES, Measure, measure
+from nacre.evaluate.replay import Cost, brain_settings, configured, cost_of, replay
+from nacre.evaluate.scenario import read_scenario
 from nacre.i18n import say, use_language
 from nacre.memory import gate_reason
 from nacre.model.report import Report
-
-if TYPE_CHECKING:
-    from nacre.evaluate.measures import Measure
-    from nacre.evaluate.replay import Cost
 
 
 @ui.command("nacre eval scenario --brain local --brain claude-code", "eval", dry_run=True)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--brain", "brains", metavar="NAME", multiple=True, help="What to measure: local, hybrid, command, api, or an agent's program such as claude-code; may be repeated. Default: local and the configured model.")  # fmt: skip
-@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Keep the workspaces in this folder; the next run that uses it pays only for new requests.")  # fmt: skip
+@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Keep the workspaces in this folder.")
 @ui.flag("--misses", "List what each model missed.")
 @ui.flag("--yes", "Do not ask for confirmation.")
 def eval_(
@@ -35,16 +35,16 @@ def eval_(
     FOLDER contains agent transcripts and a gold.json with the expected results, or is a .jsonl file of statement pairs. Everything runs in
     a separate folder: your memory is not read or changed. Budgets do not apply, so you are asked before a model is used.
     """
-    from nacre.config.settings import load
-    from nacre.evaluate.measures import measure
-    from nacre.evaluate.replay import brain_settings, configured, cost_of, replay
-    from nacre.evaluate.scenario import read_scenario
-
     config = load()
     use_language(config.language)
     scenario, own = read_scenario(folder), config.brain
     names = list(dict.fromkeys(brains or configured(own)))
     settings = {name: brain_settings(own, name) for name in names}
+    if taken := [str(keep / name) for name in names if keep and (keep / name).exists()]:
+        raise BadInput(
+            f"{taken[0]} already exists; choose another folder for --keep.",
+            f"{taken[0]} 已存在；请为 --keep 另选一个文件夹。",
+        )
     models = [name for name in names if name != "local"]
     if models or options.dry_run:
         count, asked = scenario.orders * len(models), ", ".join(models)
@@ -60,25 +60,22 @@ def eval_(
     measures: dict[str, list[Measure]] = {}
     costs: dict[str, Cost] = {}
     notes = []
-    with _room(keep) as root:
-        for name in names:
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="nacre-eval-") as room:
             with ui.progress_bar(name, name) as bar:
-                replayed = replay(scenario, root / name, settings[name], bar)
+                replayed = replay(scenario, Path(room), settings[name], bar)
             with replayed.memory as memory:
                 measures[name], costs[name] = measure(scenario, replayed), cost_of(replayed)
                 notes = ui.every((line := memory.embedder()[1], f"{line}", f"{line}"))
+            if keep:
+                shutil.copytree(room, keep / name)
     facts = {name: {"measures": {row.name: _plain(row) for row in measures[name]}, "cost": asdict(costs[name])} for name in names}  # fmt: skip
     missed = _missed(measures) if misses else []
-    return Report(facts, lines=[*_table(measures, costs), *missed], notes=[*_remarks(costs), *notes])
-
-
-@contextmanager
-def _room(keep: Path | None) -> Iterator[Path]:
-    if keep:
-        yield keep.absolute()
-        return
-    with tempfile.TemporaryDirectory(prefix="nacre-eval-") as folder:
-        yield Path(folder)
+    failures = []
+    for name, cost in costs.items():
+        failed = f"{name}: {ui.plural(cost.failed, 'request')} failed; last error: {cost.why}"
+        failures += ui.every((cost.failed, failed, f"{name}：{cost.failed} 个请求失败；最后一次的原因：{cost.why}"))
+    return Report(facts, lines=[*_table(measures, costs), *missed], notes=[*failures, *notes])
 
 
 def _plain(row: Measure) -> object:
@@ -86,8 +83,6 @@ def _plain(row: Measure) -> object:
 
 
 def _table(measures: dict[str, list[Measure]], costs: dict[str, Cost]) -> list[Sequence[str]]:
-    from nacre.evaluate.measures import NAMES
-
     shown = {name: say(*pair) for name, pair in NAMES.items()}
     rows: list[Sequence[str]] = [("", *measures)]
     rows += [(shown[same[0].name], *map(_shown, same)) for same in zip(*measures.values(), strict=True)]
@@ -116,8 +111,6 @@ def _shown(row: Measure) -> str:
 
 
 def _missed(measures: dict[str, list[Measure]]) -> list[str]:
-    from nacre.evaluate.measures import NAMES
-
     shown = {name: say(*pair) for name, pair in NAMES.items()}
     return [
         say(f"{shown[row.name]} ({name}): ", f"{shown[row.name]}（{name}）：") + ui.legible(" · ".join(row.missed))
@@ -125,15 +118,3 @@ def _missed(measures: dict[str, list[Measure]]) -> list[str]:
         for row in rows
         if row.missed
     ]
-
-
-def _remarks(costs: dict[str, Cost]) -> list[str]:
-    remarks = []
-    for name, cost in costs.items():
-        failed = f"{name}: {ui.plural(cost.failed, 'request')} failed; last error: {cost.why}"
-        reused = f"{name}: {cost.reused} of {ui.plural(cost.orders, 'request')} had been answered in an earlier run and cost nothing."
-        remarks += ui.every(
-            (cost.failed, failed, f"{name}：{cost.failed} 个请求失败；最后一次的原因：{cost.why}"),
-            (cost.reused, reused, f"{name}：{cost.orders} 个请求中有 {cost.reused} 个沿用之前的回答，没有产生费用。"),
-        )
-    return remarks

@@ -6,6 +6,7 @@ import copy
 import inspect
 import os
 from collections.abc import Iterable
+from functools import cache
 
 import click
 
@@ -29,10 +30,17 @@ def told(name: str, english: str) -> str:
     """What the help says of a command, or of an option of it ("search --since"), in the user's language."""
     if language() != "zh":
         return english
-    from nacre.cli.help_zh import HELP
-
     option = name.rpartition(" ")[2]
-    return HELP.get(name) or (HELP.get(option) if option.startswith("-") else None) or english
+    return chinese().get(name) or (chinese().get(option) if option.startswith("-") else None) or english
+
+
+@cache
+def chinese() -> dict[str, str]:
+    """What --help says in Chinese: by "command" or "command subcommand", by "command --option", or by "--option" for one that means the
+    same everywhere. In English the code itself says it."""
+    with open(os.path.join(os.path.dirname(__file__), "help_zh.tsv"), encoding="utf-8") as file:
+        rows = (line.rstrip("\n").split("\t") for line in file)
+        return {name: text.replace("\\n", "\n") for name, text in rows}
 
 
 class Formatter(click.HelpFormatter):

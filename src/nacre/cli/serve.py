@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from nacre.cli import ui
-from nacre.errors import BadInput, Locked, NacreError
+from nacre.errors import BadInput, NacreError
 from nacre.i18n import language, say
 from nacre.memory import Memory
 from nacre.model.report import Report
@@ -86,13 +86,7 @@ def serve(
 
     from nacre.daemon.service import RESTART, Daemon, restart_process
 
-    try:
-        daemon = Daemon(memory, on_demand=on_demand, jobs=not no_jobs, http=http, http_scope=http_scope)
-    except Locked:  # one on demand was started at the same moment
-        if on_demand:
-            raise
-        process.stop_on_demand(memory)
-        daemon = Daemon(memory, on_demand=on_demand, jobs=not no_jobs, http=http, http_scope=http_scope)
+    daemon = Daemon(memory, on_demand=on_demand, jobs=not no_jobs, http=http, http_scope=http_scope)
     gc.set_threshold(10_000, 20, 20)  # unlike a command, this one lives long enough for its rubbish to matter
     root = os.path.realpath(memory.workspace.root)
     if sys.stdout.isatty():
@@ -196,20 +190,15 @@ def open_(options: ui.Options, *, no_browser: bool) -> Report:
     memory = ui.open_memory(options)
     if memory.clock.fixed is not None:
         raise BadInput("The web page always shows the current state; omit --now.", "网页只显示当前状态；请去掉 --now。")
-    root, url, reason = str(memory.workspace.root), None, ""
-    for _ in range(2):  # "nacre serve" may just be taking the place of the one that was asked first
-        process.ensure_running(memory, "--on-demand")
-        try:
-            with client.Connection(root, any_version=True) as daemon:
-                url = daemon.ask("open", language=language())["url"]
-            break
-        except client.NoDaemon as error:
-            reason = str(error)
-    if url is None:
+    process.ensure_running(memory, "--on-demand")
+    try:
+        with client.Connection(str(memory.workspace.root), any_version=True) as daemon:
+            url = daemon.ask("open", language=language())["url"]
+    except client.NoDaemon as error:
         raise NacreError(
-            f'Could not get a link from the daemon ({reason}). Run "nacre serve --stop" and try again.',
-            f"无法从守护进程获取链接（{reason}）。请运行“nacre serve --stop”后重试。",
-        )
+            f'Could not get a link from the daemon ({error}). Run "nacre serve --stop" and try again.',
+            f"无法从守护进程获取链接（{error}）。请运行“nacre serve --stop”后重试。",
+        ) from error
     opened = False
     if not no_browser:
         import webbrowser
@@ -227,7 +216,6 @@ def mcp(options: ui.Options) -> None:
     """
     memory = ui.open_memory(options, for_groups=True)
     from nacre.daemon.requests import call_tool_by_daemon, current_folder
-    from nacre.errors import NacreError
     from nacre.mcp.server import Server, serve
 
     place = current_folder()

@@ -13,10 +13,10 @@ from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.memory import Memory, Working, clock_for
 from nacre.model.report import Problem, Report, fields
+from nacre.vault import cache as cache_values
 
 if TYPE_CHECKING:
     from nacre.memory import SnapshotPlan
-    from nacre.vault.cache import Cache
 
 
 @ui.command('nacre context --budget 4000 --query "the release of shop-api"')
@@ -287,10 +287,8 @@ def cache() -> None:
 @session_option
 def set_value(options: ui.Options, key: str, value: tuple[str, ...], session: str) -> Report:
     """Store VALUE under KEY. "-" reads the value from a pipe."""
-    from nacre.vault.cache import put_value
-
     dry_run = options.dry_run
-    kept = put_value(_open_cache(options, session), key, ui.words_of(value), dry_run=dry_run)
+    kept = cache_values.put_value(_open_cache(options, session), key, ui.words_of(value), dry_run=dry_run)
     outcome = ui.first(
         (dry_run, f'"{key}" would be cached.', f"将缓存“{key}”。"),
         (True, f'"{key}" was cached for this session.', f"已为此会话缓存“{key}”。"),
@@ -304,9 +302,7 @@ def set_value(options: ui.Options, key: str, value: tuple[str, ...], session: st
 @session_option
 def get_value(options: ui.Options, key: str, session: str) -> Report:
     """Print the value of KEY. Exit code 1 if there is none."""
-    from nacre.vault.cache import get_value
-
-    value = get_value(_open_cache(options, session), key)
+    value = cache_values.get_value(_open_cache(options, session), key)
     facts = {"key": key, "value": value.text, "at": value.at.isoformat(timespec="seconds")}
     return Report(facts, lines=[value.text.removesuffix("\n")])
 
@@ -315,9 +311,7 @@ def get_value(options: ui.Options, key: str, session: str) -> Report:
 @session_option
 def list_values(options: ui.Options, session: str) -> Report:
     """List keys with size and time."""
-    from nacre.vault.cache import read_values
-
-    kept = read_values(_open_cache(options, session))
+    kept = cache_values.read_values(_open_cache(options, session))
     values = [(key, len(value.text.encode()), value.at) for key, value in kept.items()]
     return Report(
         [{"key": key, "bytes": size, "at": at.isoformat(timespec="seconds")} for key, size, at in values],
@@ -332,9 +326,7 @@ def list_values(options: ui.Options, session: str) -> Report:
 @session_option
 def clear(options: ui.Options, key: str | None, session: str) -> Report:
     """Delete KEY, or everything stored for the session."""
-    from nacre.vault.cache import clear_values
-
-    keys = clear_values(_open_cache(options, session), key, dry_run=options.dry_run)
+    keys = cache_values.clear_values(_open_cache(options, session), key, dry_run=options.dry_run)
     heading = ui.every(
         (not keys, "Nothing to clear.", "没有可清除的内容。"),
         (keys and options.dry_run, f"{ui.plural(len(keys), 'key')} would be cleared:", f"将清除 {len(keys)} 项："),
@@ -342,9 +334,7 @@ def clear(options: ui.Options, key: str | None, session: str) -> Report:
     return Report({"cleared": list(keys), "dryRun": options.dry_run}, heading=heading, lines=keys)
 
 
-def _open_cache(options: ui.Options, session: str) -> Cache:
-    from nacre.vault.cache import open_cache
-
+def _open_cache(options: ui.Options, session: str) -> cache_values.Cache:
     ui.owner_only(options)
     config = settings.load()
-    return open_cache(session, config.cache, clock_for(config, options.now))
+    return cache_values.open_cache(session, config.cache, clock_for(config, options.now))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -60,60 +61,47 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
         yield Report(facts, heading=heading, lines=[*lines, summary], left=made.left)
 
 
-def tidy_summary(report: TidyReport) -> str:
-    if not report.changed:
-        return say("memory-tidy done, nothing changed.", "memory-tidy 完成，无变更。")
-    counts = report.counts
-    fields_set, backups = counts["distil set"], counts["archive remove"]
-    summary = _summary(
-        "memory-tidy",
-        (counts["compress add"], "condensed into weekly digests", "压缩成每周摘要"),
-        (counts["distil add"], "admitted", "收录"),
-        (counts["distil supersede"], "superseded", "取代"),
-        (counts["distil merge"], "already known", "已有"),
-        (counts["distil refuse"], "refused", "拒绝"),
-        (counts["distil adopt"], "adopted", "采纳"),
-        (counts["distil demote"], "moved out", "移出"),
-        (fields_set, "field set" if fields_set == 1 else "fields set", "补充字段"),
-        (counts["distil ask"], 'to review with "nacre review"', "待你确认（nacre review）"),
-        (counts["archive move"] + counts["archive append"], "archived", "归档"),
-        (backups, "old backup removed" if backups == 1 else "old backups removed", "清理旧备份"),
-        (counts["distil expire"], "expired after 30 days without an answer", "30 天未回答而过期"),
-        dry_run=report.dry_run,
-    )
-    return _with_night(summary, report)
+# What the steps of a phase are called in a summary, in this order.
+_COUNTED = {
+    "compress add": ("condensed into weekly digests", "压缩成每周摘要"),
+    "distil add": ("admitted", "收录"),
+    "promote add": ("promoted", "晋升"),
+    "distil supersede": ("superseded", "取代"),
+    "promote supersede": ("superseded", "取代"),
+    "distil merge": ("already known", "已有"),
+    "promote merge": ("already known", "已有"),
+    "distil refuse": ("refused", "拒绝"),
+    "promote refuse": ("refused", "拒绝"),
+    "promote drop": ("skipped as temporary", "临时"),
+    "distil adopt": ("adopted", "采纳"),
+    "distil demote": ("moved out", "移出"),
+    "distil set": ("set as a field", "补充字段"),
+    "distil ask": ('to review with "nacre review"', "待你确认（nacre review）"),
+    "promote ask": ('to review with "nacre review"', "待你确认（nacre review）"),
+    "archive": ("archived", "归档"),
+    "archive remove": ("removed from the old backups", "清理旧备份"),
+    "review propose": ('to move out with "nacre review --adopt"', "建议移出（nacre review --adopt）"),
+    "distil expire": ("expired after 30 days without an answer", "30 天未回答而过期"),
+}
 
 
-def decay_summary(report: DecayReport) -> str:
-    counts = report.counts
-    summary = _summary(
-        "memory-decay",
-        (counts["promote add"], "promoted", "晋升"),
-        (counts["promote supersede"], "superseded", "取代"),
-        (counts["promote merge"], "already known", "已有"),
-        (counts["promote refuse"], "refused", "拒绝"),
-        (counts["promote drop"], "skipped as temporary", "临时"),
-        (counts["promote ask"], 'to review with "nacre review"', "待你确认（nacre review）"),
-        (counts["archive move"] + counts["archive append"] + counts["archive compress"], "archived", "归档"),
-        (counts["review propose"], 'to move out with "nacre review --adopt"', "建议移出（nacre review --adopt）"),
-        dry_run=report.dry_run,
-    )
-    return _with_night(summary, report)
-
-
-def _with_night(summary: str, report: TidyReport) -> str:
-    """The summary, and below it what a person wants to know."""
+def tidy_summary(report: TidyReport | DecayReport, job: str = "memory-tidy") -> str:
+    """What a run did in one line, and below it what a person wants to know."""
+    counts = Counter(report.counts)
+    counts["archive"] = sum(counts[f"archive {action}"] for action in ("move", "append", "compress"))
+    named = [(counts[step], *words) for step, words in _COUNTED.items() if counts[step]]
+    parts = [say(f"{count} {english}", f"{chinese} {count}") for count, english, chinese in named]
+    if not parts:
+        return say(f"{job} done, nothing changed.", f"{job} 完成，无变更。")
+    done = say("dry run", "试运行") if report.dry_run else say("done", "完成")
+    summary = f"{job} {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
     if report.dry_run or not any(report.night):
         return summary
     return f"{summary}\n" + say(f"long-term memory: {report.night.line}", f"长期记忆：{report.night.line}")
 
 
-def _summary(job: str, *counted: tuple[int, str, str], dry_run: bool) -> str:
-    parts = [say(f"{count} {english}", f"{chinese} {count}") for count, english, chinese in counted if count]
-    if not parts:
-        return say(f"{job} done, nothing changed.", f"{job} 完成，无变更。")
-    done = say("dry run", "试运行") if dry_run else say("done", "完成")
-    return f"{job} {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
+def decay_summary(report: DecayReport) -> str:
+    return tidy_summary(report, "memory-decay")
 
 
 def _step(step: Step) -> str:

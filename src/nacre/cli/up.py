@@ -8,6 +8,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import click
@@ -30,7 +32,6 @@ from nacre.jobs.installer import Machine, installed_kinds, this_machine
 from nacre.memory import Memory, change_setting, default_place, embedding_models, opened_at
 from nacre.text.keywords import weighed
 from nacre.text.layout import width_of, wrapped
-from nacre.vault.storage import read_memory
 
 _WIDTH = 11  # columns of a label
 _LABELS = {"Workspace": "工作区", "Models": "模型", "Agents": "智能体", "Sessions": "会话", "Search": "搜索"}
@@ -168,12 +169,8 @@ def _capture(memory: Memory, left_out: Sequence[str]) -> None:
     """Read the sessions, and tidy at once: who waits for the night would see an empty MEMORY.md until then."""
     with ui.progress_bar("Reading your sessions", "读取会话") as bar:
         made = memory.sync(exclude=left_out, progress=bar)
-    sections, least = made.sections, memory.config.sync.min_user_messages
-    count, lines, days = (
-        len(sections),
-        sum(len(section.bullets) for section in sections),
-        len({s.day for s in sections}),
-    )
+    count, least = len(made.sections), memory.config.sync.min_user_messages
+    lines, days = sum(len(section.bullets) for section in made.sections), len({one.day for one in made.sections})
     english = f"{count} read, {ui.plural(lines, 'line')} written to the logs of {ui.plural(days, 'day')}"
     chinese = f"读取 {count} 个，在 {days} 天的日志中写入 {lines} 行"
     if not count:
@@ -200,54 +197,36 @@ def _index(memory: Memory) -> None:
 
 def _show_memory(memory: Memory, *, captures: bool) -> None:
     """What was kept, what is asked, what the next session is given; where there is nothing yet, when there will be."""
-    kept = memory.entries_by_file()
-    count, questions = sum(map(len, kept.values())), memory.questions()
-    if not count and not questions:
+    files, questions = [file for file in memory.longterm() if file.entries], memory.questions()
+    if not files and not questions:
         at = memory.config.tidy.time
+        english = "MEMORY.md is empty: nothing found so far is likely to prevent mistakes in future sessions. Everything is in the daily logs and can be searched."
+        chinese = "MEMORY.md 还是空的：目前还没有哪条内容能帮今后的会话避免出错。所有内容都在每日日志里，可以搜索。"
         if memory.synced() is None or not captures:
-            english = "MEMORY.md is empty: there are no sessions to read yet. Once you have talked to a connected agent, the session is captured within"
-            english += f'\nminutes, and nightly tidying ({at}) moves lasting facts to MEMORY.md. To add a note yourself: nacre remember "…"'
+            english = "MEMORY.md is empty: there are no sessions to read yet. Sessions with a connected agent are captured within minutes."
             chinese = (
-                "MEMORY.md 还是空的：目前没有可读取的会话。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志；"
+                "MEMORY.md 还是空的：目前没有可读取的会话。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志。"
             )
-            chinese += f'每晚 {at} 整理时，值得长期保留的内容会写入 MEMORY.md。你也可以自己记一条：nacre remember "…"'
-        elif not any(file.layer == "daily" for file in memory.files()):
-            english = (
-                "MEMORY.md is empty: no recent session contained anything to write down. To read older sessions too:"
-            )
-            english += "\nnacre sync --since all, then nacre tidy"
-            chinese = "MEMORY.md 还是空的：最近的会话里没有可记录的内容。要把更早的会话也读进来，请依次运行："
-            chinese += "nacre sync --since all 和 nacre tidy"
-        else:
-            english = "MEMORY.md is still empty: nothing found so far is likely to prevent mistakes in future sessions. Everything is in the daily logs and can be searched;"
-            english += f'\nnightly tidying ({at}) checks new lines again. "nacre tidy --dry-run -v" shows the reasons.'
-            chinese = "MEMORY.md 还是空的：目前还没有哪条内容能帮今后的会话避免出错。所有内容都在每日日志里，可以搜索；"
-            chinese += f"每晚 {at} 整理时会检查新内容。“nacre tidy --dry-run -v”可查看原因。"
+        english += f'\nNightly tidying ({at}) moves lasting facts there. To add a note yourself: nacre remember "…"'
+        chinese += f'\n每晚 {at} 整理时，值得长期保留的内容会写入其中。你也可以自己记一条：nacre remember "…"'
         click.echo("\n" + say(english, chinese))
         return
-    limit = memory.config.memory.max_lines
-    _heading(
-        f"Kept long-term ({count}; each MEMORY.md has at most {limit} lines)",
-        f"长期保留（{count} 条；每个 MEMORY.md 最多 {limit} 行）",
-    )
-    left = _SHOWN
-    for path, lines in kept.items():
-        click.echo("  " + click.style(path, dim=True)) if lines[:left] else None
-        for line in lines[:left]:
-            click.echo(_shortened(f"  - {ui.legible(line)}"))
-        left = max(0, left - len(lines))
+    count, limit = sum(len(file.entries) for file in files), memory.config.memory.max_lines
+    lines = [(file.path, entry) for file in files for entry in file.entries][:_SHOWN]
+    kept = f"Kept long-term ({count}; each MEMORY.md has at most {limit} lines)"
+    _heading(kept, f"长期保留（{count} 条；每个 MEMORY.md 最多 {limit} 行）")
+    for path, rows in groupby(lines, key=itemgetter(0)):
+        click.echo("  " + click.style(path, dim=True))
+        for _, entry in rows:
+            click.echo(_shortened(f"  - {entry.text}"))
     _show_rest(count - _SHOWN)
-    if questions:
-        _heading(
-            f"For you to decide ({len(questions)}; nacre review)",
-            f"待你确认（{len(questions)} 条：nacre review）",
-        )
+    if asked := len(questions):
+        _heading(f"For you to decide ({asked}; nacre review)", f"待你确认（{asked} 条：nacre review）")
         for question in questions[:_ASKED]:
             click.echo(_shortened(f"  ? {ui.legible(question.text)}"))
-        _show_rest(len(questions) - _ASKED)
+        _show_rest(asked - _ASKED)
     click.echo()
-    projects = [Path(path).parent.name for path in kept if path != memory.workspace.longterm.name]
-    for project in (None, *projects[:_PROJECTS]):
+    for project in (None, *[file.project for file in files if file.project][:_PROJECTS]):
         _show_start(memory, project)
 
 
@@ -262,10 +241,7 @@ def _show_start(memory: Memory, project: str | None) -> None:
     paths = list(dict.fromkeys(part.path for part in pack.parts))
     if not paths:
         return
-    sessions = sum("/hot/" in path for path in paths)
-    recent = ui.every((sessions, ui.plural(sessions, "recent session"), f"最近 {sessions} 个会话"))
-    names = say(", ", "、").join([*(path for path in paths if "/hot/" not in path), *recent])
-    where = say(f" in {project}", f"（项目 {project}）") if project else ""
+    names, where = say(", ", "、").join(paths), say(f" in {project}", f"（项目 {project}）") if project else ""
     english = f"Your agent's next session{where} starts with {names}: about {pack.tokens} tokens (nacre context)."
     chinese = f"智能体下次会话{where}开始时会得到：{names}，约 {pack.tokens} 个 token（nacre context）。"
     click.echo("\n".join(ui.fitted(say(english, chinese))))
@@ -406,22 +382,13 @@ def program() -> str:
 
 def _show_hints(memory: Memory) -> None:
     nacre, root = program(), ui.shown_path(memory.workspace.root)
-    questions, known = memory.questions(), memory.entries_by_file()
-    general = read_memory(memory.workspace, memory.workspace.longterm).decode("utf-8", "replace").splitlines()
-    first = next((number for number, line in enumerate(general, start=1) if line.startswith("- ")), 0)
     note = say("Reports are written in Typst, never in LaTeX", "所有报告都用 Typst 写，不用 LaTeX")
-    path, lines = next(iter(known.items()), ("", [""]))
-    words = " ".join(word.text for word in weighed(lines[0], 3))
-    everywhere = "" if path == memory.workspace.longterm.name else " --all-projects"
-    commands = ui.every(
-        (questions, "review", "review"),
-        (not known, f'remember "{note}"', f'remember "{note}"'),
-        (not known, 'search "Typst"', 'search "Typst"'),
-        (words, f'search "{words}"{everywhere}', f'search "{words}"{everywhere}'),
-        (first, f"why MEMORY.md:{first}", f"why MEMORY.md:{first}"),
-        (True, "status", "status"),
-        (not known, "up --demo", "up --demo"),
-    )
+    commands = [f'remember "{note}"', 'search "Typst"', "status", "up --demo"]
+    if file := next((file for file in memory.longterm() if file.entries), None):
+        entry, everywhere = file.entries[0], " --all-projects" if file.project else ""
+        words = " ".join(word.text for word in weighed(entry.text, 3))
+        commands = [f'search "{words}"{everywhere}', f"why {file.path}:{entry.line}", "status"]
+    commands = ["review"] * bool(memory.questions()) + commands
     english = f"Your memory is in {root}. Edit it with any editor; the next search picks up the changes."
     chinese = f"你的记忆在 {root}。可用任何编辑器修改，下次搜索时即生效。"
     lines = [f"  {nacre} {command}" for command in commands]

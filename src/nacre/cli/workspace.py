@@ -13,9 +13,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli import ui
+from nacre.clock import duration
 from nacre.config import settings
 from nacre.errors import BadInput, NoWorkspace
 from nacre.i18n import say
+from nacre.memory import (
+    Memory,
+    change_setting,
+    default_place,
+    embedding_models,
+    install_models,
+    is_workspace,
+    machine_folder,
+    plan_init,
+    trust_workspace,
+    trusted_workspaces,
+)
 from nacre.model.report import Report, fields
 
 if TYPE_CHECKING:
@@ -30,8 +43,6 @@ def init(options: ui.Options, path: Path | None) -> Report:
     Existing files are not changed. Default PATH: the workspace that commands use without --workspace.
     """
     ui.owner_only(options)
-    from nacre.memory import Memory, default_place, plan_init
-
     root = Path(path or options.workspace or default_place()).expanduser().absolute()
     planned = plan_init(root).plan.steps
     if not options.dry_run:
@@ -57,8 +68,6 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
     A cloned repository may contain a .nacre folder; Nacre does not read or write it until you trust it with this command.
     """
     ui.owner_only(options)
-    from nacre.memory import is_workspace, trust_workspace, trusted_workspaces
-
     if listing:
         trusted = list(trusted_workspaces())
         return Report(trusted, lines=trusted)
@@ -82,8 +91,6 @@ def pause(options: ui.Options, length: str | None) -> Report:
 
     What is said during the pause is never captured, not even later. If several agents have workspaces, all of them are paused.
     """
-    from nacre.clock import duration
-
     span = duration(length) if length is not None else None
     if length is not None and not span:
         raise BadInput(
@@ -165,8 +172,6 @@ def get(options: ui.Options, key: str) -> Report:
 @ui.flag("--user", "for_user", "Set it in your user settings, for every workspace.")
 def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report:
     """Change a setting, in this workspace if possible, otherwise in the user settings. An empty VALUE resets it."""
-    from nacre.memory import change_setting
-
     parsed = settings.parse_value(key, value) if value else None
     known = settings.known_settings().get(key)
     root = None if for_user or (known and not known.shared) else _root(options)
@@ -183,8 +188,6 @@ def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report
 
 def _root(options: ui.Options) -> Path | None:
     ui.owner_only(options)
-    from nacre.memory import machine_folder
-
     try:
         return machine_folder(options.workspace).parent
     except NoWorkspace:
@@ -214,16 +217,12 @@ def models() -> None:
 @ui.command("nacre models list", "list", group=models)
 def list_(_: ui.Options) -> Report:
     """List the models and whether they are installed."""
-    from nacre.memory import embedding_models
-
     return _models_report(embedding_models())
 
 
 @ui.command("nacre models verify", group=models)
 def verify(_: ui.Options) -> Report:
     """Check the models against their pinned hashes. Exit code 1 if one is missing or damaged."""
-    from nacre.memory import embedding_models
-
     states = embedding_models(verify=True)
     return replace(_models_report(states), code=int(any(model.state != "verified" for model in states)))
 
@@ -240,8 +239,6 @@ def install(_: ui.Options, source: str | None) -> Report:
 
 def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
     """Install with a progress bar on a terminal, with a line elsewhere."""
-    from nacre.memory import embedding_models, install_models
-
     if all(model.state == "installed" for model in embedding_models()):
         return install_models(source)
     if source is None and not sys.stderr.isatty():

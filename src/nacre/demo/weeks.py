@@ -7,13 +7,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from nacre.clock import Clock, zone
-from nacre.config.settings import Config, EmbedSettings, SourceSettings, SourcesSettings
+from nacre.clock import zone
+from nacre.evaluate.replay import config_in, workspace_in
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.memory import Memory
@@ -32,23 +32,25 @@ class Stage:
     """A folder with the sessions of an invented user's agents and a workspace of its own."""
 
     folder: Path
-    config: Config
+    opened: Context
     sessions: int
     first_day: dt.date = FIRST_DAY
 
     @property
     def workspace(self) -> Workspace:
-        return Workspace(self.folder / "workspace")
+        return self.opened.workspace
+
+    @property
+    def language(self) -> str:
+        return self.opened.config.language
 
     def at(self, moment: str) -> Context:
-        return Context(self.workspace, self.config, Clock(zone(self.config.timezone)).at(moment))
+        return replace(self.opened, clock=self.opened.clock.at(moment))
 
 
 def prepare(folder: Path, language: str, first_day: dt.date = FIRST_DAY) -> Stage:
     """Put the sessions, the first of them on this day, and an empty workspace into a folder. Of the user's own settings nothing holds
     here."""
-    from nacre.vault import create
-
     sessions = files("nacre.demo") / "sessions" / language
     count = 0
     for project in (sessions / "claude-code").iterdir():
@@ -58,11 +60,8 @@ def prepare(folder: Path, language: str, first_day: dt.date = FIRST_DAY) -> Stag
     for session in (sessions / "openclaw").iterdir():
         _put(session, folder / ".openclaw" / "agents" / "main" / "sessions" / session.name, first_day)
         count += session.name.endswith(".jsonl")
-    stage = Stage(folder, _config(folder, language), count, first_day)
-    # Trusted within its own folder only: what the user trusts is not added to.
-    clock = stage.at(f"{first_day}T08:00").clock
-    create.init(stage.workspace.root, clock, language=language, config=stage.config, trust_folder=folder / "trust")
-    return stage
+    config = config_in(folder, _ZONES[language], language=language)
+    return Stage(folder, workspace_in(folder, config, f"{first_day}T08:00", language), count, first_day)
 
 
 def _put(session: Traversable, place: Path, first_day: dt.date) -> None:
@@ -78,20 +77,6 @@ def _put(session: Traversable, place: Path, first_day: dt.date) -> None:
         last = json.loads(data.splitlines()[-1])["timestamp"]
         at = dt.datetime.fromisoformat(last).timestamp()
         os.utime(place, (at, at))
-
-
-def _config(folder: Path, language: str) -> Config:
-    off = SourceSettings(enabled=False)
-    read = SourcesSettings(
-        openclaw=SourceSettings(path=str(folder / ".openclaw")),
-        claude_code=SourceSettings(path=str(folder / ".claude")),
-        codex=off,
-        cursor=off,
-        gemini=off,
-        opencode=off,
-    )
-    # Local even where the user has a key for another: trying something out sends nothing anywhere.
-    return Config(timezone=_ZONES[language], language=language, sources=read, embed=EmbedSettings(provider="local"))
 
 
 # Two weeks in a few seconds: each evening what was said is captured, each night memory is tidied and its layers sink.
@@ -141,17 +126,17 @@ _REFUSED = 4  # lines of the logs that long-term memory refused, which are shown
 
 def tell_story(stage: Stage, memory: Memory, steps: Sequence[Step]) -> list[tuple[str, list[str]]]:
     """What was said, and what the two weeks made of it: kept, asked, left out and why; what the next session is given; two questions."""
-    tongue = stage.config.language
+    tongue = stage.language
     said = _owner_said(stage)
     quotes = [message for start in _SAID[tongue] for message in said if message[1].startswith(start)]
     told = [f"{day}  {redact(' '.join(text.split('```')[0].split())).text}" for day, text in quotes]
     replaced = {step.detail: step.reason for step in steps if step.action == "supersede"}
     kept = []
-    for path, lines in memory.entries_by_file().items():
-        place = path.split("/")[1] if "/" in path else say("all projects", "所有项目")
-        for line in lines:
-            kept.append(say(f"{place}: {line}", f"{place}：{line}"))
-            if reason := replaced.get(line):
+    for file in memory.longterm():
+        place = file.project or say("all projects", "所有项目")
+        for entry in file.entries:
+            kept.append(say(f"{place}: {entry.text}", f"{place}：{entry.text}"))
+            if reason := replaced.get(entry.text):
                 before = reason[reason.find("“") + 1 : reason.rfind("”")]
                 kept.append(say(f"  (was: {before})", f"  （原来是：{before}）"))
     asked = [question.text for question in memory.questions()]
@@ -170,7 +155,7 @@ def tell_story(stage: Stage, memory: Memory, steps: Sequence[Step]) -> list[tupl
 def _owner_said(stage: Stage) -> list[tuple[str, str]]:
     """Every message of the user's with its day, the oldest first; what a channel puts before it is left out."""
     messages: list[tuple[dt.datetime, str]] = []
-    here = zone(stage.config.timezone)
+    here = zone(stage.opened.config.timezone)
     for path in stage.folder.glob(".*/**/*.jsonl"):
         for line in path.read_text("utf-8").splitlines():
             row = json.loads(line)

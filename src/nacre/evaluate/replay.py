@@ -5,10 +5,7 @@ In one process, so that the local models are loaded once. The user's home stays 
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import json
-import os
 import re
 import shutil
 import time
@@ -18,8 +15,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from nacre import disk
-from nacre.brain import journal
+from nacre.brain.orders import ANSWERS
 from nacre.clock import Clock, zone
 from nacre.config.settings import BrainSettings, Config, EmbedSettings, SourceSettings, SourcesSettings, known_settings
 from nacre.errors import BadInput
@@ -42,15 +38,10 @@ Progress = Callable[[int, int], None]
 
 def configured(settings: BrainSettings) -> list[str]:
     """This machine, and the model that the user has set."""
-    modes = [mode for work in _works() if (mode := getattr(settings, work)) != "local" and mode in BRAINS]
+    modes = [mode for work in ANSWERS if (mode := getattr(settings, work)) != "local" and mode in BRAINS]
     if modes[:1] == ["command"] and settings.command.preset and not settings.command.argv:
         modes = [settings.command.preset]
     return ["local", *modes[:1]]
-
-
-def _works() -> list[str]:
-    """The kinds of work that can be given to a model."""
-    return [field.name for field in fields(BrainSettings) if "local" in field.metadata.get("choices", ())]
 
 
 def brain_settings(own: BrainSettings, name: str) -> BrainSettings:
@@ -66,16 +57,27 @@ def brain_settings(own: BrainSettings, name: str) -> BrainSettings:
             'No program is configured; choose one, for example "--brain claude-code", or set brain.command.argv.',
             "尚未设置程序；请指定一个，例如“--brain claude-code”，或设置 brain.command.argv。",
         )
-    works: dict[str, Any] = dict.fromkeys(_works(), mode)
+    works: dict[str, Any] = dict.fromkeys(ANSWERS, mode)
     return replace(own, **works, command=command, calls_per_day=10**9, tokens_per_day=10**12)
 
 
-def _config(home: Path, timezone: str, brain: BrainSettings) -> Config:
+def config_in(home: Path, timezone: str, brain: BrainSettings | None = None, language: str = "auto") -> Config:
+    """Settings of which nothing is the user's own, for the transcripts of OpenClaw and Claude Code in a folder; nothing but the orders of
+    a brain is sent anywhere, whatever keys there are."""
     agents = {field.name: SourceSettings(enabled=False) for field in fields(SourcesSettings)}
     agents |= {"openclaw": SourceSettings(path=str(home / ".openclaw"))}
     agents |= {"claude_code": SourceSettings(path=str(home / ".claude"))}
-    embed = EmbedSettings(provider="local")  # whatever keys there are: only the orders are sent away
-    return Config(timezone=timezone, sources=SourcesSettings(**agents), embed=embed, brain=brain)
+    sources, embed = SourcesSettings(**agents), EmbedSettings(provider="local")
+    brain = brain or BrainSettings()
+    return Config(timezone=timezone, language=language, sources=sources, embed=embed, brain=brain)
+
+
+def workspace_in(folder: Path, config: Config, first_day: str | None, language: str) -> Context:
+    """An empty workspace in a folder, trusted there only: what the user trusts is not added to."""
+    opened = Context(Workspace(folder / "workspace"), config, Clock(zone(config.timezone)).at(first_day))
+    root = opened.workspace.root
+    create.init(root, opened.clock, language=language, config=config, trust_folder=folder / "trust")
+    return opened
 
 
 # The replay.
@@ -90,51 +92,17 @@ class Replayed:
     questions: tuple[str, ...] = ()  # every one that was put until then
     within_limits: bool = True  # after every night
     seconds: float = 0.0
-    answered: frozenset[tuple[str, str]] = frozenset()  # orders that were answered before it began
 
 
 def replay(scenario: Scenario, folder: Path, brain: BrainSettings, progress: Progress) -> Replayed:
-    """Replay a scenario in a folder. What was answered there in an earlier replay is not paid again."""
+    """Replay a scenario in an empty folder."""
     gold: Gold = scenario.gold or {"timezone": "UTC"}
-    home, workspace = folder / "home", Workspace(folder / "workspace")
-    earlier = _make_room(folder, workspace)
     for agent in ("openclaw", "claude"):
         if (scenario.path / agent).is_dir():
-            shutil.copytree(scenario.path / agent, home / f".{agent}")
-    config = _config(home, gold["timezone"], brain)
-    opened = Context(workspace, config, Clock(zone(config.timezone)).at(gold.get("first_day")))
-    create.init(workspace.root, opened.clock, language=language(), config=config, trust_folder=folder / "trust")
-    disk.write(journal.orders_file(workspace), _answered(earlier), root=workspace.root)
-    memory = Memory(opened)
-    replayed = Replayed(memory, answered=frozenset((record.key, record.brain) for record in memory.orders()))
+            shutil.copytree(scenario.path / agent, folder / f".{agent}")
+    config = config_in(folder, gold["timezone"], brain)
+    replayed = Replayed(Memory(workspace_in(folder, config, gold.get("first_day"), language())))
     return _replay_days(replayed, gold, progress) if scenario.gold else replayed
-
-
-def _make_room(folder: Path, workspace: Workspace) -> Path:
-    """Take an earlier replay away, but for its journal of orders: where that lies now, if there was one."""
-    earlier = folder / "orders.jsonl"
-    if folder.exists() and not (workspace.machine.is_dir() or earlier.exists()):
-        raise BadInput(
-            f"{folder} already contains other files; choose another folder for --keep.",
-            f"{folder} 中已有其他文件；请为 --keep 另选一个文件夹。",
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileNotFoundError):
-        os.replace(journal.orders_file(workspace), earlier)
-    for old in (folder / "home", workspace.root):
-        shutil.rmtree(old, ignore_errors=True)
-    return earlier
-
-
-def _answered(path: Path) -> bytes:
-    """The orders of an earlier run that were answered. Failures, and what the gates made of an answer, are not for this one."""
-    rows = []
-    for line in (disk.read_bytes(path) or b"").splitlines():
-        with contextlib.suppress(ValueError, KeyError, TypeError):  # the end of a file whose writer was killed
-            row = json.loads(line)
-            rows.append((row["order"], row["state"], line))
-    keys = {key for key, state, _ in rows if state == "answered"}
-    return b"".join(line + b"\n" for key, state, line in rows if key in keys and state in ("asked", "answered"))
 
 
 def _replay_days(replayed: Replayed, gold: Gold, progress: Progress) -> Replayed:
@@ -180,9 +148,8 @@ def _lines(memory: Memory, *patterns: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Cost:
-    orders: int  # that the replay needed
-    reused: int  # of these answered in an earlier run
-    tokens: int  # of all of them, whenever they were paid
+    orders: int
+    tokens: int
     failed: int
     why: str  # the last failure
     fallbacks: int  # orders whose part the local brain wrote: they failed, or nothing of the answer passed the gates
@@ -192,14 +159,13 @@ class Cost:
 
 
 def cost_of(replayed: Replayed) -> Cost:
-    records = [record for record in replayed.memory.orders() if record.reused or (record.key, record.brain) not in replayed.answered]  # fmt: skip
+    records = replayed.memory.orders()
     failed = [record for record in records if record.answer is None]
     reasons: Counter[str] = Counter()
     for record in records:
         reasons.update(record.dropped)
     return Cost(
         orders=len(records),
-        reused=sum((record.key, record.brain) in replayed.answered for record in records),
         tokens=sum(record.tokens for record in records),
         failed=len(failed),
         why=failed[-1].why if failed else "",

@@ -9,9 +9,9 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -31,7 +31,7 @@ from nacre.http import Headers, Message, Receive, Reply, Send, has_token, header
 from nacre.i18n import language, say, use_language_here
 from nacre.memory import Memory, gate_reason
 from nacre.web import show
-from nacre.web.routes import ACTIONS, VIEWS, Action, View, openapi
+from nacre.web.routes import ACTIONS, VIEWS, Action, View
 
 _HERE = Path(__file__).parent
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -93,20 +93,15 @@ class PageEndpoint:
             trim_blocks=True,
         )
         self._templates.globals |= {"say": say, "language": language, "views": VIEWS, "edition": _EDITION}
-        self._templates.filters |= {"day": show.day, "moment": show.moment, "linked": show.linked, "words": show.diff}
-        self._templates.filters |= {"day_name": show.day_name, "day_bars": show.day_bars}
-        self._templates.filters |= {
-            "thousands": "{:,}".format,
-            "reason": gate_reason,
-            "homely": show.homely,
-            "name": show.name,
-        }
+        shown = (show.day, show.moment, show.linked, show.day_name, show.day_bars, show.homely, show.name)
+        self._templates.filters |= {function.__name__: function for function in shown}
+        self._templates.filters |= {"words": show.diff, "thousands": "{:,}".format, "reason": gate_reason}
         routes = [
             Route("/enter/{link}", self._enter),
             Route("/events", self._events),
             Route("/preferences", self._prefer, methods=["POST"]),
         ]
-        routes += [Route("/static/{name}", self._static), Route("/api/openapi.json", self._openapi)]
+        routes += [Route("/static/{name}", self._static)]
         for view in VIEWS:
             routes += [Route(view.path, self._page(view)), Route(f"/api/{view.name}", self._page(view, as_json=True))]
             routes += [Route(f"{view.path}/{{{view.part}:path}}", self._page(view))] if view.part else []
@@ -199,11 +194,8 @@ class PageEndpoint:
         return response
 
     def _locked(self, request: Request) -> Response:
-        use_language_here(self._language(request))
-        try:
+        with self._speaking(request):
             return Response(self._render(request, "locked.html", {}), 401, media_type="text/html")
-        finally:
-            use_language_here(None)
 
     # Data → page or JSON.
 
@@ -251,26 +243,25 @@ class PageEndpoint:
         """Do the work in a thread, in the language of who asks; a known error is a sentence, an unknown one is a bug and ends nothing."""
 
         def guarded(request: Request) -> Response:
-            use_language_here(self._language(request))
             try:
                 return work(request)
             except _Forbidden:
-                sentence = say("This form has expired; reload the page.", "此表单已过期；请重新加载页面。")
-                return self._refused(request, 403, sentence, as_json=as_json)
+                status, sentence = 403, say("This form has expired; reload the page.", "此表单已过期；请重新加载页面。")
             except NacreError as error:
                 status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
-                return self._refused(request, status, str(error), as_json=as_json)
+                sentence = str(error)
             except Exception as bug:  # noqa: BLE001 - its words may quote a memory
                 self._log.error("page failed: %s", error_place(bug))
-                sentence = say(
-                    "Something went wrong; see the daemon log for details.", "出错了；详情见守护进程的日志。"
-                )
-                return self._refused(request, 500, sentence, as_json=as_json)
-            finally:
-                use_language_here(None)
+                english = "Something went wrong; see the daemon log for details."
+                status, sentence = 500, say(english, "出错了；详情见守护进程的日志。")
+            return self._refused(request, status, sentence, as_json=as_json)
+
+        def speaking(request: Request) -> Response:
+            with self._speaking(request):
+                return guarded(request)
 
         async def endpoint(request: Request) -> Response:
-            return await asyncio.get_running_loop().run_in_executor(request.scope["nacre.pool"], guarded, request)
+            return await asyncio.get_running_loop().run_in_executor(request.scope["nacre.pool"], speaking, request)
 
         return endpoint
 
@@ -287,14 +278,9 @@ class PageEndpoint:
     async def _missing(self, request: Request, error: Exception) -> Response:
         if not self._is_in(request.scope, headers_of(request.scope)):
             return self._locked(request)
-        use_language_here(self._language(request))
-        try:
-            sentence = say("Page not found.", "没有这个页面。")
-            return self._refused(
-                request, getattr(error, "status_code", 404), sentence, as_json=request.url.path.startswith("/api/")
-            )
-        finally:
-            use_language_here(None)
+        status, as_json = getattr(error, "status_code", 404), request.url.path.startswith("/api/")
+        with self._speaking(request):
+            return self._refused(request, status, say("Page not found.", "没有这个页面。"), as_json=as_json)
 
     def _render(self, request: Request, template: str, values: dict[str, Any]) -> str:
         back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -309,7 +295,7 @@ class PageEndpoint:
         }
         return self._templates.get_template(template).render(common | values)
 
-    # The rest: preferences, files, changes as they happen, the document of the API.
+    # The rest: preferences, files, changes as they happen.
 
     def _preference(self, request: Request, name: str) -> str | None:
         value = request.cookies.get(f"nacre-{name}")
@@ -319,6 +305,15 @@ class PageEndpoint:
         """The one that was chosen on the page, else that of who opened it, else the daemon's."""
         session = self._session(request) or ""
         return self._preference(request, "language") or session.partition(".")[0].lstrip(_DIGITS) or None
+
+    @contextmanager
+    def _speaking(self, request: Request) -> Iterator[None]:
+        """The language of who asks, for this thread."""
+        use_language_here(self._language(request))
+        try:
+            yield
+        finally:
+            use_language_here(None)
 
     async def _prefer(self, request: Request) -> Response:
         """Keep the language or the theme in a cookie."""
@@ -337,9 +332,6 @@ class PageEndpoint:
         data, kind = _FILES.get(request.path_params["name"], (b"", ""))
         lasting = {"cache-control": "public, max-age=31536000, immutable"}
         return Response(data, media_type=kind, headers=lasting) if kind else Response("", 404)
-
-    async def _openapi(self, _request: Request) -> Response:
-        return JSONResponse(openapi())
 
     async def _events(self, request: Request) -> Response:
         """A line for every change of memory, as server-sent events, until the browser leaves or the daemon ends."""

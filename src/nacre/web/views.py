@@ -1,18 +1,26 @@
-"""The data of each view, once for the page and its twin under `/api/`: what `Memory` tells, in the words that scripts know."""
+"""The data of each view, once for the page and its twin under `/api/`, and what the page changes: what `Memory` tells and does, in the
+words that scripts know."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from nacre.memory import Memory
+from nacre.checks.doctor import examine
+from nacre.checks.health import Health, graded, kind_title
+from nacre.checks.status import findings, job_facts
+from nacre.jobs.journal import read_journal
+from nacre.memory import Memory, legible
 from nacre.model.report import fields
 from nacre.tidy.night import consequence, failure, outcome
 
-_AROUND = 12  # lines shown before and behind the marked ones
-_MOST_LINES = 400
-_OF_LAYER = 30  # checkpoints on a page
-_ACTIONS = ("kept", "replaced", "moved out", "refused", "asked")
 Values = dict[str, Any]
+PERIODS = ("30", "90", "365")  # days
+_AROUND = 12  # lines shown before and behind the marked ones
+_MOST_LINES = 400  # of a file or a difference
+_ON_PAGE = 30  # checkpoints, orders or operations
+_MOST_RUNS = 40
+_LAST_DAYS = 30  # of the brain's account
+_ACTIONS = ("kept", "replaced", "moved out", "refused", "asked")
 
 
 def morning(memory: Memory, _values: Values) -> dict[str, Any]:
@@ -92,8 +100,8 @@ def sessions(memory: Memory, values: Values) -> dict[str, Any]:
 
 def layers(memory: Memory, values: Values) -> dict[str, Any]:
     page, layer = values.get("page") or 1, values.get("layer") or "warm"
-    made = memory.layers(layer, (page - 1) * _OF_LAYER, most=_OF_LAYER)
-    return {**_plain(made), "layer": layer, "page": page, "pages": -(-made.counts[layer] // _OF_LAYER)}
+    made = memory.layers(layer, (page - 1) * _ON_PAGE, most=_ON_PAGE)
+    return {**_plain(made), "layer": layer, "page": page, "pages": -(-made.counts[layer] // _ON_PAGE)}
 
 
 def _plain(value: Any) -> Any:
@@ -101,3 +109,121 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         return {name: _plain(held) for name, held in value._asdict().items()}
     return [_plain(held) for held in value] if isinstance(value, list | tuple) else value
+
+
+# Over everything: names, growth, the brain, problems, jobs and history.
+
+
+def about(memory: Memory, values: Values) -> dict[str, Any]:
+    if name := values.get("name"):
+        return memory.about(name).as_plain()
+    return {"name": None, "names": [known._asdict() for known in memory.names()]}
+
+
+def growth(memory: Memory, values: Values) -> dict[str, Any]:
+    days = int(values.get("days") or PERIODS[1])
+    return {"period": days, **memory.growth(days)}
+
+
+def brain(memory: Memory, values: Values) -> dict[str, Any]:
+    records, page = memory.orders()[::-1], values.get("page") or 1
+    rows, older = _page([record.as_plain(memory.clock) for record in records], page)
+    chosen = next(
+        (record for record in records if values.get("order") and record.key.startswith(values["order"])), None
+    )
+    shown = chosen and chosen.as_plain(memory.clock) | {
+        "text": legible(chosen.text),
+        "answer": legible(chosen.answer or "") or None,
+    }
+    account = memory.brain_account(_LAST_DAYS)
+    return {"brain": memory.brain_facts(), **account, "orders": rows, "page": page, "older": older, "order": shown}
+
+
+def problems(memory: Memory, values: Values) -> dict[str, Any]:
+    deep = values["deep"]
+    kept = findings(memory)
+    health, titles = Health(graded(kept), kept, {}), {finding.kind: kind_title(finding.kind) for finding in kept}
+    found = [problem.as_plain() for problem in examine(memory, quick=not deep)]
+    return {"deep": deep, "problems": found, "health": health.as_plain(), "titles": titles}
+
+
+def jobs(memory: Memory, _values: Values) -> dict[str, Any]:
+    def iso(moment: Any) -> str | None:
+        return memory.clock.local(moment).isoformat(timespec="seconds") if moment else None
+
+    runs = [
+        fields(
+            run, "job started window attempt why result seconds said", started=iso(run.started), window=iso(run.window)
+        )
+        for run in read_journal(memory.workspace).runs[: -_MOST_RUNS - 1 : -1]
+    ]
+    return {**job_facts(memory), "runs": runs}
+
+
+def history(memory: Memory, values: Values) -> dict[str, Any]:
+    page = values.get("page") or 1
+    newest = memory.history(page * _ON_PAGE + 1).operations[::-1]
+    rows, older = _page(newest, page)
+    paths = list(dict.fromkeys(change.path for row in rows for change in row.changes))
+    names = legible("\n".join(paths)).split("\n")  # at once: thirty times is the most of what the page would take
+    shown = dict(zip(paths, names if len(names) == len(paths) else map(legible, paths), strict=False))
+    operations = [_operation(row, shown) for row in rows]
+    data: dict[str, Any] = {"operations": operations, "page": page, "older": older, "diff": None}
+    if number := values.get("operation"):
+        lines = legible(memory.diff(number)).split("\n")[:-1]
+        data["diff"] = {"operation": number, "lines": lines[:_MOST_LINES], "left": max(0, len(lines) - _MOST_LINES)}
+    return data
+
+
+def _operation(operation: Any, shown: dict[str, str]) -> dict[str, Any]:
+    """One that stands as it was done can be taken back; the making of the workspace is nothing that anybody means."""
+    files = list(dict.fromkeys(shown[change.path] for change in operation.changes))
+    may_undo = operation.state in ("done", "partly done") and operation.command != "init" and bool(files)
+    return fields(
+        operation, "id at command state undone_by undoes", undoes=list(operation.undoes), files=files, undo=may_undo
+    )
+
+
+def _page(rows: Any, page: int) -> tuple[list[Any], bool]:
+    """The rows of a page, and whether there are more behind it."""
+    return list(rows[(page - 1) * _ON_PAGE : page * _ON_PAGE]), len(rows) > page * _ON_PAGE
+
+
+# What the page changes, each through `Memory` as one operation that can be taken back; its number is returned.
+
+
+def answer(memory: Memory, values: Values) -> dict[str, Any]:
+    verb = "accept" if values["answer"] == "keep" else "refuse"
+    steps = memory.answer([(values["id"], verb, values.get("text"))])
+    return _with_operation(memory, steps=[fields(step, "action path reason", text=step.detail) for step in steps])
+
+
+def edit(memory: Memory, values: Values) -> dict[str, Any]:
+    memory.edit(values["path"], values["id"], values["text"], read=values["hash"])
+    return _with_operation(memory)
+
+
+def pin(memory: Memory, values: Values) -> dict[str, Any]:
+    made = memory.pin(values["id"], off=values["off"])
+    return _with_operation(memory, pinned=made.pinned)
+
+
+def forget(memory: Memory, values: Values) -> dict[str, Any]:
+    memory.forget(values["id"])
+    return _with_operation(memory)
+
+
+def restore(memory: Memory, values: Values) -> dict[str, Any]:
+    moved = memory.bring_back(values["path"])
+    return _with_operation(memory, path=moved)
+
+
+def undo(memory: Memory, values: Values) -> dict[str, Any]:
+    made = memory.undo(values["operation"])
+    return _with_operation(memory, undoes=list(made.undoes))
+
+
+def _with_operation(memory: Memory, **facts: Any) -> dict[str, Any]:
+    """The facts with the number of the latest operation, which takes this one back; none where history is off."""
+    latest = memory.history(1).operations
+    return {"operation": latest[-1].id if latest else None, **facts}
