@@ -30,6 +30,7 @@ def texts(table: str) -> Mapping[str, str]:
     return whole
 
 
+@cache
 def words(table: str, name: str) -> frozenset[str]:
     return frozenset(texts(table)[name].split())
 
