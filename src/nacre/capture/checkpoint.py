@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
-import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nacre.brain.local.wording import tidy
 from nacre.capture.cursors import SHORT, storable
@@ -24,7 +22,6 @@ from nacre.guard.secrets import redact, redact_messages
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import slug_of
 from nacre.sources.registry import project_name
-from nacre.sources.transcript import Source, Transcript
 from nacre.text.blocks import FRONT, blocks
 from nacre.text.keywords import tags
 from nacre.text.quoting import demands, own_part, own_words, reports
@@ -62,7 +59,8 @@ class Checkpoint(NamedTuple):
 
 def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoint:
     """The session whose id begins so; without one, the session that went on last."""
-    transcripts = _newest_first(setup)
+    pairs = list_transcripts(setup.context, setup.places, setup.sources)
+    transcripts = sorted((pair for pair in pairs if setup.wanted(pair[1])), key=lambda pair: -pair[1].changed)
     if session_id is not None:  # most transcripts are named for their session: those before the ones that must be read
         transcripts.sort(key=lambda pair: session_id not in pair[1].key)
     for source, transcript in transcripts:
@@ -79,14 +77,7 @@ def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoin
 
 
 def checkpoint_of_text(setup: SyncSetup, text: str, title: str | None) -> Checkpoint:
-    """Plain text from a pipe; a hook's JSON names its session."""
-    if text.lstrip().startswith("{"):
-        try:
-            event = json.loads(text)
-        except (ValueError, RecursionError):
-            event = None
-        if isinstance(event, dict) and ("transcript_path" in event or "session_id" in event):
-            return _checkpoint_of_hook(setup, event)
+    """Plain text from a pipe."""
     if not text.strip():
         raise BadInput("There is nothing to write: the input is empty.", "没有可写入的内容：输入为空。")
     safe = redact(clean(text)).text
@@ -94,31 +85,6 @@ def checkpoint_of_text(setup: SyncSetup, text: str, title: str | None) -> Checkp
     slug = slug_of(name)[:NAME_LENGTH].strip("-") or "note"
     body = safe if safe.lstrip().startswith("# ") else f"# {name}\n\n{safe}"
     return Checkpoint(f"{setup.context.clock.now():%Y-%m-%d-%H%M}-{slug}.md", body, is_session=False)
-
-
-def _checkpoint_of_hook(setup: SyncSetup, event: dict[str, Any]) -> Checkpoint:
-    """The session that an agent's hook names: by the path of its transcript, else by its id."""
-    path, session_id = event.get("transcript_path"), event.get("session_id")
-    if isinstance(path, str) and path:
-        place = os.path.realpath(os.path.expanduser(path))
-        for source, transcript in _newest_first(setup):
-            if transcript.path.name == os.path.basename(place) and os.path.realpath(transcript.path) == place:
-                if session := read_session(setup.context, source, transcript, setup.exclude):
-                    return render(session, setup)
-                break
-        shown = redact(path).text
-        raise NotFound(
-            f"{shown} contains no session that Nacre can capture: it is empty, excluded, or from an unknown agent.",
-            f"{shown} 中没有可采集的会话：它是空的、已被排除，或来自未知的智能体。",
-        )
-    if not isinstance(session_id, str) or not session_id:
-        raise BadInput("The hook passed neither a transcript nor a session id.", "钩子未传入会话记录或会话 id。")
-    return checkpoint_of_session(setup, session_id)
-
-
-def _newest_first(setup: SyncSetup) -> list[tuple[Source, Transcript]]:
-    pairs = list_transcripts(setup.context, setup.places, setup.sources)
-    return sorted((pair for pair in pairs if setup.wanted(pair[1])), key=lambda pair: -pair[1].changed)
 
 
 def render(session: Session, setup: SyncSetup) -> Checkpoint:

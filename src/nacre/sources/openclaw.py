@@ -409,7 +409,6 @@ DATABASE = Source(AGENT, _find_sessions, _read_session)
 # What OpenClaw put around a user's words until 2026.9: metadata of the channel, the time, notes of the program. Read, then dropped.
 
 
-_CHANNELS = "WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix|Zalo"
 _QUEUE = "[Queued messages while agent was busy]"
 _PROMPTS = (
     "A new session was started via /new or /reset",
