@@ -20,35 +20,6 @@ class Promise(IntEnum):
     FOREIGN = 4  # a password in a language whose words we do not know: only what no word looks like
 
 
-# Found anywhere in a lower-cased line, at the cost of a substring search each; only then is the line read.
-HINTS = (
-    "pass", "pwd", "pw", "psw", "bearer", "basic", "secret", "token", "key", "auth", "cred", "sig", "session", "cookie", "otp", "mfa", "jwt", "sas",
-    "cert", "seed", "webhook", "dsn", "kennwort", "contrase", "psk", "_sk", "sk:", "senha", "clave", "mdp", "parola", "woord", "haslo", "hasło", "parool",
-    "sifre", "şifre", "sandi", "adgangskode", "salasana", "lösenord", "mật khẩu", "p@", "p a s", "_pat", "pat:", "license", "heslo", "jelsz", "palavra", "p/w", "schlüssel",
-)  # fmt: skip
-# Between the letters of a word that somebody took apart: p a s s w o r d, "pass" + "word".
-APART = r"[\s\"'`.+_*-]{0,5}"
-BEFORE_KEY = (
-    "api access secret private auth encryption encrypt signing master shared account service client app deploy subscription license activation "
-    "product admin storage webhook hmac session refresh bot rest server consumer security unseal setup user instrumentation preshared aes wlan "
-    "wifi wi-fi wpa wpa2 recovery"
-)
-ANY_KEY = r"[ _.-]?(?:keys?|code)(?![a-z])"
-WORDS = (
-    "passwort", "p" + APART + APART.join("assword") + "s?", "pass(?:wds?|wrd)", "pass[ _-]?(?:phrases?|codes?|keys?)(?![a-z])", "p/w", "passes", "pass", "pswd", "paswd", "pwds?", "psw", "pw", "psk",
-    r"p[a@4][s$5]{2}w[o0]rds?", "palavra[ _-]?(?:passe|chave)", "parola(?: d'ordine| chiave)", "parool", "kennwort", "contrase[nñ]a", "clave",
-    "mots?[ _-]de[ _-]passe", "mdp", "senha", "wachtwoord", "has[lł]o", "l[oö]senord", "adgangskode", "salasana", "sifre", "şifre", "heslo", "jelszó", "kata sandi",
-    "mật khẩu", "wlan-?schlüssel", "netzwerk-?schlüssel", "secret keys?(?![a-z])", "secrets?", "tokens?", "credentials?", "creds?", "apikey", "apisecret", "otp", "totp", "jwt", "bearer",
-    *(word + ANY_KEY for word in BEFORE_KEY.split()), "pat(?=[ _]?[:=])", "sk(?=[ _]?[:=])",
-    "keys?", "authorization", "authentication", "auth", "signature", "sig", "session[ _-]?id", "session", "sas", "cookie", "dsn", "seed",
-)  # fmt: skip
-# Sorted by their first letter, so that at most places none is tried; no groups, for what was found is told apart afterwards.
-NAME = "|".join(
-    f"{first}(?:{'|'.join(word[1:] for word in WORDS if word[0] == first)})"
-    for first in dict.fromkeys(word[0] for word in WORDS)
-)
-
-
 def promise(match: re.Match[str], line: str) -> Promise | None:
     """What the name promises that was found in the lower-cased `line`; none when it is part of another word."""
     start = match.start()
@@ -104,7 +75,7 @@ KINDS = {Promise.PASSWORD: "password", Promise.FOREIGN: "password", Promise.TOKE
 
 def assignments(line: str, lower: str) -> Findings:
     reached = 0
-    for match in pattern(NAME).finditer(lower):
+    for match in form("name").finditer(lower):
         if match.start() < reached:
             continue
         core = line[match.start() : match.end()]
@@ -343,7 +314,7 @@ class Label(NamedTuple):
 def _label(text: str) -> Label | None:
     label = None
     lower = text.lower() if len(text.lower()) == len(text) else text
-    for match in pattern(NAME).finditer(lower):
+    for match in form("name").finditer(lower):
         core = text[match.start() : match.end()]
         tail = form("tail").match(text, match.end())
         extra = tail.group().rstrip("-_") if tail else ""

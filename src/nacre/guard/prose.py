@@ -10,9 +10,7 @@ from nacre.guard import values
 from nacre.guard.assignments import random_groups
 from nacre.guard.values import Finding, Findings, any_of, apply_rules, form, listed, pattern, rule_rows
 
-USED = tuple(f"{verb} {digit}" for verb in ("use", "enter", "type") for digit in "0123456789")
 ENDS = ".,;:?)"  # of a sentence, not of the value in it
-CODE_HINTS = ("code", "otp", "pin", "verify", "puk", "safe", "locker", "combination", "2fa", *USED)
 
 
 def english(line: str, lower: str) -> Findings:
@@ -21,7 +19,7 @@ def english(line: str, lower: str) -> Findings:
     yield from apply_rules(
         "seed", line, lambda value: bool(set("234567") & set(value)) and not values.is_made_up(value)
     )
-    has_code = (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower
+    has_code = (digits and any_of("code hints").search(lower)) or "app" in lower
     for kind, _, expression in rule_rows("code") if has_code else ():
         for match in pattern(expression).finditer(lower):
             # A status, error or postal code is no secret.
@@ -173,11 +171,6 @@ def _can_answer(value: str, sort: str, after: str) -> bool:
 
 
 # Secrets told in Chinese, Japanese, Korean and Russian.
-
-SCRIPT_HINTS = (
-    "密", "口令", "令牌", "证码", "證碼", "校验码", "动态码", "授权码", "暗号", "暗証", "凭证", "激活码", "提取码", "提取碼", "访问码", "金鑰", "私钥", "私鑰", "钥",
-    "パス", "コード", "認証", "비밀", "비번", "암호", "패스워드", "인증", "парол", "Парол", "ПАРОЛ", "код", "Код", "通關",
-)  # fmt: skip
 
 
 def other_scripts(line: str) -> Findings:

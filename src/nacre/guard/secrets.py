@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from nacre.errors import SecretRefused
 from nacre.guard import values
-from nacre.guard.assignments import HINTS, assignments, commands, elements, following, pairs, tables
-from nacre.guard.prose import SCRIPT_HINTS, USED, announced_values, answers, awaits, english, other_scripts
+from nacre.guard.assignments import assignments, commands, elements, following, pairs, tables
+from nacre.guard.prose import announced_values, answers, awaits, english, other_scripts
 from nacre.guard.sanitise import clean, fold, one_line
 from nacre.guard.values import (
     LONG_RUN,
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
     from nacre.model.session import Message
 
 
-# Words of sentences and commands that may give a secret away without naming it.
-SPOKEN_HINTS = (
-    "code", "verify", "pin", "login", "log in", "logged", "log on", "sign in", "signed in", "ssh", "connect", "identified", "wallet", "recovery", "curl", "http -",
-    "redis-cli", "zip -", "7z", "sudo -s", "net use", "smb", "mnemonic", "plink", "mysql", "maria", "mongo", "ldap", "sqlcmd", "docker", "podman", "códi", "codi",
-    "puk", "safe", "locker", "combination", "zugang", "identifiants", "account", "openssl", "rar ", "/p:", "answer", "insert into", "助记", "助記",
-    "2fa", "验证器", "步验证", "次验证", "重验证", "态口令", "门禁", "取件", "开门码", "impacket", "wget", "wandb", "configure set", "config set", "sign-in", "user/", "id/", "admin", "root", " / ", "crypted", "protected", "unlock", "opens", "psexec", "snmp", ":543", ":*:",
-    *USED,
-)  # fmt: skip
 LONG_LINE = 8_000
 BEFORE, AFTER = 300, 1_300
 
@@ -66,8 +58,8 @@ def scan(text: str) -> Findings:
     if len(lower) != len(text):  # every character stays in its place
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     yield from announced_values(text, lower)
-    named, spoken = set(_lines_with(HINTS, lower)), set(_lines_with(SPOKEN_HINTS, lower))
-    foreign = set() if text.isascii() else set(_lines_with(SCRIPT_HINTS, text))
+    named, spoken = set(_lines_with("hints", lower)), set(_lines_with("spoken hints", lower))
+    foreign = set() if text.isascii() else set(_lines_with("script hints", text))
     lines = text.split("\n") if named or spoken or foreign else []
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for offset in sorted(named | spoken | foreign):
@@ -96,7 +88,7 @@ def _pieces(lower: str) -> Iterator[tuple[int, int]]:
         yield 0, len(lower)
         return
     begin = end = 0
-    for match in any_of(HINTS + SPOKEN_HINTS).finditer(lower):
+    for match in any_of("hints", "spoken hints").finditer(lower):
         first, last = max(0, match.start() - BEFORE), match.end() + AFTER
         if first > end:
             if end:
@@ -106,7 +98,7 @@ def _pieces(lower: str) -> Iterator[tuple[int, int]]:
     yield begin, end
 
 
-def _lines_with(hints: tuple[str, ...], text: str) -> Iterator[int]:
+def _lines_with(hints: str, text: str) -> Iterator[int]:
     place = 0
     while match := any_of(hints).search(text, place):
         yield text.rfind("\n", place, match.start()) + 1 or place

@@ -91,10 +91,10 @@ def apply_rules(
 
 
 @cache
-def any_of(words: tuple[str, ...]) -> re.Pattern[str]:
-    """One expression for many words, sorted by their first letter so that few of them are tried at each place."""
+def any_of(*names: str) -> re.Pattern[str]:
+    """One expression for the words of such lists (set apart by |), by their first letter so that few of them are tried at each place."""
     by_first: dict[str, list[str]] = {}
-    for word in words:
+    for word in "|".join(texts("guard/forms.tsv")[name] for name in names).split("|"):
         by_first.setdefault(word[0], []).append(re.escape(word[1:]))
     return re.compile("|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in by_first.items()))
 
