@@ -27,7 +27,6 @@ from nacre.layers.flush import (
     LONGEST,
     PAUSED,
     READ_ONLY,
-    REFERENCE,
     SILENCE,
     ask_flush,
     flush_prompts,
@@ -41,6 +40,7 @@ from nacre.tidy.collect import log_lines
 
 NOW = "2026-02-14T15:30:00+00:00"
 MOMENT = dt.datetime.fromisoformat(NOW)
+REFERENCE = ("MEMORY.md", "SOUL.md", "TOOLS.md", "AGENTS.md", "IDENTITY.md", "USER.md")
 LOG = "memory/2026-02-14.md"
 SECRET = "sk-ant-" + "api03-" + "Zq8Kd73hfLs02mXwPv91bnTyRe45uGcJ" * 2
 WINDOW, FULL, HALF_EMPTY = 200_000, 176_000, 80_000

@@ -196,7 +196,6 @@ def test_forgetting_sooner_than_summaries_are_made_is_obeyed(layers: Layers) -> 
         ("x.md", "---\ndate: 2031-03-12 10:00\n---\n# A\n"),
         ("x.md", "---\ntitle: a\ncreated: 2031-03-01\nupdated: '2031-03-12T10:00:00Z'\n---\n# A\n"),
         ("x.md", "---\r\ndate: 2031-03-12T18:00:00+08:00 # when\r\n---\r\n# A\r\n"),
-        ("x.md", "---\ndate: 2031年3月12日 10:00\n---\n# 甲\n"),
         ("x.md", "\ufeff# A\n\nsession:61871d67 | claude-code | 2031-03-12 10:00 | /work/shop\n\nhello\n"),
         ("x.md", "# A\n\nsession:61871d67 | codex | 2031-02-01 08:00 – 2031-03-12 10:00\n\nhello\n"),
         ("2031-03-12-1000-x.md", "# A\n"),

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from nacre.guard import values
-from nacre.guard.values import Finding, Findings, apply_rules, pattern, rule_rows
+from nacre.guard.values import Finding, Findings, apply_rules, form, listed, pattern, rule_rows
 
 
 class Promise(IntEnum):
@@ -18,78 +18,6 @@ class Promise(IntEnum):
     TOKEN = 2
     PASSWORD = 3
     FOREIGN = 4  # a password in a language whose words we do not know: only what no word looks like
-
-
-# Found anywhere in a lower-cased line, at the cost of a substring search each; only then is the line read.
-HINTS = (
-    "pass", "pwd", "pw", "psw", "bearer", "basic", "secret", "token", "key", "auth", "cred", "sig", "session", "cookie", "otp", "mfa", "jwt", "sas",
-    "cert", "seed", "webhook", "dsn", "kennwort", "contrase", "psk", "_sk", "sk:", "senha", "clave", "mdp", "parola", "woord", "haslo", "hasło", "parool",
-    "sifre", "şifre", "sandi", "adgangskode", "salasana", "lösenord", "mật khẩu", "p@", "p a s", "_pat", "pat:", "license", "heslo", "jelsz", "palavra", "p/w", "schlüssel",
-)  # fmt: skip
-# Between the letters of a word that somebody took apart: p a s s w o r d, "pass" + "word".
-APART = r"[\s\"'`.+_*-]{0,5}"
-BEFORE_KEY = (
-    "api access secret private auth encryption encrypt signing master shared account service client app deploy subscription license activation "
-    "product admin storage webhook hmac session refresh bot rest server consumer security unseal setup user instrumentation preshared aes wlan "
-    "wifi wi-fi wpa wpa2 recovery"
-)
-ANY_KEY = r"[ _.-]?(?:keys?|code)(?![a-z])"
-WORDS = (
-    "passwort", "p" + APART + APART.join("assword") + "s?", "pass(?:wds?|wrd)", "pass[ _-]?(?:phrases?|codes?|keys?)(?![a-z])", "p/w", "passes", "pass", "pswd", "paswd", "pwds?", "psw", "pw", "psk",
-    r"p[a@4][s$5]{2}w[o0]rds?", "palavra[ _-]?(?:passe|chave)", "parola(?: d'ordine| chiave)", "parool", "kennwort", "contrase[nñ]a", "clave",
-    "mots?[ _-]de[ _-]passe", "mdp", "senha", "wachtwoord", "has[lł]o", "l[oö]senord", "adgangskode", "salasana", "sifre", "şifre", "heslo", "jelszó", "kata sandi",
-    "mật khẩu", "wlan-?schlüssel", "netzwerk-?schlüssel", "secret keys?(?![a-z])", "secrets?", "tokens?", "credentials?", "creds?", "apikey", "apisecret", "otp", "totp", "jwt", "bearer",
-    *(word + ANY_KEY for word in BEFORE_KEY.split()), "pat(?=[ _]?[:=])", "sk(?=[ _]?[:=])",
-    "keys?", "authorization", "authentication", "auth", "signature", "sig", "session[ _-]?id", "session", "sas", "cookie", "dsn", "seed",
-)  # fmt: skip
-# Sorted by their first letter, so that at most places none is tried; no groups, for what was found is told apart afterwards.
-NAME = "|".join(
-    f"{first}(?:{'|'.join(word[1:] for word in WORDS if word[0] == first)})"
-    for first in dict.fromkeys(word[0] for word in WORDS)
-)
-FOREIGN = r"passwort|palavra.*|parola.*|parool|kennwort|contrase.a|clave|mots?.de.passe|mdp|senha|wachtwoord|has.o|l.senord|adgangskode|salasana|.ifre|heslo|jelszó|kata sandi|mật khẩu|\w+-?schlüssel"
-KEYS = frozenset(
-    "key keys authorization authentication auth signature sig session sessionid sas cookie dsn seed".split()
-)
-TAIL = r"[A-Za-z0-9_\-]{0,40}"
-# A word after or before the name that makes it speak of something else: token_type, next_page_token, public_key.
-NEUTRAL_TAIL = frozenset(
-    """
-    file files path dir folder field fields length len size id ids name names url uri endpoint policy expiry expires expiration ttl type types
-    count limit limits budget usage reset manager prompt label hint regex pattern env ref version algorithm alg format state status
-    index position column table class input box form page required min max provider source callback function handler method map mapping
-    strength validator rules rule error errors message manager rotation store storage vault ring chain board word words stroke frame
-    value_from valuefrom from arn email user username hash hashed at date time window encoding count used changed created updated
-    """.split()
-)
-NEUTRAL_HEAD = frozenset(
-    """
-    max min num total input output prompt completion page next prev previous cursor continuation sync public primary foreign sort partition
-    cache translation i18n idempotency row object map dict hash storage_class context eos bos pad unk sep mask start stop end special
-    publishable site no without forgot forget reset invalid wrong missing show hide confirm
-    """.split()
-)
-NEUTRAL_KEYS = frozenset("public primary foreign sort partition cache hot arrow enter shift tab".split())
-OWNERS = frozenset(
-    """
-    my db user root admin app smtp ftp ssh sql mysql pg ldap mail wifi new old sudo redis mongo set http proxy git nas vpn rdp vnc login account
-    bind default temp tmp
-    """.split()
-)
-# Services whose keys have no beginning of their own, so that only the name before "key" gives them away.
-SERVICES = frozenset(
-    """
-    ably adafruit alchemy algolia amplitude assemblyai azure baidu bing bugsnag circleci cloudflare cloudinary cohere contentful coze datadog
-    deepgram deepl deepseek dify dingtalk etherscan fastly feishu finnhub freshdesk gaode amap giphy gitea heroku huawei hunter infura intercom
-    ipinfo jenkins kimi lark linkedin mailjet minimax mistral mixpanel moonshot newsapi okta opencage openweather openweathermap pagerduty pexels
-    pinata pixabay polygon postmark pusher qianfan quickbooks rapidapi rollbar segment sendbird serpapi shodan siliconflow sparkpost splunk
-    spotify tencent tmdb trello twitter unsplash virustotal volcengine weatherapi wechat xunfei yandex youtube zendesk zhipu zoom wandb serper
-    helicone alphavantage coingecko mailgun sendgrid bitly geoapify locationiq nasa guardian openai anthropic gemini groq stripe twilio pushover
-    ifttt steam riot yelp foursquare tomtom maptiler tinify tinypng uptimerobot statuspage opsgenie hetzner linode vultr ovh gandi namecheap
-    godaddy porkbun dnsimple imgbb imgur pastebin todoist raindrop readwise feedly dd xi fal
-    """.split()
-)
-CHINESE_SERVICES = r"(?:高德|百度|腾讯|阿里|讯飞|和风|微信|钉钉|飞书|企微|七牛|极光|个推)\w{0,8} ?$"
 
 
 def promise(match: re.Match[str], line: str) -> Promise | None:
@@ -102,34 +30,38 @@ def promise(match: re.Match[str], line: str) -> Promise | None:
     words = [word.lower() for word in pattern(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+").findall(head[-24:])] if head else []
     if last.isalpha() and last.isascii() and len(core) <= 4:
         camel = last.islower() and core[0].isupper()
-        if not camel and not (words and words[-1] in OWNERS and not head[: -len(words[-1])][-1:].isalpha()):
+        if not camel and not (words and words[-1] in listed("owners") and not head[: -len(words[-1])][-1:].isalpha()):
             return None
     kind = _kind(plain)
     nearest = words[-1] if words and not head.endswith(" ") else ""
-    if kind in {Promise.TOKEN, Promise.KEY} and nearest in NEUTRAL_HEAD and last in "_-.abcdefghijklmnopqrstuvwxyz":
+    if (
+        kind in {Promise.TOKEN, Promise.KEY}
+        and nearest in listed("neutral head")
+        and last in "_-.abcdefghijklmnopqrstuvwxyz"
+    ):
         return None
     if kind is Promise.KEY:
-        if words and words[-1] in NEUTRAL_KEYS:
+        if words and words[-1] in listed("neutral keys"):
             return None
-        if plain == "key" and (SERVICES.intersection(words[-2:]) or pattern(CHINESE_SERVICES).search(head)):
+        if plain == "key" and (listed("services").intersection(words[-2:]) or form("chinese services").search(head)):
             return Promise.TOKEN
     return kind
 
 
 def _kind(plain: str) -> Promise:
-    if plain in KEYS or plain in {"session_id", "session-id", "session id"}:
+    if plain in listed("key names") or plain in {"session_id", "session-id", "session id"}:
         return Promise.KEY
     other = plain in {"pat", "passwort"} or plain.startswith(("pal", "par", "private", "product", "preshared"))
     if plain[0] == "p" and not other:
         return Promise.PASSWORD
-    return Promise.FOREIGN if pattern(FOREIGN).fullmatch(plain) else Promise.TOKEN
+    return Promise.FOREIGN if form("foreign name").fullmatch(plain) else Promise.TOKEN
 
 
 def tail_allows(core: str, tail: str) -> bool:
     """Whether what follows the name leaves its meaning: password_2, PasswordAdmin, secrets; not passengers, token_type."""
     if tail[:1].isalpha() and not (tail[0].isupper() and core[-1].islower()):
         return False
-    return NEUTRAL_TAIL.isdisjoint(word.lower() for word in pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+").findall(tail))
+    return listed("neutral tail").isdisjoint(word.lower() for word in pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+").findall(tail))
 
 
 # Values
@@ -138,48 +70,22 @@ QUOTES = {pair[0]: pair[1] for pair in ('""', "''", "``", "“”", "「」", "�
     quote: quote for quote in ('\\"', "\\'", "&quot;", "&#39;", "**")
 }
 OPENING = frozenset(opening[0] for opening in QUOTES)
-# The keys that software is sold with.
-GROUPS = r"^[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}$"
-CLOSED = r"(?:\\?[\"'`\])]|&quot;|\*{1,3}|~~|[.…]{2,40}){0,2}"
-# A sentence may say for whom ("password for the router is ..."), a note where ("password (staging): ...").
-WHOM = (
-    r"(?P<whom>\s{1,8}(?:for|of|to|on|in|at|de|del|du|der|do|da|für|fürs|vom|zum|zur|pour|para|per)\s{1,8}(?:[\w@.\-]{1,30}\s){0,3}?[\w@.\-]{1,30}?"
-    r"|\s?[(\[][^()\[\]\n:=]{1,30}[)\]]|\s/\s[A-Za-z]{2,12}|\s(?:nueva|nova|neu|nuova|nouveau)|\s\d{1,2})?"
-)
-LINK = (
-    CLOSED
-    + WHOM
-    + r"(?:\s{0,8}(?P<mark>:=|=>|->|→|⟶|➜|⇒|➡|👉|►|▶|»|={1,3}|!=|:-|:|=|是|为|改成|改为|改成了)(?:[*_~]{1,3}(?=\s))?\s{0,8}"
-    r"|\s{1,3}(?P<verb>is now|is still|is set to|is|was|will be|set to|changed to|should be|equals)(?::\s{0,3}|\s{1,3})(?:now |still )?"
-    r"|\s{1,3}(?P<foreign>ist|lautet|c'est|est|es|é|è|ist jetzt|jest|är|er|on|to be)(?:\s?:)?\s{1,3})"
-)
-# Where only what no word looks like is taken: "pw x", "password - x", "changed the password to x", f("password", "x").
-LOOSE = (
-    CLOSED
-    + r"(?:\s{1,3}[-–—]{1,2}\s{1,3}|['’]s\s|,\s{0,2}|\s?\(\s{0,2}|[.…]{2,40}\s?|\.(?:set|send_keys|sendkeys|type|fill|setvalue|settext|write|put|of|from|value)\(\s?(?=[\"'])|\s{1,3}(?:(?:for|of)\s(?:[\w@.'-]{1,30}\s){1,4}?)?(?:(?:to|from|as|into|with|is)\s{1,2})?)"
-    # Nothing is read further than to see that it cannot be one.
-    r"(?=[\"'`“「]|[^\s\d!#$%^*?]{0,40}[\d!#$%^*?]|\S{20})"
-)
-BARE = r"[^\s\"'`]{1,400}"
-OBJECT_THEN = r"\{\s{0,4}[\"']?(?:value|default)[\"']?\s{0,3}:\s{0,3}|!!str\s{1,3}"
-TYPE_THEN = r"(?:[A-Za-z_][\w.]{0,60}(?:\[[\w\[\], |.]{1,60}\])?(?:\s?\|\s?None)?\??)\s{0,3}=\s{0,3}(?=[bru]?[\"'])"
-FALLBACK = r"[\w.]{0,40}(?:getenv|environ\.get|environ|env|ENV|fetch|get)\b[^\"'\n]{0,20}(?:\(|\[)[^\n]{0,80}?(?:,|\bor\b|\|\||\?\?|:)\s{0,3}(?=b?\\?[\"'][^\"'\n]{4,})"
 KINDS = {Promise.PASSWORD: "password", Promise.FOREIGN: "password", Promise.TOKEN: "secret", Promise.KEY: "key"}
 
 
 def assignments(line: str, lower: str) -> Findings:
     reached = 0
-    for match in pattern(NAME).finditer(lower):
+    for match in form("name").finditer(lower):
         if match.start() < reached:
             continue
         core = line[match.start() : match.end()]
-        tail = pattern(TAIL).match(line, match.end())
+        tail = form("tail").match(line, match.end())
         # A hyphen may belong to the link: "PASS - x" and "password->x".
         extra = tail.group().rstrip("-") if tail else ""
         if not tail_allows(core, extra):
             continue
         place = match.end() + len(extra)
-        link, loose = pattern(LINK).match(lower, place), pattern(LOOSE).match(lower, place)
+        link, loose = form("link").match(lower, place), form("loose").match(lower, place)
         first = link or loose
         if not first or lower.startswith("[redacted", first.end()) or (strength := promise(match, line)) is None:
             continue
@@ -213,8 +119,8 @@ def kind_of(core: str, strength: Promise) -> str:
 
 
 def _value_span(line: str, place: int, core: str, strength: Promise, *, spoken: bool) -> tuple[int, int] | None:
-    for before in (OBJECT_THEN, rf"{TYPE_THEN}|{FALLBACK}", r"[brfu](?=[\"'])"):
-        if match := pattern(before).match(line, place):
+    for before in ("object then", "type or fallback then", "prefix of a string"):
+        if match := form(before).match(line, place):
             place = match.end()
     if quoted := _quoted(line, place):
         begin, end, value = quoted
@@ -245,7 +151,7 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
     if strength is Promise.TOKEN:
         # What an authenticator is set up with.
         seed = name in {"secret", "totp", "otp"} and pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value)
-        made = random_groups(value) if pattern(GROUPS).match(value) else values.only_a_token(value)
+        made = random_groups(value) if form("groups").match(value) else values.only_a_token(value)
         is_token = (made or seed or values.is_one_case(value)) and name not in {"otp", "jwt", "sk", "pat"}
         return (begin, end) if is_token else None
     if not values.is_password(value) or values.is_named_so(value):
@@ -289,7 +195,7 @@ def _closing(line: str, closing: str, begin: int) -> int:
 
 def _bare(line: str, place: int, *, in_query: bool = False) -> tuple[int, int, str]:
     """Begin, end and text of an unquoted value: to the next space, without what closes or separates it."""
-    match = pattern(BARE).match(line, place)
+    match = form("bare value").match(line, place)
     value = match.group() if match else ""
     if value.count("=") > 4 or value.count(":") > 6:
         value = ""
@@ -310,7 +216,7 @@ def accepts(value: str, core: str, strength: Promise, *, quoted: bool, in_query:
     if strength is Promise.PASSWORD:
         return not (name in {"pass", "passes"} and value.isdigit()) and values.can_be_password(value, quoted=quoted)
     if strength is Promise.TOKEN:
-        return random_groups(value) if pattern(GROUPS).match(value) else values.can_be_token(value)
+        return random_groups(value) if form("groups").match(value) else values.can_be_token(value)
     if name == "auth" and values.is_basic(value):
         return True
     if not values.can_be_token(value, least=16) or values.is_reference(value):
@@ -329,7 +235,7 @@ def random_groups(value: str) -> bool:
 def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spoken: bool) -> bool:
     """A bare word after "password" is the password itself only where no variable and no description can stand."""
     value = line[place:end]
-    if value.lower() in values.NOT_A_SECRET:
+    if value.lower() in listed("not a secret"):
         return False
     camel = values.classes(value) >= 2 and pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]").search(value)
     if camel and line[place - 1] in ":=" and not spoken:
@@ -338,7 +244,7 @@ def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spo
     if len(core) < 5 and not (core.isupper() and line[place - 1] == "="):
         return False
     at_end = pattern(r"[.!。]?\s*(?:$|[,;。,](?:\s|$))|[\"')\]]{1,3}$").match(line, end)
-    plain = len(value) >= 5 and value.islower() and not pattern(values.DESCRIBING).match(value)
+    plain = len(value) >= 5 and value.islower() and not form("describing").match(value)
     if spoken:
         return bool(at_end) and plain
     # NAME=word of a shell or settings file, "name: word" of a note.
@@ -348,17 +254,6 @@ def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spo
 
 # Secrets on command lines and in SQL statements.
 
-QUOTED = r"(?:\\?\"([^\"\\]{1,200})\\?\"|\\?'([^'\\]{1,200})\\?'|([^\s\"'`;|&<>\\)]{1,300}))"
-IDENTIFIED = (
-    r"\bidentified\s+(?:with\s+[\"'`]?\w{1,60}[\"'`]?\s+)?(?:by|as|using)\s+(?:password\s+)?(?:values\s+)?" + QUOTED
-)
-INSERTED = r"\binsert\s+into\s+[\w.\"`]{1,60}\s{0,3}\((?P<columns>[^()]{1,300})\)\s{0,3}values\s{0,3}\((?P<values>[^()]{1,600})\)"
-IN_STATEMENT = r"\bpassword\s{0,3}(?:=\s{0,3}|\(\s{0,3}|\s)(?:n?\\?\"([^\"\\]{1,200})|n?\\?'([^'\\]{1,200})|([^\s\"'`;|&<>\\(),=]{1,100}))"
-STATEMENT = r"\b(?:create|alter|set|grant|drop)\s+(?:or\s+replace\s+)?(?:user|role|login|password|group|server|subscription|database|credential)\b"
-SQL_WORDS = frozenset(
-    "expire expires never default null valid until encrypted unencrypted reuse history require lock unlock option for is = to".split()
-)
-
 
 def commands(line: str, lower: str) -> Findings:
     """Statements and long flags are read in lower case, short flags as written; values are taken from the line itself."""
@@ -367,7 +262,11 @@ def commands(line: str, lower: str) -> Findings:
     for section in ("flag", "any-case", "command"):
         searched = line if section == "command" else lower
         for kind, hint, expression in rule_rows(section):
-            for match in pattern(expression.replace("VALUE", QUOTED)).finditer(searched) if hint in lower else ():
+            for match in (
+                pattern(expression.replace("VALUE", form("argument").pattern)).finditer(searched)
+                if hint in lower
+                else ()
+            ):
                 begin, end = match.span(match.lastindex or 1)
                 value = line[begin:end]
                 fits = values.can_be_token(value) if kind == "token" else values.can_be_password(value, quoted=False)
@@ -375,7 +274,7 @@ def commands(line: str, lower: str) -> Findings:
                 named = section == "flag" and values.is_identifier(value) and line[begin - 1] == " "
                 if fits and not named and not value.startswith("-"):
                     yield Finding(kind, begin, end)
-    for match in pattern(INSERTED).finditer(lower) if "insert into" in lower else ():
+    for match in form("inserted").finditer(lower) if "insert into" in lower else ():
         cells = pattern(r"'[^']*'|\"[^\"]*\"|[^,]+").finditer(line, *match.span("values"))
         for name, cell in zip(match["columns"].split(","), cells, strict=False):
             value = cell[0].strip(" '\"")
@@ -383,29 +282,23 @@ def commands(line: str, lower: str) -> Findings:
             if secret and values.can_be_password(value, quoted=False):
                 start = cell.start() + cell[0].index(value)
                 yield Finding("password", start, start + len(value))
-    certain = ("password" in lower or "identified" in lower) and pattern(STATEMENT).search(lower) is not None
-    for expression in ((IDENTIFIED,) if "identified" in lower else ()) + ((IN_STATEMENT,) if certain else ()):
-        for match in pattern(expression).finditer(lower):
+    certain = ("password" in lower or "identified" in lower) and form("statement").search(lower) is not None
+    for name in (("identified",) if "identified" in lower else ()) + (("in statement",) if certain else ()):
+        for match in form(name).finditer(lower):
             group = match.lastindex or 1
             value = line[match.start(group) : match.end(group)].rstrip(",")
             # Outside a certain statement a bare word is only a word.
             bare = not certain and group == match.re.groups and values.is_identifier(value)
-            if not bare and value.lower() not in SQL_WORDS and not values.is_placeholder(value) and len(value) >= 3:
+            if (
+                not bare
+                and value.lower() not in listed("sql words")
+                and not values.is_placeholder(value)
+                and len(value) >= 3
+            ):
                 yield Finding("password", match.start(group), match.start(group) + len(value))
 
 
 # Labels: a field, a column of a table, the line before.
-
-KOREAN_NAME = r"비밀 ?번호|비번|암호|패스워드"
-SCRIPT_NAME = (
-    r"(?P<code>验证码|校验码|动态码|驗證碼|校驗碼|动态密码|認証コード|認証番号|確認コード|セキュリティコード|ワンタイムパスワード|인증 ?번호(?:는|가)?|인증 ?코드(?:는|가)?|확인 ?코드|보안 ?코드|"
-    r"[Кк]од(?: подтверждения| доступа| для входа| входа| безопасности)|[Вв]аш(?: \w{1,20})? код|[Оо]дноразовый (?:код|пароль))"
-    r"|(?P<password>密码|密碼|口令|暗号|暗號|密語|PIN码|提取码|提取碼|访问码|パスワード|パスコード|パスフレーズ|暗証番号|合言葉|[Пп]арол[ьяюем]{1,2}|ПАРОЛЬ)"
-    r"|(?P<token>密钥|秘钥|密匙|密鑰|金鑰|令牌|授权码|凭证|激活码|私钥|私鑰|API ?キー|秘密鍵|アクセストークン|トークン|토큰|API ?키|[Тт]окен)"
-)
-CODE_LABELS = (
-    r"(?:one[- ]time|verification|security|recovery|backup|2fa|mfa|login|sign-in|confirmation)\s(?:pass)?codes?|otp"
-)
 
 
 class Label(NamedTuple):
@@ -421,18 +314,18 @@ class Label(NamedTuple):
 def _label(text: str) -> Label | None:
     label = None
     lower = text.lower() if len(text.lower()) == len(text) else text
-    for match in pattern(NAME).finditer(lower):
+    for match in form("name").finditer(lower):
         core = text[match.start() : match.end()]
-        tail = pattern(TAIL).match(text, match.end())
+        tail = form("tail").match(text, match.end())
         extra = tail.group().rstrip("-_") if tail else ""
         if tail_allows(core, extra) and (strength := promise(match, text)) is not None:
             label = Label(kind_of(core, strength), strength, core, match.start(), match.end() + len(extra))
-    for match in pattern(CODE_LABELS).finditer(lower):
+    for match in form("code labels").finditer(lower):
         label = Label("one-time code", Promise.TOKEN, match.group(), *match.span())
     if not text.isascii():
-        for match in pattern(KOREAN_NAME).finditer(text):
+        for match in form("korean name").finditer(text):
             label = Label("password", Promise.FOREIGN, match.group(), *match.span())
-        for match in pattern(SCRIPT_NAME).finditer(text):
+        for match in form("script name").finditer(text):
             kind = "one-time code" if match["code"] else "password" if match["password"] else "key"
             strength = Promise.TOKEN if match["token"] else Promise.FOREIGN
             label = Label(kind, strength, match.group(), *match.span())
@@ -447,17 +340,11 @@ def _stands_for(label: Label, value: str) -> bool:
     if label.strength is Promise.KEY:
         return accepts(value, label.core, label.strength, quoted=True)
     if label.strength is Promise.TOKEN:
-        return values.only_a_token(value) or bool(pattern(GROUPS).match(value) and random_groups(value))
+        return values.only_a_token(value) or bool(form("groups").match(value) and random_groups(value))
     return values.is_password(value) and not pattern(r"^[\w-]+[:=]").match(value)
 
 
 # Names and values that stand in separate fields: name/value pairs, elements, tuples of a login.
-
-NAMED = r"(?<![A-Za-z])(?:name|key|id|field|label|title|variable|param|property)\\?[\"']?\s{0,3}[:=]\s{0,3}\\?[\"']?(?P<name>[\w.:-]{2,60})\\?[\"']?"
-VALUED = r"(?:[\s,;]|\\[\"'nt]|type\s?[:=]\s?[\"']?\w{2,20}[\"']?|[\"']){0,60}?(?:value|default|content|text)\\?[\"']?\s{0,3}[:=]\s{0,3}\\?(?:[\"'](?P<quoted>[^\"'\n\\]{4,400})\\?[\"']|(?P<bare>[^\s\"',}<>]{4,400}))"
-ELEMENT = r"<(?P<name>[A-Za-z][\w:.-]{0,40})(?:\s[^<>]{0,200})?>\s{0,4}(?P<bare>[^<>\s]{4,400})\s{0,4}</(?P=name)>"
-LABELLED = r"<\w[\w:.-]{0,40}\s[^<>]{0,80}?(?:name|key|id)=[\"'](?P<name>[\w.:-]{2,60})[\"'][^<>]{0,80}>\s{0,4}(?P<bare>[^<>\s]{4,400})\s{0,4}</"
-KEY_THEN_STRING = r"<key>(?P<name>[\w.:-]{2,60})</key>\s{0,12}<string>\s{0,4}(?P<bare>[^<>\n]{4,400}?)\s{0,4}</string>"
 
 
 def _is_secret(value: str, label: Label, *, quoted: bool) -> bool:
@@ -466,9 +353,9 @@ def _is_secret(value: str, label: Label, *, quoted: bool) -> bool:
 
 def pairs(text: str, line: str, offset: int) -> Findings:
     """name: DB_PASSWORD, value: x; the value may stand on the line after, so it is looked for in the text."""
-    for match in pattern(NAMED).finditer(line):
+    for match in form("named").finditer(line):
         if label := _label(match["name"]):
-            value = pattern(VALUED).match(text, offset + match.end())
+            value = form("valued").match(text, offset + match.end())
             group = "quoted" if value and value["quoted"] else "bare"
             if value and _is_secret(value[group], label, quoted=group == "quoted"):
                 yield Finding(label.kind, *value.span(group))
@@ -476,8 +363,8 @@ def pairs(text: str, line: str, offset: int) -> Findings:
 
 def elements(text: str) -> Findings:
     """<password>value</password>, <entry key="password">value</entry>, <key>password</key><string>value</string>"""
-    for expression in (ELEMENT, LABELLED, KEY_THEN_STRING):
-        for match in pattern(expression).finditer(text):
+    for name in ("element", "labelled", "key then string"):
+        for match in form(name).finditer(text):
             if (label := _label(match["name"])) and _is_secret(match["bare"], label, quoted=False):
                 yield Finding(label.kind, *match.span("bare"))
 
@@ -485,7 +372,6 @@ def elements(text: str) -> Findings:
 # Secrets in tables: a cell beside the cell with their name, or a column under it.
 
 ROWS = 400
-RULE = r"^[\s:|]*-[\s:|-]*$"
 Cell = tuple[str, int]
 
 
@@ -500,7 +386,7 @@ def tables(lines: list[str], at: int, offsets: list[int]) -> Findings:
             yield from _in_cell(_column(name), cell, offsets[at])
         below = lines[at + 1] if at + 1 < len(lines) else ""
         first = not (at and "|" in lines[at - 1]) and below.count("|") == line.count("|")
-        if pattern(RULE).match(below) or (first and pattern(r"[^\W\d][^\d\n:=]{0,80}").fullmatch(line)):
+        if form("table rule").match(below) or (first and pattern(r"[^\W\d][^\d\n:=]{0,80}").fullmatch(line)):
             yield from _below(lines, at, offsets, cells, "|")
     elif pattern(r"[\w .\t,;\"-]{3,400}").fullmatch(line) and (mark := next((m for m in ",\t;" if m in line), "")):
         cells = _cells(line, mark)
@@ -535,7 +421,7 @@ def _below(lines: list[str], at: int, offsets: list[int], header: list[Cell], ma
     for place in range(at + 1, min(at + ROWS, len(lines))) if columns else ():
         line = lines[place]
         row = _cells(line, mark) if len(line) <= 4000 else []
-        if len(row) != len(header) or mark not in line or (place > at + 1 and pattern(RULE).match(line)):
+        if len(row) != len(header) or mark not in line or (place > at + 1 and form("table rule").match(line)):
             return
         for number, label in columns.items():
             yield from _in_cell(label, row[number], offsets[place], column=True)
@@ -556,11 +442,6 @@ def _column(name: str) -> Label | None:
 
 # Values on a line of their own, after a line that ends with their name: notes, forms, YAML blocks, fenced lines.
 
-# What may stand between the name and the end of its line.
-CLOSING = r"[\s:=*_`\"'>|\-–—{(\[~#]+$"
-SPOKEN = r"\s(?:is|are|ist|est|es|as follows|below|is as follows)$|(?:如下|是|为)$"
-FOR_WHOM = r"^\s(?:for|of|to|on|in)\s[\w@.' -]{1,40}$|^\s?[(\[][^()\[\]]{1,30}[)\]]$|^如下$"
-VALUE_ALONE = r"[\s>*+•-]{0,16}(?:(?:value|default|stringdata)\s?:\s?)?[\"'`*“「<]{0,3}(?P<value>[^\s\"'`“”「」*<>]{4,400})[\"'`*”」]{0,3}[}\])]{0,3}(?:</[\w:.-]{1,40}>)?[,;.]?\s*$"
 ENDS = frozenset(":=*_`\"'>|-–—{([~#")
 AHEAD = 4
 
@@ -580,7 +461,7 @@ def following(lines: list[str], at: int, offsets: list[int]) -> Findings:
             if taken:
                 return
             continue
-        match = pattern(VALUE_ALONE).match(line)
+        match = form("value alone").match(line)
         value = match["value"].rstrip(".,;") if match else ""
         if not match or not _stands_for(label, value):
             return
@@ -596,13 +477,13 @@ def _announced(line: str) -> Label | None:
     tail = pattern(r"<<-?[\"']?\w{2,20}[\"']?$").sub("", line[-120:].rstrip()).rstrip()
     if not tail or (tail[-1] not in ENDS and len(line) > 60):
         return None
-    head = pattern(CLOSING).sub("", tail)
+    head = form("end of label").sub("", tail)
     marks = tail[len(head) :].strip()
-    if spoken := pattern(SPOKEN).search(head):
+    if spoken := form("spoken end of label").search(head):
         head = head[: spoken.start()]
     label = _label(head)
     rest = head[label.end :] if label else ""
-    if not label or (rest and not pattern(FOR_WHOM).match(rest)):
+    if not label or (rest and not form("for whom").match(rest)):
         return None
     if marks and (spoken or set(marks) & set(":=|>") or marks[0] in "*_`"):
         return label

@@ -7,28 +7,10 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from nacre.guard import values
-from nacre.guard.assignments import CODE_LABELS, GROUPS, KOREAN_NAME, SCRIPT_NAME, random_groups
-from nacre.guard.values import Finding, Findings, any_of, apply_rules, pattern, rule_rows
+from nacre.guard.assignments import random_groups
+from nacre.guard.values import Finding, Findings, any_of, apply_rules, form, listed, pattern, rule_rows
 
-USED = tuple(f"{verb} {digit}" for verb in ("use", "enter", "type") for digit in "0123456789")
 ENDS = ".,;:?)"  # of a sentence, not of the value in it
-CODE_HINTS = ("code", "otp", "pin", "verify", "puk", "safe", "locker", "combination", "2fa", *USED)
-
-LOGIN = (
-    r"\b(?:log(?:ged)?[ -]?(?:in|on)|sign(?:ed)?[ -]?in|ssh(?:ed)?(?: in)?(?!-)|connect|credentials?|creds|account|admin access|default login|authenticate|zugangsdaten|identifiants|credenciales|"
-    r"user(?:name)?\s?/\s?pass(?:word)?|id\s?/\s?(?:pw|pass(?:word)?))\b"
-    r"\s{0,2}(?:is|are|:|=|-)?\s{0,2}(?:with|as|using|via|by)?\s{0,2}(?:the\s)?(?:credentials?\s|creds\s|user\s|account\s)?[\"'`*(]{0,2}"
-    r"(?P<user>[\w.@+-]{2,60})[\"'`*]{0,2}(?P<between>\s?[/|]\s?|\s?:\s?|\s(?:and|with)\s(?:the\s)?(?:password|pass|pw|pwd)\s|\s(?:and|with|using)\s|\s)[\"'`*]{0,2}(?P<value>[^\s\"'`*,;\u2e80-\uffff]{3,100})"
-)
-# The other way round: "admin / x to log in".
-PAIR = r"(?:\b(?:root|admin|administrator|user|test|guest|sa|pi|operator|support)|@[\w-]{1,40}\.\w{2,6})(?P<between>\s?[/:]\s?)(?P<value>[^\s\"'`*,;/]{5,60})(?=[\s.,;)]|$)"
-USERS = frozenset(
-    "root admin administrator user test postgres sa guest ubuntu pi oracle mysql demo operator sysadmin ec2-user debian centos service support manager tomcat jenkins".split()
-)
-ORDINARY_CODE = (
-    r"(?i)(?:status|error|exit|zip|postal|post|area|country|currency|response|return|http|source|promo|product|discount|gpio|project|order|item|sku|stock|tariff|customs|bank|sort|branch|cost|coupon|voucher|referral|color|colour|course|tax|"
-    r"dial|part|batch|customer|vendor|store|ticket|invoice|bar|qr|region|airport|department|category|reason|event)\s?$"
-)
 
 
 def english(line: str, lower: str) -> Findings:
@@ -37,11 +19,11 @@ def english(line: str, lower: str) -> Findings:
     yield from apply_rules(
         "seed", line, lambda value: bool(set("234567") & set(value)) and not values.is_made_up(value)
     )
-    has_code = (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower
+    has_code = (digits and any_of("code hints").search(lower)) or "app" in lower
     for kind, _, expression in rule_rows("code") if has_code else ():
         for match in pattern(expression).finditer(lower):
             # A status, error or postal code is no secret.
-            if not pattern(ORDINARY_CODE).search(lower[max(0, match.start() - 20) : match.start()]):
+            if not form("ordinary code").search(lower[max(0, match.start() - 20) : match.start()]):
                 yield Finding(kind, *match.span(match.lastindex or 1))
     if digits:
         yield from apply_rules("latin code", lower)
@@ -55,19 +37,19 @@ def english(line: str, lower: str) -> Findings:
 
 def _logins(line: str, lower: str) -> Findings:
     announced = "log" in lower or "cred" in lower or "account" in lower or "sign" in lower
-    for expression in (LOGIN, PAIR) if "/" in line or ":" in line else (LOGIN,):
-        for match in pattern(expression).finditer(lower):
+    for name in ("login", "pair") if "/" in line or ":" in line else ("login",):
+        for match in form(name).finditer(lower):
             start = match.start("value")
             value = line[start : match.end("value")].rstrip(".,;:?!)")
             mixed = values.classes(value) >= 3 and not values.is_named_so(value)
             if values.is_placeholder(value):
                 continue
-            if expression is PAIR:
+            if name == "pair":
                 is_secret = announced or (match["between"] == " / " and mixed)
                 is_secret = is_secret and values.only_a_password(value) and "@" not in value
             elif match["between"].strip() in {"", "and", "with", "using"}:
                 is_secret = values.only_a_password(value) and mixed and len(value) <= 40 and not set("/@") & set(value)
-                is_secret = is_secret and match["user"] not in values.NOT_A_SECRET
+                is_secret = is_secret and match["user"] not in listed("not a secret")
             else:
                 is_secret = _is_login(match["user"], value, line, start + len(value))
             if is_secret:
@@ -75,26 +57,17 @@ def _logins(line: str, lower: str) -> Findings:
 
 
 def _is_login(user: str, value: str, line: str, end: int) -> bool:
-    if user in values.NOT_A_SECRET - {"user"} or value.startswith(("/", "(")) or len(value) < 3:
+    if user in listed("not a secret") - {"user"} or value.startswith(("/", "(")) or len(value) < 3:
         return False
     address = value.lower().startswith(("http", "user", "admin/"))
-    is_user = user in USERS and (not value.isalpha() or _ends_clause(line, end)) and not address
-    if is_user and value.lower() not in values.NOT_A_SECRET | USERS - {"admin"}:
+    is_user = user in listed("users") and (not value.isalpha() or _ends_clause(line, end)) and not address
+    if is_user and value.lower() not in listed("not a secret") | listed("users") - {"admin"}:
         return True
     if value.isdigit() and not is_user:
         return False
     return values.classes(value) >= 3 and len(value) >= 6 and "/" not in value and "@" not in value
 
 
-LATIN_NAME = (
-    r"(?:(?<![a-z])(?:(?P<password>pass ?(?:words?|phrases?|codes?|wd)|pw|pwd|logins?|passwort|kennwort|contraseña|mot de passe|credentials?)|(?P<number>pin|puk|(?:access|door|alarm|entry|unlock|gate|safe|security) code)"
-    r"|(?P<token>tokens?|secrets?|(?:api|access|secret|license|private|wifi|wi-fi|wlan)[ -]keys?|keys?))(?![a-z]))"
-)
-CHINESE_NAME = r"(?:(?P<chinese_password>密码|密碼|口令|暗号|暗號)|(?P<chinese_number>PIN ?码|pin ?码|门禁码|開門碼|开门码|取件码|提取码)|(?P<chinese_token>密钥|秘钥|令牌|授权码|激活码))"
-# HP4200, RTX3090Ti; FritzBox7590; MacBook-Pro-14, srv-db-01: what the secret is for, named once more.
-PRODUCT = (
-    r"^[A-Z]{1,6}-?\d+[A-Za-z]{0,2}$|^(?:[A-Z][a-z]+){2,}\d{1,4}$|^(?:[A-Za-z]+|\d+)(?:[-_.](?:[A-Za-z]+|\d+[a-z]?))+$"
-)
 KINDS = {"password": "password", "number": "pin", "token": "token"}
 
 
@@ -109,7 +82,7 @@ def _stands_out(sort: str, value: str) -> bool:
         return sort != "token" and 4 <= len(value) <= 8 and not pattern(r"^(?:19|20)\d\d$").match(value)
     if sort == "token" and (values.only_a_token(value) or values.is_one_case(value)):
         return True
-    if "/" in value or pattern(PRODUCT).match(value) or values.is_slug(value) or values.is_named_so(value):
+    if "/" in value or form("product or host").match(value) or values.is_slug(value) or values.is_named_so(value):
         return False
     if not values.is_password(value):
         return False
@@ -121,42 +94,19 @@ def _stands_out(sort: str, value: str) -> bool:
 # Secrets that an earlier sentence asks for or announces: "what is the password?" "it's …", "the key is" and the value
 # after it.
 
-ASKED_NAME = rf"(?:{LATIN_NAME}|(?P<code>(?<![a-z])(?:{CODE_LABELS}))(?![a-z])|{CHINESE_NAME}|(?P<chinese_code>验证码|校验码|动态码|驗證碼))"
 _BEFORE, _REST, _AFTER = 120, 60, 240  # characters of the sentence before and after the name, and of the answer
-_END = r"[.!?。！？\n]"
-# "The password is", "the key:", "密码如下" at the end of a sentence or message.
-_ANNOUNCES = r"[^.!?,;，；。！？\n]{0,40}?(?:\s(?:is|are|was|as follows|below)|是|为|如下|[:：=])[\s\"'`*]{0,4}$"
-_ASKS = (
-    r"\b(?:what(?:['’]?s| is| was| are)|which|send|give|tell|need|want|like|require|paste|share|provide|enter|type(?! of)|missing|don['’]?t have|do you (?:have|know|remember)|still know|get me|"
-    r"could i (?:get|have)|can i (?:get|have)|remind|forgot|follows)\b"
-    r"|发|给|查|找|告诉|需要|提供|输入|没有|忘了|知道|记得|多少|是什么|要一?下?"
-)
-# What follows the name where it is not the name of something else: no "password policy", no "key points".
-_ITSELF = (
-    r"\s*(?:$|[,;:：=\"'`*)…-]|(?:for|of|to|is|are|was|as|below|please|again|so|now|and|at|in|on|from|that|which|you|we|i|with|it|if|before|then|opens?|still|first|here|by|via|or|too|will|would|should|shall|do|does|did|can|could|needed)\b(?! your\b)"
-    r"|(?!规则|策略|长度|框|管理|字段|重置|找回|过期|要不要)[^\x00-\x7f])"
-)
-_LEAD = (
-    r"(?:\s|[-–—*>\"'`“「:,.!…，。：！]|(?:(?:sure|ok(?:ay)?|yes|yeah|yep|of course|fine|right|well|here(?: you go| it is| you are)?|there you go|good|try|use|uses|just|with|to|as|now|currently|still|"
-    r"(?:it|that|this)(?:['’]?s| is| was| would be| should be)|this one|here['’]?s|here is|is|was|should be|set|i set it|we set it|i think|i (?:went|chose|took|picked)|the (?:pass\w+|key|token|code|pin|secret)|one|mine)(?![\w'’-]))"
-    r"|好的?|嗯|哦|噢|对|行|可以|当然|就?是|这是|这个|给你?|发你|用|现在|目前|应该|我?记得|知道|试试|改成了?|设成了?|叫|的){0,8}"
-)
-_VALUE = r"(?P<value>[!-~À-ɏ]{4,100})"
-_SEED = r"(?i)(?P<value>(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})(?![\w-])"
-_SPACED = r"(?P<value>\d{3}[- ]\d{3})(?!\d)"
-_ACKNOWLEDGES = frozenset("sorry later maybe thanks thank great sure nope dunno nothing hello please tomorrow today perfect coffee".split())  # fmt: skip
 
 
 def awaits(text: str) -> bool:
     """Whether the end of a text asks for a secret or announces one that is still to come."""
     tail = text[-_BEFORE - _REST :].lower()
-    return any(_announced(match, tail) is not None for match in pattern(ASKED_NAME).finditer(tail))
+    return any(_announced(match, tail) is not None for match in form("asked name").finditer(tail))
 
 
 def answers(text: str, lower: str, begin: int, end: int) -> Findings:
     """What the sentence after one between these places gives away."""
     reached = 0
-    for match in pattern(ASKED_NAME).finditer(lower, begin, end):
+    for match in form("asked name").finditer(lower, begin, end):
         place = _announced(match, lower)
         if place is not None and place >= reached:
             reached = place
@@ -166,34 +116,34 @@ def answers(text: str, lower: str, begin: int, end: int) -> Findings:
 
 def _announced(match: re.Match[str], lower: str) -> int | None:
     """Where the answer begins if the name stands in a sentence that asks for it or announces it."""
-    stop = pattern(_END).search(lower, match.end(), match.end() + _REST)
+    stop = form("end of sentence").search(lower, match.end(), match.end() + _REST)
     place = stop.start() if stop else min(len(lower), match.end() + _REST)
     rest = lower[match.end() : place]
-    if (not stop and place < len(lower)) or "[redacted" in rest or not pattern(_ITSELF).match(rest):
+    if (not stop and place < len(lower)) or "[redacted" in rest or not form("name itself").match(rest):
         return None  # the sentence goes on, told it itself, or speaks of something else
     head = lower[max(0, match.start() - _BEFORE) : match.start()]
     head = head[max(head.rfind(mark) for mark in ".!?。！？\n") + 1 :]
-    asked = (stop and stop[0] in "?？") or pattern(_ANNOUNCES).match(rest)
-    return place if asked or pattern(_ASKS).search(head) or pattern(_ASKS).search(rest) else None
+    asked = (stop and stop[0] in "?？") or form("announces it").match(rest)
+    return place if asked or form("asks for it").search(head) or form("asks for it").search(rest) else None
 
 
 def _answer(text: str, place: int, sort: str) -> Finding | None:
     """The value that the next words are, or the only one among them that looks like one."""
     window = text[place : place + _AFTER].partition("\n\n")[0]
-    first = pattern(r"[?？.。!！:：\s]*" + _LEAD, re.IGNORECASE).match(window)
+    first = form("lead to answer").match(window)
     here = first.end() if first else 0
-    for kind, expression in (("one-time code seed", _SEED), ("one-time code", _SPACED)) if sort != "password" else ():
-        if match := pattern(expression).match(window, here):
+    for kind, name in (("one-time code seed", "answered seed"), ("one-time code", "answered digits")):
+        if sort != "password" and (match := form(name).match(window, here)):
             return Finding(kind, place + match.start("value"), place + match.end("value"))
-    if match := pattern(_VALUE).match(window, here):
+    if match := form("answered value").match(window, here):
         value = match["value"].rstrip(".,;:?!)\"'`*")
         if _can_answer(value, sort, window[here + len(value) :]):
             return Finding(KINDS[sort], place + here, place + here + len(value))
-    if match := pattern(r"[:：]\s{0,2}[\"'`*“「]{0,2}" + _VALUE).search(window, 1):
+    if match := form("labelled answer").search(window, 1):
         value, start = match["value"].rstrip(".,;:?!)\"'`*"), place + match.start("value")
         if (sort == "token" or not values.is_identifier(value)) and _can_answer(value, sort, window[match.end() :]):
             return Finding(KINDS[sort], start, start + len(value))
-    for match in pattern(_VALUE).finditer(window, here):
+    for match in form("answered value").finditer(window, here):
         value = match["value"].strip("\"'`*(").rstrip(".,;:?!)")
         if not value.isdigit() and len(value) >= 8 and _stands_out(sort, value) and values.classes(value) >= 3:
             start = place + window.index(value, match.start())
@@ -207,12 +157,14 @@ def _can_answer(value: str, sort: str, after: str) -> bool:
     if sort == "token":
         alone = not after.strip(" .!\n") and len(value) >= 12 and value in (value.lower(), value.upper())
         letters = value.isalpha() and len(set(value)) > 8 and 3 * sum(c in "aeiouAEIOU" for c in value) < len(value)
-        return values.can_be_token(value) or (alone and letters) or bool(pattern(GROUPS).match(value))
-    if value.lower() in values.NOT_A_SECRET | _ACKNOWLEDGES or not values.can_be_password(value, quoted=True):
+        return values.can_be_token(value) or (alone and letters) or bool(form("groups").match(value))
+    if value.lower() in listed("not a secret") | listed("acknowledges") or not values.can_be_password(
+        value, quoted=True
+    ):
         return False
     if values.is_identifier(value):
         ends = pattern(r"[.!。\"'`*)]{0,3}\s*(?:$|[,，\n])").match(after)
-        plain = value.islower() and len(value) >= 5 and not pattern(values.DESCRIBING).match(value)
+        plain = value.islower() and len(value) >= 5 and not form("describing").match(value)
         return sort == "password" and bool(ends) and plain
     # "I'll", "v2.4" and "2026-05-08" are answers too, and no passwords.
     return not pattern(r"^[A-Za-z]+['’][a-z]+$|^v?\d+(?:[.:/-]\d+)+\w*$").match(value)
@@ -220,36 +172,19 @@ def _can_answer(value: str, sort: str, after: str) -> bool:
 
 # Secrets told in Chinese, Japanese, Korean and Russian.
 
-SCRIPT_HINTS = (
-    "密", "口令", "令牌", "证码", "證碼", "校验码", "动态码", "授权码", "暗号", "暗証", "凭证", "激活码", "提取码", "提取碼", "访问码", "金鑰", "私钥", "私鑰", "钥",
-    "パス", "コード", "認証", "비밀", "비번", "암호", "패스워드", "인증", "парол", "Парол", "ПАРОЛ", "код", "Код", "通關",
-)  # fmt: skip
-FILLER = r"现在|目前|暂时|统一|默认|初始|已经|已|都|就|还|也|先|被|给你|给他|帮我|我|你|您|串|如下|现|目前的"
-SCRIPT_LINK = (
-    r"(?:[(（\[][^)）\]\n]{0,12}[)）\]])?[”」』\"'`*]{0,3}"
-    rf"(?:\s{{0,2}}(?:{FILLER})){{0,3}}"
-    r"(?:\s(?:от|для|к|на|в|у)\s\S{1,20}(?:\s\S{1,20})?(?=\s))?\s{0,2}"
-    r"(?P<link>[:：=]|=>|->|→|➡|👉|⇒|►|[-–—]{1,2}(?=\s)|是|为|為|改成|改为|改為|设成|设为|设置为|設為|设置成|换成|变成|重置为|重置成|更新为|用的是|用|叫|填|输入|は|が|を|теперь)?"
-    r"(?:了|的是)?[:：]?[*_~]{0,3}\s{0,3}"
-    r"[“「『‘\"'`*【\[]{0,2}"
-)  # fmt: skip
-ALGORITHMS = r"(?i)^(?:md5|sha-?\d*|bcrypt|scrypt|argon2\w*|aes[-\d\w]*|rsa[-\d]*|base64|hash|token|jwt|oauth2?|api|https?|json|redis|mysql|vault|kms|sm[234]|des|null|none|string|admin-only|1password|bitwarden)$"
-# Taken as sentences and notes have it, with a space before the value.
-KOREAN = rf"(?:{KOREAN_NAME})[\"'`*]{{0,3}}\s?(?:[:=]|는|은|이|가|를|을)\s?[*`\"']{{0,3}}(?<=[\s\"'`])(?P<value>[!-~]{{4,100}})"
-
 
 def other_scripts(line: str) -> Findings:
-    for match in pattern(KOREAN).finditer(line):
+    for match in form("korean").finditer(line):
         value = _cut(match["value"])
         if values.is_password(value):
             yield Finding("password", match.start("value"), match.start("value") + len(value))
-    for match in pattern(SCRIPT_NAME).finditer(line):
-        link = pattern(SCRIPT_LINK).match(line, match.end())
+    for match in form("script name").finditer(line):
+        link = form("script link").match(line, match.end())
         assert link is not None
         start = link.end()
         bare = pattern(r"[!-~]{4,200}").match(line, start)
         value = _cut(bare.group()) if bare else ""
-        if (len(value) < 4 and not match["code"]) or pattern(ALGORITHMS).match(value):
+        if (len(value) < 4 and not match["code"]) or form("algorithms").match(value):
             continue
         pair = pattern(r"^[\w.@+-]{2,40}/(?=\S{4,})").match(value) if match["password"] else None
         if pair and pattern("[账帐賬帳][号户號戶]|用户").search(line[: match.start()]):
@@ -302,16 +237,10 @@ PLAINER = frozenset({"password", "code", "pin", "token"})  # names that say what
 
 
 @cache
-def _is(name: str) -> re.Pattern[str]:
-    """What stands before, after and in a value, by its name in the table."""
-    return re.compile(next(expression for kind, _, expression in rule_rows("spoken") if kind == name))
-
-
-@cache
 def _words() -> re.Pattern[str]:
     """Every word that announces a value or takes it for itself, the ends of sentences, and whatever can be a value."""
     names = [f"(?P<{sort}{at}>{words})" for at, (sort, _, words) in enumerate(rule_rows("announces"))]
-    rest = [_is(name).pattern for name in ("end", "spaced", "value")]
+    rest = [form(f"spoken {name}").pattern for name in ("end", "spaced", "value")]
     return re.compile("|".join([r"(?P<mark>\[redacted[^\]\n]{0,40}\])", *names, *rest]))
 
 
@@ -344,7 +273,7 @@ def announced_values(text: str, lower: str) -> Findings:
     if not _announcing().search(lower):
         return
     sort, place, start, age, ordinary, waiting = "", 0, 0, 0, 0, (0, 0)
-    taken = listed = plural = False
+    taken = in_list = plural = False
     for match in _words().finditer(lower):
         what = (match.lastgroup or "").rstrip("0123456789")
         begin = match.start()
@@ -352,7 +281,7 @@ def announced_values(text: str, lower: str) -> Findings:
             if lower[start:begin].strip():
                 age += 1
                 sort = sort if age < 2 else ""
-                listed = bool(sort) and match[0] == "\n" and (lower[begin - 1] in ":：" or (listed and taken))
+                in_list = bool(sort) and match[0] == "\n" and (lower[begin - 1] in ":：" or (in_list and taken))
             start = match.end()
         elif what == "ordinary":
             ordinary = match.end()
@@ -373,12 +302,12 @@ def announced_values(text: str, lower: str) -> Findings:
             value = text[begin : match.end()].rstrip(".,;:?)/ ")
             end = begin + len(value)
             before, head = lower[max(place, start, begin - 40) : begin], lower[max(start, begin - 80) : begin]
-            item = _is("listed" if listed else "item").fullmatch(head) is not None
-            alone = (age > 0 and not head.strip(" \t-*>•`\"'")) or (listed and item)
+            item = form("spoken listed" if in_list else "spoken item").fullmatch(head) is not None
+            alone = (age > 0 and not head.strip(" \t-*>•`\"'")) or (in_list and item)
             alone = alone and lower[end : end + 1] in {"", "\n", ",", "，", ".", "`"}
-            alone = alone or bool(plural and value.isdigit() and _is("one of many").search(before))
+            alone = alone or bool(plural and value.isdigit() and form("spoken one of many").search(before))
             there = Place(before, lower[end : end + 12], what == "spaced", alone, taken, ordinary > place)
-            if (not age or item or _follows(head, taken=taken, more=plural or listed)) and (
+            if (not age or item or _follows(head, taken=taken, more=plural or in_list)) and (
                 _tells(sort, value, there) or (item and taken and _tells("login", value, there))
             ):
                 yield Finding(ANNOUNCED[sort], begin, end)
@@ -390,9 +319,9 @@ def announced_values(text: str, lower: str) -> Findings:
 
 def _follows(head: str, *, taken: bool, more: bool) -> bool:
     """Whether what stands before a value leads to it from the sentence before: nothing, or that the other was wrong."""
-    if (more or not taken) and _is("lead").fullmatch(head):
+    if (more or not taken) and form("spoken lead").fullmatch(head):
         return True
-    return bool(_is("mistaken").search(head) or (taken and _is("changed").search(head)))
+    return bool(form("spoken mistaken").search(head) or (taken and form("spoken changed").search(head)))
 
 
 def _late(text: str, lower: str, waiting: tuple[int, int], name: int, sort: str) -> tuple[int, int] | None:
@@ -400,29 +329,34 @@ def _late(text: str, lower: str, waiting: tuple[int, int], name: int, sort: str)
     begin, end = waiting
     value = text[begin:end].rstrip(".,;:?)/ ")
     end = begin + len(value)
-    first = _is("late").search(lower, max(0, begin - 16), begin) and "\n" not in lower[end:name]
-    if not first or not _is("until name").fullmatch(lower, end, name):
+    first = form("spoken late").search(lower, max(0, begin - 16), begin) and "\n" not in lower[end:name]
+    if not first or not form("spoken until name").fullmatch(lower, end, name):
         return None
     there = Place(": ", lower[end : end + 12], " " in value, alone=False, taken=False, blocked=False)
-    return (begin, end) if _tells(sort, value, there) and not _is("product").match(value) else None
+    return (begin, end) if _tells(sort, value, there) and not form("spoken product").match(value) else None
 
 
 def _tells(sort: str, value: str, there: Place) -> bool:
     """Whether a value in the reach of such a word can be nothing else."""
     before, random = there.before, values.is_random(value)
-    known = _is("ordinary").search(value) or values.is_placeholder(value) or pattern(values.TERMS).match(value)
+    known = form("spoken ordinary").search(value) or values.is_placeholder(value) or form("terms").match(value)
     near = not before.strip(" :：#\"'`“「")
     digits = there.spaced and sort in {"code", "pin", "opens"}  # 0-6-8 by itself is no number of anything else
-    linked = near or there.alone or digits or bool(_is("link").search(before))
+    linked = near or there.alone or digits or bool(form("spoken link").search(before))
     # What a name further off announces is no value of another name in data: "session":"7c1f2a90", db:5432.
-    labelled = not near and (_is("structure").search(before) or _is("label").search(before))
+    labelled = not near and (form("spoken structure").search(before) or form("spoken label").search(before))
     if (known and not random and not there.spaced) or labelled or not (linked or random):
         return False
     quoted = before[-1:] in set("\"'`“「‘")
-    sure = there.alone or (linked and (there.taken or quoted)) or not before or bool(_is("sure").search(before))
-    named = _is("product").match(value) or values.is_slug(value) or "/" in value or (sort == "login" and before == "/")
-    if there.spaced or _is("number").fullmatch(value):
-        if there.blocked or _is("counted").match(there.after) or sort in {"token", "key", "login"}:
+    sure = there.alone or (linked and (there.taken or quoted)) or not before or bool(form("spoken sure").search(before))
+    named = (
+        form("spoken product").match(value)
+        or values.is_slug(value)
+        or "/" in value
+        or (sort == "login" and before == "/")
+    )
+    if there.spaced or form("spoken number").fullmatch(value):
+        if there.blocked or form("spoken counted").match(there.after) or sort in {"token", "key", "login"}:
             return False
         year = pattern(r"(?:19|20)\d\d").fullmatch(value) and not pattern(r"\s?to \d{3}").match(there.after)
         # "Locker 4471" is its number, and what stands in brackets is about something else.
@@ -432,10 +366,10 @@ def _tells(sort: str, value: str, there: Place) -> bool:
         loose = sort != "code" or before.endswith(", ") or (near and len(value) >= 6)
         return not own and (sure or (loose and not year))
     if sort in {"code", "pin", "opens"}:
-        return not there.blocked and bool((sure or near or not named) and _is("short").fullmatch(value))
+        return not there.blocked and bool((sure or near or not named) and form("spoken short").fullmatch(value))
     if sort == "login" and (value == value.upper() or values.is_hex(value) or values.is_uuid(value)):
         return False
-    if (random and sort != "password") or (pattern(GROUPS).match(value) and random_groups(value)):
+    if (random and sort != "password") or (form("groups").match(value) and random_groups(value)):
         return not there.blocked
     if sort in {"token", "key"}:
         made = values.only_a_token(value) or values.is_one_case(value)
@@ -445,7 +379,7 @@ def _tells(sort: str, value: str, there: Place) -> bool:
     if (sure and (sort == "password" or quoted)) or there.alone:
         word = values.is_identifier(value) and values.classes(value) < (2 if there.alone else 3)
         return values.can_be_password(value, quoted=False) and not word
-    after_user = _is("user").search(before) or (sort == "login" and _is("account name").search(before))
+    after_user = form("spoken user").search(before) or (sort == "login" and form("spoken account name").search(before))
     user = after_user and "/" not in value
     named = named or (values.is_named_so(value) and not sure)
     return bool(user or not named) and values.is_password(value, quoted=False)
@@ -455,18 +389,18 @@ def _tells(sort: str, value: str, there: Place) -> bool:
 
 
 def _is_no_rule(value: str) -> bool:
-    return values.is_real(value) and not _is("rule").search(value)
+    return values.is_real(value) and not form("spoken rule").search(value)
 
 
 def _is_no_description(value: str) -> bool:
     joined = pattern(r"[-_.&]").sub("", value)
-    other = pattern(values.DESCRIBING).match(value) or pattern(r".*(?:er|en|where|thing|one|body)$").match(value)
-    return values.is_real(joined) and (joined != value or not other) and not pattern(values.NAME_PARTS).search(value)
+    other = form("describing").match(value) or pattern(r".*(?:er|en|where|thing|one|body)$").match(value)
+    return values.is_real(joined) and (joined != value or not other) and not form("name parts").search(value)
 
 
 def _is_mixed(value: str) -> bool:
     """Letters and digits with a mark among them, as nothing else in a sentence has: no package, issue, address or firm."""
-    return values.classes(value) >= 3 and values.is_real(value) and not _is("no password").search(value)
+    return values.classes(value) >= 3 and values.is_real(value) and not form("spoken no password").search(value)
 
 
 def _is_grouped(value: str) -> bool:
@@ -477,7 +411,7 @@ def _is_grouped(value: str) -> bool:
 
 
 def _is_paired(value: str) -> bool:
-    other = _is("ordinary").search(value) or value.isdigit()
+    other = form("spoken ordinary").search(value) or value.isdigit()
     return values.can_be_password(value, quoted=False) and not other and len(value) > 4
 
 
@@ -486,7 +420,7 @@ _STARTS = {"the", "a", "an", "my", "our", "two", "three", "every", "some", "both
 
 def _is_phrase(value: str) -> bool:
     words = pattern(r"[ -]").split(value)
-    plain = words[0] in _STARTS or not values.FUNCTION_WORDS.intersection(words)
-    first = words[0] in values.NOT_A_SECRET and (len(words) < 4 or not plain)
-    about = first or words[0] in {"ask", "see", "use", "check", "get"} or values.TELLING.intersection(words)
-    return not about and not pattern(values.DESCRIBING).fullmatch(words[0])
+    plain = words[0] in _STARTS or not listed("function words").intersection(words)
+    first = words[0] in listed("not a secret") and (len(words) < 4 or not plain)
+    about = first or words[0] in {"ask", "see", "use", "check", "get"} or listed("telling").intersection(words)
+    return not about and not form("describing").fullmatch(words[0])

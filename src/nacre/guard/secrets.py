@@ -14,24 +14,27 @@ from typing import TYPE_CHECKING
 
 from nacre.errors import SecretRefused
 from nacre.guard import values
-from nacre.guard.assignments import HINTS, assignments, commands, elements, following, pairs, tables
-from nacre.guard.prose import SCRIPT_HINTS, USED, announced_values, answers, awaits, english, other_scripts
+from nacre.guard.assignments import assignments, commands, elements, following, pairs, tables
+from nacre.guard.prose import announced_values, answers, awaits, english, other_scripts
 from nacre.guard.sanitise import clean, fold, one_line
-from nacre.guard.values import LONG_RUN, Finding, Findings, Redaction, any_of, apply_rules, numbers, pattern, rule_rows
+from nacre.guard.values import (
+    LONG_RUN,
+    Finding,
+    Findings,
+    Redaction,
+    any_of,
+    apply_rules,
+    form,
+    listed,
+    numbers,
+    pattern,
+    rule_rows,
+)
 
 if TYPE_CHECKING:
     from nacre.model.session import Message
 
 
-# Words of sentences and commands that may give a secret away without naming it.
-SPOKEN_HINTS = (
-    "code", "verify", "pin", "login", "log in", "logged", "log on", "sign in", "signed in", "ssh", "connect", "identified", "wallet", "recovery", "curl", "http -",
-    "redis-cli", "zip -", "7z", "sudo -s", "net use", "smb", "mnemonic", "plink", "mysql", "maria", "mongo", "ldap", "sqlcmd", "docker", "podman", "códi", "codi",
-    "puk", "safe", "locker", "combination", "zugang", "identifiants", "account", "openssl", "rar ", "/p:", "answer", "insert into", "助记", "助記",
-    "2fa", "验证器", "步验证", "次验证", "重验证", "态口令", "门禁", "取件", "开门码", "impacket", "wget", "wandb", "configure set", "config set", "sign-in", "user/", "id/", "admin", "root", " / ", "crypted", "protected", "unlock", "opens", "psexec", "snmp", ":543", ":*:",
-    *USED,
-)  # fmt: skip
-MARK = r"\[redacted: [a-z0-9 -]{1,40}\]"
 LONG_LINE = 8_000
 BEFORE, AFTER = 300, 1_300
 
@@ -40,7 +43,7 @@ def scan(text: str) -> Findings:
     """Every secret in a folded text; findings may overlap."""
     if "[redacted: " in text:
         # The kind that a mark names announces nothing.
-        text = pattern(MARK).sub(lambda match: "[redacted" + "·" * (len(match.group()) - 10) + "]", text)
+        text = form("mark").sub(lambda match: "[redacted" + "·" * (len(match.group()) - 10) + "]", text)
     # Everything a machine makes is a long run of letters and digits; ordinary sentences have none.
     long_run = pattern(LONG_RUN).search(text)
     if long_run or "PRIVATE KEY" in text or "://" in text or "jdbc:" in text:
@@ -55,8 +58,8 @@ def scan(text: str) -> Findings:
     if len(lower) != len(text):  # every character stays in its place
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     yield from announced_values(text, lower)
-    named, spoken = set(_lines_with(HINTS, lower)), set(_lines_with(SPOKEN_HINTS, lower))
-    foreign = set() if text.isascii() else set(_lines_with(SCRIPT_HINTS, text))
+    named, spoken = set(_lines_with("hints", lower)), set(_lines_with("spoken hints", lower))
+    foreign = set() if text.isascii() else set(_lines_with("script hints", text))
     lines = text.split("\n") if named or spoken or foreign else []
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for offset in sorted(named | spoken | foreign):
@@ -85,7 +88,7 @@ def _pieces(lower: str) -> Iterator[tuple[int, int]]:
         yield 0, len(lower)
         return
     begin = end = 0
-    for match in any_of(HINTS + SPOKEN_HINTS).finditer(lower):
+    for match in any_of("hints", "spoken hints").finditer(lower):
         first, last = max(0, match.start() - BEFORE), match.end() + AFTER
         if first > end:
             if end:
@@ -95,7 +98,7 @@ def _pieces(lower: str) -> Iterator[tuple[int, int]]:
     yield begin, end
 
 
-def _lines_with(hints: tuple[str, ...], text: str) -> Iterator[int]:
+def _lines_with(hints: str, text: str) -> Iterator[int]:
     place = 0
     while match := any_of(hints).search(text, place):
         yield text.rfind("\n", place, match.start()) + 1 or place
@@ -172,7 +175,7 @@ def _merged(text: str, findings: list[Finding]) -> list[Finding]:
     """What was found in `text`, with the same values elsewhere in it and without what was marked before."""
     if not findings:
         return []
-    marks = [match.span() for match in pattern(MARK).finditer(text)]
+    marks = [match.span() for match in form("mark").finditer(text)]
     pieces: list[Finding] = []
     for finding in findings:
         start = finding.start
@@ -260,18 +263,10 @@ def redact_messages(messages: Sequence[Message]) -> list[Message]:
     return [replace(message, text=text) for message, text in zip(messages, redacted, strict=True)]
 
 
-# Headings as we write them, in which nobody said anything: a name in them is a plain word, which cannot be a token.
-_PLAIN_WORD = r"(?:[a-z]{1,20}|[\u4e00-\u9fff]{1,20})"
-_OWN_HEADING = (
-    r"# Session State|## (?:Key Decisions|Key Context|Blockers|\d\d:\d\d (?:note|session:[0-9a-f-]{1,12} \| \d{1,5} messages?)"
-    rf"(?: \| (?:continued|(?:project|group):{_PLAIN_WORD}(?:-{_PLAIN_WORD}){{0,4}}(?:-[0-9a-f]{{6}})?))*)"
-)
-
-
 def safe_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
     """Numbered lines of a file as they may be shown; those that a secret went over are one with the line where it began."""
     # A heading of ours names a key or a session, which would call the whole guard to look at it.
-    ours = {number: text for number, text in lines if pattern(_OWN_HEADING).fullmatch(text)}
+    ours = {number: text for number, text in lines if form("own heading").fullmatch(text)}
     redacted = redact_lines([(number, "" if number in ours else visible(text)) for number, text in lines])
     return [(number, ours.get(number, text)) for number, text in redacted]
 
@@ -309,19 +304,9 @@ def excerpt(text: str, most: int) -> str:
 # Secrets known by their own form: tokens of vendors, addresses, key blocks, headers.
 
 
-# Ids that programs print all day: they look like keys and open nothing.
-KNOWN_IDS = frozenset(
-    """
-    toolu msg call chatcmpl cmpl req resp rs fc ws asst thread file run step session sess_id org user proj batch ft ftjob cus pi sub evt price
-    prod ch in txn acct card seti src gen id uid usr task job trace span img vol subnet vpc eni ami sg rtb igw snap eip build commit sha
-    sha1 sha256 sha384 sha512 md5 integrity chunk index main vendor bundle style class css asset hash etag node page block item key_id
-    event message channel conversation room agent srvtoolu container att dpl team cache sticky data ubuntu python node linux darwin
-    """.split()
-)
 PUBLISHABLE = ("pk_live_", "pk_test_", "sb_publishable_", "phc_")
 # No token is longer; without an end a text of nothing but beginnings would be read again for each.
 LONGEST = 5_000
-PUBLIC_BLOCK = "-----BEGIN (?![A-Z ]*PRIVATE)[A-Z0-9 ]{3,40}-----(?:[^-]|-(?!----BEGIN ))*?-----END "
 
 
 @cache
@@ -347,7 +332,7 @@ def tokens(text: str) -> Findings:
     yield from apply_rules("jwt", text, lambda value: not pattern(r"(?i)your|xxxx").search(value))
     beginnings, cut = _beginnings()
     # Certificates and public keys are as random as private ones, and made to be shown.
-    public = [block.span() for block in pattern(PUBLIC_BLOCK).finditer(text)] if "-----BEGIN " in text else []
+    public = [block.span() for block in form("public block").finditer(text)] if "-----BEGIN " in text else []
     for run in pattern(LONG_RUN).finditer(text):
         start, end = run.span()
         if any(begin <= start < stop for begin, stop in public):
@@ -400,7 +385,7 @@ def _unknown(text: str, start: int, end: int) -> Finding | None:
     value = text[start:end]
     if not 20 <= len(value) <= 300 or values.is_uuid(value) or values.is_made_up(value):
         return None
-    if value.startswith(PUBLISHABLE) or pattern(r"[_-]").split(value.lower(), maxsplit=1)[0] in KNOWN_IDS:
+    if value.startswith(PUBLISHABLE) or pattern(r"[_-]").split(value.lower(), maxsplit=1)[0] in listed("known ids"):
         return None
     # Part of an address, a path, a checksum or a larger block of base64.
     last, first, second = text[max(0, start - 1) : start], text[end : end + 1], text[end + 1 : end + 2]
@@ -454,19 +439,6 @@ def logins(text: str) -> Findings:
 
 # Private keys and other secrets that stand in blocks, also when the block was cut off.
 
-# Editors turn the hyphens into dashes.
-BEGIN = r"[-–—]{2,5} ?BEGIN (?P<what>[A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?) ?[-–—]{2,5}"
-END = r"[-–—]{2,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?[-–—]{2,5}"
-# The first bytes of a private key in DER: RSA and PKCS #8, elliptic curves, Ed25519.
-BARE = r"(?<![A-Za-z0-9+/])(?:MII[B-J][A-Za-z0-9+/]{2}IBA[AD][KA]|MII[C-J][A-Za-z0-9+/]{2}[A-Z]BOBgkqhkiG9w0BBQ0w|M[A-I][A-Za-z0-9+/]{1,2}C?AgEAMB[MAI]GByqGSM4|MHcCAQEEI|MC4CAQAwBQYDK2Vw)[A-Za-z0-9+/]{20,}={0,2}"
-# What may stand between the two lines: base64, headers such as "Proc-Type: 4,ENCRYPTED", quoting, escaped line ends,
-# and what a log or a diff puts before each line.
-BODY_LINE = (
-    r"(?:[ \t>|+#\"'`,*/.\d:\[\]T-]{0,40}(?:[A-Za-z0-9+/=]{16,}|=[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{1,15}={1,2})[\"'`,;\\ \t+]{0,8}"
-    r"|[ \t>+#\"'-]{0,10}(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset|Subject|X-[\w-]+): ?[^\n]{0,120}|[ \t>+#\"']{0,8})"
-)
-LINE_END = r"(?:\r?\n|(?:\\{1,4}[rn]){1,2}|$)"
-
 
 def blocks(text: str) -> Findings:
     """Private keys: between their lines, as much of them as is left, and bare or encoded in base64."""
@@ -475,8 +447,8 @@ def blocks(text: str) -> Findings:
         yield from _before_last_line(text)
     yield from apply_rules("certain", text)
     if "MI" in text or "MHcCAQEE" in text or "MC4CAQ" in text:
-        for match in pattern(BARE).finditer(text):
-            first = pattern(LINE_END).match(text, match.end())
+        for match in form("bare private key").finditer(text):
+            first = form("line end").match(text, match.end())
             end = _end_of_lines(text, match.end(), first.end() if first else len(text))
             yield Finding("private key", match.start(), end)
     yield from _encoded(text)
@@ -484,13 +456,13 @@ def blocks(text: str) -> Findings:
 
 def _between_lines(text: str) -> Findings:
     place = 0
-    while begin := pattern(BEGIN).search(text, place):
+    while begin := form("begin private key").search(text, place):
         after = begin.end()
-        following = pattern(BEGIN).search(text, after)
-        end = pattern(END).search(text, after, following.start() if following else len(text))
+        following = form("begin private key").search(text, after)
+        end = form("end private key").search(text, after, following.start() if following else len(text))
         if end and end.start() - after < 40_000:
             place = end.end()
-        elif first := pattern(r"[\"'`,;+ \t]{0,6}" + LINE_END).match(text, after):
+        elif first := form("rest of begin line").match(text, after):
             place = _end_of_lines(text, after, first.end())
         else:
             one_line = pattern(r"[ \t]{0,4}[A-Za-z0-9+/=]{16,}").match(text, after)
@@ -504,12 +476,12 @@ def _between_lines(text: str) -> Findings:
 
 
 def _before_last_line(text: str) -> Findings:
-    for end in pattern(END).finditer(text):
+    for end in form("end private key").finditer(text):
         start = reached = end.start()
         for _ in range(400):
             before = text.rfind("\n", 0, max(0, start - 1)) + 1
             line = text[before:start]
-            if before >= start or len(line) > 200 or not pattern(BODY_LINE + LINE_END).fullmatch(line):
+            if before >= start or len(line) > 200 or not form("whole body line").fullmatch(line):
                 break
             if pattern(r"[A-Za-z0-9+/]{16,}").search(line):
                 reached = before
@@ -521,7 +493,7 @@ def _before_last_line(text: str) -> Findings:
 
 def _end_of_lines(text: str, place: int, here: int) -> int:
     """Where the lines of base64 end that follow a place, from another on."""
-    while here < len(text) and (line := pattern(BODY_LINE + LINE_END).match(text, here)) and line.end() > here:
+    while here < len(text) and (line := form("whole body line").match(text, here)) and line.end() > here:
         here = line.end()
         if line[0].strip():
             place = line.start() + len(line[0].rstrip())
@@ -547,19 +519,11 @@ def _encoded(text: str) -> Findings:
 
 # Secrets that HTTP carries: Authorization and cookies.
 
-SESSION_COOKIES = (
-    r"(?:[\w.-]{0,30}(?:sess(?:ion)?(?:[_-]?id)?|sid|auth|token|jwt|csrf|xsrf|remember|sso|identity|credential)[\w.-]{0,20}|"
-    r"connect\.sid|PHPSESSID|JSESSIONID|ASP\.NET_SessionId|SAPISID|HSID|SSID|APISID|li_at|c_user|xs|SESSDATA|bili_jct)"
-)
-
-
-SCHEME = r"\b(bearer|basic|digest|ntlm|negotiate|token|apikey|key|hmac|aws4-hmac-sha256)\s{1,3}[\"']?([a-z0-9._~+/%:=-]{8,4000})"
-
 
 def headers(line: str, lower: str) -> Findings:
     if "auth" in lower or "bearer" in lower or "basic" in lower:
         yield from apply_rules("scheme", line, lambda value: _has_digit(value) and not values.is_path(value), lower)
-        for match in pattern(SCHEME).finditer(lower):
+        for match in form("http scheme").finditer(lower):
             value = line[match.start(2) : match.end(2)].rstrip(".:")
             named = "authorization" in lower[max(0, match.start() - 30) : match.start()]
             has_digit = pattern(r"\d").search(value)
@@ -571,7 +535,7 @@ def headers(line: str, lower: str) -> Findings:
             elif match[1] == "bearer" and len(value) >= 12 and has_digit and not values.is_made_up(value):
                 yield Finding("bearer token", match.start(2), match.start(2) + len(value))
     if "cookie" in lower:
-        pair = pattern(rf"(?i)(?<![\w.-]){SESSION_COOKIES}=([^\s;,\"']{{8,4000}})")
+        pair = form("session cookie")
         for header in pattern(r"(?i)(?:set-)?cookie[\"']?\s{0,3}[:=,]\s{0,3}[\"']?([^\n\"']{8,8000})").finditer(line):
             for match in pair.finditer(line, header.start(1), header.end(1)):
                 if values.is_real(match[1]) and not values.is_identifier(match[1]):

@@ -11,6 +11,8 @@ from functools import cache
 from itertools import pairwise
 from math import log2
 
+from nacre.text.tables import texts, words
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -36,6 +38,18 @@ Findings = Iterator[Finding]
 def pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
     """A compiled expression, made when it is first needed so that importing the guard costs nothing."""
     return re.compile(expression, flags)
+
+
+@cache
+def form(name: str) -> re.Pattern[str]:
+    """An expression of forms.tsv."""
+    return pattern(texts("guard/forms.tsv")[name])
+
+
+@cache
+def listed(name: str) -> frozenset[str]:
+    """A word list of forms.tsv."""
+    return words("guard/forms.tsv", name)
 
 
 LONG_RUN = r"(?<![A-Za-z0-9_])[A-Za-z0-9_-]{15,}"  # in which whatever a machine makes is found
@@ -77,52 +91,12 @@ def apply_rules(
 
 
 @cache
-def any_of(words: tuple[str, ...]) -> re.Pattern[str]:
-    """One expression for many words, sorted by their first letter so that few of them are tried at each place."""
+def any_of(*names: str) -> re.Pattern[str]:
+    """One expression for the words of such lists (set apart by |), by their first letter so that few of them are tried at each place."""
     by_first: dict[str, list[str]] = {}
-    for word in words:
+    for word in "|".join(texts("guard/forms.tsv")[name] for name in names).split("|"):
         by_first.setdefault(word[0], []).append(re.escape(word[1:]))
     return re.compile("|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in by_first.items()))
-
-
-FUNCTION_WORDS = frozenset(
-    """
-    this that it the a an your my our their his her its what which who how when where why if then else and or not as at by for
-    from in into of off on onto out over to under up with without is are was were be has have had can must should will
-    """.split()
-)
-# Words of a sentence about a secret, which a phrase that is one has not.
-TELLING = frozenset(
-    """
-    is are was were be has have had can must should will would need needs your our their his her its it that this what which
-    who how when where why if then else not as least characters words long same password passphrase one name usual first last you
-    me we they i vault manager keychain file
-    """.split()
-)
-# Values that stand where a secret would stand, in documents, forms and type annotations.
-NOT_A_SECRET = FUNCTION_WORDS | frozenset(
-    """
-    password passwd passphrase passcode pass pwd pw secret token key apikey api_key credential credentials auth user username
-    changeme change_me change-me changeit replaceme replace_me todo tbd fixme none null nil undefined unset empty blank true false yes no
-    string str text bytes byte int integer number float bool boolean object any optional required default hidden masked redacted
-    removed omitted censored placeholder example sample dummy foo bar baz foobar value here
-    function async await return const let var self new bearer basic digest oauth oauth2 jwt sso saml ldap plain plaintext
-    md5 sha1 sha256 sha512 sha-256 bcrypt scrypt argon2 argon2id pbkdf2 base64 aes aes256 aes-256 rsa ed25519 utf8 utf-8 hex uuid
-    incorrect wrong invalid valid correct right weak strong short long secure insecure safe unsafe unknown known missing
-    available unavailable public private protected visible readonly stale old fresh current same different similar unique common
-    sensitive case-sensitive confidential important necessary mandatory hard easy simple complex ready done ok okay fine good bad gone lost
-    there here only just also already still now always never usually sometimes probably likely currently temporarily
-    stored hashed encrypted rotated expired leaked reset changed set used needed sent shown saved kept asked given written
-    too very so more less most least all some both each every one two three being been going about like than because
-    """.split()
-)
-# Endings of words that describe a password rather than being one, in "the password is ...".
-DESCRIBING = r"(?i).*(?:ed|ing|able|ible|ous|ive|ful|less|ly|ary|ory|ent|ant|tten|own)$"
-PLACEHOLDER_PARTS = (
-    "example|placeholder|your[-_ ]|yourkey|yourtoken|yourpass|your-|<|>|change[-_]?me|replace[-_]?(?:me|with)|insert[-_]|enter[-_ ]|dummy|redacted|"
-    r"xxxx|\*\*\*|\.\.\.|…|•••|_here|-here|goes-here|not[-_]?(?:a[-_]?)?real|todo|fixme|lorem|test[-_]?only|sample[-_]"
-)
-NAME_PARTS = "passw|passphrase|passcode|pwd|secret|token|credential|api_?key|auth"
 
 
 def _matches(expression: str, value: str) -> bool:
@@ -135,9 +109,9 @@ def is_placeholder(value: str) -> bool:
     value = value[:120]
     lower = value.lower().strip("\"'`.:")
     even = len(set(lower)) <= 2 and (not lower.isdigit() or set(lower) <= {"0", "1"})
-    if lower in NOT_A_SECRET or even or lower.startswith("[redacted"):
+    if lower in listed("not a secret") or even or lower.startswith("[redacted"):
         return True
-    return _matches(PLACEHOLDER_PARTS, lower) or is_reference(value)
+    return form("placeholder parts").search(lower) is not None or is_reference(value)
 
 
 def is_real(value: str) -> bool:
@@ -244,34 +218,20 @@ def can_be_password(value: str, *, quoted: bool) -> bool:
         return False
     if " " in value:
         words = value.split()
-        few = len(words) <= 5 and not FUNCTION_WORDS.intersection(value.lower().split())
+        few = len(words) <= 5 and not listed("function words").intersection(value.lower().split())
         mixed = (word for word in words if _matches(r"[A-Za-z]\d|\d[A-Za-z]", word))
         return quoted and len(value) <= 60 and any(len(word) >= (3 if few else 6) for word in mixed)
     # Password123! and supersecret99 are passwords; user_password, passwordField and token2 are names.
     twisted = _matches(r"(?i)(?<!auth)\d{2,}$", value) or (classes(value) >= 3 and _matches(r"\d", value))
-    named = _matches(NAME_PARTS, value.lower()) and not twisted
+    named = form("name parts").search(value.lower()) and not twisted
     if named or (not _matches("[A-Za-z0-9]", value) and len(value) < 6) or any(ord(c) > 0x2E80 for c in value):
         return False
     return quoted or not value.startswith(("(", "[", "{", "<", "|", ">", "=", "//", "#", "*", "`"))
 
 
-TERMS = (
-    r"(?i)^(?:1password|oauth[12](?:\.0)?|sha-?\d+|aes-?\d+[\w-]*|utf-?\d+\w*|base-?\d+|argon2\w*|x86\w*|ipv[46]|wpa[23]?\w*|[23]fa|http/?[123]\S*|python3?|win\d+|"
-    r"i18n|l10n|k8s|log4j|ed25519|x509|pkcs\S+|md5\w*|rfc\d+|cve-\S+|q[1-4]|fido2|bcrypt\S*|web3|mp[34]|ec2|s3|auth0|keepass2?\w*|part\d|step\d|line\d+|page\d+|\w+\d?(?:\(\)|:))$"
-)
-
-
-# Plain numbers, two words joined, what begins with a sign, then versions, keys of tickets, calls, addresses, names of files,
-# ordinals and amounts.
-ORDINARY = (
-    r"^\d+(?:[.,:/-]\d+)*\w{0,2}$|^[A-Za-z]+[-'’/][A-Za-z]+$|^[*@(:/.-]|^[A-Za-z]+\d+\.\d|^[a-z]+-\d{1,4}$"
-    r"|^(?:v?\d+[.]|[A-Z]+-\d+$|[\w.-]+\(|https?:|\w+:$|\d+(?:st|nd|rd|th|x|k|m|mb|gb|ms|px|am|pm)\b)|[=({|<>]|\.\w{2,4}$"
-)
-
-
 def only_a_password(value: str) -> bool:
     """Letters mixed with digits or marks as no word of a sentence is: told by itself, whatever stands before it."""
-    if len(value) < 5 or _matches(TERMS, value) or is_identifier(value) or _matches(ORDINARY, value):
+    if len(value) < 5 or form("terms").match(value) or is_identifier(value) or form("ordinary value").search(value):
         return False
     return _matches("[A-Za-z]", value) and _matches(r"\d|[A-Za-z][!#$%^*?]+[A-Za-z]", value)
 
@@ -318,16 +278,15 @@ def can_be_token(value: str, *, least: int = 8) -> bool:
     if value.isdigit() or value[0] in "|=#*" or not _matches(r"^[A-Za-z0-9+/=_.~:%$!@#^*|,?-]+$", value):
         return False
     shuffled = _is_shuffled(value)
-    if (is_identifier(value) and not shuffled) or (_matches(NAME_PARTS, value[:120].lower()) and classes(value) < 3):
+    if (is_identifier(value) and not shuffled) or (
+        form("name parts").search(value[:120].lower()) and classes(value) < 3
+    ):
         return False
     mixed = (shuffled or _matches(r"\d", value)) and classes(value) >= 2
     return is_uuid(value) or (mixed and entropy(value[:200]) >= 2.4)
 
 
 # Numbers that open accounts or name a person for good: cards, bank accounts, identity cards. Told by their check digits.
-
-_CARD_WORDS = r"(?i)card|visa|mastercard|amex|credit|debit|kreditkarte|unionpay|icbc|卡号|信用卡|银行卡|储蓄卡"
-_PAYING = r"(?i)\b(?:account|iban|bank|refund|pay|transfer|deposit)\b|账[号户]|汇|转账|退款"
 
 
 def _luhn(number: str) -> bool:
@@ -355,8 +314,8 @@ def is_example(number: str) -> bool:
 
 
 _CALLED = (
-    ("any card", _CARD_WORDS, _is_like_a_card),
-    ("any bank account", _PAYING, lambda number: sum(map(str.isdigit, number)) >= 12),
+    ("any card", "card words", _is_like_a_card),
+    ("any bank account", "paying", lambda number: sum(map(str.isdigit, number)) >= 12),
 )
 
 
@@ -367,10 +326,10 @@ def numbers(text: str) -> Findings:
     yield from apply_rules("bank account", text, _is_account)
     yield from apply_rules("identity number", text)
     yield from apply_rules("named number", text, lambda number: len(number) < 15 or not is_example(number))
-    if _matches(_CARD_WORDS, text):  # then in whatever groups
+    if form("card words").search(text):  # then in whatever groups
         yield from apply_rules("any card", text, _luhn)
     # What is called by its name just before is one even with a wrong digit.
-    for section, words, accepts in _CALLED:
-        for finding in apply_rules(section, text, accepts) if _matches(words, text) else ():
-            if _matches(words, text[max(0, finding.start - 60) : finding.start].rpartition("\n\n")[2]):
+    for section, name, accepts in _CALLED:
+        for finding in apply_rules(section, text, accepts) if form(name).search(text) else ():
+            if form(name).search(text[max(0, finding.start - 60) : finding.start].rpartition("\n\n")[2]):
                 yield finding

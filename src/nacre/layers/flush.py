@@ -7,6 +7,8 @@ import hashlib
 import os
 import re
 import textwrap
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from nacre import disk
@@ -25,8 +27,6 @@ KEPT = 7 * 86_400.0  # seconds, and how long
 SILENCE = "NO_REPLY"
 MOST_LINES = 30
 LONGEST = 500  # characters of one line
-REFERENCE = ("MEMORY.md", "SOUL.md", "TOOLS.md", "AGENTS.md", "IDENTITY.md", "USER.md")
-_DATE = "YYYY-MM-DD"
 
 
 # Whether the turn is due, and what the agent is told.
@@ -204,73 +204,26 @@ def take_answer(context: Context, text: str, *, dry_run: bool = False) -> FlushA
     return FlushAnswer(path, written, len(lines) - len(written), gone, over, silent)
 
 
-# The prompts, in English and Chinese; a prompt of the user's own keeps the safety rules.
+# The prompts, in flush.en.md and flush.zh.md; a prompt of the user's own keeps the safety rules.
+
+
+@cache
+def _wording(language: str) -> list[str]:
+    """What the system says, what is asked, the rules of safety, those of care, and what to answer where there is nothing to keep."""
+    text = Path(__file__).with_name(f"flush.{language}.md").read_text(encoding="utf-8")
+    text = text.replace("{lines}", str(MOST_LINES)).replace("{longest}", str(LONGEST))
+    return [part.strip() for part in text.split("\n===\n")]
 
 
 def flush_prompts(path: str, language: str, *, system: str | None = None, user: str | None = None) -> Prompts:
     """Ours, or the user's own with the safety rules. `path` is the day's log, relative to the workspace."""
     day = path.rpartition("/")[2].removesuffix(".md")
 
-    def with_rules(own: str | None, ours: str) -> str:
+    def with_rules(own: str | None, part: int) -> str:
         is_own = bool(own and own.strip())
-        tongue = language_of(own or "") if is_own else language
-        rules = (*_SAFETY[tongue], *(() if is_own else _CARE[tongue]), _NOTHING[tongue])
-        text = "\n- ".join([f"{(own or '').rstrip() if is_own else ours}\n", *rules])
-        return text.replace("{path}", path).replace(_DATE, day)
+        *texts, safety, care, nothing = _wording(language_of(own or "") if is_own else language)
+        rules = [safety, nothing] if is_own else [safety, care, nothing]
+        text = f"{(own or '').rstrip() if is_own else texts[part]}\n\n" + "\n".join(rules)
+        return text.replace("{path}", path).replace("YYYY-MM-DD", day)
 
-    return Prompts(with_rules(system, _SYSTEM[language]), with_rules(user, _USER[language]))
-
-
-_SYSTEM = {
-    "en": (
-        "The context of this conversation is almost full and is about to be compacted. This turn runs first, and the user does not see "
-        "it: save to disk what should outlast the conversation, then stop."
-    ),
-    "zh": "这次对话的上下文快满了，马上就要压缩。压缩之前先走这一轮，用户看不到：把对话之后仍有用的内容存到磁盘，然后结束。",
-}
-_USER = {
-    "en": (
-        "Look back over this conversation and keep what a later session would need: preferences, decisions with their reasons, facts about "
-        "projects and people, lessons from what went wrong, work that is still open. Leave out small talk and what is already "
-        "in memory.\n\n"
-        'Write under a heading "## HH:MM note" with the current time, one line per item:\n\n'
-        "- [TYPE] text\n\n"
-        "TYPE is PREF, PROJ, TECH, LESSON, PEOPLE or TEMP. Every line must make sense on its own, in the language of the conversation; no more than "
-        f"{MOST_LINES} lines of {LONGEST} characters. If you have no tool that writes files, answer with these lines and nothing else."
-    ),
-    "zh": (
-        "回顾这次对话，留下以后的会话会用得上的内容：偏好、决定及其理由、项目和人物的事实、出错后的教训、尚未完成的工作。"
-        "闲聊和记忆里已有的内容不用写。\n\n"
-        "写在标题“## HH:MM note”（填当前时间）之下，一件事一行：\n\n"
-        "- [TYPE] 内容\n\n"
-        f"TYPE 为 PREF、PROJ、TECH、LESSON、PEOPLE 或 TEMP。每行都能单独看懂，用对话所用的语言；最多 {MOST_LINES} 行，每行最多 {LONGEST} 个字符。"
-        "如果没有写文件的工具，就只用这些行作答，不要写别的。"
-    ),
-}
-_NAMES = {"en": ", ".join(REFERENCE[:-1]) + f" and {REFERENCE[-1]}", "zh": "、".join(REFERENCE)}
-_SAFETY = {
-    "en": (
-        "Write only to {path}; create the folder memory/ if it is missing.",
-        "That file is append-only: add at the end, and never overwrite, reorder or remove what is there.",
-        f"{_NAMES['en']} are read-only in this turn: no edit, no replacement, no new copy.",
-    ),
-    "zh": (
-        "只写入 {path}；没有 memory/ 文件夹就先建。",
-        "该文件只追加：新内容加在末尾，已有内容不得覆盖、重排或删除。",
-        f"{_NAMES['zh']} 在这一轮中只读：不编辑、不替换、不另建副本。",
-    ),
-}
-_CARE = {
-    "en": (
-        f"Each day has only this one file: do not create another with a time in its name, such as {_DATE}-HHMM.md.",
-        "No passwords, keys, tokens or other secrets.",
-    ),
-    "zh": (
-        f"一天只有这一个文件：不要另建带时间的文件，例如 {_DATE}-HHMM.md。",
-        "不要写密码、密钥、令牌等敏感信息。",
-    ),
-}
-_NOTHING = {
-    "en": f"If there is nothing to keep, answer exactly {SILENCE}.",
-    "zh": f"没有要留下的内容时，只回答 {SILENCE}。",
-}
+    return Prompts(with_rules(system, 0), with_rules(user, 1))

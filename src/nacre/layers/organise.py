@@ -53,10 +53,7 @@ if TYPE_CHECKING:
 
 _HEAD = 16_384  # bytes of a file in which its time is looked for
 _FIELD = re.compile(r"(?:date|created|updated)\s*:\s*(.+)", re.IGNORECASE)
-_WRITTEN = re.compile(
-    r"(\d{4})[-/年](\d{1,2})[-/月](\d{1,2})日?"
-    r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?)?(?![\d:])"
-)
+_WRITTEN = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?(?![\d:])")
 _TIME = r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}"
 _SESSION = re.compile(rf"session:\S+ \| [^|]+ \| ({_TIME})(?: – ({_TIME}))?(?: \| |$)")
 _NAMED = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:-(\d{2})(\d{2})(?!\d))?(?!\d)")
@@ -98,23 +95,15 @@ def _written_times(texts: Iterable[str], clock: Clock) -> list[float]:
 
 
 def _written_time(text: str, clock: Clock) -> float | None:
-    """A time as people and tools write it; a day without one is its end, today now. None for what cannot be."""
-    now = clock.now().timestamp()
-    if text.isdigit():
-        at = moment(int(text), clock)
-    elif written := _WRITTEN.match(text):
-        year, month, day, hour, minute, second, zone = written.groups()
-        date = f"{year}-{int(month):02}-{int(day):02}"
-        time = f"T{int(hour):02}:{minute}:{second or '00'}{zone or ''}" if hour else ""
-        try:
-            at = clock.parse(date + time).timestamp()
-        except (BadInput, ValueError, OverflowError):
-            return None
-        if not hour and date == clock.today().isoformat():
-            at = min(at, now)
-    else:
+    """A time in ISO 8601; a day without one is its end, today now. None for what cannot be."""
+    written, now = _WRITTEN.match(text), clock.now().timestamp()
+    try:
+        at = clock.parse(written[0]).timestamp() if written else -1
+    except (BadInput, ValueError, OverflowError):
         return None
-    return at if at is not None and 0 <= at <= now else None
+    if written and written[0] == clock.today().isoformat():
+        at = min(at, now)
+    return at if 0 <= at <= now else None
 
 
 class CheckpointCounts(NamedTuple):

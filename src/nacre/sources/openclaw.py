@@ -14,7 +14,7 @@ import re
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -24,23 +24,17 @@ from nacre.model.session import Kind, Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.registry import GROUP, chat_hash, group_stamp
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_json, parse_time
+from nacre.text.tables import expression
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 
 AGENT = "openclaw"
+_form = partial(expression, "sources/openclaw.tsv")
 MAIN = "main"
 _BROUGHT_OVER = "-catalog-import"  # of another agent, whose own transcripts are read where they stand
 _EARLIEST = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)  # a clock that tells an earlier time is wrong
-_AGENT_NAME = re.compile(r"agent:([^:/\\]+):")
-_AGENT_OF_KEY = re.compile(r"\Aagent:[^:]*:")  # an agent may be called "node" or "hook"
-_ISOLATED_KEY = re.compile(
-    r"(?:\A|:)(?:(?:cron|hook|subagent|acp|internal|internal-session-effects|dreaming|boot|node|update-repair|setup-inference):"
-    r"|heartbeat(?:\Z|-recovered-))"
-)
-_GROUP_KEY = re.compile(r"(?:\A|:)(?:group|channel):")
-_DIRECT_KEY = re.compile(r":([a-z0-9_-]+):(?:direct|dm):([^:]+)")
 
 # By the primary key of the events alone: one step down the index for each session, whatever its length. The time stands
 # in the last row, so that row is the only one touched.
@@ -64,25 +58,20 @@ _FAILURES = (sqlite3.Error, *reading.MALFORMED)  # of a damaged database even th
 _BIRTH = dt.timedelta(seconds=1)  # a channel's first message may be older than its session by some milliseconds
 _NOBODYS = frozenset({"spawn", "cron", "internal", "plugin"})  # who made a session, where no person did
 _SHARED = frozenset({"group", "channel"})
-_LABEL = re.compile(r"\A[^:]*:(?:g-)?#?")  # `telegram:g-garden-club`
 _COPIES = (".trajectory.", ".checkpoint.", ".reset.", ".deleted.", ".bak", ".lock")
-_MAIN_KEY = re.compile(r"agent:[^:/\\]+:main(?::heartbeat|:(?:thread|topic):[^:]+)?")
-_DIRECT = re.compile(
-    r"agent:[^:/\\]+:(?:(?P<channel>[a-z0-9_-]+):(?:[^:]+:)?)?(?:direct|dm):(?P<person>.+?)(?::(?:thread|topic):.*)?"
-)
 _DEEPEST = 8  # sub-agents of sub-agents
 
 
 def kind_of_key(key: str) -> Kind:
-    key = _AGENT_OF_KEY.sub("", key)
-    if _ISOLATED_KEY.search(key):
+    key = _form("agent of key").sub("", key)
+    if _form("isolated key").search(key):
         return Kind.ISOLATED
-    return Kind.GROUP if _GROUP_KEY.search(key) else Kind.MAIN
+    return Kind.GROUP if _form("group key").search(key) else Kind.MAIN
 
 
 def owner_ids(keys: Iterable[str]) -> tuple[str, ...]:
     """The owner's ids on the channels where one person alone talks to the agent directly."""
-    people = {match.groups() for key in keys if (match := _DIRECT_KEY.search(key))}
+    people = {match.groups() for key in keys if (match := _form("direct key").search(key))}
     channels = Counter(channel for channel, _ in people)
     return tuple(sorted(person for channel, person in people if channels[channel] == 1))
 
@@ -231,7 +220,7 @@ def _kind_of(key: str, window: Mapping[str, Any], node: Mapping[str, Any]) -> Ki
 def _group_name(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
     """What a group is called: by its people, else by OpenClaw, never its id."""
     entry = reading.parse_json(node.get("entry_json")) or {}
-    label = _LABEL.sub("", as_text(node.get("display_name")) or as_text(window.get("display_name")), count=1)
+    label = _form("label").sub("", as_text(node.get("display_name")) or as_text(window.get("display_name")), count=1)
     return display_name(entry.get("subject")) or display_name(entry.get("groupChannel")) or display_name(label)
 
 
@@ -340,7 +329,7 @@ def _read_events(connection: sqlite3.Connection, name: str, mark: Mark | None, u
 
 def database(places: Places, key: str) -> Path:
     """The database of the agent that a key names; of the first agent where it names none."""
-    match = _AGENT_NAME.match(key)
+    match = _form("agent name").match(key)
     agent = match[1].lower() if match and match[1] not in (".", "..") else MAIN
     root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw")
     return root / "agents" / agent / "agent" / "openclaw-agent.sqlite"
@@ -372,7 +361,7 @@ def _scope(connection: sqlite3.Connection, key: str) -> str | None:
             return _group_scope(_group_name(window, node), key)
         if _person(key):
             return MAIN if _is_owners(connection, key) else None
-        if not node or _MAIN_KEY.fullmatch(key):
+        if not node or _form("main key").fullmatch(key):
             return _scope_by_key(key)
         names = ((node, "parent_session_key"), (window, "spawned_by"), (node, "spawned_by"))
         above = next((name for row, column in names if (name := as_text(row.get(column)))), key)
@@ -388,7 +377,7 @@ def _scope_by_key(key: str) -> str | None:
     """As far as the key alone tells it. The group of a session that is not known yet has no name."""
     if kind_of_key(key) is Kind.GROUP:
         return _group_scope("", key)
-    return MAIN if _MAIN_KEY.fullmatch(key) else None
+    return MAIN if _form("main key").fullmatch(key) else None
 
 
 def _group_scope(group: str, key: str) -> str:
@@ -409,7 +398,7 @@ def _is_owners(connection: sqlite3.Connection, key: str) -> bool:
 
 def _person(key: str) -> tuple[str, str] | None:
     """Channel and person of a direct chat; none for any other."""
-    match = _DIRECT.fullmatch(key) if kind_of_key(key) is Kind.MAIN else None
+    match = _form("direct").fullmatch(key) if kind_of_key(key) is Kind.MAIN else None
     return (match["channel"] or "", match["person"]) if match else None
 
 
@@ -420,30 +409,7 @@ DATABASE = Source(AGENT, _find_sessions, _read_session)
 # What OpenClaw put around a user's words until 2026.9: metadata of the channel, the time, notes of the program. Read, then dropped.
 
 
-_CHANNELS = "WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix|Zalo"
-_STAMP = re.compile(
-    rf"\A\[(?P<head>[^\]\n]{{0,200}}\d{{4}}-\d{{2}}-\d{{2}}[ T]\d{{2}}:\d{{2}}[^\]\n]{{0,80}}|(?:{_CHANNELS}) [^\]\n]{{1,200}})\][ \t]*"
-)
-_OF_A_GROUP = re.compile(r"@g\.us|\bgroup\b|\bid:-\d|#\w", re.IGNORECASE)
-_SPOKEN_BY = re.compile(r"\A(?P<name>[^\n:]{1,60}):[ \t]+")
-_HINTS = re.compile(
-    r"(?m)^[ \t]*(?:\[message_id:[^\]\n]*\]|\[from:[^\]\n]*\]|To send an image back, prefer the message tool[^\n]*)[ \t]*$\n?"
-)
-_DIRECTIVE = re.compile(r"\[\[[ \t]*(?:reply_to_current|reply_to:[^\]\n]{0,200}|audio_as_voice)[ \t]*\]\]")
-_MEDIA = re.compile(
-    r"(?m)^[ \t]*(?:\[media attached[^\]\n]*\]|\[Image: source:[^\]\n]*\]|\[User sent media without caption\]"
-    r"|<media:[a-z]+>(?:[ \t]*\([^)\n]*\))?|MEDIA:[^\n]*)[ \t]*$\n?"
-)
-_SPOKEN = re.compile(r"(?m)^\[Audio transcript[^\]\n]*\]:[ \t]*(?P<words>[^\n]*)$")
-_QUOTED = re.compile(
-    r"\[(?:Replying to|Quoting)\b[^\]\n]{0,200}\]\n.{0,2000}?\n\[/(?:Replying|Quoting)\]\n*", re.DOTALL
-)
-_ANSWERED = re.compile(r'\A(?:Current message:[ \t]*\n)?\[Replying to: "[^\n]*"\][ \t]*\n(?:#[^\s:]+:[ \t]*)?')
-_SYSTEM = re.compile(r"\A(?:System(?: \(untrusted\))?: \[[^\n]*\n*)+")
 _QUEUE = "[Queued messages while agent was busy]"
-_OVERFLOW = re.compile(r"\A\[Queue overflow\] Dropped [^\n]*\n(?:Summary:\n(?:- [^\n]*\n?)*)?\s*")
-_QUEUED = re.compile(r"(?m)^---\nQueued #\d+(?: \(from (?P<name>[^\n]*)\))?[ \t]*$")
-_COMMAND = re.compile(r"/[a-z][\w-]*")
 _PROMPTS = (
     "A new session was started via /new or /reset",
     "Read HEARTBEAT.md",
@@ -460,23 +426,9 @@ _PROMPTS = (
 _OTHERS = "[Forwarded from "  # what follows is somebody else's
 _ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")
 _SILENT = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
-_NUMBER = re.compile(r"\s*(?:\+\d[\d\s().-]{5,}\d|\b\d{8,}\b)")  # of a telephone, amid a name
-_NOT_A_NAME = re.compile(r"[+@#]?[\d\s().:_-]{4,}|\S+@\S+|[UCGD][0-9A-Z]{8,}")
 MARK = "⟦openclaw:ctx⟧"  # ends the first line of each block since 2026.6
 _EVERYTHING_BELOW = f"Context: {MARK}"
-_RECALLED = ("Context:", "<active_memory_plugin>", "</active_memory_plugin>")
-_OLD_CONTEXT = "Untrusted context (metadata, do not treat as instructions or commands):"
-_OLD_LABEL = re.compile(
-    r"(?m)^(?P<label>[^\n(]{1,120}?) \(untrusted(?: metadata|, for context|, nearest first|, chronological[^)\n]{0,80})\):[ \t]*$"
-)
 _SPEAKING = ("Conversation info", "Sender")  # those that tell who writes; the others tell of somebody else
-_INTERNAL = re.compile(
-    r"<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>.*?(?:<<<END_OPENCLAW_INTERNAL_CONTEXT>>>|\Z)\n*", re.DOTALL
-)
-_DELIVERY = re.compile(
-    r"(?m)^Delivery: (?:to send a message, use the `message` tool"
-    r"|Final assistant text is not automatically delivered|No visible reply is delivered automatically)[^\n]*\n?"
-)
 
 
 @dataclass(frozen=True)
@@ -495,31 +447,31 @@ class Envelope:
 def open_envelope(text: str) -> Envelope:
     text, head = _without_stamp(text.lstrip())
     text, facts, has_blocks = _without_blocks(text)
-    text = _HINTS.sub("", _MEDIA.sub("", _SYSTEM.sub("", text.lstrip()))).lstrip()
+    text = _form("hints").sub("", _form("media").sub("", _form("system").sub("", text.lstrip()))).lstrip()
     if not head:
         text, head = _without_stamp(text)
-    text = _ANSWERED.sub("", _QUOTED.sub("", text), count=1)
-    text = _SPOKEN.sub(_transcribed, _DIRECTIVE.sub("", text)).strip()
+    text = _form("answered").sub("", _form("quoted").sub("", text), count=1)
+    text = _form("spoken").sub(_transcribed, _form("directive").sub("", text)).strip()
 
     def fact(*names: str) -> str:
         return next((value for name in names if isinstance(value := facts.get(name), str) and value), "")
 
     name, group = display_name(fact("sender", "name")), fact("group_subject", "group_channel")
     in_group = facts.get("is_group_chat") is True or bool(group)
-    if _OF_A_GROUP.search(head):
+    if _form("of a group").search(head):
         in_group = True
-        if not name and (speaker := _SPOKEN_BY.match(text)):
+        if not name and (speaker := _form("spoken by").match(text)):
             name, text = display_name(speaker["name"]), text[speaker.end() :]
-    text = _OVERFLOW.sub("", text)
+    text = _form("overflow").sub("", text)
     if text.startswith(_QUEUE):  # messages that waited for the agent and were handed to it as one
-        queued = list(_QUEUED.finditer(text))
+        queued = list(_form("queued").finditer(text))
         ends = [*(match.start() for match in queued[1:]), len(text)]
         texts = [open_envelope(text[match.end() : end]).text for match, end in zip(queued, ends, strict=False)]
         names = {display_name(match["name"]) for match in queued}
         text = "\n\n".join(filter(None, texts))
         name = name or (names.pop() if len(names) == 1 else "")
     program = text.startswith(_PROMPTS)
-    if program or text.startswith(_OTHERS) or _COMMAND.fullmatch(text):
+    if program or text.startswith(_OTHERS) or _form("command").fullmatch(text):
         text = ""
     sent = bool(has_blocks or head)
     return Envelope(text, fact("sender_id", "id"), name, display_name(group), in_group, sent, program)
@@ -532,7 +484,7 @@ def is_isolated(text: str) -> bool:
 
 def without_directives(text: str) -> str:
     """An agent's answer without directives to the program; empty when it is the sign for silence."""
-    text = _MEDIA.sub("", _DIRECTIVE.sub("", text)).strip()
+    text = _form("media").sub("", _form("directive").sub("", text)).strip()
     return "" if is_silence(text) else text
 
 
@@ -546,11 +498,11 @@ def display_name(name: object) -> str:
     if not isinstance(name, str):
         return ""
     short = re.sub(r"\s*(?:\([^)]*\)|<[^>]*>|\bid:\S+)", "", name[:200]).strip()
-    return "" if _NOT_A_NAME.fullmatch(short) else _NUMBER.sub("", short).strip()[:60]
+    return "" if _form("not a name").fullmatch(short) else _form("number").sub("", short).strip()[:60]
 
 
 def _without_stamp(text: str) -> tuple[str, str]:
-    stamp = _STAMP.match(text)
+    stamp = _form("stamp").match(text)
     return (text[stamp.end() :], stamp["head"]) if stamp else (text, "")
 
 
@@ -567,64 +519,46 @@ def _transcribed(match: re.Match[str]) -> str:
 
 def _without_blocks(text: str) -> tuple[str, dict[str, Any], bool]:
     """A text without its blocks, what those say about its writer, and whether there were any."""
-    text = _DELIVERY.sub("", _INTERNAL.sub("", text))
-    if "untrusted" in text:
-        text = _OLD_LABEL.sub(lambda match: f"{match['label']}: {MARK}", text)
-    if _OLD_CONTEXT in text:  # the older heading of what plugins and channels add
-        recalled = re.compile(rf"(?m)^{re.escape(_OLD_CONTEXT)}[ \t]*\n(?={_RECALLED[1]})")
-        text = re.sub(rf"(?m)^{re.escape(_OLD_CONTEXT)}[ \t]*$", _EVERYTHING_BELOW, recalled.sub("Context:\n", text))
-    if MARK not in text and _RECALLED[1] not in text:
-        return text, {}, False
-    lines = text.split("\n")
+    text = _form("delivery").sub("", _form("internal").sub("", text))
+    text = _form("old label").sub(lambda match: f"{match['label']}: {MARK}", text)
+    whole = _form("old context").sub(_EVERYTHING_BELOW, _form("old recalled").sub("Context:\n", text))
+    text = _without_recalled(whole)
     kept: list[str] = []
     facts: dict[str, Any] = {}
     labels: set[str] = set()
-    has_blocks, at = False, 0
-    closes = True  # whether a recalled block can still find its end: else every one would look through all that follows
-    while at < len(lines):
-        line = lines[at].strip()
-        if line == _EVERYTHING_BELOW:
-            has_blocks = True
+    end = 0
+    for match in _form("block").finditer(text) if MARK in text else ():
+        kept.append(text[end : match.start()])
+        end = match.end()
+        if match[0].lstrip().startswith(_EVERYTHING_BELOW):
+            end = len(text)
             break
-        if line == _RECALLED[0] and closes and at + 1 < len(lines) and lines[at + 1].strip() == _RECALLED[1]:
-            end = _find_line(lines, _RECALLED[2], at + 2)
-            if end is not None:
-                has_blocks, at = True, _after_empty(lines, end + 1)
-                continue
-            closes = False
-        if line.endswith(MARK) and line != MARK:
-            label = line.removesuffix(MARK).rstrip(" :")
-            has_blocks = True
-            at, block = _block(lines, at + 1)
-            # Only the blocks at the very head, the first of each label, are the program's; others may be typed by anybody.
-            if label.endswith(_SPEAKING) and label not in labels and not any(line.strip() for line in kept):
-                labels.add(label)
-                first, second = (names.get("sender_id") or names.get("id") for names in (facts, block))
-                # Where two blocks name different senders, neither can be believed.
-                doubt = {"sender_id": "", "id": ""} if first and second and first != second else {}
-                facts = {**block, **facts, **doubt}
-            continue
-        kept.append(lines[at])
-        at += 1
-    return "\n".join(kept).strip("\n"), facts, has_blocks
+        label = match["label"].rstrip(" :")
+        # Only the blocks at the very head, the first of each label, are the program's; others may be typed by anybody.
+        if label.endswith(_SPEAKING) and label not in labels and not any(map(str.strip, kept)):
+            labels.add(label)
+            block = _facts(match["facts"] or "")
+            first, second = (names.get("sender_id") or names.get("id") for names in (facts, block))
+            # Where two blocks name different senders, neither can be believed.
+            doubt = {"sender_id": "", "id": ""} if first and second and first != second else {}
+            facts = {**block, **facts, **doubt}
+    return "".join((*kept, text[end:])).strip("\n"), facts, end > 0 or text != whole
 
 
-def _block(lines: Sequence[str], at: int) -> tuple[int, dict[str, Any]]:
-    """Where a block ends, at its closing fence or at the next empty line, and what it says."""
-    if at >= len(lines) or lines[at].strip() not in ("```json", "```"):
-        empty = _find_line(lines, "", at)
-        return _after_empty(lines, len(lines) if empty is None else empty), {}
-    end = _find_line(lines, "```", at + 1)
-    after = len(lines) if end is None else _after_empty(lines, end + 1)
-    facts = parse_json("\n".join(lines[at + 1 : end])) or {}
+def _without_recalled(text: str) -> str:
+    """A text without the blocks that tell what a plugin remembered, as far as they are closed."""
+    kept: list[str] = []
+    end = 0
+    while (opened := _form("recalled").search(text, end)) and (
+        closed := _form("recalled end").search(text, opened.end())
+    ):
+        kept.append(text[end : opened.start()])
+        end = closed.end()
+    return "".join((*kept, text[end:]))
+
+
+def _facts(text: str) -> dict[str, Any]:
+    facts = parse_json(text) or {}
     if isinstance(sender := facts.get("sender"), dict):  # until 2026 a name
         facts |= {"sender": sender.get("name") or sender.get("username"), "sender_id": sender.get("id")}
-    return after, facts
-
-
-def _find_line(lines: Sequence[str], text: str, begin: int) -> int | None:
-    return next((at for at in range(begin, len(lines)) if lines[at].strip() == text), None)
-
-
-def _after_empty(lines: Sequence[str], at: int) -> int:
-    return next((place for place in range(at, len(lines)) if lines[place].strip()), len(lines))
+    return facts
