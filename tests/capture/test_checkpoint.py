@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from tests.capture.talks import SESSION, Desk, Said, at
 
@@ -60,6 +63,7 @@ def test_what_is_left_out_or_was_said_in_a_pause_is_not_in_it(desk: Desk) -> Non
     begin_pause(desk.workspace, at("2026-03-02 09:04"), None)
     end_pause(desk.workspace, at("2026-03-02 09:10"))
     assert "41 tests" not in checkpoint_of_session(desk.setting(), SESSION).text
+    hook = json.dumps({"session_id": SESSION})
     for config in (
         Config(sources=SourcesSettings(claude_code=SourceSettings(exclude=["shop"]))),
         Config(sources=SourcesSettings(claude_code=SourceSettings(enabled=False))),
@@ -69,6 +73,28 @@ def test_what_is_left_out_or_was_said_in_a_pause_is_not_in_it(desk: Desk) -> Non
             checkpoint_of_session(desk.setting(), SESSION)
         with pytest.raises(NotFound):
             checkpoint_of_session(desk.setting(), None)
+        with pytest.raises(NotFound):
+            checkpoint_of_text(desk.setting(), hook, None)
+
+
+def test_a_hook_names_the_transcript_or_the_session(desk: Desk, disk: Path) -> None:
+    path = desk.claude(*SAID)
+    link = disk / "link.jsonl"
+    link.symlink_to(path)
+    for told in ({"transcript_path": str(path)}, {"transcript_path": str(link)}, {"session_id": SESSION}):
+        assert checkpoint_of_text(desk.setting(), json.dumps(told), None).text.startswith("# Move the shop")
+
+
+@pytest.mark.parametrize("told", [{"session_id": ""}, {"session_id": 7}, {"transcript_path": None}])
+def test_a_hook_that_names_nothing_is_told_so(desk: Desk, told: dict[str, object]) -> None:
+    with pytest.raises(BadInput):
+        checkpoint_of_text(desk.setting(), json.dumps(told), None)
+
+
+def test_a_transcript_that_no_agent_wrote_is_not_read(desk: Desk) -> None:
+    (desk.home / "passwd.jsonl").write_text("root:x:0", "utf8")
+    with pytest.raises(NotFound):
+        checkpoint_of_text(desk.setting(), json.dumps({"transcript_path": str(desk.home / "passwd.jsonl")}), None)
 
 
 def test_an_unreadable_transcript_hinders_no_other(desk: Desk) -> None:

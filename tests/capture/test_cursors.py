@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import stat
+from dataclasses import replace
 
 import pytest
 from tests.capture.talks import Desk, at
 
-from nacre.capture.cursors import Cursor, Cursors, Reached, load_cursors, save_cursors
+from nacre.capture.cursors import Cursor, Cursors, Reached, Section, load_cursors, save_cursors
 from nacre.sources.transcript import Mark
 
 FULL = Cursor(
@@ -25,7 +27,10 @@ SAID = (("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "bet
 
 
 def test_they_come_back_as_they_were(desk: Desk) -> None:
-    known = Cursors({"k": FULL, "bare": Cursor((), Mark())}, at("2026-03-03"), at("2026-02-01"), ("k",))
+    reached = Reached(at("2026-03-02"), ())
+    pending = Section("k", dt.date(2026, 3, 2), "codex", "s", "n", "09:00 session:x", reached, 2, (("a", "#b"), ()))
+    pending = replace(pending, then=FULL, before=1)
+    known = Cursors({"k": FULL, "bare": Cursor((), Mark())}, at("2026-03-03"), at("2026-02-01"), (pending,))
     save_cursors(desk.workspace, known)
     assert load_cursors(desk.workspace) == known
     assert stat.S_IMODE(desk.workspace.cursors.stat().st_mode) == 0o600
@@ -42,7 +47,7 @@ def test_they_come_back_as_they_were(desk: Desk) -> None:
         '{"version": 1, "transcripts": []}',
         '{"version": 1, "transcripts": {"k": {"stamp": "x", "offset": 1}}}',
         '{"version": 1, "transcripts": {}, "synced": "2026-03-02T09:00:00"}',
-        '{"version": 1, "transcripts": {}, "writing": 1}',
+        '{"version": 1, "transcripts": {}, "pending": [{}]}',
         "{" * 100_000,
         '{"version":1,"transcripts":' + '{"a":' * 100_000,
     ],

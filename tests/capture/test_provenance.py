@@ -16,7 +16,7 @@ from nacre.memory import Memory
 from nacre.model.entry import Bullet
 from nacre.model.session import Message
 from nacre.model.workspace import Context
-from nacre.vault import daily, provenance
+from nacre.vault import provenance
 from nacre.vault.entries import bullet_id, open_document
 from nacre.vault.history import read_history
 from nacre.vault.provenance import Captured
@@ -76,7 +76,7 @@ def test_sections_that_are_written_together_enter_the_trail_in_one_write(desk: D
     assert len(followed(desk)) == 5
     (done,) = read_history(desk.workspace).operations
     paths = [change.path for change in done.changes]
-    assert paths[:6] == ["memory/trail.jsonl", *["memory/2026-03-02.md"] * 5]
+    assert paths[:6] == [*["memory/2026-03-02.md"] * 5, "memory/trail.jsonl"]
     assert all(path.startswith("memory_fs/hot/") for path in paths[6:])
 
 
@@ -153,20 +153,39 @@ def test_undo_takes_the_trail_back_with_the_section(desk: Desk) -> None:
     assert desk.sync("2026-03-02 14:00").sections == ()
 
 
-def test_what_a_run_that_broke_off_recorded_is_not_recorded_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: object, **__: object) -> None:
+def broken_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends between the sections and the trail."""
+
+    def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    desk.claude(*MORNING)
     with monkeypatch.context() as patched:
-        patched.setattr(daily, "append_section", stop)
+        patched.setattr(provenance, "write_provenance", stop)
         with pytest.raises(KeyboardInterrupt):
             desk.sync(NOW)
-    assert desk.workspace.trail.exists()
+    assert not desk.workspace.trail.exists()
+
+
+def test_what_a_run_that_broke_off_did_not_tell_is_told_by_the_next(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.claude(*MORNING)
+    broken_off(desk, monkeypatch)
+    log = desk.log("2026-03-02")
     desk.sync(NOW)
     desk.sync(NOW)
-    assert desk.log("2026-03-02").count("- alpha") == 1
+    assert desk.log("2026-03-02") == log
     assert [one.bullets for one in followed(desk)] == [{bullet_id("alpha"): (ALPHA,), bullet_id("beta"): (BETA,)}]
+
+
+def test_a_section_that_was_cut_short_meanwhile_is_not_guessed_at(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.claude(*MORNING)
+    broken_off(desk, monkeypatch)
+    path = desk.workspace.memory / "2026-03-02.md"
+    path.write_text(desk.log("2026-03-02").replace("- alpha\n", ""), "utf8")
+    desk.sync(NOW)
+    assert followed(desk) == ()
+    assert "alpha" not in desk.log("2026-03-02")
 
 
 def test_conversations_of_an_export_are_followed_too(desk: Desk) -> None:

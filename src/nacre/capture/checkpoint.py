@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nacre.brain.local.wording import tidy
-from nacre.capture.cursors import SHORT, storable
+from nacre.capture.cursors import SHORT, load_cursors, storable
 from nacre.capture.dedupe import Forgotten
 from nacre.capture.read import SyncSetup, list_transcripts, read_session
 from nacre.clock import Clock
@@ -22,7 +24,8 @@ from nacre.guard.secrets import redact, redact_messages
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import slug_of
 from nacre.sources.registry import project_name
-from nacre.text.blocks import FRONT, blocks
+from nacre.sources.transcript import Source, Transcript
+from nacre.text.blocks import FRONT, blocks, without_message_marks
 from nacre.text.keywords import tags
 from nacre.text.quoting import demands, own_part, own_words, reports
 from nacre.text.tokens import language_of, query_tokens, sentences
@@ -59,14 +62,13 @@ class Checkpoint(NamedTuple):
 
 def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoint:
     """The session whose id begins so; without one, the session that went on last."""
-    pairs = list_transcripts(setup.context, setup.places, setup.sources)
-    transcripts = sorted((pair for pair in pairs if setup.wanted(pair[1])), key=lambda pair: -pair[1].changed)
+    transcripts = _newest_first(setup)
     if session_id is not None:  # most transcripts are named for their session: those before the ones that must be read
         transcripts.sort(key=lambda pair: session_id not in pair[1].key)
     for source, transcript in transcripts:
         session = read_session(setup.context, source, transcript, setup.exclude)
         if session and session.kind is not Kind.ISOLATED and session.id.startswith(session_id or ""):
-            return render(session, setup)
+            return render(session, setup, transcript)
     if session_id is None:
         raise NotFound("No agent session was found on this machine.", "本机没有找到任何智能体的会话。")
     shown = redact(session_id).text
@@ -77,7 +79,14 @@ def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoin
 
 
 def checkpoint_of_text(setup: SyncSetup, text: str, title: str | None) -> Checkpoint:
-    """Plain text from a pipe."""
+    """Plain text from a pipe; a hook's JSON names its session."""
+    if text.lstrip().startswith("{"):
+        try:
+            event = json.loads(text)
+        except (ValueError, RecursionError):
+            event = None
+        if isinstance(event, dict) and ("transcript_path" in event or "session_id" in event):
+            return _checkpoint_of_hook(setup, event)
     if not text.strip():
         raise BadInput("There is nothing to write: the input is empty.", "没有可写入的内容：输入为空。")
     safe = redact(clean(text)).text
@@ -87,9 +96,39 @@ def checkpoint_of_text(setup: SyncSetup, text: str, title: str | None) -> Checkp
     return Checkpoint(f"{setup.context.clock.now():%Y-%m-%d-%H%M}-{slug}.md", body, is_session=False)
 
 
-def render(session: Session, setup: SyncSetup) -> Checkpoint:
-    """The conversation as Markdown: who, when, what."""
-    messages = _kept(setup, session, Forgotten(setup.context.workspace)) or [replace(session.messages[0], text="…")]
+def _checkpoint_of_hook(setup: SyncSetup, event: dict[str, Any]) -> Checkpoint:
+    """The session that an agent's hook names: by the path of its transcript, else by its id."""
+    path, session_id = event.get("transcript_path"), event.get("session_id")
+    if isinstance(path, str) and path:
+        place = os.path.realpath(os.path.expanduser(path))
+        for source, transcript in _newest_first(setup):
+            if transcript.path.name == os.path.basename(place) and os.path.realpath(transcript.path) == place:
+                if session := read_session(setup.context, source, transcript, setup.exclude):
+                    return render(session, setup, transcript)
+                break
+        shown = redact(path).text
+        raise NotFound(
+            f"{shown} contains no session that Nacre can capture: it is empty, excluded, or from an unknown agent.",
+            f"{shown} 中没有可采集的会话：它是空的、已被排除，或来自未知的智能体。",
+        )
+    if not isinstance(session_id, str) or not session_id:
+        raise BadInput("The hook passed neither a transcript nor a session id.", "钩子未传入会话记录或会话 id。")
+    return checkpoint_of_session(setup, session_id)
+
+
+def _newest_first(setup: SyncSetup) -> list[tuple[Source, Transcript]]:
+    pairs = list_transcripts(setup.context, setup.places, setup.sources)
+    return sorted((pair for pair in pairs if setup.wanted(pair[1])), key=lambda pair: -pair[1].changed)
+
+
+def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkpoint:
+    """The conversation as Markdown: who, when, what; without the messages that stand in the checkpoint of its origin."""
+    clock, origin = setup.context.clock, _text_of_origin(setup, transcript)
+    messages = [
+        message
+        for message in _kept(setup, session, Forgotten(setup.context.workspace))
+        if not any("\n".join(_block(form, clock, language)) in origin for language in _WHO for form in _forms(message))
+    ] or [replace(session.messages[0], text="…")]
     return _checkpoint(setup, session, messages)
 
 
@@ -131,6 +170,12 @@ def without_forgotten(messages: Iterable[Message], forgotten: Container[str]) ->
         if len(repeated.intersection(query_tokens(message.text))) < _REPEATS:
             kept.append(message)
     return kept
+
+
+def _forms(message: Message) -> tuple[Message, Message]:
+    """A message as it stands in a checkpoint that was asked for, and in one that sync made."""
+    bare = replace(message, id="")
+    return bare, replace(bare, text=own_words(message.text, typed=message.speaker is Speaker.OWNER))
 
 
 def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message], title: str = "") -> Checkpoint:
@@ -285,6 +330,16 @@ def _cut(text: str, most: int) -> str:
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
+
+
+def _text_of_origin(setup: SyncSetup, transcript: Transcript) -> str:
+    """The checkpoint of the session that this one was forked from, while it stands whole."""
+    cursors = load_cursors(setup.context.workspace).transcripts
+    cursor = cursors.get(transcript.key) or cursors.get(storable(transcript.key))
+    if cursor is None or not cursor.origin:
+        return ""
+    texts = [read_memory(setup.context.workspace, path) for path in _checkpoints_of(setup, cursor.origin, (HOT, WARM))]
+    return without_message_marks("\n".join(text.decode("utf-8", "replace") for text in texts))
 
 
 def _short(session: str) -> str:

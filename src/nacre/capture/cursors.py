@@ -23,7 +23,6 @@ from nacre.model.workspace import Workspace, slug_of
 from nacre.sources.registry import group_stamp, opted_out
 from nacre.sources.transcript import MALFORMED, Mark, parse_time
 from nacre.text.blocks import stamp_of
-from nacre.vault import daily
 from nacre.vault.discover import project_places
 from nacre.vault.entries import bullet_id, words_of
 from nacre.vault.provenance import Captured
@@ -32,7 +31,7 @@ from nacre.vault.storage import read, storage_of
 VERSION = 1
 SHORT = 8
 _COUNT = re.compile(r"\|\s*(\d{1,7}) messages?\b")
-_KEPT = tuple("session name users open partly begins away asked".split())  # of a cursor, by its own name
+_KEPT = tuple("session name origin users open partly begins begun away asked".split())  # of a cursor, by its own name
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,10 @@ class Cursor:
     open: bool = False  # something after the mark waits: for more messages, for its end, or for its time to come
     partly: bool = False  # the log goes further than the mark: what was reached tells how far
     begins: dt.datetime | None = None  # what was said before this was left out as too old
+    begun: dt.datetime | None = None  # its first message that was read
     away: dt.datetime | None = None  # up to when it was put away: as a checkpoint, of a fork in that of its origin
     asked: dt.datetime | None = None  # the last message of the orders that wait for the user's agent
+    origin: str = ""  # of a fork: the session, as kept, from which what it repeats was captured
 
     @property
     def latest(self) -> dt.datetime | None:
@@ -77,7 +78,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Section:
-    """One heading with its bullets, for one day's log."""
+    """One heading with its bullets, for one day's log. While it is being written it is kept here without its words."""
 
     key: str  # of its transcript
     day: dt.date
@@ -86,10 +87,13 @@ class Section:
     name: str  # what the heading calls the session
     heading: str
     reached: Reached
-    bullets: tuple[str, ...]
-    sources: tuple[tuple[str, ...], ...]  # for each bullet the ids of its messages, as kept
-    agents: tuple[int, ...] = ()  # which of its bullets are the agent's word alone
+    users: int
+    sources: tuple[tuple[str, ...], ...] = ()  # for each bullet the ids of its messages, as kept
     place: str = ""  # the folder of its project, as kept
+    agents: tuple[int, ...] = ()  # which of its bullets are the agent's word alone
+    then: Cursor | None = None  # where the transcript stands once this section, its last, is written
+    before: int = 0  # how often this heading stood in the log already
+    bullets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Cursors:
     transcripts: Mapping[str, Cursor] = field(default_factory=dict)
     synced: dt.datetime | None = None  # the last complete run
     since: dt.datetime | None = None  # what was said before this is not captured
-    writing: tuple[str, ...] = ()  # the transcripts of which a run was writing sections when this was saved
+    pending: tuple[Section, ...] = ()
 
 
 storable = storable_name  # a path or an id as it may be kept: itself, or its digest where it holds a secret
@@ -123,8 +127,8 @@ def load_cursors(workspace: Workspace) -> Cursors:
         if values["version"] != VERSION:
             return Cursors()
         cursors = {key: _parse_cursor(value) for key, value in values["transcripts"].items()}
-        synced, since = _parse_time(values.get("synced")), _parse_time(values.get("since"))
-        return Cursors(cursors, synced, since, tuple(values.get("writing", ())))
+        pending = tuple(map(_parse_section, values.get("pending", ())))
+        return Cursors(cursors, _parse_time(values.get("synced")), _parse_time(values.get("since")), pending)
     except MALFORMED:
         return Cursors()
 
@@ -135,7 +139,12 @@ def save_cursors(workspace: Workspace, cursors: Cursors) -> None:
         "synced": cursors.synced,
         "since": cursors.since,
         "transcripts": {key: _cursor_values(cursor) for key, cursor in cursors.transcripts.items()},
-        "writing": cursors.writing,
+        "pending": [
+            {name: value for name, value in vars(section).items() if name not in ("bullets", "reached", "then")}
+            | {"at": section.reached.at, "ids": section.reached.ids}
+            | ({"then": _cursor_values(section.then)} if section.then else {})
+            for section in cursors.pending
+        ],
     }
     data = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=lambda moment: moment.isoformat())
     disk.write(workspace.cursors, data.encode(), root=workspace.root)
@@ -152,9 +161,25 @@ def _cursor_values(cursor: Cursor) -> dict[str, Any]:
 def _parse_cursor(values: Mapping[str, Any]) -> Cursor:
     mark = Mark(max(0, values["offset"]), values.get("fingerprint", ""), values.get("facts", {}))
     kept = {name: values[name] for name in _KEPT if name in values}
-    kept |= {name: _parse_time(kept[name]) for name in ("begins", "away", "asked") if name in kept}
-    reached = Reached(dt.datetime.fromisoformat(values["at"]), tuple(values["ids"])) if "at" in values else None
+    kept |= {name: _parse_time(kept[name]) for name in ("begins", "begun", "away", "asked") if name in kept}
+    reached = _parse_reached(values) if "at" in values else None
     return Cursor(tuple(map(int, values["stamp"])), mark, reached=reached, **kept)
+
+
+def _parse_section(values: dict[str, Any]) -> Section:
+    then = values.pop("then", None)
+    return Section(
+        reached=_parse_reached({name: values.pop(name) for name in ("at", "ids")}),
+        day=dt.date.fromisoformat(values.pop("day")),
+        sources=tuple(map(tuple, values.pop("sources", ()))),
+        agents=tuple(values.pop("agents", ())),
+        then=_parse_cursor(then) if then else None,
+        **values,
+    )
+
+
+def _parse_reached(values: Mapping[str, Any]) -> Reached:
+    return Reached(dt.datetime.fromisoformat(values["at"]), tuple(values.get("ids", ())))
 
 
 def _parse_time(value: str | None) -> dt.datetime | None:
@@ -271,12 +296,21 @@ def must_wait(
     return now - last < patience and clock.local(last).date() == clock.local(now).date()
 
 
-def provenance_of(section: Section) -> Captured:
-    """The messages behind each bullet of a section, by its words as they will stand in the log."""
-    bullets = [bullet_id(words_of(daily.safe_bullet(bullet))) for bullet in section.bullets]
+def provenance_of(section: Section, log: bytes | None) -> Captured | None:
+    """The messages behind each bullet of a section, by its words as they stand in the log. None when it no longer has its bullets."""
+    lines = (log or b"").decode("utf-8", errors="replace").splitlines()
+    places = [at for at, line in enumerate(lines) if line.startswith("## ") and line[3:].strip() == section.heading]
+    bullets: list[str] = []
+    for line in lines[places[section.before] + 1 :] if len(places) > section.before else ():
+        if line.startswith("#"):
+            break
+        if line.startswith("- "):
+            bullets.append(bullet_id(words_of(line[2:])))
+    if not section.sources or len(bullets) < len(section.sources):
+        return None
     sources: dict[str, tuple[str, ...]] = {}
-    for bullet, ids in zip(bullets, section.sources, strict=True):
+    for bullet, ids in zip(bullets, section.sources, strict=False):
         sources[bullet] = tuple(dict.fromkeys((*sources.get(bullet, ()), *ids)))
-    agents = tuple(dict.fromkeys(bullets[place] for place in section.agents))
+    agents = tuple(dict.fromkeys(bullets[place] for place in section.agents if place < len(bullets)))
     day = section.day.isoformat()
     return Captured(day, section.name, section.agent, sources, section.session, section.place, agents)

@@ -118,8 +118,11 @@ def read_queue(context: Context, places: Places) -> Queue:
         is_of_subagent = path.name.startswith("agent-") or "subagents" in path.parts
         if is_found or is_of_subagent or path.suffix != ".jsonl":
             continue
-        for transcript in list_files(queued.agent, [path]):
-            outside[queued.path] = transcript
+        for transcript in list_files(queued.agent, iter([path])):
+            key = transcript.key
+            if queued.agent == "codex" and len(path.parts) > 5 and path.parts[-5] == "sessions":
+                key = f"{path.parents[4]}#{path.name}"  # the key that it has in its own place
+            outside[queued.path] = replace(transcript, key=key)
     return Queue(waiting, outside)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -13,16 +13,7 @@ from pathlib import Path
 from nacre.brain.orders import Waiting
 from nacre.capture import cursors
 from nacre.capture.checkpoint import Checkpoint, checkpoint_of_captured
-from nacre.capture.cursors import (
-    SHORT,
-    Cursor,
-    Cursors,
-    Section,
-    SessionHeading,
-    owner_count,
-    provenance_of,
-    storable,
-)
+from nacre.capture.cursors import SHORT, Cursor, Cursors, Section, SessionHeading, owner_count, storable
 from nacre.capture.dedupe import (
     Forgotten,
     HookNote,
@@ -68,6 +59,7 @@ from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.discover import project_of
 from nacre.vault.history import operation
 from nacre.vault.ledger import Tombstones, load_tombstones
+from nacre.vault.provenance import Captured
 from nacre.vault.spool import lines_given_to
 from nacre.vault.storage import memory_files, read, read_memory
 
@@ -107,6 +99,7 @@ class _Run:
     names: dict[str, dict[str, str]] = field(default_factory=dict)
     listed: dict[str, tuple[Source, Transcript]] = field(default_factory=dict)
     changed: list[tuple[Source, Transcript]] = field(default_factory=list)
+    interrupted: set[str] = field(default_factory=set)  # transcripts that a run which broke off was about to write
     messages: dict[str, tuple[Message, ...]] = field(default_factory=dict)  # of transcripts that may have been forked
     asked: set[str] = field(default_factory=set)  # the orders that wait for the user's agent, by their keys
     passed: Counter[str] = field(default_factory=Counter)
@@ -117,10 +110,6 @@ class _Run:
     @property
     def context(self) -> Context:
         return self.setup.context
-
-    def is_interrupted(self, key: str) -> bool:
-        """Whether a run broke off while it wrote sections of a transcript."""
-        return key in self.saved.writing
 
     def key_of(self, transcript: Transcript) -> str:
         return transcript.key if transcript.key in self.cursors else storable(transcript.key)
@@ -169,10 +158,12 @@ def sync(
         run = _begin(setup, since)
         is_first = run.saved.synced is None
         has_asked = any(cursor.asked for cursor in run.cursors.values())
+        if run.saved.pending and not dry_run:
+            _recover(run)
         if paused_at(run.pauses, run.now):
             return SyncReport(paused=True)
         run.changed = _list_changed(run)
-        left = sum(run.is_interrupted(run.key_of(transcript)) for _, transcript in run.changed)
+        left = sum(run.key_of(transcript) in run.interrupted for _, transcript in run.changed)
         written: list[Section] = []
         batch: list[Section] = []
 
@@ -188,7 +179,7 @@ def sync(
             cursor, sections, why_not = _new_sections(run, key, source, transcript)
             run.passed[why_not] += 1
             if cursor:
-                run.remember(key, cursor)
+                run.remember(key, (sections and sections[-1].then) or cursor)
             batch += sections
             is_full = number > left and len(batch) >= max(BATCH, len(run.cursors) // SHARE)
             if batch and (number == left or is_full) and number < len(run.changed):
@@ -234,8 +225,7 @@ def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
 
 
 def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
-    """The transcripts whose size or time changed: first those that an interrupted run was writing, so that their sections come before
-    others; then those that were captured before, and a fork behind the session that it repeats; then the oldest."""
+    """The transcripts whose size or time changed: first those that an interrupted run was about to write, then the oldest."""
     setup = run.setup
     changed: list[tuple[Source, Transcript]] = []
     for source, transcript in list_transcripts(run.context, setup.places, setup.sources, run.queue):
@@ -247,17 +237,11 @@ def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
         else:
             is_changed = cursor.stamp != transcript.stamp or (cursor.begins is not None and run.since < cursor.begins)
             is_open = cursor.open and not _still_waits(run, cursor, transcript)
-            is_changed = is_changed or is_open or cursor.asked is not None or run.is_interrupted(key)
+            is_changed = is_changed or is_open or cursor.asked is not None
         if is_changed and setup.wanted(transcript):
             changed.append((source, transcript))
-
-    def order(pair: tuple[Source, Transcript]) -> tuple[bool, bool, float, str]:
-        key, transcript = run.key_of(pair[1]), pair[1]
-        cursor = run.cursors.get(key)
-        is_captured = cursor is not None and cursor.reached is not None
-        return not run.is_interrupted(key), not is_captured, transcript.changed, transcript.key
-
-    return sorted(changed, key=order)
+    changed.sort(key=lambda pair: (pair[1].changed, pair[1].key))
+    return sorted(changed, key=lambda pair: run.key_of(pair[1]) not in run.interrupted)
 
 
 def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
@@ -277,7 +261,7 @@ def _new_sections(
     workspace, clock, settings = run.context.workspace, run.context.clock, run.context.config.sync
     previous = before = run.cursors.get(key)
     is_reread = before is not None and before.begins is not None and run.since < before.begins
-    if is_reread or run.is_interrupted(key):  # the headings of the logs tell what of it is there
+    if is_reread:  # something was too old for an earlier run: the headings of the logs tell what of it is there
         before = None
     try:
         reading = source.read(transcript, before.mark if before else None, clock.fixed)
@@ -305,14 +289,20 @@ def _new_sections(
         why_not := left_out(session, patterns, listed_as(session, project), signed=lambda: run.opted_out)
     ):
         return done, [], why_not
-    copied = _copied(run, key, source, session.messages) if begin.reached is None else []
+    copied, origin = _copied(run, key, source, session.messages, before)
     too_old = [message for message in session.messages if message.at < run.since]
     recent = tuple(message for message in session.messages if message.at >= run.since)
     if too_old:
         begin, done = (replace(cursor, begins=run.since) for cursor in (begin, done))
-    if recent and copied:  # they stand in the checkpoint of the session that was forked
-        away = max(message.at for message in copied)
-        begin, done = (replace(cursor, away=away) for cursor in (begin, done))
+    if recent:
+        first = min(message.at for message in recent)
+        is_fork = bool(copied) and begin.reached is None
+        origin = begin.origin or (origin if is_fork else "")
+        away = max(message.at for message in copied) if is_fork else begin.away
+        begin, done = (
+            replace(cursor, begun=min(first, cursor.begun or first), origin=origin, away=away)
+            for cursor in (begin, done)
+        )
     reached = before.reached if before and (reading.rewritten or before.partly) else None
     note, copies = run.hook_notes.get(session.id), {message.id for message in copied}
     spoken = outside_pauses(recent, run.pauses)
@@ -332,11 +322,8 @@ def _new_sections(
         in_logs, name = captured_before(session.id, messages, headings, clock)
         if in_logs:
             point, users = cursors.reached_by(in_logs), owner_count(in_logs)
-            stored = begin.away if run.is_interrupted(key) else point.at
-            begin, done = (
-                replace(cursor, name=name, reached=point, away=stored, users=users) for cursor in (begin, done)
-            )
-            begin = replace(begin, partly=True)
+            begin = replace(begin, name=name, reached=point, away=point.at, users=users, partly=True)
+            done = replace(done, name=name, reached=point, away=point.at, users=users)
             captured_ids = set(map(id, in_logs))
             messages = tuple(message for message in messages if id(message) not in captured_ids)
     if not messages:
@@ -374,7 +361,6 @@ def _new_sections(
     own = next((name for name, session in rivals.items() if session == session_id), "")
     name = begin.name or own or cursors.short_id(session_id, rivals)
     sections: list[Section] = []
-    users = captured
     days = days[:-1] if waits else days
     is_asked = False
     for day, said in days:
@@ -389,14 +375,16 @@ def _new_sections(
             is_asked = True
             continue
         if bullets:
-            point = cursors.reached_by(said)
-            lines = tuple(bullet.line for bullet in bullets)
-            sources = tuple(tuple(map(storable, bullet.sources)) for bullet in bullets)
-            agents = tuple(place for place, bullet in enumerate(bullets) if bullet.by_agent)
-            place = storable(session.cwd) if project else ""
-            about = (key, day, session.agent, session_id, name, title)
-            sections.append(Section(*about, point, lines, sources, agents, place))
-            users += owner_count(said)
+            point, users = cursors.reached_by(said), owner_count(said)
+            section = Section(key, day, session.agent, session_id, name, title, point, users)
+            section = replace(
+                section,
+                sources=tuple(tuple(map(storable, bullet.sources)) for bullet in bullets),
+                place=storable(session.cwd) if project else "",
+                agents=tuple(place for place, bullet in enumerate(bullets) if bullet.by_agent),
+                bullets=tuple(bullet.line for bullet in bullets),
+            )
+            sections.append(section)
     if is_asked:
         return replace(held, asked=asked or max(message.at for _, said in days for message in said)), [], "asked"
     if not sections and not later:
@@ -405,10 +393,14 @@ def _new_sections(
     point = cursors.reached_by(asked_for) if later else sections[-1].reached
     if begin.reached and begin.reached.at > point.at:  # what was too old once may be captured after what is younger
         point = begin.reached
+    users = captured + sum(section.users for section in sections)
     then = replace(replace(held, partly=True) if waits or later else done, name=name, reached=point, users=users)
     if later:  # the next run looks at it
         then = replace(then, stamp=())
-    return then, sections, "" if sections else "nothing to say"
+    if not sections:
+        return then, [], "nothing to say"
+    sections[-1] = replace(sections[-1], then=then)
+    return done, sections, ""
 
 
 def _bullets(
@@ -428,30 +420,37 @@ def _bullets(
     return drop_duplicates(bullets, heading, path, read(workspace, path), run.setup.alike, delivered)
 
 
-def _copied(run: _Run, key: str, source: Source, messages: Sequence[Message]) -> list[Message]:
-    """The messages of a new session that were captured from another one of the same agent: a fork repeats what was said before it, to the
-    millisecond."""
+def _copied(
+    run: _Run, key: str, source: Source, messages: Sequence[Message], before: Cursor | None
+) -> tuple[list[Message], str]:
+    """The messages that were captured from another session of the same agent, and which that was: a fork repeats what was said before
+    it, to the millisecond. Where this one was captured before, only known forks can hold what it goes on with."""
     if not messages or source.agent not in FORKING:
-        return []
+        return [], ""
 
     def identity(message: Message) -> tuple[str, dt.datetime, Speaker, str]:
         # opencode gives new ids to what a fork repeats
         return "" if source.agent == "opencode" else message.id, message.at, message.speaker, message.text
 
-    begin = min(message.at for message in messages)
-    captured: set[tuple[str, dt.datetime, Speaker, str]] = set()
+    begin, end = min(message.at for message in messages), max(message.at for message in messages)
+    is_new = before is None or before.reached is None
+    origins: dict[int, str] = {}  # by place in the messages: the session from which it was captured
     for other, cursor in run.cursors.items():
-        if cursor.latest is None or cursor.latest < begin:
+        if cursor.latest is None or cursor.latest < begin or (cursor.begun and cursor.begun > end):
             continue
         if other == key or run.listed.get(other, (None,))[0] is not source:
             continue
-        if other not in run.messages:
-            run.messages[other] = ()
-            with suppress(OSError):
-                session = source.read(run.listed[other][1], None, run.context.clock.fixed).session
-                run.messages[other] = session.messages if session else ()
-        captured |= {identity(message) for message in run.messages[other] if cursor.covers(message)}
-    return [message for message in messages if identity(message) in captured]
+        if is_new or cursor.origin or (before and before.origin):
+            if other not in run.messages:
+                run.messages[other] = ()
+                with suppress(OSError):
+                    session = source.read(run.listed[other][1], None, run.context.clock.fixed).session
+                    run.messages[other] = session.messages if session else ()
+            said = run.messages[other]
+            captured = {identity(message) for message in said if cursor.covers(message)}
+            same = (place for place, message in enumerate(messages) if identity(message) in captured)
+            origins |= dict.fromkeys(same, cursor.session)
+    return [messages[place] for place in sorted(origins)], origins[min(origins)] if origins else ""
 
 
 PutAway = tuple[str, Cursor, Checkpoint | None]  # a transcript by its key, its cursor afterwards, its checkpoint
@@ -495,22 +494,23 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
 
 
 def _write(run: _Run, sections: Sequence[Section], put_away: Sequence[PutAway]) -> None:
-    """Append sections to their logs and write checkpoints: one operation. Before, the cursors name the transcripts whose sections are
-    being written: if the run breaks off, the next reads these again, and the headings of the logs tell how far it came."""
+    """Append sections to their logs and write checkpoints: one operation. The cursors name the sections before, so that an interrupted
+    run is understood afterwards."""
     context, workspace = run.context, run.context.workspace
     with operation(context, "sync") as op:
         touched = {section.key for section in sections}
-        known = {key: cursor for key, cursor in run.cursors.items() if key not in touched}
-        known |= {key: cursor for key, cursor in run.saved.transcripts.items() if key in touched}
-        writing = tuple(sorted(touched.union(run.saved.writing)))
-        cursors.save_cursors(workspace, Cursors(known, run.saved.synced, run.saved.since, writing))
-        rows = [provenance_of(section) for section in sections]
-        if run.saved.writing:  # the interrupted run may have recorded them
-            recorded = provenance.read_provenance(workspace).captured
-            rows = [row for row in rows if row not in recorded]
-        provenance.write_provenance(op, rows)
+        # Until the sections stand in their logs, the file says what was known before them.
+        kept = {key: cursor for key, cursor in run.cursors.items() if key not in touched}
+        kept |= {key: cursor for key, cursor in run.saved.transcripts.items() if key in touched}
+        counts: Counter[tuple[dt.date, str]] = Counter()
+        pending: list[Section] = []
+        for section in sections:
+            pending.append(replace(section, before=_count_heading(run, section) + counts[section.day, section.heading]))
+            counts[section.day, section.heading] += 1
+        cursors.save_cursors(workspace, Cursors(kept, run.saved.synced, run.saved.since, tuple(pending)))
         for section in sections:
             daily.append_section(context, section.heading, section.bullets, day=section.day)
+        provenance.write_provenance(op, _provenance(run, pending))
         for key, cursor, made in put_away:
             try:
                 if made:
@@ -524,9 +524,45 @@ def _write(run: _Run, sections: Sequence[Section], put_away: Sequence[PutAway]) 
         _save(run, synced=run.saved.synced)
 
 
-def _save(run: _Run, *, synced: dt.datetime | None) -> None:
-    run.saved = Cursors(dict(run.cursors), synced, run.since)
+def _count_heading(run: _Run, section: Section) -> int:
+    workspace = run.context.workspace
+    headings = cursors.log_headings(workspace, daily.log_path(workspace, section.day))
+    return sum(heading.heading == section.heading for heading in headings)
+
+
+def _provenance(run: _Run, sections: Iterable[Section]) -> list[Captured]:
+    workspace = run.context.workspace
+    log = cache(lambda day: read(workspace, daily.log_path(workspace, day)))  # each is read once
+    return [captured for section in sections if (captured := cursors.provenance_of(section, log(section.day)))]
+
+
+def _save(run: _Run, *, synced: dt.datetime | None, pending: tuple[Section, ...] = ()) -> None:
+    run.saved = Cursors(dict(run.cursors), synced, run.since, pending)
     cursors.save_cursors(run.context.workspace, run.saved)
+
+
+def _recover(run: _Run) -> None:
+    """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
+    context = run.context
+    with operation(context, "sync") as op:
+        trail = provenance.read_provenance(context.workspace)
+        recorded = {(captured.day, captured.session, *captured.bullets) for captured in trail.captured}
+        written = {(row.day, row.session, *row.bullets): row for row in _provenance(run, run.saved.pending)}
+        provenance.write_provenance(op, [row for key, row in written.items() if key not in recorded])
+    unwritten: list[Section] = []
+    for section in sorted(run.saved.pending, key=lambda section: section.reached.at):
+        if _count_heading(run, section) <= section.before:
+            unwritten.append(section)
+        elif section.then:
+            run.remember(section.key, section.then)
+        else:
+            old = run.cursors.get(section.key) or Cursor((), Mark())
+            reached = max(filter(None, (section.reached, old.reached)), key=lambda point: point.at)
+            users = old.users + section.users
+            about = replace(old, session=section.session, name=section.name, reached=reached, users=users)
+            run.remember(section.key, replace(about, open=True, partly=True))
+    run.interrupted = {section.key for section in unwritten}
+    _save(run, synced=run.saved.synced, pending=tuple(unwritten))
 
 
 def parse_since(since: str, clock: Clock) -> dt.datetime:

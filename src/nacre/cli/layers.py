@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def checkpoint(options: ui.Options, session: str | None, title: str | None) -> Report:
     """Save a whole session to memory_fs/hot, with secrets removed.
 
-    SESSION is the beginning of a session id; default: the most recent session (or OPENCLAW_SESSION_ID). "-" reads text
-    from a pipe. Saving the same session again updates its file.
+    SESSION is the beginning of a session id; default: the most recent session (or OPENCLAW_SESSION_ID). "-" reads text, or the input of
+    an agent hook, from a pipe. Saving the same session again updates its file.
     """
     memory, text = ui.open_memory(options), ui.words_of("-") if session == "-" else None
     session = None if text is not None else session or os.environ.get("OPENCLAW_SESSION_ID")

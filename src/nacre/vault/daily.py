@@ -47,7 +47,7 @@ def append_notes(
     path = log_path(workspace, context.clock.today())
     with operation(context, command) as op:
         doc = _read(workspace, path)
-        safe = dict.fromkeys(map(safe_bullet, bullets))
+        safe = dict.fromkeys(map(_safe, bullets))
         new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project, of_agents=by_agent)]
         numbers = _write_notes(op, path, new, project, by_agent=by_agent) if new else []
     return _entries(workspace, path, new, numbers)
@@ -61,7 +61,7 @@ def append_section(
 
     workspace, day = context.workspace, day or context.clock.today()
     path = log_path(workspace, day)
-    safe = list(map(safe_bullet, bullets))
+    safe = list(map(_safe, bullets))
     with operation(context, "sync") as op:
         lines = [f"## {one_line(heading).strip()}", *(f"- {bullet}" for bullet in safe)]
         numbers = _write(op, path, day, _read(workspace, path), lines)
@@ -108,8 +108,7 @@ def _read(workspace: Workspace, path: Path) -> Document:
     return document(path, (read(workspace, path) or b"").decode("utf-8", "replace").encode())
 
 
-def safe_bullet(bullet: str) -> str:
-    """A bullet as a log may hold it: on one line, without secrets."""
+def _safe(bullet: str) -> str:
     from nacre.guard.sanitise import one_line
 
     return guarded(one_line(bullet), REDACT).strip()
