@@ -81,7 +81,7 @@ def test_nobody_came_and_this_machine_does_it(tmp_path: Path) -> None:
         ('{"entries": {}}', r"\$\.entries: .* is not of type 'array'"),
         (json.dumps({"entries": [ENTRY, ENTRY | {"type": "FACT"}]}), r"\$\.entries\[1\]\.type: 'FACT' is not one of"),
         (json.dumps({"entries": [{"text": "x"}]}), "'cites' is a required property"),
-        ('{"entries": ["\\ud800"]}', "not of type 'object'"),
+        ('{"entries": ["\\ud800"]}', "not a JSON object"),
         ("{" * 100_000 + "}", "not the JSON object"),
         ("x" * 500_000, "too long"),
     ],

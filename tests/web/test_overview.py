@@ -111,7 +111,7 @@ def test_growth_counts_what_was_written_and_when_it_was_recalled(root: Path, pag
 def test_the_brain_shows_orders_their_cost_and_what_the_gates_dropped(root: Path, page: Page) -> None:
     assert "at no cost" in page.html("/brain")
     workspace, now = Memory.open(root).workspace, dt.datetime.now(dt.UTC)
-    order = Order("extract", "en", (Item("m1", "Invoices are <b>due</b>"),), "Read this session.")
+    order = Order("extract", "en", (Item("m1", "Invoices are <b>due</b>"),))
     note_asked(workspace, order, "claude-code", now)
     note(workspace, order, "answered", now, answer='{"entries": []}', tokens=321)
     claims = [("number", "It costs <i>40</i> euros")]
