@@ -466,7 +466,7 @@ def test_no_line_is_lost_whatever_comes_between_the_nights(memory_disk: Path) ->
     run_state_machine_as_test(
         Nights,
         settings=settings(
-            max_examples=40,
+            max_examples=25,
             stateful_step_count=14,
             deadline=None,
             suppress_health_check=list(HealthCheck),  # forks and files are slow, and that is what is tested

@@ -17,7 +17,7 @@ from nacre.guard.secrets import redact
 from nacre.model.entry import TYPES
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Context, Workspace
-from nacre.text.blocks import HEADING, ITEM, TEXT, Stamp, label_of, labelled_spans, stamp_of
+from nacre.text.blocks import HEADING, ITEM, TEXT, Stamp, label_of, labelled_spans, real_day, stamp_of
 from nacre.vault.entries import Document, bare_words, bullet_id, document, words_of
 from nacre.vault.ledger import LedgerStates
 from nacre.vault.provenance import Trail
@@ -184,30 +184,19 @@ class Log:
 
 
 def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Problem]]:
-    """Every daily log, oldest first. What is named for no real day, or for one that has not come, is a problem and left alone."""
+    """Every daily log, oldest first. What is named for no real day, is a link or too large is passed over; what is named for a day
+    that has not come is a problem."""
     days: list[Day] = []
     problems: list[Problem] = []
     future: list[str] = []
     storage = storage_of(workspace)
-    files = (*storage.walk("memory", (".md",), depth=1), *storage.walk("memory/archive", (".md",), depth=2))
-    logs = [(stored, match) for stored in files if (match := _LOG_NAME.fullmatch(stored.name))]
-    for stored, match in sorted(logs, key=lambda log: log[0].name.split("/")):
-        shown, path = stored.name, workspace.root / stored.name
-        try:
-            date = dt.date.fromisoformat(match[1])
-        except ValueError:
-            english = f"{shown} is named after a date that does not exist; it was left unchanged."
-            chinese = f"{shown} 的文件名不是真实存在的日期，未作改动。"
-            remedy = ("rename it to the date it covers", "请改名为对应的日期")
-            problems.append(problem("no real date", english, chinese, shown, remedy=remedy))
-            continue
+    for stored in (*storage.walk("memory", (".md",), depth=1), *storage.walk("memory/archive", (".md",), depth=2)):
+        match, path = _LOG_NAME.fullmatch(stored.name), workspace.root / stored.name
+        if not match or not real_day(match[1]) or stored.size > LARGEST or not stored.is_plain or stored.is_link:
+            continue  # `doctor` reports what is no ordinary file
+        date = dt.date.fromisoformat(match[1])
         if (date - today).days > 1:
-            future.append(shown)
-        elif stored.size > LARGEST or not stored.is_plain or stored.is_link:
-            english = f"{shown} is too large for a daily log or not a regular file; it was left unchanged."
-            chinese = f"{shown} 对每日日志来说过大，或不是普通文件，未作改动。"
-            remedy = ("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走")
-            problems.append(problem("no ordinary file", english, chinese, shown, remedy=remedy))
+            future.append(stored.name)
         else:
             days.append(Day(date, path, path.parent != workspace.memory, stored.size))
     if future:
