@@ -56,17 +56,10 @@ def take_answer(context: Context, key: str, answer: str) -> None:
                 f'There is no request with the id "{key[:40]}"; "nacre brain orders --next" shows the next one.',
                 f"没有编号为“{key[:40]}”的请求；“nacre brain orders --next”可查看下一个。",
             )
-        if record.answer is not None:
+        if not record.waits:
             raise BadInput(
-                f"Request {key} has already been answered; take the next one.", f"请求 {key} 已有回答；请领取下一个。"
-            )
-        if not record.text:
-            english = f"Request {key} was withdrawn: its content must no longer be recorded. No answer is needed."
-            raise BadInput(english, f"请求 {key} 已撤回：相关内容不再记录，无需回答。")
-        if record.why:
-            raise BadInput(
-                f"Request {key} timed out and was handled on this machine; no answer is needed.",
-                f"请求 {key} 等待超时，已由本机处理，无需再回答。",
+                f"Request {key} no longer needs an answer: it was answered, withdrawn or timed out. Take the next one.",
+                f"请求 {key} 无需再回答：已有回答、已撤回或已超时。请领取下一个。",
             )
         safe = redact(answer).text
         _refuse_misfit(record.work, safe)

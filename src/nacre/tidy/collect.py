@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,61 +51,17 @@ class Field(NamedTuple):
     value: str
 
 
-_YOU_ARE = r"you(?:'re| are|'ll be| will be)(?: now| going to be| gonna be)? (?:called|named)|call yourself"
-_ITS_NAME = (
-    r"your (?:new )?name (?:is|will be)(?: now)?"
-    r"|(?:the )?(?:assistant|agent) (?:is (?:now )?|was )(?:called|named|renamed)(?: to)?"
-)
-_CALL_YOU = r"(?:i'?ll|i will|i'?m going to|we'?ll) call you|(?:i )?(?:re)?named? (?:you|yourself|the assistant|the agent)(?: to| as)?"
-_NAMES = ("Name", "名字", "姓名")
-_CALLED = ("What to call them", "Preferred name", "Called", "称呼", "怎么称呼")
-_ZONE = ("Timezone", "Time zone", "时区")
-_LANGUAGE = ("Language", "Preferred language", "语言", "常用语言")
-_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    *(
-        (IDENTITY, _NAMES, rf"(?i:\b(?:{words}))\s+{name}")
-        for words, name in ((rf"{_YOU_ARE}|{_ITS_NAME}|{_CALL_YOU}", _NAME), (_YOU_ARE, _TYPED))
-    ),
-    (
-        IDENTITY,
-        _NAMES,
-        r"(?:你|助手|机器人)(?:的)?(?:新)?(?:名字)?[嘛呢啊呀…\s]{0,4}(?:[，,](?=以后|就|从))?(?:以后|现在|今后|从今天起|从现在起|就|也)*(?:叫做?|改名(?:为|叫|成)?|名叫|名字(?:是|叫|改成|改为))\s*"
-        + _HAN_NAME,
-    ),
-    (
-        IDENTITY,
-        _NAMES,
-        r"(?i:\bfrom now on,? (?:you're|you are)|\byou're|\byou are)\s+(?P<value>[A-Z][\w'’-]*)(?=,? from now on|[.!]?$)(?<!\bI)",
-    ),
-    (
-        IDENTITY,
-        _NAMES,
-        r"\b(?P<value>[A-Z][\w'’-]{1,20})[\s,(–-]+(?i:that'?s you|that'?s your name)(?i: now| from now on)\b",
-    ),
-    (
-        IDENTITY,
-        _NAMES,
-        r"(?:给你(?:起|取|换)个?(?:新)?名(?:字|儿)?[，,]?(?:以后)?(?:就)?叫|(?:你的)?名字就?定)\s*" + _HAN_NAME,
-    ),
-    (USER, _CALLED, r"\b(?i:call me|i go by|(?:everyone|everybody|people|friends) calls? me)\s+(?:just )?" + _NAME),
-    (USER, _CALLED, r"\b(?i:call me|i go by|(?:everyone|everybody|people|friends) calls? me)\s+(?:just )?" + _TYPED),
-    (USER, _NAMES, r"\b(?i:my name is|my name's)\s+" + _NAME),
-    (USER, _CALLED, r"(?<![别不再用要])叫我\s*" + _HAN_NAME),
-    (USER, _CALLED, r"(?:别|不要|不用)(?:再)?叫我?[^，,。]{1,8}[，,]\s*(?:就)?叫(?:我)?\s*" + _HAN_NAME),
-    (USER, _NAMES, r"(?:我叫|我的名字(?:是|叫)|我姓名是)\s*" + _HAN_NAME),
-    (USER, _ZONE, r"\b(?i:my time ?zone is(?: now)?)\s+(?P<value>[A-Z][\w/+:-]+)"),
-    (USER, _ZONE, r"我(?:的|在的)?时区(?:是|改成|改为|换成)\s*(?P<value>[\w/+:\u4e00-\u9fff-]{2,24})"),
-    (
-        USER,
-        _LANGUAGE,
-        r"\b(?:always )?(?:answer|reply|write|speak|talk)(?: (?:to )?me)?(?: always)? in (?P<value>(?i:English|Chinese|German|French|Spanish|Japanese|Korean|Italian))\b(?! (?:for|this|today))",
-    ),
-    (
-        USER,
-        _LANGUAGE,
-        r"(?:以后|默认|一律|统一|平时)(?:都)?用(?P<value>中文|英文|英语|日语|汉语)(?:回复|回答|交流|跟我说)",
-    ),
-)
+@cache
+def _rules() -> list[tuple[str, tuple[str, ...], re.Pattern[str]]]:
+    rules = []
+    for line in Path(__file__).with_name("fields.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        file, names, pattern = line.split("\t")
+        for mark, name in (("<NAME>", _NAME), ("<TYPED>", _TYPED), ("<HAN>", _HAN_NAME)):
+            pattern = pattern.replace(mark, name)
+        rules.append((file, tuple(names.split("|")), re.compile(pattern)))
+    return rules
+
+
 _NO_NAME = re.compile(
     r"(?:[他她它我上了停]|快递|什么|啥|谁|哪|怎么|一声|一下|起床|醒|过来|外卖|明天|后天|今晚|稍后|以后|去|来|帮|把|给|[爸妈哥姐弟妹爷奶公婆老][^，]*(?:[来去过给帮]|明|今|后)).*|.*(?:一下|一起|过来)"
     r"|(?i:the|when|if|back|later|tomorrow|today|tonight|now|maybe|crazy|old|lazy|in|at|on|asap|anytime|right|sure|welcome|done|it|so|not|after|once|twice|first|last|required|missing|everything|nothing|yesterday|\w+ly|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)"
@@ -119,8 +76,8 @@ _QUESTION = re.compile(r"[?？]\s*\Z|吗\s*[?？]?\Z")
 def fields_in(text: str) -> list[Field]:
     """The fields that a statement of the owner sets; of several values for one the last ("not A any more, call me B")."""
     found: dict[tuple[str, tuple[str, ...]], Field] = {}
-    for file, names, pattern in () if _QUESTION.search(text) else _RULES:
-        for match in reversed(list(re.finditer(pattern, text))):
+    for file, names, pattern in () if _QUESTION.search(text) else _rules():
+        for match in reversed(list(pattern.finditer(text))):
             value = match["value"].strip(" '’.-")
             if value and not _NOT_SO.search(text[: match.start()]) and not _NO_NAME.fullmatch(value):
                 found.setdefault((file, names), Field(file, names, value))

@@ -71,6 +71,7 @@ class Draft:
         self.states = LedgerStates(context.workspace)
         self.repeats: Counter[str] = Counter()  # how often an entry was said again in this plan
         self.questions = review.read_review(context.workspace)
+        self.review_file = context.workspace.relative(context.workspace.review)
         self.trail = Trail(context.workspace)
         self.memory = MemoryFiles(context, self.trail)
         self.recent: list[LogLine] = []  # what the logs of the last days say
@@ -261,10 +262,6 @@ class Draft:
         days = [real_day(record.at[:10]) for record in asked if record.more.get("kind") == question.kind]
         return dt.date.fromisoformat(days[-1]) if days and days[-1] else None
 
-    def waited(self, question: Question) -> int:
-        """For how many days a question has been waiting."""
-        return (self.today - (self.asked_on(question) or self.today)).days
-
     def drop_obsolete_questions(self) -> None:
         """Settle the questions about lines that are gone, and those that nobody answered in time: what was offered is refused, what
         stands stays."""
@@ -272,14 +269,14 @@ class Draft:
         self.asks = [question for question in self.asks if not question.about_entry or question.id in here]
         for question in self.questions:
             gone = question.about_entry and question.id not in here
-            if gone or self.waited(question) >= PATIENCE:
+            if gone or (self.today - (self.asked_on(question) or self.today)).days >= PATIENCE:
                 self.settled.append(question.id)
                 if gone:
                     continue
                 why = say(f"not answered for {PATIENCE} days", f"{PATIENCE} 天没有答复")
                 if not question.about_entry:
                     self.record(self.record_question(question, "refused", failed="unanswered"))
-                self.step("expire", self._review_file, why, question.text)
+                self.step("expire", self.review_file, why, question.text)
 
     def choose_questions(self) -> None:
         """Put the day's questions, conflicts first, then by the odds that it is worth keeping. What else was to be asked is refused, so
@@ -291,18 +288,14 @@ class Draft:
         ranked = sorted(self.asks, key=lambda question: (question.kind != review.CLASH, -question.odds))
         self.asks = ranked[:room]
         for question in self.asks:
-            self.step("ask", self._review_file, question.why, question.text)
+            self.step("ask", self.review_file, question.why, question.text)
         for question in ranked[room:]:
             if not question.about_entry:
                 self.record(self.record_question(question, "refused", failed="asked enough"))
                 why = say(f"limit of {QUESTIONS} questions a day reached", f"已达到每天 {QUESTIONS} 个问题的上限")
-                self.step("refuse", self._review_file, why, question.text)
+                self.step("refuse", self.review_file, why, question.text)
         for question in (*unnoted, *self.asks):
             self.record(self.record_question(question, "asked", more={"kind": question.kind}))
-
-    @property
-    def _review_file(self) -> str:
-        return self.context.workspace.relative(self.context.workspace.review)
 
 
 def confidence(candidate: Candidate) -> float:
