@@ -212,7 +212,7 @@ def test_a_day_captured_late_is_completed_wherever_its_log_lies_and_never_double
     assert not compress.plan(room)
     daily.append_section(room, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
     (step,) = compress.plan(room).steps
-    assert step.reason == "memory/archive/2026/2026-03-03.md:7 was added after its day was condensed"
+    assert step.reason == "memory/archive/2026/2026-03-03.md:7 is older than 7 days"
     tidy()
     assert said_in(week(room)) == ["[Task] a (src: 2026-03-03)", "[Task] late (src: 2026-03-03)"]
     assert not compress.plan(room)

@@ -277,7 +277,7 @@ class Nights(RuleBasedStateMachine):
             return
         tidy_answers.apply_adopt(self.room, planned)
         for one in planned:
-            assert not writing.size_of(one.path.read_bytes()).over(self.config.memory)
+            assert not writing.size_of(one.edit.path.read_bytes()).over(self.config.memory)
 
     @rule(at=places)
     def user_forgets(self, at: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nacre.brain.gates import Proof
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.relation import bears_out
 from nacre.brain.model import Model
@@ -16,21 +15,16 @@ _LABELS = {"none": "adds", "unclear": "ask"}
 _SURE = 0.9
 
 
-def proof_by(judge: Judge) -> Proof:
-    """The proof that the local brain gives."""
+def ask_changes(model: Model, judge: Judge, new: Sequence[Item], memory: Sequence[Item]) -> tuple[Change, ...]:
+    """What becomes of each new entry, as far as it passed the gates, which ask the local brain for proof."""
 
     def proves(old: str, new: str, label: str) -> bool:
         first, second = judge.meant([old, new])
         return bears_out(first, second, label)
 
-    return proves
-
-
-def ask_changes(model: Model, judge: Judge, new: Sequence[Item], memory: Sequence[Item]) -> tuple[Change, ...]:
-    """What becomes of each new entry, as far as it passed the gates."""
     language = language_of("\n".join(item.text for item in new))
     order = Order("distil", language, tuple(new), tuple(memory), most=len(new))
-    _, gated = model.claims(order, proof_by(judge))
+    _, gated = model.claims(order, proves)
     return gated.kept
 
 

@@ -127,7 +127,7 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
         )
     if old:
         file.replace(old, words)
-        draft.close(file, old, "superseded", None, by=entry_id(words))
+        draft.close(file, old, "superseded", None, {"by": entry_id(words)})
     elif file.over:
         raise MemoryFull(
             f'{file.shown} is over its limits and accepts nothing new; run "nacre review --adopt" first.',
@@ -166,7 +166,7 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
         if line.pinned or (was and was.pinned):
             by_user = say("your answer; the line was pinned", "你的答复；该行原已固定")
         file.remove(line)
-        draft.demote(file, line, answer=question.kind)
+        draft.demote(file, line, {"answer": question.kind})
         draft.step("demote", file.shown, by_user, line.words)
         return
     words = line.words if answer.words is None else words
@@ -184,7 +184,7 @@ def _keep_entry(
     record = Record(entry_id(words), draft.at, verdict, words, section=line.section, more=more)
     if words != line.words:
         file.replace(line, words)
-        draft.close(file, line, "superseded", None, into=entry_id(words))
+        draft.close(file, line, "superseded", None, {"into": entry_id(words)})
         record = record._replace(source=was.source if was else {}, supersedes=line.id)
     draft.record(record)
 

@@ -111,7 +111,7 @@ class Draft:
                 self.repeats[str(record.more["into"])] += 1
 
     def close(
-        self, file: LongTermFile, line: Line, verdict: str, text: str | None, to: str = "", **more: object
+        self, file: LongTermFile, line: Line, verdict: str, text: str | None, more: Mapping[str, object], to: str = ""
     ) -> None:
         """Note in the ledger that an entry no longer stands, with what it gave way to."""
         more = {**file_field(file), **more}
@@ -146,7 +146,7 @@ class Draft:
         while not file.has_room(text, kind) and (repeated := self.repeated(file)):
             line, kept = repeated
             file.remove(line)
-            self.close(file, line, "merged", line.words, into=kept.id)
+            self.close(file, line, "merged", line.words, {"into": kept.id})
             reason = say(f"says the same as “{kept.words}”", f"与“{kept.words}”意思相同")
             self.step("merge", file.shown, reason, line.words)
         before = file.doc
@@ -160,7 +160,7 @@ class Draft:
             file.remove(weakest)
             gone.append((weakest, reason))
         for line, reason in gone:
-            self.demote(file, line)
+            self.demote(file, line, {})
             self.step("demote", file.shown, reason, line.words)
         return True
 
@@ -178,10 +178,10 @@ class Draft:
                 return line, lines[at if at < place else at + 1]
         return None
 
-    def demote(self, file: LongTermFile, line: Line, **more: object) -> None:
+    def demote(self, file: LongTermFile, line: Line, more: Mapping[str, object]) -> None:
         """An entry that left its file goes to the digest of its week, unless it stands there."""
         was = self.states.get(line.id)
-        self.close(file, line, "demoted", line.words, **more)
+        self.close(file, line, "demoted", line.words, more)
         day = (was.source.get("day") or was.valid_from if was else None) or self.today.isoformat()
         mark = was.source.get("bullet") if was else None
         if not mark or mark not in self.trail.entered(day):
@@ -262,6 +262,10 @@ class Draft:
         days = [real_day(record.at[:10]) for record in asked if record.more.get("kind") == question.kind]
         return dt.date.fromisoformat(days[-1]) if days and days[-1] else None
 
+    def waited(self, question: Question) -> int:
+        """For how many days a question has been waiting."""
+        return (self.today - (self.asked_on(question) or self.today)).days
+
     def drop_obsolete_questions(self) -> None:
         """Settle the questions about lines that are gone, and those that nobody answered in time: what was offered is refused, what
         stands stays."""
@@ -269,7 +273,7 @@ class Draft:
         self.asks = [question for question in self.asks if not question.about_entry or question.id in here]
         for question in self.questions:
             gone = question.about_entry and question.id not in here
-            if gone or (self.today - (self.asked_on(question) or self.today)).days >= PATIENCE:
+            if gone or self.waited(question) >= PATIENCE:
                 self.settled.append(question.id)
                 if gone:
                     continue
@@ -695,7 +699,7 @@ def _supersede(
         if closed:
             draft.step("close", where.shown, say(f"superseded by “{text}”", f"被“{text}”取代"), now.words)
         closed.append(now)
-        draft.close(where, now, "superseded", None, candidate.said.day, by=candidate.id)
+        draft.close(where, now, "superseded", None, {"by": candidate.id}, candidate.said.day)
         if rest:  # what is left stands on its own, with its origin
             was, more = draft.states.get(now.id), file_field(where)
             record = Record(entry_id(rest), draft.at, "admitted", rest, section=now.section, brain="local", more=more)
@@ -755,7 +759,7 @@ def _reword(
         file.replace(line, candidate.text)
     except MemoryFull:
         return False
-    draft.close(file, line, "merged", line.words, into=candidate.id)
+    draft.close(file, line, "merged", line.words, {"into": candidate.id})
     record = draft.record_of(candidate, "admitted", verdict, section=line.section, more=file_field(file))
     draft.record(record._replace(confidence=confidence(candidate), supersedes=line.id, valid_from=was.valid_from))
     reason = say(f"a better wording of “{line.words}”", f"比“{line.words}”表述得更好")
