@@ -127,8 +127,8 @@ def _split_title(body: str) -> tuple[str, str]:
 
 def _shortened(body: str) -> str:
     """A text that can be read in a moment: of a very long one its beginning and its end."""
-    half = _WHOLE // 2
-    return body if len(body) <= _WHOLE else f"{body[:half]}\n{body[-half:]}"
+    third = _WHOLE // 3
+    return body if len(body) <= _WHOLE else f"{body[:third]}\n{body[-third:]}"
 
 
 def _utterances(body: str) -> list[Utterance]:
