@@ -141,19 +141,23 @@ class Log:
 
 
 def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Problem]]:
-    """Every daily log, oldest first. What is named for no real day, is a link or too large is passed over; what is named for a day
-    that has not come is a problem."""
+    """Every daily log, oldest first. One of a day that has not come, or that is no ordinary file, is a problem and left alone."""
     days: list[Day] = []
     problems: list[Problem] = []
     future: list[str] = []
     storage = storage_of(workspace)
     for stored in (*storage.walk("memory", (".md",), depth=1), *storage.walk("memory/archive", (".md",), depth=2)):
         match, path = _LOG_NAME.fullmatch(stored.name), workspace.root / stored.name
-        if not match or not real_day(match[1]) or stored.size > LARGEST or not stored.is_plain or stored.is_link:
-            continue  # `doctor` reports what is no ordinary file
+        if not match or not real_day(match[1]):
+            continue
         date = dt.date.fromisoformat(match[1])
         if (date - today).days > 1:
             future.append(stored.name)
+        elif stored.size > LARGEST or not stored.is_plain or stored.is_link:
+            english = f"{stored.name} is too large for a daily log or not a regular file; it was left unchanged."
+            chinese = f"{stored.name} 对每日日志来说过大，或不是普通文件，未作改动。"
+            remedy = ("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走")
+            problems.append(problem("no ordinary file", english, chinese, stored.name, remedy=remedy))
         else:
             days.append(Day(date, path, path.parent != workspace.memory, stored.size))
     if future:
