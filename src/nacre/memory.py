@@ -849,7 +849,7 @@ class Memory:
 
     def brain_facts(self) -> dict[str, Any]:
         """Who writes the logs and summaries, what that cost today and saved, and which agents' programs could do it."""
-        limits, works = self.config.brain, brain.orders.ANSWERS
+        limits, works = self.config.brain, brain.orders.CLAIMS
         chosen = [model for work in works if (model := brain.model.chosen_model(self.opened, work))]
         chosen.sort(
             key=lambda model: model.kind == "turn"
@@ -874,7 +874,7 @@ class Memory:
         """Choose who writes the logs, in the user's settings: an agent's program, "api", "turn" or "local". Returns what was set."""
         by_program = name not in ("local", "api", "turn", "command")
         mode = name if name in ("local", "turn") else "hybrid" if hybrid else "command" if by_program else name
-        changes: dict[str, str | None] = {f"brain.{work}": mode for work in brain.orders.ANSWERS}
+        changes: dict[str, str | None] = {f"brain.{work}": mode for work in brain.orders.CLAIMS}
         if by_program:  # in the place of a program of the user's own
             changes |= {"brain.command.preset": name, "brain.command.argv": None}
         for key, value in changes.items():

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from tests.brain.conftest import ANSWER, Service
 
-from nacre.brain.api import Busy, ask_api
+from nacre.brain.api import ask_api
 from nacre.brain.command import Reply
-from nacre.brain.orders import BrainFailed, Order, items_of, load_prompt
+from nacre.brain.orders import BrainFailed, Order, items_of
 from nacre.config.settings import BrainApiSettings
 from nacre.model.session import Speaker
 
 KEY = "sk-test-0123456789abcdef"
 VENDORS = "sk-vendor-0123456789abcdef"
-ORDER = Order("extract", "en", items_of([("We use pnpm, never npm", Speaker.OWNER, "")]), load_prompt("extract", "en"))
+ORDER = Order("extract", "en", items_of([("We use pnpm, never npm", Speaker.OWNER, "")]))
 
 
 def ask(service: Service, pauses: list[float] | None = None, timeout: float = 60, **settings: Any) -> Reply:
@@ -69,15 +69,6 @@ def test_a_busy_service_is_asked_again_after_the_time_that_it_names(service: Ser
     pauses: list[float] = []
     assert ask(service, pauses).text == ANSWER
     assert pauses == [7, 4]
-
-
-@pytest.mark.parametrize("after", ["3600", "Wed, 21 Oct 2026 07:28:00 GMT"])
-def test_a_service_that_wants_a_long_rest_gets_it(service: Service, after: str) -> None:
-    service.will({"error": "quota"}, 429, Retry_After=after)
-    with pytest.raises(Busy) as busy:
-        ask(service)
-    assert busy.value.seconds >= 600
-    assert len(service.asked) == 1
 
 
 def test_half_a_stream_is_asked_for_again_and_then_told(service: Service) -> None:
@@ -174,7 +165,7 @@ def test_a_service_that_answers_without_end_is_left(service: Service, part: str)
 def test_a_pause_beyond_the_timeout_is_not_made(service: Service) -> None:
     service.will({"error": "slow down"}, 429, Retry_After="29")
     pauses: list[float] = []
-    with pytest.raises(Busy, match="HTTP 429"):
+    with pytest.raises(BrainFailed, match="HTTP 429"):
         ask(service, pauses, timeout=10)
     assert pauses == []
 

@@ -11,11 +11,11 @@ import pytest
 from tests.brain.conftest import ANSWER, Program
 
 from nacre.brain.command import ask_command, installed
-from nacre.brain.orders import BrainFailed, Order, items_of, load_prompt, parse_answer
+from nacre.brain.orders import BrainFailed, Order, items_of, parse_answer
 from nacre.brain.presets import PRESETS
 from nacre.model.session import ORDER_MARK, Speaker
 
-ORDER = Order("extract", "en", items_of([("We use pnpm, never npm", Speaker.OWNER, "")]), load_prompt("extract", "en"))
+ORDER = Order("extract", "en", items_of([("We use pnpm, never npm", Speaker.OWNER, "")]))
 
 
 def test_a_program_is_given_the_order_on_stdin_in_an_empty_folder_with_our_hooks_off(program: Program) -> None:
@@ -211,14 +211,6 @@ def test_codex_writes_its_answer_to_a_file(tmp_path: Path, monkeypatch: pytest.M
     agent.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert ask_command("codex", [], ORDER, 60).text == '{"entries": []}\n'
-
-
-ENDLESS = "import itertools, os, sys\nfor _ in itertools.count():\n    os.write({stream}, b'x' * 65536)\n"
-
-
-def test_a_program_that_prints_without_end_is_ended() -> None:
-    with pytest.raises(BrainFailed, match="an answer that is too long"):
-        ask_command(None, [sys.executable, "-c", ENDLESS.format(stream=1)], ORDER, 60)
 
 
 def test_a_program_that_complains_at_length_is_heard() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import json
 import os
@@ -19,7 +18,7 @@ from tests.brain.conftest import ANSWER, Program, Service
 from nacre.brain import journal
 from nacre.brain.gates import Dropped, Gated
 from nacre.brain.model import Model, chosen_model, spent_today
-from nacre.brain.orders import BrainFailed, Order, items_of, load_prompt
+from nacre.brain.orders import BrainFailed, Order, items_of
 from nacre.clock import Clock
 from nacre.config.settings import BrainApiSettings, BrainCommandSettings, BrainSettings, Config
 from nacre.errors import BadInput
@@ -32,7 +31,7 @@ NOW = dt.datetime(2026, 3, 2, 10, tzinfo=dt.UTC)
 
 
 def order(text: str = "We use pnpm, never npm") -> Order:
-    return Order("extract", "en", items_of([(text, Speaker.OWNER, "")]), load_prompt("extract", "en"))
+    return Order("extract", "en", items_of([(text, Speaker.OWNER, "")]))
 
 
 def model(tmp_path: Path, program: Program, now: dt.datetime = NOW, **settings: Any) -> Model:
@@ -96,7 +95,7 @@ def test_nonsense_is_a_failure_that_is_paid_and_not_kept(tmp_path: Path, program
         asked.ask(order("another"))
     assert spent_today(asked.context).tokens == tokens_estimate(order().text) + tokens_estimate(nonsense)
     program.will("answer", ANSWER)
-    assert later(asked, minutes=2).ask(order()) == ANSWER
+    assert later(asked, minutes=11).ask(order()) == ANSWER
 
 
 def test_the_calls_of_a_day_are_a_hard_limit(tmp_path: Path, program: Program) -> None:
@@ -129,62 +128,20 @@ def test_no_service_talks_its_cost_down(tmp_path: Path, program: Program, servic
     assert spent_today(asked.context).tokens == tokens_estimate(order().text)
 
 
-def test_a_failing_model_is_left_alone_each_time_for_longer(tmp_path: Path, program: Program) -> None:
+def test_a_failing_model_is_left_alone_for_a_while(tmp_path: Path, program: Program) -> None:
     program.will("exit")
     asked = model(tmp_path, program)
-    for _ in range(3):
+    for _ in range(2):
         with pytest.raises(BrainFailed, match="exited with code 1"):
             asked.ask(order())
         with pytest.raises(BrainFailed, match="a moment ago"):
-            asked.ask(order())
-        asked = later(asked, minutes=len(program.given) * 2)
+            later(asked, minutes=9).ask(order())
+        asked = later(asked, minutes=11)
     program.will("answer", ANSWER)
-    assert later(asked, hours=1).ask(order()) == ANSWER
+    assert asked.ask(order()) == ANSWER
     records = journal.read_orders(asked.context.workspace)
-    assert [bool(record.why) for record in records] == [True, True, True, False]
-    assert spent_today(asked.context).calls == 4  # a call that failed may have been paid
-
-
-def test_a_service_that_wants_a_rest_gets_it(tmp_path: Path, program: Program, service: Service) -> None:
-    service.will({"error": "quota"}, 429, Retry_After="7200")
-    asked = model(tmp_path, program, extract="api", api=BrainApiSettings(base_url=service.url, model="m"))
-    with pytest.raises(BrainFailed, match="HTTP 429"):
-        asked.ask(order())
-    with pytest.raises(BrainFailed, match="a moment ago"):
-        later(asked, minutes=119).ask(order())
-    service.will_say(ANSWER)
-    assert later(asked, minutes=121).ask(order()) == ANSWER
-
-
-@pytest.mark.parametrize("after", ["inf", "nan", "1e300", "1790000000000"])
-def test_no_service_is_left_alone_for_more_than_a_day(
-    tmp_path: Path, program: Program, service: Service, after: str
-) -> None:
-    for _ in range(3):
-        service.will({"error": "quota"}, 429 if after != "nan" else 400, Retry_After=after)
-    asked = model(tmp_path, program, extract="api", api=BrainApiSettings(base_url=service.url, model="m"))
-    with pytest.raises(BrainFailed, match="HTTP 4"):
-        asked.ask(order())
-    with pytest.raises(BrainFailed, match="a moment ago"):
-        asked.ask(order())
-    service.answers.clear()
-    service.will_say(ANSWER)
-    assert later(asked, days=1, minutes=1).ask(order()) == ANSWER
-
-
-@pytest.mark.parametrize("wait", ["Infinity", "NaN", "-1e300", "1e300"])
-@pytest.mark.parametrize("at", ["2026-03-02T09:59:50+00:00", "9999-12-31T23:59:59+00:00", "0001-01-01T00:00:00+00:00"])
-def test_a_journal_with_impossible_times_is_harmless(tmp_path: Path, program: Program, wait: str, at: str) -> None:
-    asked = model(tmp_path, program)
-    row = f'{{"order":"x","at":"{at}","state":"asked","work":"extract","brain":"{asked.key}","text":"x","tokens":1}}\n'
-    failed = f'{{"order":"x","at":"{at}","state":"failed","why":"x","wait":{wait}}}\n'
-    journal.orders_file(asked.context.workspace).write_text(row + failed, "utf8")
-    with contextlib.suppress(BrainFailed):
-        asked.ask(order())
-    assert later(asked, days=1, minutes=1).ask(order()) == ANSWER
-    for hours in (-14, 14):
-        zone = dt.timezone(dt.timedelta(hours=hours))
-        assert spent_today(replace(asked.context, clock=Clock(zone, NOW))).calls <= 2
+    assert [bool(record.why) for record in records] == [True, True, False]
+    assert spent_today(asked.context).calls == 3  # a call that failed may have been paid
 
 
 HOLDER = """\
@@ -256,24 +213,6 @@ def test_a_large_journal_loses_its_oldest_lines(
     assert len(program.given) == 12
 
 
-def test_a_journal_that_is_cut_keeps_the_account_of_the_day(
-    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = model(tmp_path, program, calls_per_day=100)
-    for number in range(3):
-        later(asked, days=-3).ask(order(f"old {number}"))
-        asked.ask(order(f"order {number}"))
-    before = spent_today(asked.context)
-    monkeypatch.setattr(journal, "LARGEST", 8_000)
-    program.will("answer", ANSWER + " " * 9_000)
-    asked.ask(order("long"))
-    after = spent_today(asked.context)
-    assert after.calls == before.calls + 1
-    assert after.tokens > before.tokens
-    assert b"order 0" not in journal.orders_file(asked.context.workspace).read_bytes()
-    assert len(journal.read_orders(asked.context.workspace)) == 4
-
-
 def test_forgetting_takes_every_word_and_leaves_the_account(tmp_path: Path, program: Program) -> None:
     asked = model(tmp_path, program)
     asked.ask(order())
@@ -326,22 +265,22 @@ program = Program.__new__(Program)
 program.folder = Path(sys.argv[1]) / "program"
 workspace = model(Path(sys.argv[1]), program).context.workspace
 print("begins", flush=True)
-for number in range(200):
+for number in range(20):
     journal.note_asked(workspace, order(f"number {number}"), "x", NOW)
 """
 
 
-def test_forgetting_loses_no_call_of_a_run_beside_it(tmp_path: Path, program: Program) -> None:
-    workspace = model(tmp_path, program).context.workspace
+def test_forgetting_loses_no_call_of_a_run_beside_it(memory_disk: Path, program: Program) -> None:
+    workspace = model(memory_disk, program).context.workspace
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", APPENDS, str(tmp_path)]
+    command = [sys.executable, "-c", APPENDS, str(memory_disk)]
     env = {**os.environ, "PYTHONPATH": str(root)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root, env=env) as run:
         assert run.stdout
         run.stdout.readline()
         while run.poll() is None:
             journal.forget_orders(workspace)
-    assert len(journal.read_orders(workspace)) == 200
+    assert len(journal.read_orders(workspace)) == 20
 
 
 KILLED = """\

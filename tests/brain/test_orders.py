@@ -1,36 +1,33 @@
-"""Orders are small, deterministic texts with their data marked as data; a workspace changes their prompts only once it is trusted."""
+"""Orders are small, deterministic texts with their data marked as data."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from nacre.brain.orders import ANSWERS, Change, Item, Order, items_of, load_prompt, schema
+from nacre.brain.orders import CLAIMS, Change, Item, Order, items_of, schema
 from nacre.model.session import ORDER_MARK, Speaker
-from nacre.model.workspace import Workspace
-from nacre.vault.discover import trust_workspace
 
 SAID = items_of([("Use pnpm", Speaker.OWNER, "2026-03-02"), ("Done", Speaker.AGENT, "2026-03-02")])
 
 
 def order(items: tuple[Item, ...] = SAID, language: str = "en") -> Order:
-    return Order("extract", language, items, load_prompt("extract", language))
+    return Order("extract", language, items)
 
 
-@pytest.mark.parametrize("work", ANSWERS)
+@pytest.mark.parametrize("work", CLAIMS)
 def test_every_kind_of_work_has_a_schema_and_a_short_prompt_in_both_languages(work: Any) -> None:
-    made = schema(ANSWERS[work])
+    made = schema(work)
     Draft202012Validator.check_schema(made)
     assert made["required"] == list(made["properties"])
     for language in ("en", "zh"):
-        prompt = load_prompt(work, language)
-        assert "{longest}" in prompt
-        assert len(prompt) < 3600
+        made_order = Order(work, language, ())
+        assert str(made_order.longest) in made_order.text
+        assert len(made_order.text) < 5000
 
 
 def test_an_order_begins_with_its_mark_and_holds_prompt_schema_and_numbered_messages() -> None:
@@ -62,17 +59,6 @@ def test_what_is_pasted_is_named_and_not_told_and_a_long_message_loses_its_middl
     assert "yarn" not in text
     assert "[pasted: " in text
     assert len(text) < 6000
-
-
-def test_a_workspace_has_prompts_of_its_own_only_after_it_was_trusted(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path)
-    own = workspace.machine / "prompts" / "extract.en.md"
-    own.parent.mkdir(parents=True)
-    own.write_text("Write {most} haiku of {longest} characters.", "utf8")
-    assert "haiku" not in load_prompt("extract", "en", workspace)
-    trust_workspace(tmp_path)
-    assert "haiku" in load_prompt("extract", "en", workspace)
-    assert "haiku" not in load_prompt("extract", "zh", workspace)
 
 
 def test_a_change_cites_its_entry_and_its_targets() -> None:

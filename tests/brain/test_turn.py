@@ -68,7 +68,7 @@ def test_nobody_came_and_this_machine_does_it(tmp_path: Path) -> None:
         with pytest.raises(BrainFailed, match="within 12h") as failed:
             ask(at(tmp_path, hours), order("a"))
         assert not isinstance(failed.value, Waiting)
-    with pytest.raises(BadInput, match="handled on this machine"):
+    with pytest.raises(BadInput, match="no longer needs"):
         take_answer(at(tmp_path, 13), order("a").key, ANSWER)
 
 
@@ -81,7 +81,7 @@ def test_nobody_came_and_this_machine_does_it(tmp_path: Path) -> None:
         ('{"entries": {}}', r"\$\.entries: .* is not of type 'array'"),
         (json.dumps({"entries": [ENTRY, ENTRY | {"type": "FACT"}]}), r"\$\.entries\[1\]\.type: 'FACT' is not one of"),
         (json.dumps({"entries": [{"text": "x"}]}), "'cites' is a required property"),
-        ('{"entries": ["\\ud800"]}', "not of type 'object'"),
+        ('{"entries": ["\\ud800"]}', "not a JSON object"),
         ("{" * 100_000 + "}", "not the JSON object"),
         ("x" * 500_000, "too long"),
     ],
@@ -108,10 +108,10 @@ def test_unknown_answered_and_forgotten_orders_are_told_apart(tmp_path: Path) ->
     with pytest.raises(BadInput, match='no request with the id "zz"'):
         take_answer(at(tmp_path), "zz", ANSWER)
     take_answer(at(tmp_path), order("a").key, ANSWER)
-    with pytest.raises(BadInput, match="already been answered"):
+    with pytest.raises(BadInput, match="no longer needs"):
         take_answer(at(tmp_path), order("a").key, ANSWER)
     forget_orders(at(tmp_path).workspace)
-    with pytest.raises(BadInput, match="withdrawn"):
+    with pytest.raises(BadInput, match="no longer needs"):
         take_answer(at(tmp_path), order("b").key, ANSWER)
     leave(at(tmp_path, 1), "b")  # still to be done, and asked for again
     assert [record.key for record in waiting_orders(at(tmp_path, 1))] == [order("b").key]

@@ -54,7 +54,7 @@ def test_over_mcp_one_call_after_the_other_until_none_waits(turn: Path) -> None:
             assert "$.entries[0]: 'speaker' is a required property" in told
             second = await called(client, "memory_answer", id=first["id"], answer=ANSWER)
             assert second["waiting"] == 1
-            assert "already been answered" in await refused(client, "memory_answer", id=first["id"], answer=ANSWER)
+            assert "no longer needs an answer" in await refused(client, "memory_answer", id=first["id"], answer=ANSWER)
             last = await called(client, "memory_answer", id=second["id"], answer=ANSWER)
             assert last["waiting"] == 0
             assert "You do not need to run anything" in last["note"]

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 
 import pytest
 from tests.tidy.nights import BACKUP, CHINESE_RULE, CHINESE_SAFETY, CONTACT, RULE, SAFETY, Nights, actions, filler
-
-from nacre.config.settings import MemorySettings
-from nacre.model.workspace import Workspace
-from nacre.tidy.budget import Worth, make_space
-from nacre.tidy.memory_files import LongTermFile
-from nacre.vault.entries import entry_id
-from nacre.vault.ledger import EntryState, Record, entry_states
 
 LINES, BYTES = 80, 5120
 
@@ -135,44 +127,3 @@ def test_a_broken_date_in_the_ledger_does_not_stop_the_night(nights: Nights) -> 
     nights.log("2026-03-19", SAFETY)
     nights.tidy()
     assert SAFETY in nights.kept()
-
-
-# What goes first, on a file in hand
-
-
-def book_of(
-    root_of: Nights, lines: Sequence[str], settings: MemorySettings
-) -> tuple[LongTermFile, dict[str, EntryState]]:
-    path = root_of.lay("MEMORY.md", "".join(f"- {one}\n" for one in lines))
-    known = entry_states(Record(entry_id(one), "2026-02-01T03:00:00+00:00", "admitted", one) for one in lines)
-    return LongTermFile(Workspace(root_of.root), path, settings), known
-
-
-def test_the_least_worth_goes_first_and_only_as_much_as_is_needed(nights: Nights) -> None:
-    lines = ["keep one", "keep two", "keep three", "keep four"]
-    book, known = book_of(nights, lines, MemorySettings(max_lines=10, max_bytes=10_000))
-    worth = {entry_id(one): Worth(0.9 - place / 10) for place, one in enumerate(lines)}
-    gone = make_space(book, lambda: len(book.lines) < 3, known.get, lambda line: worth[line.id], 0.95)
-    assert gone is not None
-    assert [line.words for line, _ in gone] == ["keep four", "keep three"]
-    assert all(reason for _, reason in gone)
-    assert [line.words for line in book.lines] == lines[:2]
-
-
-def test_when_nothing_may_go_the_book_is_as_it_was(nights: Nights) -> None:
-    book, known = book_of(nights, ["one", "two"], MemorySettings())
-    before = book.doc
-    assert make_space(book, lambda: False, known.get, lambda _line: Worth(0.9), 0.5) is None
-    assert book.doc == before
-
-
-def test_what_is_over_goes_before_what_is_only_unsure(nights: Nights) -> None:
-    book, known = book_of(nights, ["unsure", "over"], MemorySettings())
-    worth = {entry_id("unsure"): Worth(0.1), entry_id("over"): Worth(0.9, outdated="its date has passed")}
-    gone = make_space(book, lambda: len(book.lines) < 2, known.get, lambda line: worth[line.id], 0.5)
-    assert gone is not None
-    assert [(line.words, reason) for line, reason in gone] == [("over", "its date has passed")]
-
-
-def test_age_speaks_against_a_line() -> None:
-    assert Worth(0.5).value > Worth(0.5, age=400).value

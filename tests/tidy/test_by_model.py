@@ -217,7 +217,7 @@ def test_where_memory_changes_every_night_the_local_brain_decides_in_the_end(
         assert (RULE in nights.kept()) == (day == 23)
 
 
-@pytest.mark.parametrize("which", [*range(1, 60, 6), *range(60, 240, 20)])
+@pytest.mark.parametrize("which", [*range(1, 60, 12), *range(60, 240, 45)])
 def test_killed_at_any_call_and_run_again_no_answer_is_paid_twice_and_nothing_is_doubled(
     nights: Nights, brain: Brain, which: int
 ) -> None:

@@ -45,17 +45,6 @@ def test_what_is_no_daily_log_is_left_alone_without_a_word(room: TidyContext, la
     assert list_days(room.workspace, TODAY) == ([], [])
 
 
-@pytest.mark.parametrize("name", ["2026-02-30", "2026-13-01", "0000-01-01"])
-def test_a_log_named_for_no_real_day_is_a_problem_with_a_remedy(room: TidyContext, lay: Lay, name: str) -> None:
-    lay(name, "- a\n")
-    days, problems = list_days(room.workspace, TODAY)
-    assert days == []
-    (problem,) = problems
-    assert problem.path == f"memory/{name}.md"
-    assert "does not exist" in problem.message
-    assert problem.remedy
-
-
 def test_logs_of_days_that_have_not_come_are_one_problem_but_tomorrow_s_is_none(room: TidyContext, lay: Lay) -> None:
     for name in ("2026-03-21", "2026-03-22", "2027-01-01"):
         lay(name, "- a\n")

@@ -277,7 +277,7 @@ class Nights(RuleBasedStateMachine):
             return
         tidy_answers.apply_adopt(self.room, planned)
         for one in planned:
-            assert not writing.size_of(one.path.read_bytes()).over(self.config.memory)
+            assert not writing.size_of(one.edit.path.read_bytes()).over(self.config.memory)
 
     @rule(at=places)
     def user_forgets(self, at: int) -> None:
@@ -466,7 +466,7 @@ def test_no_line_is_lost_whatever_comes_between_the_nights(memory_disk: Path) ->
     run_state_machine_as_test(
         Nights,
         settings=settings(
-            max_examples=40,
+            max_examples=25,
             stateful_step_count=14,
             deadline=None,
             suppress_health_check=list(HealthCheck),  # forks and files are slow, and that is what is tested

@@ -250,7 +250,7 @@ def test_odd_files_are_left_alone_with_a_sentence(nights: Nights, tmp_path: Path
     (nights.root / "memory/2025-12-05.md").mkdir()
     before = nights.files()
     report = run.run_decay(room_of(nights))
-    assert len(report.problems) == 4
+    assert len(report.problems) == 3
     assert not report.changed
     assert nights.files() == before
 

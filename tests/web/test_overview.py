@@ -111,15 +111,15 @@ def test_growth_counts_what_was_written_and_when_it_was_recalled(root: Path, pag
 def test_the_brain_shows_orders_their_cost_and_what_the_gates_dropped(root: Path, page: Page) -> None:
     assert "at no cost" in page.html("/brain")
     workspace, now = Memory.open(root).workspace, dt.datetime.now(dt.UTC)
-    order = Order("extract", "en", (Item("m1", "Invoices are <b>due</b>"),), "Read this session.")
+    order = Order("extract", "en", (Item("m1", "Invoices are <b>due</b>"),))
     note_asked(workspace, order, "claude-code", now)
-    note(workspace, order, "answered", now, answer='{"entries": []}', tokens=321)
+    note(workspace, order, "answered", now, answer='{"entries": []}', tokens=1321)
     claims = [("number", "It costs <i>40</i> euros")]
     note(workspace, order, "checked", now, kept=2, dropped={"number": 1}, claims=claims)
     shown, data = page.html(f"/brain?order={order.key[:8]}"), page.data(f"brain?order={order.key[:8]}")
     (row,) = data["orders"]
-    assert (row["work"], row["tokens"], row["kept"], row["dropped"]) == ("extract", 321, 2, {"number": 1})
-    assert data["days"][-1]["tokens"] == data["brain"]["tokens"] == 321
+    assert (row["work"], row["tokens"], row["kept"], row["dropped"]) == ("extract", 1321, 2, {"number": 1})
+    assert data["days"][-1]["tokens"] == data["brain"]["tokens"] == 1321
     assert data["dropped"] == {"number": 1}
     assert data["order"]["text"] == order.text
     assert "&lt;data " in shown  # as the model was told where it begins

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from nacre.brain.command import Reply, is_count
 from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
-from nacre.embed.client import Client, Unreachable, is_local, retry_after
+from nacre.brain.presets import at
+from nacre.embed.client import Client, Unreachable, is_local
 from nacre.embed.remote import bearer, is_address
 
 if TYPE_CHECKING:
@@ -30,14 +31,6 @@ _HEADERS: Mapping[str, Callable[[str], dict[str, str]]] = {
     "openai": bearer,
     "anthropic": lambda key: {"x-api-key": key, "anthropic-version": "2023-06-01"},
 }
-
-
-class Busy(BrainFailed):
-    """The service asks to be left alone for some seconds."""
-
-    def __init__(self, english: str, chinese: str, seconds: float) -> None:
-        super().__init__(english, chinese)
-        self.seconds = seconds
 
 
 def ask_api(
@@ -91,12 +84,7 @@ def _openai(client: Client, model: str, order: Order, timeout: float) -> Reply:
         if answer.status_code not in (400, 422) or "response_format" not in answer.text:
             break
     value = _json(client, answer)
-    usage = _usage(value)
-    try:
-        text = value["choices"][0]["message"]["content"]
-    except (KeyError, IndexError, TypeError):
-        text = None
-    return _reply(client, text, usage.get("total_tokens"))
+    return _reply(client, at(value, "choices.0.message.content"), at(value, "usage.total_tokens"))
 
 
 def _anthropic(client: Client, model: str, order: Order, timeout: float) -> Reply:
@@ -105,31 +93,21 @@ def _anthropic(client: Client, model: str, order: Order, timeout: float) -> Repl
     body = {"model": model, "max_tokens": _MOST_TOKENS, "messages": [{"role": "user", "content": order.text}]}
     body |= {"tools": [tool], "tool_choice": {"type": "tool", "name": "answer"}}
     value = _json(client, client.post("/messages", body, timeout=timeout, pauses=_PAUSES, largest=LARGEST_ANSWER))
-    usage = _usage(value)
-    spent = [usage.get(name) for name in ("input_tokens", "output_tokens")]
-    blocks = value.get("content")
-    inputs = [block.get("input") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    spent = (at(value, f"usage.{name}") for name in ("input_tokens", "output_tokens"))
+    blocks = at(value, "content")
+    inputs = (at(block, "input") for block in (blocks if isinstance(blocks, list) else ()))
     text = next((json.dumps(given, ensure_ascii=False) for given in inputs if isinstance(given, dict)), None)
     return _reply(client, text, sum(filter(is_count, spent)))
 
 
-def _json(client: Client, answer: httpx2.Response) -> dict[str, Any]:
+def _json(client: Client, answer: httpx2.Response) -> object:
     if answer.status_code != 200:
         said = f"HTTP {answer.status_code}: {client.clean(answer.text)}"
-        english, chinese = f"{client.host} returned {said}", f"{client.host} 返回 {said}"
-        if seconds := retry_after(answer):
-            raise Busy(english, chinese, seconds)
-        raise BrainFailed(english, chinese)
+        raise BrainFailed(f"{client.host} returned {said}", f"{client.host} 返回 {said}")
     try:
-        value = answer.json()
+        return answer.json()
     except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {}
-
-
-def _usage(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    usage = value.get("usage")
-    return usage if isinstance(usage, dict) else {}
+        return None
 
 
 def _reply(client: Client, text: object, tokens: object) -> Reply:

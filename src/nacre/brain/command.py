@@ -9,11 +9,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from nacre import disk
 from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
@@ -21,13 +19,10 @@ from nacre.brain.presets import PRESETS, SYSTEM, Home, Preset, at, read
 from nacre.errors import NacreError
 from nacre.guard.secrets import legible
 
-_POLL = 0.02  # seconds between two looks at a program that runs
 _LAST_WORDS = 65_536  # bytes at the end of what a program says when it fails
-_LARGEST_OUTPUT = 16_000_000  # bytes after which a program that prints without end is ended
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """What a model said, and what it cost where the program or service tells."""
 
     text: str
@@ -107,7 +102,7 @@ def _filled(part: str, values: Mapping[str, str]) -> str:
 
 def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str], timeout: float) -> str:
     """What the program prints; its input and output are files beside the folder that it runs in."""
-    name, end = os.path.basename(command[0]), time.monotonic() + timeout
+    name = os.path.basename(command[0])
     order, printed, said = (folder.with_name(part) for part in ("stdin", "stdout", "stderr"))
     order.write_bytes(given.encode("utf-8", "replace"))
     with order.open("rb") as stdin, printed.open("wb") as stdout, said.open("wb") as stderr:
@@ -118,32 +113,22 @@ def _run(command: Sequence[str], given: str, folder: Path, env: Mapping[str, str
         except OSError as error:
             reason = error.strerror or str(error)
             raise BrainFailed(f"{name} could not be started: {reason}.", f"无法启动 {name}：{reason}。") from error
-        with contextlib.suppress(OSError):
-            order.unlink()  # Windows removes it with the folder
         with process:
             try:
-                while process.poll() is None and time.monotonic() < end and not _is_too_long(printed, said):
-                    time.sleep(_POLL)
+                code = process.wait(timeout)
+            except subprocess.TimeoutExpired as error:
+                english = f"{name} did not answer within {timeout:g} s."
+                raise BrainFailed(english, f"{name} 在 {timeout:g} 秒内没有响应。") from error
             finally:
-                is_late = process.poll() is None and time.monotonic() >= end
                 _stop(process)
-    if is_late:
-        seconds = f"{timeout:g}"
-        raise BrainFailed(f"{name} did not answer within {seconds} s.", f"{name} 在 {seconds} 秒内没有响应。")
     text = _content(printed, name)
-    if process.returncode:
-        with said.open("rb") as stderr:
-            stderr.seek(max(0, said.stat().st_size - _LAST_WORDS))
-            lines = legible(stderr.read().decode("utf-8", "replace") or text).strip().splitlines() or [""]
+    if code:
+        last_words = said.read_bytes()[-_LAST_WORDS:].decode("utf-8", "replace")
+        lines = legible(last_words or text).strip().splitlines() or [""]
         telling = (line for mark in ('"message":', "error") for line in lines if mark in line.casefold())
         why = next(telling, lines[-1]).strip()[:200]
-        code = process.returncode
         raise BrainFailed(f"{name} exited with code {code}: {why}", f"{name} 异常退出（退出码 {code}）：{why}")
     return text
-
-
-def _is_too_long(*paths: Path) -> bool:
-    return any(path.stat().st_size > _LARGEST_OUTPUT for path in paths)
 
 
 def _content(path: Path, name: str) -> str:

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nacre.brain.gates import Proof
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.relation import bears_out
 from nacre.brain.model import Model
-from nacre.brain.orders import Change, Item, Order, load_prompt
-from nacre.model.entry import LONGEST, Relation
+from nacre.brain.orders import Change, Item, Order
+from nacre.model.entry import Relation
 from nacre.text.tokens import language_of
 
 _LABELS = {"none": "adds", "unclear": "ask"}
 _SURE = 0.9
 
 
-def proof_by(judge: Judge) -> Proof:
-    """The proof that the local brain gives."""
+def ask_changes(model: Model, judge: Judge, new: Sequence[Item], memory: Sequence[Item]) -> tuple[Change, ...]:
+    """What becomes of each new entry, as far as it passed the gates, which ask the local brain for proof."""
 
     def proves(old: str, new: str, label: str) -> bool:
         first, second = judge.meant([old, new])
         return bears_out(first, second, label)
 
-    return proves
-
-
-def ask_changes(model: Model, judge: Judge, new: Sequence[Item], memory: Sequence[Item]) -> tuple[Change, ...]:
-    """What becomes of each new entry, as far as it passed the gates."""
     language = language_of("\n".join(item.text for item in new))
-    prompt = load_prompt("distil", language, model.context.workspace)
-    order = Order("distil", language, tuple(new), prompt, tuple(memory), most=len(new), longest=LONGEST[language])
-    _, gated = model.claims(order, proof_by(judge))
+    order = Order("distil", language, tuple(new), tuple(memory), most=len(new))
+    _, gated = model.claims(order, proves)
     return gated.kept
 
 

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from nacre.brain.journal import TURN, read_orders
 from nacre.brain.local.wording import remember
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import (
-    LONGEST,
-    BrainFailed,
-    NewEntry,
-    Order,
-    Waiting,
-    items_of,
-    load_prompt,
-)
+from nacre.brain.orders import BrainFailed, NewEntry, Order, Waiting, items_of
 from nacre.errors import BadInput
 from nacre.guard.privacy import drop_private
 from nacre.i18n import language
@@ -96,8 +88,7 @@ def extract_order(model: Model, messages: Sequence[Message], most: int) -> Order
     items = items_of(
         [(message.text, message.speaker, clock.local(message.at).date().isoformat()) for message in messages]
     )
-    prompt = load_prompt("extract", spoken, model.context.workspace)
-    return Order("extract", spoken, items, prompt, most=most, longest=LONGEST[spoken])
+    return Order("extract", spoken, items, most=most)
 
 
 def _by_order(model: Model, messages: Sequence[Message], local: Extract, most: int) -> list[Bullet]:

@@ -131,11 +131,8 @@ def check_changes(order: Order, changes: Sequence[Change], proves: Proof) -> Gat
         if reason and not is_reworded:
             continue
         if is_reworded or change.verdict == "drop":  # what it decides stands, in the words of the entry
-            words = order.by_id[change.entry].text
-            if is_reworded and len(words) > order.longest:
-                continue
-            kept.append(_proven(order, replace(change, text=words), proves))
-        else:
+            change = replace(change, text=order.by_id[change.entry].text)  # noqa: PLW2901 - from here on in these words
+        if not is_reworded or len(change.text) <= order.longest:
             kept.append(_proven(order, change, proves))
     return Gated(tuple(kept), tuple(dropped))
 

@@ -26,7 +26,7 @@ from nacre.text.tokens import tokens_estimate
 TURN = "turn"  # the brain of orders that wait for the user's agent
 _MOST_CLAIMS = 30
 LARGEST = 8_000_000  # bytes, from which on the oldest lines are dropped
-_WORDLESS = frozenset({"order", "at", "state", "work", "brain", "tokens", "wait", "kept", "dropped"})
+_WORDLESS = frozenset({"order", "at", "state", "work", "brain", "tokens", "kept", "dropped"})
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,6 @@ class Record:
     answered: dt.datetime | None = None
     why: str = ""  # it failed
     failed: dt.datetime | None = None
-    wait: float = 0.0  # seconds that the service wants to be left alone
     kept: int | None = None  # None before the gates have looked at it
     dropped: Mapping[str, int] = field(default_factory=dict)
     claims: tuple[tuple[str, str], ...] = ()  # those that were dropped, each with its reason
@@ -82,8 +81,6 @@ def read_orders(workspace: Workspace) -> list[Record]:
         try:
             row = json.loads(line)
             key, at, state = str(row["order"]), dt.datetime.fromisoformat(row["at"]).astimezone(dt.UTC), row["state"]
-            if not 1 < at.year < 9999:  # no other time zone could tell it
-                continue
             if state == "asked":
                 older += [records.pop(key)] if key in records else []
                 records[key] = Record(
@@ -96,7 +93,7 @@ def read_orders(workspace: Workspace) -> list[Record]:
                 if row["answer"] is not None:  # its words may have been taken out
                     record = replace(record, answer=str(row["answer"]))
             elif state == "failed":
-                record = replace(record, why=str(row["why"]), wait=float(row["wait"]), failed=at)
+                record = replace(record, why=str(row["why"]), failed=at)
                 record = replace(record, tokens=max(int(row.get("tokens", 0)), record.tokens))
             elif state == "checked":
                 dropped = {str(reason): int(count) for reason, count in row["dropped"].items()}
@@ -177,44 +174,23 @@ def _append(workspace: Workspace, order: Order | Record, at: dt.datetime, state:
         if path.stat().st_size > LARGEST:
             data = path.read_bytes()
             begin = data.find(b"\n", len(data) - LARGEST // 2) + 1 or len(data)
-            account = [row for row in _emptied(data[:begin]) if _is_recent(row, at)]
-            disk.write(path, _dumped(account) + data[begin:], root=workspace.root)
-
-
-def _is_recent(row: Mapping[str, Any], now: dt.datetime) -> bool:
-    """Whether a row may belong to the account of the day."""
-    try:
-        age = now - dt.datetime.fromisoformat(row["at"]).astimezone(dt.UTC)
-        return row["state"] in ("asked", "answered", "failed") and dt.timedelta(0) <= age < dt.timedelta(hours=25)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return False
-
-
-def _emptied(data: bytes, keys: Container[str] | None = None) -> list[dict[str, Any]]:
-    """The rows without any words, or only those of some orders without; what they cost stays."""
-    rows = []
-    for line in data.split(b"\n"):
-        try:
-            row = dict(json.loads(line).items())
-        except (AttributeError, ValueError, RecursionError):
-            continue
-        if keys is not None and row.get("order") not in keys:
-            rows.append(row)
-            continue
-        row = {name: value for name, value in row.items() if name in _WORDLESS}
-        state = str(row.get("state"))
-        rows.append(row | ({"text": ""} if state == "asked" else _FORGOTTEN.get(state, {})))
-    return rows
-
-
-def _dumped(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-    return "".join(lines).encode("utf-8", "replace")
+            disk.write(path, data[begin:], root=workspace.root)
 
 
 def forget_orders(workspace: Workspace, keys: Container[str] | None = None) -> None:
     """Take every word of orders and answers away, of all or of those named; what was spent stays known."""
     path = orders_file(workspace)
     with hold_file(workspace):
-        if data := disk.read_bytes(path):
-            disk.write(path, _dumped(_emptied(data, keys)), root=workspace.root)
+        lines: list[str] = []
+        for line in (disk.read_bytes(path) or b"").split(b"\n"):
+            try:
+                row = dict(json.loads(line).items())
+            except (AttributeError, ValueError, RecursionError):
+                continue
+            if keys is None or row.get("order") in keys:
+                state = str(row.get("state"))
+                row = {name: value for name, value in row.items() if name in _WORDLESS}
+                row |= {"text": ""} if state == "asked" else _FORGOTTEN.get(state, {})
+            lines.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+        if lines:
+            disk.write(path, "".join(lines).encode("utf-8", "replace"), root=workspace.root)

@@ -6,13 +6,13 @@ import datetime as dt
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from nacre.brain import journal
 from nacre.brain.gates import Gated, Proof, check_changes, check_claims
 from nacre.brain.journal import TURN, Record, Spent
-from nacre.brain.orders import Answer, BrainFailed, Distilled, Extracted, Order, Waiting, parse_answer
+from nacre.brain.orders import Answer, BrainFailed, Order, Waiting, parse_answer
 from nacre.clock import duration
 from nacre.disk import hold
 from nacre.errors import Locked
@@ -20,10 +20,12 @@ from nacre.guard.secrets import redact
 from nacre.model.workspace import Context
 from nacre.text.tokens import tokens_estimate
 
+if TYPE_CHECKING:
+    from nacre.brain.command import Reply
+
 _ANSWER = 2_000  # tokens that are kept free in the budget for an answer
 _MARGIN = 60  # seconds more than an order may take, until another is no longer waited for
-_PAUSE = 60  # seconds after a failure, doubled with each further one
-_LONGEST_PAUSE = 86_400  # seconds that a service may ask for
+_PAUSE = dt.timedelta(minutes=10)  # after a failure
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,7 @@ class Model:
             spent = max(tokens or 0, tokens_estimate(order.text) + tokens_estimate(answer))
             parse_answer(order.work, answer)
         except BrainFailed as error:
-            wait, why = getattr(error, "seconds", 0.0), redact(str(error)).text[:300]
-            journal.note(workspace, order, "failed", self._now, why=why, wait=wait, tokens=spent)
+            journal.note(workspace, order, "failed", self._now, why=redact(str(error)).text[:300], tokens=spent)
             raise
         journal.note(workspace, order, "answered", self._now, answer=answer, tokens=spent)
         return answer
@@ -96,7 +97,7 @@ class Model:
         if asked and abs(now - asked[0].at) >= duration(wait):
             late = BrainFailed(f"No agent picked up the request within {wait}.", f"{wait} 内没有智能体领取该请求。")
             if asked[-1].waits:
-                journal.note(workspace, order, "failed", now, why=str(late), wait=0.0, tokens=0)
+                journal.note(workspace, order, "failed", now, why=str(late), tokens=0)
             raise late
         if not asked or not asked[-1].waits:
             _refuse_secrets(order)
@@ -105,14 +106,11 @@ class Model:
 
     def claims(self, order: Order, proves: Proof | None = None, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
         """The answer to an order, and what of it passed the gates; the journal is told. Changes of memory need a proof."""
-        answer, malformed = parse_answer(order.work, self.ask(order, anew=anew))
-        gated: Gated[Any]
-        if isinstance(answer, Distilled):
-            assert proves is not None
-            gated = check_changes(order, answer.changes, proves)
-        else:
-            gated = check_claims(order, answer.entries if isinstance(answer, Extracted) else answer.lines)
-        reasons = gated.reasons | ({"malformed": malformed} if malformed else {})
+        answer = parse_answer(order.work, self.ask(order, anew=anew))
+        gated: Gated[Any] = (
+            check_changes(order, answer.claims, proves) if proves else check_claims(order, answer.claims)
+        )
+        reasons = gated.reasons | ({"malformed": answer.malformed} if answer.malformed else {})
         self._note_checked(order, gated, reasons)
         return answer, gated
 
@@ -124,17 +122,15 @@ class Model:
             row = {"kept": len(gated.kept), "dropped": dropped, "claims": claims}
             journal.note(self.context.workspace, order, "checked", self._now, **row)
 
-    def _send(self, order: Order) -> tuple[str, int | None]:
+    def _send(self, order: Order) -> Reply:
         settings, timeout = self.context.config.brain, duration(self._timeout).total_seconds()
         if self.kind == "command":
             from nacre.brain.command import ask_command
 
-            reply = ask_command(settings.command.preset, settings.command.argv, order, timeout)
-        else:
-            from nacre.brain.api import ask_api
+            return ask_command(settings.command.preset, settings.command.argv, order, timeout)
+        from nacre.brain.api import ask_api
 
-            reply = ask_api(settings.api, order, timeout=timeout)
-        return reply.text, reply.tokens
+        return ask_api(settings.api, order, timeout=timeout)
 
     @property
     def _timeout(self) -> str:
@@ -151,19 +147,11 @@ class Model:
             raise BrainFailed("Today's budget for requests to the model is used up.", "今天的模型请求额度已用完。")
 
     def _refuse_if_failing(self, records: list[Record]) -> None:
-        """After failures the model is left alone for a while, each time for longer."""
-        failed = 0
-        for record in reversed(records):
-            if not record.why:
-                break
-            failed += 1
-        if failed:
-            last = records[-1]
-            pause = min(max(_PAUSE * 2 ** min(failed - 1, 6), last.wait), _LONGEST_PAUSE)
-            if abs(self._now - (last.failed or last.at)) < dt.timedelta(seconds=pause):
-                raise BrainFailed(
-                    "The model failed a moment ago; Nacre will try again later.", "模型刚刚出错，稍后会重试。"
-                )
+        """After a failure the model is left alone for a while."""
+        if records and records[-1].why and abs(self._now - (records[-1].failed or records[-1].at)) < _PAUSE:
+            raise BrainFailed(
+                "The model failed a moment ago; Nacre will try again later.", "模型刚刚出错，稍后会重试。"
+            )
 
 
 def _refuse_secrets(order: Order) -> None:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property, reduce
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from nacre.errors import NacreError
+from nacre.model import entry
 from nacre.model.session import ORDER_MARK, Speaker
-from nacre.model.workspace import Workspace
 from nacre.text.quoting import parts
-from nacre.vault.discover import trusted_workspaces
 
 Work = Literal["extract", "digest", "distil", "summarise"]
 LONGEST = {"en": 260, "zh": 130}  # characters of one line, as in the local brain
 FRAME = {"en": 33, "zh": 20}  # characters that stand around a line of a digest, about
+_PROMPTS = Path(__file__).parent / "prompts"
 LARGEST_ANSWER = 400_000  # characters; no honest answer is so long
 
 
@@ -74,52 +73,50 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Extracted:
-    entries: tuple[NewEntry, ...]
+class Answer:
+    """The claims of an answer, how many were malformed and left out, and of a summary its title and tags."""
+
+    claims: tuple[Any, ...]
+    malformed: int = 0
+    title: str = ""
+    tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Digested:
-    lines: tuple[DigestLine, ...]
-
-
-@dataclass(frozen=True)
-class Distilled:
-    changes: tuple[Change, ...]
-
-
-@dataclass(frozen=True)
-class Summary:
-    title: str
-    tags: tuple[str, ...]
-    lines: tuple[Claim, ...]
-
-
-Answer = Extracted | Digested | Distilled | Summary
-ANSWERS: Mapping[str, type[Answer]] = {
-    "extract": Extracted,
-    "digest": Digested,
-    "distil": Distilled,
-    "summarise": Summary,
+# For each kind of work: the field that holds its claims, and what each of them is.
+CLAIMS: Mapping[str, tuple[str, type]] = {
+    "extract": ("entries", NewEntry),
+    "digest": ("lines", DigestLine),
+    "distil": ("changes", Change),
+    "summarise": ("lines", Claim),
 }
+_TEXT = {"type": "string"}
 
 
-def schema(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a dataclass, in the form that services take in their strict mode: no limits, every field required."""
-    if is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        properties = {field.name: schema(hints[field.name]) for field in fields(kind)}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-    if typing.get_origin(kind) is Literal:
-        return {"type": "string", "enum": list(typing.get_args(kind))}
-    if typing.get_origin(kind) is tuple:
-        return {"type": "array", "items": schema(typing.get_args(kind)[0])}
-    return {str: {"type": "string"}}[kind]
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    """In the form that services take in their strict mode: no limits, every field required."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def claim_schema(kind: type) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    for name, hint in typing.get_type_hints(kind).items():
+        if typing.get_origin(hint) is Literal:
+            properties[name] = {"type": "string", "enum": list(typing.get_args(hint))}
+        else:
+            properties[name] = _TEXT if hint is str else {"type": "array", "items": _TEXT}
+    return _object(properties)
+
+
+def schema(work: str) -> dict[str, Any]:
+    """The JSON schema of an answer."""
+    name, kind = CLAIMS[work]
+    head = {"title": _TEXT, "tags": {"type": "array", "items": _TEXT}} if work == "summarise" else {}
+    return _object({**head, name: {"type": "array", "items": claim_schema(kind)}})
 
 
 # What is asked.
@@ -162,12 +159,14 @@ class Order:
     work: Work
     language: str
     items: tuple[Item, ...]
-    prompt: str
     memory: tuple[Item, ...] = ()  # lines of long-term memory, which changes may name
     most: int = 10  # claims
-    longest: int = 260  # characters of a claim
-    item_length: int = 1_500  # characters of an item that are shown
     room: int = 0  # characters of all claims together, each counted with its frame; 0 for any number
+
+    @property
+    def longest(self) -> int:
+        """Characters of a claim."""
+        return (entry.LONGEST if self.work == "distil" else LONGEST)[self.language]
 
     @cached_property
     def by_id(self) -> dict[str, Item]:
@@ -175,20 +174,23 @@ class Order:
 
     @cached_property
     def text(self) -> str:
+        shown = 3_000 if self.work == "summarise" else 1_500  # characters of an item
         data = "\n".join(
-            f"{item.id} {item.speaker}{item.stamp and f' {item.stamp}'}: {item.shown(self.item_length)}"
+            f"{item.id} {item.speaker}{item.stamp and f' {item.stamp}'}: {item.shown(shown)}"
             for item in (*self.items, *self.memory)
         )
         # A boundary that nobody could have written into the data.
         end = hashlib.blake2b(data.encode("utf-8", "replace"), digest_size=6).hexdigest()
         limits = {"most": self.most, "longest": self.longest, "room": self.room, "frame": FRAME[self.language]}
-        prompt = reduce(lambda text, limit: text.replace(f"{{{limit[0]}}}", str(limit[1])), limits.items(), self.prompt)
+        prompt = _PROMPTS.joinpath(f"{self.work}.{self.language}.md").read_text(encoding="utf-8")
+        for name, limit in limits.items():
+            prompt = prompt.replace(f"{{{name}}}", str(limit))
         asked = json.dumps(self.schema, separators=(",", ":"))
         return f"{ORDER_MARK} {self.work}\n\n{prompt.strip()}\n\nJSON schema: {asked}\n\n<data {end}>\n{data}\n</data {end}>\n"
 
     @property
     def schema(self) -> dict[str, Any]:
-        return schema(ANSWERS[self.work])
+        return schema(self.work)
 
     @cached_property
     def key(self) -> str:
@@ -196,42 +198,27 @@ class Order:
         return hashlib.blake2b(self.text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def load_prompt(work: Work, language: str, workspace: Workspace | None = None) -> str:
-    """What the model is told to do: ours, or the file of a workspace that its user has trusted."""
-    name = f"{work}.{language}.md"
-    if workspace and os.path.realpath(workspace.root) in trusted_workspaces():
-        own = workspace.machine / "prompts" / name
-        if own.is_file() and not own.is_symlink():
-            return own.read_text(encoding="utf-8", errors="replace")
-    return (Path(__file__).parent / "prompts" / name).read_text(encoding="utf-8")
-
-
 # What comes back.
 
 
-def parse_answer(work: Work, raw: str) -> tuple[Answer, int]:
-    """The answer in what a model printed, and how many of its claims were malformed and left out."""
+def parse_answer(work: str, raw: str) -> Answer:
+    """The answer in what a model printed, without claims that are malformed."""
     from jsonschema import Draft202012Validator
 
-    kind: Any = ANSWERS[work]
-    value = _json_object(raw)
-    hints = typing.get_type_hints(kind)
-    inners = {name: typing.get_args(hint)[0] for name, hint in hints.items() if typing.get_args(hint)}
-    (name, inner) = next((name, inner) for name, inner in inners.items() if is_dataclass(inner))
-    whole = schema(kind)
+    value, (name, kind) = json_object(raw), CLAIMS[work]
+    whole = schema(work)
     whole["properties"][name]["items"] = True  # each on its own: one that is malformed does not cost the others
     if not Draft202012Validator(whole).is_valid(value):
         raise BrainFailed("The answer does not match the schema.", "模型的回答不符合要求的格式。")
-    is_valid = Draft202012Validator(schema(inner)).is_valid
+    is_valid = Draft202012Validator(claim_schema(kind)).is_valid
+    rows = [row for row in value[name] if is_valid(row)]
+    claims = tuple(
+        kind(**{key: tuple(part) if isinstance(part, list) else part for key, part in row.items()}) for row in rows
+    )
+    return Answer(claims, len(value[name]) - len(rows), value.get("title", ""), tuple(value.get("tags", ())))
 
-    def made(kind: Any, fields: Mapping[str, Any]) -> Any:
-        return kind(**{name: tuple(field) if isinstance(field, list) else field for name, field in fields.items()})
 
-    claims = [made(inner, claim) for claim in value[name] if is_valid(claim)]
-    return made(kind, {**value, name: claims}), len(value[name]) - len(claims)
-
-
-def _json_object(raw: str) -> dict[str, Any]:
+def json_object(raw: str) -> dict[str, Any]:
     """The JSON object in a text; models put fences and a sentence around it."""
     begin, end = raw.find("{"), raw.rfind("}")
     if len(raw) > LARGEST_ANSWER:

@@ -8,7 +8,7 @@ from nacre.brain.gates import check_text
 from nacre.brain.local.gist import LEAST, MOST, Gist
 from nacre.brain.local.settled import split_turns
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import LONGEST, BrainFailed, Order, Summary, Waiting, items_of, load_prompt
+from nacre.brain.orders import BrainFailed, Order, Waiting, items_of
 from nacre.model.session import Kind, Session, Speaker
 from nacre.model.workspace import Context
 from nacre.sources.registry import left_out, paused_at, pauses, settings_of
@@ -31,13 +31,8 @@ def with_model(context: Context, text: str, local: Gist) -> Gist:
         return local
     if context.config.brain.summarise == "hybrid" and len(said) < _LONG:
         return local
-    prompt = load_prompt("summarise", local.language, context.workspace)
-    longest = LONGEST[local.language]
-    order = Order(
-        "summarise", local.language, items_of(said, "t"), prompt, most=MOST, longest=longest, item_length=3_000
-    )
     try:
-        return _asked(model, order, local)
+        return _asked(model, Order("summarise", local.language, items_of(said, "t"), most=MOST), local)
     except Waiting:
         raise
     except BrainFailed:
@@ -46,7 +41,6 @@ def with_model(context: Context, text: str, local: Gist) -> Gist:
 
 def _asked(model: Model, order: Order, local: Gist) -> Gist:
     answer, gated = model.claims(order)
-    assert isinstance(answer, Summary)
     if not gated.kept or (gated.dropped and len(gated.kept) < min(LEAST, len(local.lines))):
         return local  # too little is left of it
     title = answer.title.strip() if len(answer.title) <= _TITLE and not check_text(order, answer.title) else local.title

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import typing
 from collections.abc import Container
 from dataclasses import dataclass
 
 from nacre.brain import journal
 from nacre.brain.journal import TURN, Record
 from nacre.brain.model import spent_today
-from nacre.brain.orders import ANSWERS, LARGEST_ANSWER, BrainFailed, Work, parse_answer, schema
+from nacre.brain.orders import CLAIMS, BrainFailed, Work, json_object, schema
 from nacre.clock import duration
 from nacre.errors import BadInput
 from nacre.guard.secrets import legible, redact
@@ -24,7 +22,7 @@ _KEPT = 2  # times the wait: from then on nobody can need the answer
 
 def waiting_orders(context: Context, records: list[Record] | None = None) -> list[Record]:
     """The orders that the user's agent may answer, the oldest first; none during a pause."""
-    works, now = [work for work in ANSWERS if getattr(context.config.brain, work) == TURN], context.clock.now()
+    works, now = [work for work in CLAIMS if getattr(context.config.brain, work) == TURN], context.clock.now()
     if not works or paused_at(pauses(context.workspace), now):
         return []
     longest = _KEPT * duration(context.config.brain.turn_wait)
@@ -58,39 +56,25 @@ def take_answer(context: Context, key: str, answer: str) -> None:
                 f'There is no request with the id "{key[:40]}"; "nacre brain orders --next" shows the next one.',
                 f"没有编号为“{key[:40]}”的请求；“nacre brain orders --next”可查看下一个。",
             )
-        if record.answer is not None:
+        if not record.waits:
             raise BadInput(
-                f"Request {key} has already been answered; take the next one.", f"请求 {key} 已有回答；请领取下一个。"
-            )
-        if not record.text:
-            english = f"Request {key} was withdrawn: its content must no longer be recorded. No answer is needed."
-            raise BadInput(english, f"请求 {key} 已撤回：相关内容不再记录，无需回答。")
-        if record.why:
-            raise BadInput(
-                f"Request {key} timed out and was handled on this machine; no answer is needed.",
-                f"请求 {key} 等待超时，已由本机处理，无需再回答。",
+                f"Request {key} no longer needs an answer: it was answered, withdrawn or timed out. Take the next one.",
+                f"请求 {key} 无需再回答：已有回答、已撤回或已超时。请领取下一个。",
             )
         safe = redact(answer).text
-        _refuse_misfit(typing.cast("Work", record.work), safe)
+        _refuse_misfit(record.work, safe)
         spent = tokens_estimate(record.text) + tokens_estimate(safe)
         journal.note(workspace, record, "answered", context.clock.now(), answer=safe, tokens=spent)
 
 
-def _refuse_misfit(work: Work, answer: str) -> None:
+def _refuse_misfit(work: str, answer: str) -> None:
     from jsonschema import Draft202012Validator
 
-    faults = []
     try:
-        if len(answer) <= LARGEST_ANSWER:
-            value = json.loads(answer[answer.find("{") : answer.rfind("}") + 1])
-            errors = Draft202012Validator(schema(ANSWERS[work])).iter_errors(value)
-            faults = [f"{error.json_path}: {legible(error.message)[:200]}" for error in errors][:_FAULTS]
-        if not faults:
-            parse_answer(work, answer)
+        errors = Draft202012Validator(schema(work)).iter_errors(json_object(answer))
+        faults = [f"{error.json_path}: {legible(error.message)[:200]}" for error in errors][:_FAULTS]
     except BrainFailed as error:
         faults = [str(error)]
-    except (ValueError, RecursionError) as error:
-        faults = [str(error)[:200]]
     if faults:
         listed = "; ".join(faults)
         raise BadInput(

@@ -127,8 +127,7 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
         )
     if old:
         file.replace(old, words)
-        more: dict[str, object] = {"by": entry_id(words)}
-        draft.record(Record(old.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=more))
+        draft.close(file, old, "superseded", None, {"by": entry_id(words)})
     elif file.over:
         raise MemoryFull(
             f'{file.shown} is over its limits and accepts nothing new; run "nacre review --adopt" first.',
@@ -167,7 +166,7 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
         if line.pinned or (was and was.pinned):
             by_user = say("your answer; the line was pinned", "你的答复；该行原已固定")
         file.remove(line)
-        draft.demote(file, line, {**file_field(file), "answer": question.kind})
+        draft.demote(file, line, {"answer": question.kind})
         draft.step("demote", file.shown, by_user, line.words)
         return
     words = line.words if answer.words is None else words
@@ -185,8 +184,7 @@ def _keep_entry(
     record = Record(entry_id(words), draft.at, verdict, words, section=line.section, more=more)
     if words != line.words:
         file.replace(line, words)
-        into: dict[str, object] = {"into": entry_id(words)}
-        draft.record(Record(line.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=into))
+        draft.close(file, line, "superseded", None, {"into": entry_id(words)})
         record = record._replace(source=was.source if was else {}, supersedes=line.id)
     draft.record(record)
 
@@ -230,10 +228,8 @@ class Moving(NamedTuple):
 class AdoptPlan:
     """A file as it will be, and the note that takes what does not fit."""
 
-    path: Path
+    edit: Edit
     shown: str
-    read: str
-    data: bytes
     note: Path
     moving: tuple[Moving, ...]
     records: tuple[Record, ...]
@@ -290,7 +286,8 @@ def _plan_file(draft: Draft, file: LongTermFile) -> AdoptPlan:
     slug = "" if file is draft.memory.general else f"{file.path.parent.name}-"
     note = draft.context.workspace.memory / f"{today}-{slug}from-memory.md"
     moving = (*(moved for _, moved in entries), *prose)
-    return AdoptPlan(file.path, file.shown, file.before.hash, file.doc.data, note, moving, tuple(records))
+    edit = Edit(file.path, file.before.hash, file.doc.data)
+    return AdoptPlan(edit, file.shown, note, moving, tuple(records))
 
 
 def _least_needed(draft: Draft, file: LongTermFile) -> list[tuple[Line, str]]:
@@ -314,10 +311,9 @@ def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
     """Write the notes first, then the files, then the ledger: one operation, undone as one."""
     with operation(context, "review") as op:
         for adoption in planned:
-            expect(context.workspace, adoption.path, adoption.read)
+            expect(context.workspace, adoption.edit.path, adoption.edit.read)
             _write_note(op, adoption)
-            edit = Edit(adoption.path, adoption.read, adoption.data)
-            apply.apply_plan(context, op, DistilPlan(edits=[edit], records=adoption.records), asked=True)
+            apply.apply_plan(context, op, DistilPlan(edits=[adoption.edit], records=adoption.records), asked=True)
 
 
 def _write_note(op: Operation, adoption: AdoptPlan) -> None:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from nacre import disk
 from nacre.disk import COMPRESSED, compress, decompress
 from nacre.errors import ChangedOutside, NacreError, PathEscape
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
+from nacre.text.blocks import real_day
 from nacre.tidy.collect import FIELD_NOTE, Log, TidyContext, log_lines
 from nacre.tidy.compress import CompressPlan
 from nacre.vault import provenance
@@ -152,43 +152,33 @@ def is_decided(log: Log, decided: Container[tuple[str, str]]) -> bool:
 _BACKUP = re.compile(r"(?:(?P<slug>.+)\.)?MEMORY\.md\.bak-(?P<day>\d{4}-\d{2}-\d{2})(?:-(?P<time>\d{6}))?")
 
 
-class Backup(NamedTuple):
-    """A backup of a MEMORY.md, and of when, by its name."""
-
-    path: Path
-    day: dt.date
-    time: str  # empty for the first of a day
+Backup = tuple[str, str, Path]  # its day and its time of day by its name, none for the first of a day
 
 
 def plan_backups(context: TidyContext) -> list[tuple[Step, Path]]:
     """Which backups are no longer wanted; files of any other name are not looked at."""
     by_file: dict[str, list[Backup]] = {}
     for path in list_backups(context.workspace):
-        if match := _BACKUP.fullmatch(path.name):
-            try:
-                moment = dt.datetime.strptime(f"{match['day']} {match['time'] or '000000'}", "%Y-%m-%d %H%M%S")  # noqa: DTZ007
-            except ValueError:
-                continue  # a time that neither calendar nor clock has
-            backup = Backup(path, moment.date(), match["time"] or "")
-            by_file.setdefault(match["slug"] or "", []).append(backup)
+        if (match := _BACKUP.fullmatch(path.name)) and real_day(match["day"]):
+            by_file.setdefault(match["slug"] or "", []).append((match["day"], match["time"] or "", path))
     days, weeks, months = keep = context.config.archive.backups
     reason = say(
         f"not among the backups to keep ({days} daily, {weeks} weekly, {months} monthly)",
         f"不在保留之列（每日 {days} 份、每周 {weeks} 份、每月 {months} 份）",
     )
-    going = [backup.path for backups in by_file.values() for backup in superfluous(backups, keep)]
+    going = [path for backups in by_file.values() for _, _, path in superfluous(backups, keep)]
     return [(Step("remove", context.workspace.relative(path), reason), path) for path in going]
 
 
 def superfluous(backups: Sequence[Backup], keep: Sequence[int]) -> list[Backup]:
     """The backups of one file that go, newest first. As in restic's `forget`, the last one of each of so many days, weeks and months
     that have any is kept; the newest always."""
-    newest_first = sorted(backups, key=lambda backup: (backup.day, backup.time), reverse=True)
+    newest_first = sorted(backups, reverse=True)
     kept = {*newest_first[:1]}
     for form, count in zip(("%Y-%m-%d", "%G-%V", "%Y-%m"), keep, strict=True):
         last_of: dict[str, Backup] = {}  # by day, week or month
         for backup in newest_first:
-            last_of.setdefault(backup.day.strftime(form), backup)
+            last_of.setdefault(dt.date.fromisoformat(backup[0]).strftime(form), backup)
         kept.update(list(last_of.values())[:count])
     return [backup for backup in newest_first if backup not in kept]
 

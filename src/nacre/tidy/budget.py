@@ -1,17 +1,16 @@
-"""What an entry is worth, when it is outdated, and which entries make room in a full MEMORY.md."""
+"""When an entry is outdated, and which entries may be changed or leave a full MEMORY.md without asking."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 from nacre.i18n import say
 from nacre.text.tokens import STOP_WORDS
 from nacre.tidy.collect import LogLine
-from nacre.tidy.memory_files import Line, LongTermFile
+from nacre.tidy.memory_files import Line
 from nacre.vault.ledger import IN_MEMORY, EntryState
 
 GRACE = 7  # days after a date before an entry about it counts as over
@@ -95,19 +94,7 @@ def outdated_reason(text: str, since: str | None, today: dt.date, lines: Sequenc
     return None
 
 
-# Making room in a full MEMORY.md: the least needed goes first, never what the user pinned or wrote.
-
-
-class Worth(NamedTuple):
-    """What speaks for an entry: how sure we are of it, and whether its time is over."""
-
-    confidence: float
-    outdated: str = ""  # why it may be no longer needed
-    age: int = 0  # days
-
-    @property
-    def value(self) -> float:
-        return 0.0 if self.outdated else self.confidence - min(self.age, 1000) / 4000
+# What may be changed or make room without asking: never what the user pinned or wrote.
 
 
 def may_change(line: Line, state: EntryState | None) -> bool:
@@ -131,26 +118,3 @@ def may_go(line: Line, state: EntryState | None) -> bool:
     """Whether a line may leave to make room: one that may be changed, and that the person did not ask to remember."""
     explicit = state is not None and any(record.more.get("explicit") for record in state.records)
     return may_change(line, state) and not explicit
-
-
-def make_space(
-    file: LongTermFile,
-    fits: Callable[[], bool],
-    state_of: Callable[[str], EntryState | None],
-    worth: Callable[[Line], Worth],
-    value: float,
-) -> list[tuple[Line, str]] | None:
-    """Take the least needed entries out until something of this value fits: they and why; None, and nothing goes, where it cannot."""
-    before = file.doc
-    gone: list[tuple[Line, str]] = []
-    while not fits():
-        loose = [line for line in file.lines if may_go(line, state_of(line.id))]
-        weakest = min(loose, key=lambda line: worth(line).value, default=None)
-        if weakest is None or (least := worth(weakest)).value >= value:
-            file.doc = before
-            return None
-        sure = f"{least.confidence:.2f}"
-        reason = least.outdated or say(f"least important: confidence {sure}", f"最不重要：置信度 {sure}")
-        file.remove(weakest)
-        gone.append((weakest, reason))
-    return gone

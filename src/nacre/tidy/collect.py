@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from nacre.guard.secrets import redact
 from nacre.model.entry import TYPES
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import Context, Workspace
-from nacre.text.blocks import HEADING, ITEM, TEXT, Stamp, label_of, labelled_spans, stamp_of
+from nacre.text.blocks import HEADING, ITEM, TEXT, Stamp, label_of, labelled_spans, real_day, stamp_of
 from nacre.vault.entries import Document, bare_words, bullet_id, document, words_of
 from nacre.vault.ledger import LedgerStates
 from nacre.vault.provenance import Trail
@@ -50,61 +51,17 @@ class Field(NamedTuple):
     value: str
 
 
-_YOU_ARE = r"you(?:'re| are|'ll be| will be)(?: now| going to be| gonna be)? (?:called|named)|call yourself"
-_ITS_NAME = (
-    r"your (?:new )?name (?:is|will be)(?: now)?"
-    r"|(?:the )?(?:assistant|agent) (?:is (?:now )?|was )(?:called|named|renamed)(?: to)?"
-)
-_CALL_YOU = r"(?:i'?ll|i will|i'?m going to|we'?ll) call you|(?:i )?(?:re)?named? (?:you|yourself|the assistant|the agent)(?: to| as)?"
-_NAMES = ("Name", "名字", "姓名")
-_CALLED = ("What to call them", "Preferred name", "Called", "称呼", "怎么称呼")
-_ZONE = ("Timezone", "Time zone", "时区")
-_LANGUAGE = ("Language", "Preferred language", "语言", "常用语言")
-_RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    *(
-        (IDENTITY, _NAMES, rf"(?i:\b(?:{words}))\s+{name}")
-        for words, name in ((rf"{_YOU_ARE}|{_ITS_NAME}|{_CALL_YOU}", _NAME), (_YOU_ARE, _TYPED))
-    ),
-    (
-        IDENTITY,
-        _NAMES,
-        r"(?:你|助手|机器人)(?:的)?(?:新)?(?:名字)?[嘛呢啊呀…\s]{0,4}(?:[，,](?=以后|就|从))?(?:以后|现在|今后|从今天起|从现在起|就|也)*(?:叫做?|改名(?:为|叫|成)?|名叫|名字(?:是|叫|改成|改为))\s*"
-        + _HAN_NAME,
-    ),
-    (
-        IDENTITY,
-        _NAMES,
-        r"(?i:\bfrom now on,? (?:you're|you are)|\byou're|\byou are)\s+(?P<value>[A-Z][\w'’-]*)(?=,? from now on|[.!]?$)(?<!\bI)",
-    ),
-    (
-        IDENTITY,
-        _NAMES,
-        r"\b(?P<value>[A-Z][\w'’-]{1,20})[\s,(–-]+(?i:that'?s you|that'?s your name)(?i: now| from now on)\b",
-    ),
-    (
-        IDENTITY,
-        _NAMES,
-        r"(?:给你(?:起|取|换)个?(?:新)?名(?:字|儿)?[，,]?(?:以后)?(?:就)?叫|(?:你的)?名字就?定)\s*" + _HAN_NAME,
-    ),
-    (USER, _CALLED, r"\b(?i:call me|i go by|(?:everyone|everybody|people|friends) calls? me)\s+(?:just )?" + _NAME),
-    (USER, _CALLED, r"\b(?i:call me|i go by|(?:everyone|everybody|people|friends) calls? me)\s+(?:just )?" + _TYPED),
-    (USER, _NAMES, r"\b(?i:my name is|my name's)\s+" + _NAME),
-    (USER, _CALLED, r"(?<![别不再用要])叫我\s*" + _HAN_NAME),
-    (USER, _CALLED, r"(?:别|不要|不用)(?:再)?叫我?[^，,。]{1,8}[，,]\s*(?:就)?叫(?:我)?\s*" + _HAN_NAME),
-    (USER, _NAMES, r"(?:我叫|我的名字(?:是|叫)|我姓名是)\s*" + _HAN_NAME),
-    (USER, _ZONE, r"\b(?i:my time ?zone is(?: now)?)\s+(?P<value>[A-Z][\w/+:-]+)"),
-    (USER, _ZONE, r"我(?:的|在的)?时区(?:是|改成|改为|换成)\s*(?P<value>[\w/+:\u4e00-\u9fff-]{2,24})"),
-    (
-        USER,
-        _LANGUAGE,
-        r"\b(?:always )?(?:answer|reply|write|speak|talk)(?: (?:to )?me)?(?: always)? in (?P<value>(?i:English|Chinese|German|French|Spanish|Japanese|Korean|Italian))\b(?! (?:for|this|today))",
-    ),
-    (
-        USER,
-        _LANGUAGE,
-        r"(?:以后|默认|一律|统一|平时)(?:都)?用(?P<value>中文|英文|英语|日语|汉语)(?:回复|回答|交流|跟我说)",
-    ),
-)
+@cache
+def _rules() -> list[tuple[str, tuple[str, ...], re.Pattern[str]]]:
+    rules = []
+    for line in Path(__file__).with_name("fields.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        file, names, pattern = line.split("\t")
+        for mark, name in (("<NAME>", _NAME), ("<TYPED>", _TYPED), ("<HAN>", _HAN_NAME)):
+            pattern = pattern.replace(mark, name)
+        rules.append((file, tuple(names.split("|")), re.compile(pattern)))
+    return rules
+
+
 _NO_NAME = re.compile(
     r"(?:[他她它我上了停]|快递|什么|啥|谁|哪|怎么|一声|一下|起床|醒|过来|外卖|明天|后天|今晚|稍后|以后|去|来|帮|把|给|[爸妈哥姐弟妹爷奶公婆老][^，]*(?:[来去过给帮]|明|今|后)).*|.*(?:一下|一起|过来)"
     r"|(?i:the|when|if|back|later|tomorrow|today|tonight|now|maybe|crazy|old|lazy|in|at|on|asap|anytime|right|sure|welcome|done|it|so|not|after|once|twice|first|last|required|missing|everything|nothing|yesterday|\w+ly|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)"
@@ -119,8 +76,8 @@ _QUESTION = re.compile(r"[?？]\s*\Z|吗\s*[?？]?\Z")
 def fields_in(text: str) -> list[Field]:
     """The fields that a statement of the owner sets; of several values for one the last ("not A any more, call me B")."""
     found: dict[tuple[str, tuple[str, ...]], Field] = {}
-    for file, names, pattern in () if _QUESTION.search(text) else _RULES:
-        for match in reversed(list(re.finditer(pattern, text))):
+    for file, names, pattern in () if _QUESTION.search(text) else _rules():
+        for match in reversed(list(pattern.finditer(text))):
             value = match["value"].strip(" '’.-")
             if value and not _NOT_SO.search(text[: match.start()]) and not _NO_NAME.fullmatch(value):
                 found.setdefault((file, names), Field(file, names, value))
@@ -184,30 +141,23 @@ class Log:
 
 
 def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Problem]]:
-    """Every daily log, oldest first. What is named for no real day, or for one that has not come, is a problem and left alone."""
+    """Every daily log, oldest first. One of a day that has not come, or that is no ordinary file, is a problem and left alone."""
     days: list[Day] = []
     problems: list[Problem] = []
     future: list[str] = []
     storage = storage_of(workspace)
-    files = (*storage.walk("memory", (".md",), depth=1), *storage.walk("memory/archive", (".md",), depth=2))
-    logs = [(stored, match) for stored in files if (match := _LOG_NAME.fullmatch(stored.name))]
-    for stored, match in sorted(logs, key=lambda log: log[0].name.split("/")):
-        shown, path = stored.name, workspace.root / stored.name
-        try:
-            date = dt.date.fromisoformat(match[1])
-        except ValueError:
-            english = f"{shown} is named after a date that does not exist; it was left unchanged."
-            chinese = f"{shown} 的文件名不是真实存在的日期，未作改动。"
-            remedy = ("rename it to the date it covers", "请改名为对应的日期")
-            problems.append(problem("no real date", english, chinese, shown, remedy=remedy))
+    for stored in (*storage.walk("memory", (".md",), depth=1), *storage.walk("memory/archive", (".md",), depth=2)):
+        match, path = _LOG_NAME.fullmatch(stored.name), workspace.root / stored.name
+        if not match or not real_day(match[1]):
             continue
+        date = dt.date.fromisoformat(match[1])
         if (date - today).days > 1:
-            future.append(shown)
+            future.append(stored.name)
         elif stored.size > LARGEST or not stored.is_plain or stored.is_link:
-            english = f"{shown} is too large for a daily log or not a regular file; it was left unchanged."
-            chinese = f"{shown} 对每日日志来说过大，或不是普通文件，未作改动。"
+            english = f"{stored.name} is too large for a daily log or not a regular file; it was left unchanged."
+            chinese = f"{stored.name} 对每日日志来说过大，或不是普通文件，未作改动。"
             remedy = ("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走")
-            problems.append(problem("no ordinary file", english, chinese, shown, remedy=remedy))
+            problems.append(problem("no ordinary file", english, chinese, stored.name, remedy=remedy))
         else:
             days.append(Day(date, path, path.parent != workspace.memory, stored.size))
     if future:

@@ -142,7 +142,7 @@ def plan(
     told = digest.weigh(context.judge(), said) if said else []
     captured = dict(zip((line for section in sections.values() for line in section), told, strict=True))
     for week in list(weeks):
-        _tell(context, week, labels_of, captured, trail, pressed or {})
+        _tell(context, week, labels_of, captured, pressed or {})
         try:
             _press(week, sizes)
         except BadInput as error:
@@ -218,7 +218,6 @@ def _tell(
     week: Week,
     labels: Mapping[LogLine, str],
     captured: Mapping[LogLine, Sequence[digest.Telling]],
-    trail: Trail,
     by_model: Mapping[str, Sequence[DigestText]],
 ) -> None:
     """The new lines of the week's digest, and a step for each of them and for what is left out."""
@@ -249,8 +248,6 @@ def _tell(
             if (_project(line), plain_words(words)) in week.standing:
                 continue  # a killed run wrote it, and did not note so
             reason = say(f"{place} is older than {kept} day{'' if kept == 1 else 's'}", f"{place} 已超过 {kept} 天")
-            if trail.of(day).pressed:
-                reason = say(f"{place} was added after its day was condensed", f"{place} 在该日压缩之后才写入")
             label = LABELS[category][language_of(words) == "zh"] if category else labels[line]
             text = f"[{label}] {words} (src: {day})"
             week.texts.append((of, text))

@@ -21,7 +21,6 @@ from nacre.text.blocks import real_day
 from nacre.text.tokens import clauses
 from nacre.tidy import budget, compare, judge, memory_files
 from nacre.tidy.apply import Demoted, DistilPlan
-from nacre.tidy.budget import Worth
 from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields_in, new_lines
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, candidate_by_model, make_candidates
@@ -72,6 +71,7 @@ class Draft:
         self.states = LedgerStates(context.workspace)
         self.repeats: Counter[str] = Counter()  # how often an entry was said again in this plan
         self.questions = review.read_review(context.workspace)
+        self.review_file = context.workspace.relative(context.workspace.review)
         self.trail = Trail(context.workspace)
         self.memory = MemoryFiles(context, self.trail)
         self.recent: list[LogLine] = []  # what the logs of the last days say
@@ -110,6 +110,13 @@ class Draft:
             if record.verdict == "merged" and record.more.get("into"):
                 self.repeats[str(record.more["into"])] += 1
 
+    def close(
+        self, file: LongTermFile, line: Line, verdict: str, text: str | None, more: Mapping[str, object], to: str = ""
+    ) -> None:
+        """Note in the ledger that an entry no longer stands, with what it gave way to."""
+        more = {**file_field(file), **more}
+        self.record(Record(line.id, self.at, verdict, text, valid_to=to or self.today.isoformat(), more=more))
+
     def record_of(self, candidate: Candidate, verdict: str, test: Verdict | None, **fields: Any) -> Record:
         brain = self.advice.brain if candidate.change else "local"
         record = Record(candidate.id, self.at, verdict, candidate.text, brain=brain)
@@ -118,8 +125,8 @@ class Draft:
             record = record._replace(without_it=test.without_it if test else None, valid_from=candidate.said.day)
         return record._replace(**fields)
 
-    def worth(self, line: Line) -> Worth:
-        """What speaks for an entry: how sure it is, said again, and whether its time is over."""
+    def worth(self, line: Line) -> tuple[float, str]:
+        """What speaks for an entry (how sure it is, said again, whether its time is over), and why it would have to go."""
         was = self.states.get(line.id)
         begun = real_day((was.valid_from or "")[:10]) if was else None
         age = (self.today - dt.date.fromisoformat(begun)).days if begun else 0
@@ -127,7 +134,11 @@ class Draft:
         merged = [state for state in self.states.inside(line.id) if state.verdict == "merged"]
         repeats = len(merged) + self.repeats[line.id]
         confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * repeats)
-        return Worth(confidence, outdated, max(age, 0))
+        if outdated:
+            return 0.0, outdated
+        sure = f"{confidence:.2f}"
+        reason = say(f"least important: confidence {sure}", f"最不重要：置信度 {sure}")
+        return confidence - min(max(age, 0), 1000) / 4000, reason
 
     def make_room(self, file: LongTermFile, text: str, kind: str, value: float) -> bool:
         """Make room for an entry of this value, and note in the ledger what gave way: first what another entry says too, then the
@@ -135,15 +146,23 @@ class Draft:
         while not file.has_room(text, kind) and (repeated := self.repeated(file)):
             line, kept = repeated
             file.remove(line)
-            more = {"into": kept.id, **file_field(file)}
-            self.record(Record(line.id, self.at, "merged", line.words, valid_to=self.today.isoformat(), more=more))
+            self.close(file, line, "merged", line.words, {"into": kept.id})
             reason = say(f"says the same as “{kept.words}”", f"与“{kept.words}”意思相同")
             self.step("merge", file.shown, reason, line.words)
-        gone = budget.make_space(file, lambda: file.has_room(text, kind), self.states.get, self.worth, value)
-        for line, reason in gone or ():
-            self.demote(file, line, file_field(file))
+        before = file.doc
+        gone: list[tuple[Line, str]] = []
+        while not file.has_room(text, kind):
+            loose = [(*self.worth(line), line) for line in file.lines if budget.may_go(line, self.states.get(line.id))]
+            least, reason, weakest = min(loose, key=lambda row: row[0], default=(value, "", None))
+            if weakest is None or least >= value:
+                file.doc = before
+                return False
+            file.remove(weakest)
+            gone.append((weakest, reason))
+        for line, reason in gone:
+            self.demote(file, line, {})
             self.step("demote", file.shown, reason, line.words)
-        return gone is not None
+        return True
 
     def repeated(self, file: LongTermFile) -> tuple[Line, Line] | None:
         """An entry that may go because another one says all of it, and that other."""
@@ -159,11 +178,11 @@ class Draft:
                 return line, lines[at if at < place else at + 1]
         return None
 
-    def demote(self, file: LongTermFile, line: Line, more: dict[str, object]) -> None:
+    def demote(self, file: LongTermFile, line: Line, more: Mapping[str, object]) -> None:
         """An entry that left its file goes to the digest of its week, unless it stands there."""
-        was, today = self.states.get(line.id), self.today.isoformat()
-        self.record(Record(line.id, self.at, "demoted", line.words, valid_to=today, more=more))
-        day = (was.source.get("day") or was.valid_from if was else None) or today
+        was = self.states.get(line.id)
+        self.close(file, line, "demoted", line.words, more)
+        day = (was.source.get("day") or was.valid_from if was else None) or self.today.isoformat()
         mark = was.source.get("bullet") if was else None
         if not mark or mark not in self.trail.entered(day):
             project = None if file is self.memory.general else file.path.parent.name
@@ -261,7 +280,7 @@ class Draft:
                 why = say(f"not answered for {PATIENCE} days", f"{PATIENCE} 天没有答复")
                 if not question.about_entry:
                     self.record(self.record_question(question, "refused", failed="unanswered"))
-                self.step("expire", self._review_file, why, question.text)
+                self.step("expire", self.review_file, why, question.text)
 
     def choose_questions(self) -> None:
         """Put the day's questions, conflicts first, then by the odds that it is worth keeping. What else was to be asked is refused, so
@@ -273,18 +292,14 @@ class Draft:
         ranked = sorted(self.asks, key=lambda question: (question.kind != review.CLASH, -question.odds))
         self.asks = ranked[:room]
         for question in self.asks:
-            self.step("ask", self._review_file, question.why, question.text)
+            self.step("ask", self.review_file, question.why, question.text)
         for question in ranked[room:]:
             if not question.about_entry:
                 self.record(self.record_question(question, "refused", failed="asked enough"))
                 why = say(f"limit of {QUESTIONS} questions a day reached", f"已达到每天 {QUESTIONS} 个问题的上限")
-                self.step("refuse", self._review_file, why, question.text)
+                self.step("refuse", self.review_file, why, question.text)
         for question in (*unnoted, *self.asks):
             self.record(self.record_question(question, "asked", more={"kind": question.kind}))
-
-    @property
-    def _review_file(self) -> str:
-        return self.context.workspace.relative(self.context.workspace.review)
 
 
 def confidence(candidate: Candidate) -> float:
@@ -684,8 +699,7 @@ def _supersede(
         if closed:
             draft.step("close", where.shown, say(f"superseded by “{text}”", f"被“{text}”取代"), now.words)
         closed.append(now)
-        more: dict[str, object] = {**file_field(where), "by": candidate.id}
-        draft.record(Record(now.id, draft.at, "superseded", valid_to=candidate.said.day, more=more))
+        draft.close(where, now, "superseded", None, {"by": candidate.id}, candidate.said.day)
         if rest:  # what is left stands on its own, with its origin
             was, more = draft.states.get(now.id), file_field(where)
             record = Record(entry_id(rest), draft.at, "admitted", rest, section=now.section, brain="local", more=more)
@@ -745,10 +759,8 @@ def _reword(
         file.replace(line, candidate.text)
     except MemoryFull:
         return False
-    more = file_field(file)
-    into = {**more, "into": candidate.id}
-    draft.record(Record(line.id, draft.at, "merged", line.words, valid_to=draft.today.isoformat(), more=into))
-    record = draft.record_of(candidate, "admitted", verdict, section=line.section, more=more)
+    draft.close(file, line, "merged", line.words, {"into": candidate.id})
+    record = draft.record_of(candidate, "admitted", verdict, section=line.section, more=file_field(file))
     draft.record(record._replace(confidence=confidence(candidate), supersedes=line.id, valid_from=was.valid_from))
     reason = say(f"a better wording of “{line.words}”", f"比“{line.words}”表述得更好")
     draft.step("merge", file.shown, reason, candidate.text)

@@ -32,13 +32,13 @@ class Night(NamedTuple):
 
     @property
     def line(self) -> str:
+        asked = f"{self.questions} question{'s' * (self.questions > 1)}"
         parts = [
             (self.added, f"+{self.added}", f"新增 {self.added} 条"),
             (self.replaced, f"{self.replaced} replaced", f"替换 {self.replaced} 条"),
-            (self.questions, f"{self.questions} question{'s' * (self.questions > 1)}", f"待确认 {self.questions} 条"),
+            (self.questions, asked, f"待确认 {self.questions} 条"),
         ]
-        told = [say(english, chinese) for count, english, chinese in parts if count]
-        return say(", ", "，").join(told) or say("nothing new", "无新内容")
+        return _listed(parts) or say("nothing new", "无新内容")
 
     def sentence(self, at: str, now: dt.datetime) -> str:
         """The same for somebody who did not ask: in a notification, or at the head of a session."""
@@ -48,8 +48,11 @@ class Night(NamedTuple):
             (self.replaced, f"{self.replaced} replaced", f"更新 {self.replaced} 条"),
             (self.questions, f"{waits} for you (nacre review)", f"{self.questions} 个问题等你回答（nacre review）"),
         ]
-        told = [say(english, chinese) for count, english, chinese in parts if count]
-        return title(at, now) + say(": ", "：") + say(", ", "，").join(told) + say(".", "。")
+        return title(at, now) + say(": ", "：") + _listed(parts) + say(".", "。")
+
+
+def _listed(parts: Iterable[tuple[int, str, str]]) -> str:
+    return say(", ", "，").join(say(english, chinese) for count, english, chinese in parts if count)
 
 
 def title(at: str, now: dt.datetime) -> str:
@@ -142,33 +145,35 @@ def consequence(without_it: str | None) -> str:
     return f"否则{without_it}" if language_of(without_it) == "zh" else f"without it, {without_it}"
 
 
+_OUTCOMES = {
+    "admitted": ("kept", "收录"),
+    "adopted": ("written by hand", "手动写入"),
+    "asked": ("asked", "询问"),
+    "refused": ("rejected", "拒绝"),
+    "superseded": ("replaced", "被取代"),
+    "merged": ("merged", "合并"),
+    "demoted": ("moved out", "移出"),
+    "forgotten": ("forgotten", "忘记"),
+    "restored": ("restored", "恢复"),
+}
+_FAILURES = {
+    "prevents_error": ("nothing would go wrong without it", "没有它也不会出错"),
+    "broad": ("too narrow for long-term memory", "适用范围太窄，不必长期记住"),
+    "self_contained": ("unclear on its own", "脱离上下文看不懂"),
+    "novel": ("already in memory", "已经记住"),
+    "secret": ("it contains a secret", "含有敏感信息"),
+    "unanswered": ("not answered for 30 days", "30 天没有答复"),
+    "user": ("your decision", "你的决定"),
+    "agent": ("an agent's decision", "智能体的决定"),
+    "asked enough": ("there were already three questions that day", "当天已提出三个问题"),
+}
+
+
 def outcome(verdict: str) -> str:
     """What became of a line, as the ledger names it, for people."""
-    outcomes = {
-        "admitted": say("kept", "收录"),
-        "adopted": say("written by hand", "手动写入"),
-        "asked": say("asked", "询问"),
-        "refused": say("rejected", "拒绝"),
-        "superseded": say("replaced", "被取代"),
-        "merged": say("merged", "合并"),
-        "demoted": say("moved out", "移出"),
-        "forgotten": say("forgotten", "忘记"),
-        "restored": say("restored", "恢复"),
-    }
-    return outcomes.get(verdict, verdict)
+    return say(*_OUTCOMES.get(verdict, (verdict, verdict)))
 
 
 def failure(failed: str) -> str:
     """Why a line was not kept, as the ledger names it, for people."""
-    reasons = {
-        "prevents_error": say("nothing would go wrong without it", "没有它也不会出错"),
-        "broad": say("too narrow for long-term memory", "适用范围太窄，不必长期记住"),
-        "self_contained": say("unclear on its own", "脱离上下文看不懂"),
-        "novel": say("already in memory", "已经记住"),
-        "secret": say("it contains a secret", "含有敏感信息"),
-        "unanswered": say("not answered for 30 days", "30 天没有答复"),
-        "user": say("your decision", "你的决定"),
-        "agent": say("an agent's decision", "智能体的决定"),
-        "asked enough": say("there were already three questions that day", "当天已提出三个问题"),
-    }
-    return reasons.get(failed, failed)
+    return say(*_FAILURES.get(failed, (failed, failed)))

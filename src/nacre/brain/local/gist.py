@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.brain.local.settled import (
-    DATED,
     SETTLED,
     THANKS,
     Utterance,
@@ -30,7 +29,7 @@ LEAST, MOST = 3, 8  # lines of a summary
 FEW = 4  # sentences up to which a text is its own summary
 _SENTENCES_A_LINE = 2  # of which one line comes, as long as there are few
 _TITLE = 80  # characters
-_WHOLE = 90_000  # characters that are read whole; of a longer text both ends, and between them what has a cue
+_WHOLE = 90_000  # characters that are read whole; of a longer text both ends
 _JUDGED = 40  # sentences that the classifiers are asked about: the likeliest ones
 _FEW_WORDS = 4  # below which a sentence tells nothing, unless it settles something
 _NEVER = -10.0  # the weight of what is not told
@@ -127,19 +126,9 @@ def _split_title(body: str) -> tuple[str, str]:
 
 
 def _shortened(body: str) -> str:
-    """A text that can be read in a moment: of a very long one its beginning, its end, and the lines between with a cue."""
-    if len(body) <= _WHOLE:
-        return body
+    """A text that can be read in a moment: of a very long one its beginning and its end."""
     third = _WHOLE // 3
-    middle: list[str] = []
-    room = third
-    for line in body[third:-third].split("\n"):
-        if DATED.match(line) or (len(line) > 12 and any(cue.search(line[:2000]) for cue in _CUES)):
-            middle.append(line[:2000])
-            room -= len(middle[-1]) + 1
-        if room < 0:
-            break
-    return "\n".join([body[:third], *middle, body[-third:]])
+    return body if len(body) <= _WHOLE else f"{body[:third]}\n{body[-third:]}"
 
 
 def _utterances(body: str) -> list[Utterance]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from nacre.brain.local.classifier import read_table
 from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens
 
 if TYPE_CHECKING:
@@ -28,153 +29,19 @@ _WEEKDAY = re.compile(
 )
 _LATIN = re.compile(r"[A-Za-z][\w.+-]*")
 
-# What each language says when something is no longer as it was, holds only once, is not certain, or is denied.
-CHANGE = {
-    "en": r"\b(?:now|no longer|any ?more|mov(?:e|es|ed|ing)|switch\w*|instead|chang\w+|replac\w+|new|gone|drop\w*|stopp?\w*|ended|retired|over"
-    r"|used to|from now|as of|bump\w+|raised?|renamed?|left|closed|expired|cancel\w*|upgrad\w+|takes over|took over|becam?e\w*)\b",
-    "zh": r"现在|不再|改成|改用|换成|换了|换到|改到|改为|已经|停了|没了|取消|升级|升到|搬|调到|涨到|降到|退|离职|接手|作废|过期|早就|不用了|了$|起$|起，"
-    r"|如今|新|下线|从.{1,12}(?:换|改|升|迁|搬)|别再|不做了",
-}
-_ONCE = {
-    "en": r"\b(?:today|tonight|this (?:once|time|week|morning)|just for|tomorrow|for now|this one|right now)\b",
-    "zh": r"今天|今晚|这次|这回|就一次|临时|明天|这一次|破例",
-}
-FOR_ONCE = {
-    "en": r"\b(?:(?:just|only) (?:for )?(?:today|tonight|this|once)|for (?:today|tonight|now|once|the moment|the time being|this (?:pr|release|time|week|one|run))"
-    r"|this (?:once|time|pr|one time)\b(?: only)?|temporar\w*|until (?:then|tomorrow|it|he|she|they|the)|till)\b",
-    "zh": r"就这(?:一)?次|这次|这回|临时|暂时|只限|今天先|就一次|先(?:用|按|这么|这样)|这个 ?PR|这一版|这一批|这批|这场",
-}
-RECURRING = {
-    "en": r"\b(?:every|each|weekly|monthly|nightly|daily|yearly|quarterly|biweekly)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b",
-    "zh": r"每(?:天|周|月|年|晚|早|次|个|季|隔|逢|星期|两周)|逢(?:周|星期)|例会|例行|定期",
-}
-UNSURE = {
-    "en": r"\?|\b(?:i think|not sure|maybe|apparently|heard|said|says|claims?|supposedly|might|reckons?|swears?)\b",
-    "zh": r"[?？]|吗|好像|听说|说是|不确定|可能|记得是|应该是|据说|到底",
-}
-_DENIAL = {
-    "en": r"\b(?:no|not|never|without|none|nothing|don'?t|doesn'?t|isn'?t|won'?t|can'?t|cannot|stop|avoid)\b|n't",
-    "zh": r"不|没|别|无|勿|禁",
-}
-FROM_TO = {
-    "en": r"\b(?:to|from|instead of|rather than|in place of|replaces?|over to)\b",
-    "zh": r"从|换|改|代替|取代|转到|迁",
-}
-# What stands right after, or right before, these words is what a statement says goodbye to.
-LEAVES = {
-    "en": r"\b(?:(?:mov|switch|migrat|chang|convert|port|transition)\w*(?:\s[\w./-]+){0,4}\s(?:away\s)?from|from(?=\s\S+(?:\s\S+){0,3}\sto\s)|instead of"
-    r"|rather than|no more|no longer (?:use|using|on|with|at|in)?|dropp?(?:ed|ing)?|replac(?:es?|ed|ing)|stopp?(?:ed|ing)?(?: using)?|ditch\w*|retir\w+"
-    r"|left|leaving|the old|away from|gave up|given up|done with|used to)\b|,\s*not\b",
-    "zh": r"从(?=.{1,16}?(?:换|改|升|降|涨|减|迁|搬|切|转|变|调|挪))|别再|别用|别叫|不用|不再|不叫|旧的?|老的|原来的?|代替|取代|而不是|不走|停用|弃用|放弃|退掉|砍掉",
-}
-_GONE = {
-    "en": r"\b(?:(?:is|are|was|were|has|have|'s)\s+(?:now\s+)?(?:gone|dead|out|over|closed|retired|off|left|no longer|deleted|cancell?ed|expired|switched off)"
-    r"|left|leaves|no longer|does(?:n't| not) (?:do|work|use|run|hold)|retired|quit|anymore|any more|(?:was|were|is|are|got) (?:dropped|lifted|removed|scrapped))\b",
-    "zh": r"不做了?|辞职|退休|调走|作废|下线|取消|停了|没了|离职|走了|不用了|不干了|退了|退掉|废了|失效|过期|已经?退|全删|删了",
-}
-# And what stands before these has another value from now on.
-_BECOMES = {
-    "en": r"\b(?:moves?|moved|chang\w+|becomes?|became|goes to|went to|is now|are now|now (?:runs?|lives?|listens?|does|is|at|on|goes)"
-    r"|(?:was|were|is|are|got) (?:upgraded|downgraded|moved|switched|raised|lowered|renamed)|upgraded to|switched to)\b",
-    "zh": r"换成|换了|换到|交给|降到|涨到|改从|改由|改成|改到|改为|改用|升到|升级|迁到|搬到|挪到|调到|调成|现在是|现在用|现在叫",
-}
+# Kinds of words, by language: an expression each. What the kinds are for, their names and features say.
+_KINDS: dict[str, dict[str, str]] = {}
+for kind, language, expression in read_table("cues.tsv"):
+    _KINDS.setdefault(kind, {})[language] = expression
+CHANGE, FROM_TO = _KINDS["change"], _KINDS["from to"]  # something is no longer as it was
+_ONCE, FOR_ONCE, RECURRING = _KINDS["once"], _KINDS["for once"], _KINDS["recurring"]
+UNSURE, _DENIAL = _KINDS["unsure"], _KINDS["denial"]
+# What stands right after, or right before, these words is what a statement says goodbye to; before the third it has another value now.
+LEAVES, _GONE, _BECOMES = _KINDS["leaves"], _KINDS["gone"], _KINDS["becomes"]
+_OPPOSITES = _KINDS["opposites"]
+# Evidence of how a statement stands to another, in an order that is part of the weights.
+_CUES = [expressions for kind, expressions in _KINDS.items() if kind.startswith("cue: ")]
 _REACH = {"en": 28, "zh": 12}  # characters
-_OPPOSITES = {
-    "en": "before/after morning/evening morning/afternoon always/never allow/forbid on/off more/less public/private open/closed with/without"
-    " include/exclude first/last can/cannot early/late short/long manual/automatic weekly/monthly daily/weekly up/down enabled/disabled"
-    " keep/drop left/right",
-    "zh": "之前/之后 上午/下午 早上/晚上 允许/禁止 开/关 多/少 公开/私有 可以/不能 自动/手动 每周/每月 每天/每周 长/短 前/后 要/不要 用/不用"
-    " 保留/删 线上/线下 先/后 大/小 冷/热",
-}
-
-# What kinds of words a statement has: evidence of how it stands to another. Their order is part of the weights.
-CUES: dict[str, dict[str, str]] = {
-    "en": {
-        "something is otherwise now": (
-            r"\b(?:now|from now on|as of|starting|since (?:mon|tues|wednes|thurs|fri|satur|sun|jan|feb|march|"
-            r"april|may|june|july|aug|sep|oct|nov|dec|last|this)|anymore|any more|no longer|switch\w*|moved?|"
-            r"moving|chang\w+|became|becomes?|instead|replac\w+|renam\w+|upgrad\w+|took over|takes over|"
-            r"taken over|hand(?:ed|s) over|new\b|these days|nowadays|has been|got (?:moved|pushed|bumped)|"
-            r"push(?:ed|es)|postponed|brought forward|rais\w+|lower\w+|went (?:up|down)|went from|bumped|"
-            r"dropp?ed|back to|again|after all)\b"
-        ),
-        "something has ended": (
-            r"\b(?:left|leaves|leaving|quit|retired|gone|dead|closed|cancell?ed|scrapped|ended|over|finished|"
-            r"no more|stopped|stop|deleted|removed|sold|moved (?:out|away)|passed away|died|dropp?ed|"
-            r"discontinued|expired|lifted|abolished|shut)\b"
-        ),
-        "takes back what was said": (
-            r"\b(?:no wait|wait|actually|correction|scratch that|i meant|i was wrong|my mistake|sorry|"
-            r"turns out|got that wrong|not \w+, but|misspoke|misremember\w*|mixed up)\b|^no[,.]|"
-            r"\bnot\b.{0,30}\bit'?s\b"
-        ),
-        "for one occasion": (
-            r"\b(?:just (?:this )?once|this once|for once|one[- ]off|one time|this time|today|tonight|"
-            r"tomorrow|this (?:week|weekend|month|morning|afternoon|evening|friday|monday|tuesday|wednesday|"
-            r"thursday|saturday|sunday|round|year|one)|until|till|for now|for the moment|temporar\w+|"
-            r"exception\w*|except|only this|next (?:week|friday|monday|tuesday|wednesday|thursday|saturday|"
-            r"sunday)|while (?:he|she|they|we|i|the|dad|mum|mom)|for the (?:party|trip|demo|visit|holiday|"
-            r"holidays|weekend|wedding|exam|audit|release)|just for|a single|making an)\b"
-        ),
-        "for all or only some": (
-            r"\b(?:all|every|each|any|anyone|everyone|everybody|always|only|never|none|both|whole|entire|"
-            r"either|most|some|sometimes|usually|often)\b"
-        ),
-        "under a condition": (
-            r"\b(?:for|in|on|at|with|when|if|unless|except|during|while|outside|inside|weekdays?|weekends?|"
-            r"summer|winter|spring|autumn|mornings?|evenings?|staging|production|prod|dev|test|client|"
-            r"customer|guest|kids?|internal|external)\b"
-        ),
-        "somebody's view": (
-            r"\b(?:says?|said|thinks?|thought|reckons?|believes?|claims?|heard|apparently|swears?|finds?|"
-            r"hates?|complain\w*|according to|in (?:his|her|their) (?:view|opinion)|would rather|wishes|"
-            r"suggest\w*|prefers?|rumou?r|supposedly|allegedly)\b"
-        ),
-        "not settled": (
-            r"\?|\b(?:maybe|perhaps|might|not sure|i think|possibly|probably|could be|considering|"
-            r"thinking (?:about|of)|wonder\w*|either)\b"
-        ),
-        "beside something else": (
-            r"\b(?:also|too|as well|plus|besides|another|second|other|in addition|and also|both)\b"
-        ),
-        "denies": (
-            r"\b(?:no|not|never|without|none|nothing|cannot|nor|neither|avoid|forbid\w*|banned|skip|"
-            r"refuse\w*)\b|n'?t\b"
-        ),
-        "allows": (r"\b(?:ok(?:ay)?|fine|allowed|permitted|welcome|may|can|free to|good to|no problem|feel free)\b"),
-        "asks for or demands": (
-            r"\b(?:must|should|have to|has to|need|needs|shall|want|wants|prefer|prefers|like|likes|love|"
-            r"please)\b"
-        ),
-    },
-    "zh": {
-        "something is otherwise now": (
-            r"现在|以后|从今|起|改|换|变|不再|转|搬|迁|升级|降|涨|调到|调成|调整|挪|推迟|提前|延|接手|接任|接替|移交|交给|新的?|最近|如今|重新|又|恢复|回到|"
-            r"从.{1,10}到"
-        ),
-        "something has ended": (
-            r"离职|辞职|走了|不干|退休|调走|取消|停|关|没了|作废|下线|过期|结束|不用了|不做|卖了|退了|删|废|撤|去世|毕业|散了|解散"
-        ),
-        "takes back what was said": (
-            r"不对|说错|记错|搞错|更正|纠正|其实|应该是|不是.{1,12}(?:是|，)|我是说|刚才|口误|弄反|打错|哦不|等等"
-        ),
-        "for one occasion": (
-            r"这次|这回|就一次|一次|今天|今晚|明天|后天|这周|本周|下周|这个月|临时|暂时|例外|破例|先|这几天|这两天|期间|这段时间|到.{1,8}为止|只限|仅限|就这|特批|这一"
-        ),
-        "for all or only some": (
-            r"所有|全部|都|每|任何|一律|总是|从不|只|仅|唯一|谁都|凡是|各|整个|大多|有时|一般|通常|必须"
-        ),
-        "under a condition": (
-            r"对|给|在|里|时|如果|除了|除非|期间|周末|平日|工作日|夏天|冬天|早上|晚上|上午|下午|测试|生产|线上|线下|客户|客人|孩子|内部|外部|的话"
-        ),
-        "somebody's view": (r"觉得|认为|说|听说|嫌|据说|好像|主张|建议|吐槽|抱怨|希望|想|推荐|传"),
-        "not settled": (r"[?？]|吗|吧|可能|也许|不确定|考虑|要不要|好像|大概|或者|说不定|还没定"),
-        "beside something else": (r"也|还|另外|再|另一|同时|并且|以及|外加|还有|别的"),
-        "denies": (r"不|没|别|无|勿|禁|未|非|莫|甭"),
-        "allows": (r"可以|允许|能|准|行|没关系|随便|放开|解禁|无妨|没问题"),
-        "asks for or demands": (r"必须|要|得|应该|想|喜欢|爱|偏好|需要|请|务必|最好"),
-    },
-}
 
 
 @cache
@@ -300,8 +167,7 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
 
 def cues(old: Statement, new: Statement) -> list[float]:
     """Which kinds of words each of two statements has."""
-    kinds = CUES[new.language].values()
-    return [float(_holds(kind, side.text)) for side in (old, new) for kind in kinds]
+    return [float(_holds(kind[new.language], side.text)) for side in (old, new) for kind in _CUES]
 
 
 _END = re.compile(r"[;；。!！?？]|\.(?=\s)")

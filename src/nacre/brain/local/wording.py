@@ -44,8 +44,11 @@ def tidy(text: str, language: str) -> str:
     text = " ".join(text.split()).lstrip("–— ")
     bare = _TRAILING.sub("", _FILLERS[language].sub("", text)) or _TRAILING.sub("", text)
     closing = text[-1] if text.endswith(("?", "？")) else ""
-    bare = bare.rstrip("?？") + closing
-    return bare[:1].upper() + bare[1:] if bare[:1].isascii() and not _IDENTIFIER.match(bare) else bare
+    return _capitalised(bare.rstrip("?？") + closing)
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:] if text[:1].isascii() and not _IDENTIFIER.match(text) else text
 
 
 # What is left of a date, a time or a number is no statement.
@@ -197,11 +200,7 @@ def remember(text: str, language: str) -> tuple[str, bool]:
         return joined([before, back["when"]], language), True
     bare = _REMEMBER[language].sub("", text, count=1)
     asks = bare != text and len(bare) > (3 if language == "zh" else 8) and not is_question(text, language)
-    return (
-        (bare[:1].upper() + bare[1:] if bare[:1].isascii() and not _IDENTIFIER.match(bare) else bare, True)
-        if asks
-        else (text, False)
-    )
+    return (_capitalised(bare), True) if asks else (text, False)
 
 
 def remember_before(text: str, language: str) -> str | None:
