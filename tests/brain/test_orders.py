@@ -1,16 +1,19 @@
-"""Orders are small, deterministic texts with their data marked as data."""
+"""Orders are small, deterministic texts with their data marked as data; a workspace changes their prompts only once it is trusted."""
 
 from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from nacre.brain.orders import CLAIMS, Change, Item, Order, items_of, schema
+from nacre.brain.orders import CLAIMS, Change, Item, Order, items_of, own_prompt, schema
 from nacre.model.session import ORDER_MARK, Speaker
+from nacre.model.workspace import Workspace
+from nacre.vault.discover import trust_workspace
 
 SAID = items_of([("Use pnpm", Speaker.OWNER, "2026-03-02"), ("Done", Speaker.AGENT, "2026-03-02")])
 
@@ -63,3 +66,14 @@ def test_what_is_pasted_is_named_and_not_told_and_a_long_message_loses_its_middl
 
 def test_a_change_cites_its_entry_and_its_targets() -> None:
     assert Change("e1", ("k1", "k2"), "replaces", "update", "PREF", "everywhere", "x").cites == ("e1", "k1", "k2")
+
+
+def test_a_workspace_has_prompts_of_its_own_only_after_it_was_trusted(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    own = workspace.machine / "prompts" / "extract.en.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("Write {most} haiku of {longest} characters.", "utf8")
+    assert own_prompt("extract", "en", workspace) is None
+    trust_workspace(tmp_path)
+    assert "Write 10 haiku" in Order("extract", "en", (), own_prompt=own_prompt("extract", "en", workspace)).text
+    assert own_prompt("extract", "zh", workspace) is None

@@ -12,13 +12,15 @@ from tests.daemon.waiting import until
 from tests.mcp.conftest import Serve, nacre
 from tests.web.conftest import Page, link
 
-from nacre.daemon import client, process
 from nacre.daemon.client import daemon_status
 from nacre.http import token_file
-from nacre.memory import Memory
 from nacre.web.routes import ACTIONS, VIEWS
 
-GETS = [view.path for view in VIEWS] + [f"/api/{view.name}" for view in VIEWS] + ["/events", "/nowhere"]
+GETS = (
+    [view.path for view in VIEWS]
+    + [f"/api/{view.name}" for view in VIEWS]
+    + ["/api/openapi.json", "/events", "/nowhere"]
+)
 POSTS = [f"{prefix}/{action.name}" for action in ACTIONS for prefix in ("", "/api")] + ["/preferences"]
 
 
@@ -135,16 +137,3 @@ def test_the_page_speaks_the_language_of_who_opened_it_until_another_is_chosen_t
     assert page.client.get("/api/entry?id=none").json()["error"].endswith("。")
     page.post("/preferences", language="en")
     assert 'lang="en"' in page.html("/memory")
-
-
-def test_serve_waits_for_a_daemon_on_demand_that_has_just_begun_and_takes_its_place(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = iter([None, None, {"onDemand": True}])  # it holds its lock before it answers
-    ended: list[Memory] = []
-    monkeypatch.setattr(client, "daemon_status", lambda _: next(answers))
-    monkeypatch.setattr(process, "daemon_process", lambda _: 1)
-    monkeypatch.setattr(process, "stop_daemon", ended.append)
-    with Memory.open(root) as memory:
-        process.stop_on_demand(memory)
-        assert ended == [memory]

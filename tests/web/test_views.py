@@ -17,7 +17,7 @@ from tests.web.conftest import Page
 
 from nacre.memory import Memory
 from nacre.web import app, show
-from nacre.web.routes import ACTIONS
+from nacre.web.routes import ACTIONS, VIEWS, openapi
 from nacre.web.show import diff, linked
 
 VENDORED = {
@@ -252,3 +252,12 @@ def test_only_the_web_and_mail_are_linked(text: str, links: list[str]) -> None:
 
 def test_a_difference_shows_what_went_and_what_came_escaped() -> None:
     assert diff("Use <b>pnpm", "Use npm") == "Use <del>npm</del><ins>&lt;b&gt;pnpm</ins>"
+
+
+def test_the_document_lists_every_view_and_action_with_its_parameters(page: Page) -> None:
+    document = page.data("openapi.json")
+    assert document == openapi()
+    assert set(document["paths"]) == {"/api/openapi.json", *(f"/api/{one.name}" for one in (*VIEWS, *ACTIONS))}
+    for view in VIEWS:
+        given = document["paths"][f"/api/{view.name}"]["get"]["parameters"]
+        assert [row["name"] for row in given] == [one.name for one in view.parameters]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.relation import bears_out
 from nacre.brain.model import Model
-from nacre.brain.orders import Change, Item, Order
+from nacre.brain.orders import Change, Item, Order, own_prompt
 from nacre.model.entry import Relation
 from nacre.text.tokens import language_of
 
@@ -23,7 +23,14 @@ def ask_changes(model: Model, judge: Judge, new: Sequence[Item], memory: Sequenc
         return bears_out(first, second, label)
 
     language = language_of("\n".join(item.text for item in new))
-    order = Order("distil", language, tuple(new), tuple(memory), most=len(new))
+    order = Order(
+        "distil",
+        language,
+        tuple(new),
+        tuple(memory),
+        most=len(new),
+        own_prompt=own_prompt("distil", language, model.context.workspace),
+    )
     _, gated = model.claims(order, proves)
     return gated.kept
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from nacre.brain.journal import TURN, read_orders
 from nacre.brain.local.wording import remember
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import BrainFailed, NewEntry, Order, Waiting, items_of
+from nacre.brain.orders import BrainFailed, NewEntry, Order, Waiting, items_of, own_prompt
 from nacre.errors import BadInput
 from nacre.guard.privacy import drop_private
 from nacre.i18n import language
@@ -88,7 +88,7 @@ def extract_order(model: Model, messages: Sequence[Message], most: int) -> Order
     items = items_of(
         [(message.text, message.speaker, clock.local(message.at).date().isoformat()) for message in messages]
     )
-    return Order("extract", spoken, items, most=most)
+    return Order("extract", spoken, items, most=most, own_prompt=own_prompt("extract", spoken, model.context.workspace))
 
 
 def _by_order(model: Model, messages: Sequence[Message], local: Extract, most: int) -> list[Bullet]:

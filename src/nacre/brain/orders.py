@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from typing import Any, Literal
 from nacre.errors import NacreError
 from nacre.model import entry
 from nacre.model.session import ORDER_MARK, Speaker
+from nacre.model.workspace import Workspace
 from nacre.text.quoting import parts
+from nacre.vault.discover import trusted_workspaces
 
 Work = Literal["extract", "digest", "distil", "summarise"]
 LONGEST = {"en": 260, "zh": 130}  # characters of one line, as in the local brain
@@ -162,6 +165,7 @@ class Order:
     memory: tuple[Item, ...] = ()  # lines of long-term memory, which changes may name
     most: int = 10  # claims
     room: int = 0  # characters of all claims together, each counted with its frame; 0 for any number
+    own_prompt: str | None = None  # of a workspace, instead of ours
 
     @property
     def longest(self) -> int:
@@ -182,7 +186,7 @@ class Order:
         # A boundary that nobody could have written into the data.
         end = hashlib.blake2b(data.encode("utf-8", "replace"), digest_size=6).hexdigest()
         limits = {"most": self.most, "longest": self.longest, "room": self.room, "frame": FRAME[self.language]}
-        prompt = _PROMPTS.joinpath(f"{self.work}.{self.language}.md").read_text(encoding="utf-8")
+        prompt = self.own_prompt or _PROMPTS.joinpath(f"{self.work}.{self.language}.md").read_text(encoding="utf-8")
         for name, limit in limits.items():
             prompt = prompt.replace(f"{{{name}}}", str(limit))
         asked = json.dumps(self.schema, separators=(",", ":"))
@@ -196,6 +200,14 @@ class Order:
     def key(self) -> str:
         """The same for the same order, whenever it is made."""
         return hashlib.blake2b(self.text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def own_prompt(work: Work, language: str, workspace: Workspace) -> str | None:
+    """What a workspace tells a model to do instead of what we do; only of one that its user has trusted."""
+    own = workspace.machine / "prompts" / f"{work}.{language}.md"
+    if not own.is_file() or own.is_symlink() or os.path.realpath(workspace.root) not in trusted_workspaces():
+        return None
+    return own.read_text(encoding="utf-8", errors="replace")
 
 
 # What comes back.

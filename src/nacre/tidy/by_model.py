@@ -9,7 +9,7 @@ from dataclasses import replace
 from nacre.brain.distil import ask_changes
 from nacre.brain.journal import TURN
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import BrainFailed, Change, Item, Order, Waiting
+from nacre.brain.orders import BrainFailed, Change, Item, Order, Waiting, own_prompt
 from nacre.brain.turn import withdraw_orders
 from nacre.clock import duration
 from nacre.guard.secrets import redact
@@ -173,7 +173,16 @@ def _ask_digest(model: Model, trail: Trail, lines: Sequence[LogLine]) -> tuple[D
     words = "".join(line.words for line in lines)
     characters = compress.log_size(lines) * len(words) // len(words.encode())  # what fits into so many bytes
     room = max(int(SHARE * characters), min(_SMALL_ROOM[language], characters // 2))
-    _, gated = model.claims(Order("digest", language, items, most=len(lines), room=room))
+    _, gated = model.claims(
+        Order(
+            "digest",
+            language,
+            items,
+            most=len(lines),
+            room=room,
+            own_prompt=own_prompt("digest", language, model.context.workspace),
+        )
+    )
     by_id = dict(zip((item.id for item in items), lines, strict=True))
     texts = [
         DigestText(claim.text.strip(), claim.category, tuple(dict.fromkeys(by_id[name] for name in claim.cites)))

@@ -31,7 +31,7 @@ from nacre.http import Headers, Message, Receive, Reply, Send, has_token, header
 from nacre.i18n import language, say, use_language_here
 from nacre.memory import Memory, gate_reason
 from nacre.web import show
-from nacre.web.routes import ACTIONS, VIEWS, Action, View
+from nacre.web.routes import ACTIONS, VIEWS, Action, View, openapi
 
 _HERE = Path(__file__).parent
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -101,7 +101,7 @@ class PageEndpoint:
             Route("/events", self._events),
             Route("/preferences", self._prefer, methods=["POST"]),
         ]
-        routes += [Route("/static/{name}", self._static)]
+        routes += [Route("/static/{name}", self._static), Route("/api/openapi.json", self._openapi)]
         for view in VIEWS:
             routes += [Route(view.path, self._page(view)), Route(f"/api/{view.name}", self._page(view, as_json=True))]
             routes += [Route(f"{view.path}/{{{view.part}:path}}", self._page(view))] if view.part else []
@@ -327,6 +327,9 @@ class PageEndpoint:
                     f"nacre-{name}", str(given[name]), max_age=365 * 86400, httponly=True, samesite="strict"
                 )
         return response
+
+    async def _openapi(self, _request: Request) -> Response:
+        return JSONResponse(openapi())
 
     async def _static(self, request: Request) -> Response:
         data, kind = _FILES.get(request.path_params["name"], (b"", ""))

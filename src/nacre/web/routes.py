@@ -1,4 +1,4 @@
-"""The one table of what the page shows and does: its views and actions, and their parameters."""
+"""The one table of what the page shows and does: its views and actions, their parameters, and the OpenAPI document made of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from nacre import __version__
 from nacre.errors import BadInput
 from nacre.memory import MODES, Memory
 from nacre.model.entry import LAYERS
@@ -40,6 +41,13 @@ class Parameter:
         if not fits or len(text) > _MOST_CHARACTERS or "\0" in text or text.encode("utf-8", "replace").decode() != text:
             raise BadInput(f'"{self.name}" has an invalid value.', f"“{self.name}”的值无效。")
         return int(text) if self.kind is int else text
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        if self.kind is int:
+            return {"type": "integer", "minimum": 1, "maximum": _LARGEST}
+        schema = {"type": "boolean" if self.kind is bool else "string"}
+        return schema | ({"enum": list(self.choices)} if self.choices else {})
 
 
 @dataclass(frozen=True)
@@ -112,3 +120,38 @@ ACTIONS = (
     Action("restore", views.restore, ("Restored.", "已恢复。"), (_path,)),
     Action("undo", views.undo, ("Undone.", "已撤销。"), (Parameter("operation", int, required=True),)),
 )
+
+
+def openapi() -> dict[str, Any]:
+    """The OpenAPI document of everything below `/api/`."""
+    refusal = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
+    answer = {"200": {"description": "the result", "content": {"application/json": {"schema": {"type": "object"}}}}}
+    refused = {"400": "invalid value", "401": "missing token", "403": "missing CSRF token", "404": "not found"}
+    refused |= {"409": "changed in the meantime, locked, or full"}
+    responses = answer | {code: {"description": why, "content": refusal} for code, why in refused.items()}
+    paths: dict[str, Any] = {"/api/openapi.json": {"get": {"operationId": "openapi", "responses": responses}}}
+    for view in VIEWS:
+        given = [
+            {"name": one.name, "in": "query", "required": one.required, "schema": one.schema} for one in view.parameters
+        ]
+        get = {"operationId": view.name, "parameters": given, "responses": responses}
+        paths[f"/api/{view.name}"] = {"get": get}
+    for action in ACTIONS:
+        required = [one.name for one in action.parameters if one.required]
+        properties = {one.name: one.schema for one in action.parameters}
+        schema = {"type": "object", "properties": properties, "required": required}
+        body = {"required": True, "content": {"application/json": {"schema": schema}}}
+        post = {"operationId": action.name, "requestBody": body, "responses": responses}
+        paths[f"/api/{action.name}"] = {"post": post}
+    schemes = {
+        "token": {"type": "http", "scheme": "bearer", "description": "the token printed by nacre serve --token"},
+        "cookie": {"type": "apiKey", "in": "cookie", "name": "nacre", "description": "set by nacre open"},
+    }
+    error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Nacre", "version": __version__},
+        "paths": paths,
+        "security": [{"token": []}, {"cookie": []}],
+        "components": {"securitySchemes": schemes, "schemas": {"Refusal": error}},
+    }
