@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from nacre.brain.orders import ANSWERS
+from nacre.brain.orders import CLAIMS
 from nacre.clock import Clock, zone
 from nacre.config.settings import BrainSettings, Config, EmbedSettings, SourceSettings, SourcesSettings, known_settings
 from nacre.errors import BadInput
@@ -38,7 +38,7 @@ Progress = Callable[[int, int], None]
 
 def configured(settings: BrainSettings) -> list[str]:
     """This machine, and the model that the user has set."""
-    modes = [mode for work in ANSWERS if (mode := getattr(settings, work)) != "local" and mode in BRAINS]
+    modes = [mode for work in CLAIMS if (mode := getattr(settings, work)) != "local" and mode in BRAINS]
     if modes[:1] == ["command"] and settings.command.preset and not settings.command.argv:
         modes = [settings.command.preset]
     return ["local", *modes[:1]]
@@ -57,7 +57,7 @@ def brain_settings(own: BrainSettings, name: str) -> BrainSettings:
             'No program is configured; choose one, for example "--brain claude-code", or set brain.command.argv.',
             "尚未设置程序；请指定一个，例如“--brain claude-code”，或设置 brain.command.argv。",
         )
-    works: dict[str, Any] = dict.fromkeys(ANSWERS, mode)
+    works: dict[str, Any] = dict.fromkeys(CLAIMS, mode)
     return replace(own, **works, command=command, calls_per_day=10**9, tokens_per_day=10**12)
 
 
