@@ -160,9 +160,9 @@ class Network(nn.Module):
 def tune(
     language: str, task: str, heads: dict[str, list[str]], examples: Sequence[Example], extra: np.ndarray | None = None, *,
     epochs: int = 6, rate: float = 1e-3, size: int = 32, seed: int = 0, save: bool = True, smooth: float = 0.05,
-    verbose: bool = True, start: dict[str, np.ndarray] | None = None,
+    verbose: bool = True,
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:  # fmt: skip
-    """Train on the examples and write the weights into the package; returns what was written. `start`: the weights to go on from."""
+    """Train on the examples and write the weights into the package; returns what was written."""
     torch.manual_seed(seed)
     random.seed(seed)
     model, about = about_model(language, task)
@@ -174,12 +174,8 @@ def tune(
     mean = spread = features = None
     if extra is not None:
         mean, spread = extra.mean(axis=0), 2 * (extra.std(axis=0) + 1e-6)
-        if start:
-            mean, spread = start["mean"], start["spread"]
         features = torch.tensor((extra - mean) / spread, dtype=torch.float32)
     network = Network(about, base, RANK, outputs, 0 if extra is None else extra.shape[1])
-    if start:
-        _go_on(network, start)
     parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=rate, weight_decay=0.05)
     steps = epochs * math.ceil(len(examples) / size)
@@ -208,20 +204,6 @@ def tune(
     if save:
         write(language, task, about, arrays)
     return about, arrays
-
-
-def _go_on(network: Network, start: dict[str, np.ndarray]) -> None:
-    with torch.no_grad():
-        for number, layer in enumerate(network.layers):
-            for name, linear in layer.linear.items():
-                linear.down.copy_(torch.tensor(start[f"{number} {name} down"] / 2))
-                linear.up.copy_(torch.tensor(start[f"{number} {name} up"]))
-                linear.bias.copy_(torch.tensor(start[f"{number} {name} bias"]))
-            for name, norm in zip(NORMS, layer.norms, strict=True):
-                norm.copy_(torch.tensor(start[f"{number} {name}"]))
-        for name, linear in (("hidden", network.hidden), ("out", network.out)):
-            linear.weight.copy_(torch.tensor(start[name].T))
-            linear.bias.copy_(torch.tensor(start[f"{name} bias"]))
 
 
 def _loss(

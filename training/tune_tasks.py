@@ -17,7 +17,7 @@ import numpy as np
 
 from data import lines, statements, tuned_digest
 from nacre.brain.local import encoder
-from nacre.brain.local.classifier import CATEGORIES, TYPES, read_weights
+from nacre.brain.local.classifier import CATEGORIES, TYPES
 from nacre.brain.local.judge import AT_ONCE, Judge
 from nacre.brain.local.likeness import statement
 from nacre.brain.local.relation import LABELS, features
@@ -30,10 +30,6 @@ SIGNS = {"=": "same", ">": "replaces", "+": "adds", "!": "exception", "?": "ask"
 _MARK = re.compile(r"\s*\[([KMN])(<?)(?: ([A-Z]+))?\]\s*")
 KEEP = ("no", "maybe", "yes")
 KEEP_HEADS = {"keep": KEEP, "type": TYPES, "leans": ("no", "yes"), "category": CATEGORIES}
-NEAREST, BESIDE = (
-    5,
-    0.6,
-)  # entries of a world that a statement is not about: how many of the nearest, and what each weighs
 OTHER = 0.4  # weight of examples that were written for another question
 
 
@@ -93,10 +89,7 @@ def relation_examples(language: str, hold: str = "") -> tuple[list[Example], lis
             (held if path.stem == hold else learnt).append(example)
     for path in sorted((DATA / language).glob("families-*.txt")):
         (held if path.stem == hold else learnt).extend(family_examples(path))
-    learnt += strangers(language, learnt)
-    for path in sorted((DATA / language).glob("nights-*.txt")):
-        (held if path.stem == hold else learnt).extend(night_examples(path, language))
-    return learnt, held
+    return [*learnt, *strangers(language, learnt)], held
 
 
 def family_examples(path: Path) -> list[Example]:
@@ -108,26 +101,6 @@ def family_examples(path: Path) -> list[Example]:
             old = text
         else:
             examples.append(Example(old, text, (LABELS.index(SIGNS[sign]),)))
-    return examples
-
-
-def night_examples(path: Path, language: str) -> list[Example]:
-    """Each later statement of a world (N) against the entry (E) that it is about, and against those nearest to it that it is not about."""
-    examples: list[Example] = []
-    for world in path.read_text(encoding="utf-8").split("\n# "):
-        rows = [line.split(" ", 2) for line in world.splitlines() if line[:2] in ("E ", "N ")]
-        entries = {number: text for kind, number, text in rows if kind == "E"}
-        numbers = list(entries)
-        vectors, _ = embed(list(entries.values()), language)
-        later = [
-            (sign, *rest.split(" ", 1)) if sign != "-" else (sign, "", rest) for kind, sign, rest in rows if kind == "N"
-        ]
-        news, _ = embed([text for *_, text in later], language)
-        for (sign, about, text), vector in zip(later, news, strict=True):
-            if about:
-                examples.append(Example(entries[about], text, (LABELS.index(SIGNS[sign]),)))
-            near = [numbers[place] for place in np.argsort(-(vectors @ vector)) if numbers[place] != about]
-            examples += [Example(entries[number], text, (LABELS.index("adds"),), BESIDE) for number in near[:NEAREST]]
     return examples
 
 
@@ -179,50 +152,35 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", default=["keep", "relation", "en", "zh"])
     parser.add_argument("--hold", default="")
     parser.add_argument("--epochs", type=int)
-    parser.add_argument(
-        "--go-on",
-        type=int,
-        default=0,
-        help="go on from the weights in the package, with every Nth example but all of the nights",
-    )
     args = parser.parse_args()
     for language in [name for name in args.tasks if name in ("en", "zh")] or ["en", "zh"]:
-        for task in [name for name in args.tasks if name in TASKS] or TASKS:
-            tune_task(task, language, args.hold, args.epochs, args.go_on)
-
-
-TASKS = ("keep", "relation")
-
-
-def tune_task(task: str, language: str, hold: str, epochs: int | None, go_on: int) -> None:
-    held: list[Example] = []
-    start = extra = None
-    rate = 1e-3
-    if task == "keep":
-        learnt, held = keep_examples(language, hold)
-        heads, extra = {head: list(names) for head, names in KEEP_HEADS.items()}, summaries(learnt)
-    else:
-        learnt, held = relation_examples(language, hold)
-        if go_on:
-            paths = sorted((DATA / language).glob("nights-*.txt"))
-            nights = [one for path in paths for one in night_examples(path, language)]
-            learnt = [*nights, *random.Random(0).sample(learnt[: -len(nights)], len(learnt) // go_on)]
-            (_, start), rate = read_weights(f"{task}-{language}"), 4e-4
-        heads, extra, held = {"relation": list(LABELS)}, pair_features(language, learnt), held or frozen(language)
-    epochs = epochs or (3 if task == "keep" else 4)
-    about, arrays = tune(language, task, heads, learnt, extra, epochs=epochs, rate=rate, save=False, start=start)
-    about["corpus"] = tuned_digest(language, task)
-    if not hold:
-        write(language, task, about, arrays)
-    made = encoder.with_weights(about, arrays)
-    assert made
-    if held:
-        pairs = [(test.first, test.second) for test in held]
-        odds = made.read(pairs, summaries(held) if task == "keep" else pair_features(language, held))
-        if task == "keep":
-            score_keep(f"{language} {hold}", odds["keep"], held)
-        else:
-            print(language, "right", (odds["relation"].argmax(axis=1) == [test.labels[0] for test in held]).mean())
+        for task in [name for name in args.tasks if name in ("keep", "relation")] or ["keep", "relation"]:
+            is_keep = task == "keep"
+            learnt, held = (keep_examples if is_keep else relation_examples)(language, args.hold)
+            heads = {head: list(names) for head, names in KEEP_HEADS.items()} if is_keep else {"relation": list(LABELS)}
+            extra = summaries(learnt) if is_keep else pair_features(language, learnt)
+            about, arrays = tune(
+                language, task, heads, learnt, extra, epochs=args.epochs or (3 if is_keep else 4), save=False
+            )
+            about["corpus"] = tuned_digest(language, task)
+            if not args.hold:
+                write(language, task, about, arrays)
+            made = encoder.with_weights(about, arrays)
+            assert made
+            tests = held if args.hold else ([] if is_keep else frozen(language))
+            if tests:
+                odds = made.read(
+                    [(test.first, test.second) for test in tests],
+                    summaries(tests) if is_keep else pair_features(language, tests),
+                )
+                if is_keep:
+                    score_keep(f"{language} {args.hold}", odds["keep"], tests)
+                else:
+                    print(
+                        language,
+                        "right",
+                        (odds["relation"].argmax(axis=1) == [test.labels[0] for test in tests]).mean(),
+                    )
 
 
 if __name__ == "__main__":

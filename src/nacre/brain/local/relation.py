@@ -94,7 +94,7 @@ def design(pairs: Sequence[tuple[Statement, Statement]], weights: Weights) -> Ar
 
 # What an answer costs where something else is true: a fact destroyed for good most, then a change that nobody sees; a needless question
 # as much as a mistake that harms nothing.
-_LOST, _UNSEEN, _ASKED = 6.0, 1.5, 1.0
+_LOST, _UNSEEN, _ASKED = 5.0, 1.5, 1.0
 _SIDE_BY_SIDE = 0.4  # how much less likely both of two statements hold that somebody puts side by side than any two that a night compares
 
 
