@@ -39,7 +39,9 @@ def score(path: Path, judge: Judge) -> Counter[str]:
                 counts["changes asked about"] += kinds.get(about) == "ask" and replaced is None
             # To put a statement in the place of one that says the same harms nobody.
             counts["wrongly replaced"] += replaced is not None and (replaced != about or sign not in ">=")
-            counts["wrongly dropped"] += any(kind == "same" and (n != about or sign != "=") for n, kind in kinds.items())
+            counts["wrongly dropped"] += any(
+                kind == "same" and (n != about or sign != "=") for n, kind in kinds.items()
+            )
             asks = "ask" in kinds.values() and replaced is None
             counts["asked needlessly"] += asks and not (sign in ">?" and kinds.get(about) == "ask")
     return counts

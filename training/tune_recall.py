@@ -31,7 +31,10 @@ TEMPERATURE = 0.05
 BATCH = 48  # questions, of two worlds: what answers the others is near and does not answer
 OTHERS = 12  # further passages of each world that a question is told apart from
 LONGEST = 160  # tokens of a passage that are learned from
-KEPT = {"en": 0.8, "zh": 0.6}  # how far the weights go towards what was learned: part of the way they err least on texts of other kinds
+KEPT = {
+    "en": 0.8,
+    "zh": 0.6,
+}  # how far the weights go towards what was learned: part of the way they err least on texts of other kinds
 
 
 class World(NamedTuple):

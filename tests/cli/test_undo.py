@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests import forked
 from tests.capture.talks import Desk
 from tests.cli.test_capture import SAID, Done, Nacre
 
@@ -25,7 +24,9 @@ def desk(tmp_path: Path) -> Desk:
 @pytest.fixture
 def nacre(desk: Desk) -> Nacre:
     def run(*arguments: str, **env: str) -> Done:
-        return forked.run(arguments, env=_surroundings(desk) | env)
+        return subprocess.run(
+            _command(*arguments), env=_surroundings(desk) | env, capture_output=True, text=True, check=False
+        )
 
     assert run("init").returncode == 0
     return run

@@ -72,7 +72,7 @@ def test_a_question_is_led_to_what_answers_it_without_its_words(local: LocalEmbe
 
     def likeness(embedder: LocalEmbedder) -> list[float]:
         (model,) = embedder.models_for(notes[0])
-        return (embedder.embed(model, notes) @ embedder.embed(model, [question])[0]).tolist()
+        return [float(value) for value in embedder.embed(model, notes) @ embedder.embed(model, [question])[0]]
 
     plain, tuned = likeness(local), likeness(LocalEmbedder(tuned=True))
     assert max(tuned) == tuned[0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli import ui
-from nacre.errors import BadInput, NotFound
+from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model.entry import EVERYWHERE, TYPES
@@ -405,3 +405,8 @@ def _confirm_last(memory: Memory, last: int) -> None:
         if operation.id in planned.undoes:
             ui.note(f"{operation.id}  {operation.at[:19]}  {operation.command}")
     ui.confirm(f"Undo these {count} operations?", f"撤销以上 {count} 个操作吗？", default=False)
+    if memory.undo(last=last, dry_run=True).undoes != planned.undoes:
+        raise ChangedOutside(
+            "New operations were recorded in the meantime, so nothing was undone. Run the command again.",
+            "询问期间又有新的操作，因此未撤销任何内容。请重新运行命令。",
+        )
