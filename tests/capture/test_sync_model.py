@@ -236,7 +236,7 @@ def test_a_day_that_is_killed_at_any_write_and_run_again_pays_and_writes_nothing
     root = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", str(root))
     undisturbed = ""
-    for left in (99, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9):
+    for left in (99, 0, 1, 3, 5, 7, 9):
         home, folder = disk / f"home{left}", tmp_path / f"program{left}"
         home.mkdir()
         folder.mkdir()

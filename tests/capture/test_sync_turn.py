@@ -285,7 +285,7 @@ def test_killed_at_any_write_and_run_again_it_asks_and_writes_nothing_twice(
     root = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", str(root))
     undisturbed = ""
-    for left in (999, *range(12)):
+    for left in (999, *range(0, 12, 2)):
         home = disk / f"home{left}"
         home.mkdir()
         desk = Desk(home)

@@ -293,7 +293,7 @@ def one_life(seed: int) -> None:
         type_everything(laid)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32))
 def test_nothing_private_reaches_a_group_and_what_is_its_own_does(seed: int) -> None:
     one_life(seed)
