@@ -24,7 +24,7 @@ VERSION = 6
 _TOKENIZER, _CHUNKER = 1, 3
 _NAME = "index.sqlite"
 _LOCK = "making"  # held while the file is made or set aside, never while it is used
-_ATTEMPTS = 6  # at work that others disturb by deleting or replacing the file
+_ATTEMPTS = 12  # at work that others disturb by deleting or replacing the file
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 # Tables or text are not what we left: swept away by another process just now, or damaged.
 _UNEXPECTED = frozenset({None, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_IOERR})
