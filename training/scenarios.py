@@ -36,7 +36,7 @@ _LISTS = (
 )
 
 
-class Talk(NamedTuple):
+class Session(NamedTuple):
     id: str
     start: str
     agent: str
@@ -44,36 +44,36 @@ class Talk(NamedTuple):
     messages: list[list[str]]  # who, text
 
 
-def read_talks(scenario: Path) -> list[Talk]:
-    talks: list[Talk] = []
+def read_sessions(scenario: Path) -> list[Session]:
+    sessions: list[Session] = []
     for line in (scenario / "talk.txt").read_text(encoding="utf-8").splitlines():
         if match := _SESSION.match(line):
-            name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{scenario.name}/{len(talks) + 1}"))
-            talks.append(Talk(name, match[1], match[2], match[3], []))
+            name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{scenario.name}/{len(sessions) + 1}"))
+            sessions.append(Session(name, match[1], match[2], match[3], []))
         elif line[:3] in ("U: ", "A: "):
-            talks[-1].messages.append([line[0], line[3:]])
-        elif talks and talks[-1].messages:
-            talks[-1].messages[-1][1] += f"\n{line}"
-    return talks
+            sessions[-1].messages.append([line[0], line[3:]])
+        elif sessions and sessions[-1].messages:
+            sessions[-1].messages[-1][1] += f"\n{line}"
+    return sessions
 
 
-def rows(talk: Talk, zone: ZoneInfo) -> list[dict[str, Any]]:
+def rows(session: Session, zone: ZoneInfo) -> list[dict[str, Any]]:
     """The lines of a transcript, as its agent writes them."""
-    at = dt.datetime.fromisoformat(talk.start).replace(tzinfo=zone).astimezone(dt.UTC)
+    at = dt.datetime.fromisoformat(session.start).replace(tzinfo=zone).astimezone(dt.UTC)
     made: list[dict[str, Any]] = []
-    if talk.agent == "openclaw":
-        made.append({"type": "session", "version": 3, "id": talk.id, "timestamp": _iso(at), "cwd": "/home/user"})
+    if session.agent == "openclaw":
+        made.append({"type": "session", "version": 3, "id": session.id, "timestamp": _iso(at), "cwd": "/home/user"})
     parent = None
-    for number, (who, text) in enumerate(talk.messages):
+    for number, (who, text) in enumerate(session.messages):
         at += dt.timedelta(minutes=2)
-        name, role = str(uuid.uuid5(uuid.UUID(talk.id), str(number))), "user" if who == "U" else "assistant"
+        name, role = str(uuid.uuid5(uuid.UUID(session.id), str(number))), "user" if who == "U" else "assistant"
         message: dict[str, Any] = {"role": role, "content": [{"type": "text", "text": text.strip()}]}
-        if talk.agent == "openclaw":
+        if session.agent == "openclaw":
             name = name[:8]
             made.append({"type": "message", "id": name, "parentId": parent, "timestamp": _iso(at), "message": message})
         else:
-            about = {"type": role, "uuid": name, "parentUuid": parent, "timestamp": _iso(at), "cwd": talk.folder}
-            made.append({**about, "sessionId": talk.id, "isSidechain": False, "message": message})
+            about = {"type": role, "uuid": name, "parentUuid": parent, "timestamp": _iso(at), "cwd": session.folder}
+            made.append({**about, "sessionId": session.id, "isSidechain": False, "message": message})
         parent = name
     return made
 
@@ -84,24 +84,26 @@ def _iso(at: dt.datetime) -> str:
 
 def write(scenario: Path, out: Path) -> None:
     gold = json.loads((scenario / "gold.json").read_text(encoding="utf-8"))
-    talks, zone = read_talks(scenario), ZoneInfo(gold["timezone"])
+    sessions, zone = read_sessions(scenario), ZoneInfo(gold["timezone"])
     newest: dict[str, Any] = {}
-    for talk in talks:
+    for session in sessions:
         folder = "openclaw/agents/main/sessions"
-        if talk.agent == "claude":
-            folder = f"claude/projects/{talk.folder.replace('/', '-')}"
-        lines = rows(talk, zone)
-        path = out / folder / f"{talk.id}.jsonl"
+        if session.agent == "claude":
+            folder = f"claude/projects/{session.folder.replace('/', '-')}"
+        lines = rows(session, zone)
+        path = out / folder / f"{session.id}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in lines), encoding="utf-8")
-        if talk.agent == "openclaw":
-            newest = {"agent:main:main": {"sessionId": talk.id, "chatType": "direct"}}
+        if session.agent == "openclaw":
+            newest = {"agent:main:main": {"sessionId": session.id, "chatType": "direct"}}
     (out / "openclaw/agents/main/sessions/sessions.json").write_text(json.dumps(newest), encoding="utf-8")
     (out / "claude/projects").mkdir(parents=True, exist_ok=True)
-    labels: dict[str, Any] = {name: [] for name in _LISTS} | _with_ids(gold, [talk.id for talk in talks])
-    days = [talk.start[:10] for talk in talks]
+    labels: dict[str, Any] = {name: [] for name in _LISTS} | _with_ids(gold, [session.id for session in sessions])
+    days = [session.start[:10] for session in sessions]
     labels |= {"first_day": min(days), "last_day": max(days)}
-    labels["index"] = {talk.id: {"capturable": sum(who == "U" for who, _ in talk.messages) > 1} for talk in talks}
+    labels["index"] = {
+        session.id: {"capturable": sum(who == "U" for who, _ in session.messages) > 1} for session in sessions
+    }
     (out / "gold.json").write_text(json.dumps(labels, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
