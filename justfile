@@ -19,6 +19,10 @@ fix:
     .venv/bin/python -m ruff check --fix .
     .venv/bin/python -m ruff format .
 
+# how much of the source the tests run
+coverage:
+    .venv/bin/python -m pytest -n 2 --dist worksteal --cov=nacre --cov-report=term
+
 # the slow checks: faults at every call, months of jobs
 long:
     ./test -m long

@@ -160,9 +160,9 @@ class Network(nn.Module):
 def tune(
     language: str, task: str, heads: dict[str, list[str]], examples: Sequence[Example], extra: np.ndarray | None = None, *,
     epochs: int = 6, rate: float = 1e-3, size: int = 32, seed: int = 0, save: bool = True, smooth: float = 0.05,
-    verbose: bool = True,
+    verbose: bool = True, start: dict[str, np.ndarray] | None = None,
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:  # fmt: skip
-    """Train on the examples and write the weights into the package; returns what was written."""
+    """Train on the examples and write the weights into the package; returns what was written. `start`: weights to go on from."""
     torch.manual_seed(seed)
     random.seed(seed)
     model, about = about_model(language, task)
@@ -173,9 +173,13 @@ def tune(
     outputs = sum(map(len, heads.values()))
     mean = spread = features = None
     if extra is not None:
-        mean, spread = extra.mean(axis=0), 2 * (extra.std(axis=0) + 1e-6)
+        mean, spread = (
+            (start["mean"], start["spread"]) if start else (extra.mean(axis=0), 2 * (extra.std(axis=0) + 1e-6))
+        )
         features = torch.tensor((extra - mean) / spread, dtype=torch.float32)
     network = Network(about, base, RANK, outputs, 0 if extra is None else extra.shape[1])
+    if start:
+        go_on_from(network, start)
     parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=rate, weight_decay=0.05)
     steps = epochs * math.ceil(len(examples) / size)
@@ -255,6 +259,21 @@ def _arrays(network: Network, mean: np.ndarray | None, spread: np.ndarray | None
     if mean is not None and spread is not None:
         arrays |= {"mean": mean, "spread": spread}
     return arrays
+
+
+def go_on_from(network: Network, arrays: dict[str, np.ndarray]) -> None:
+    """Put into the network what an earlier training left, as `_arrays` gave it."""
+    state: dict[str, np.ndarray] = {}
+    for number, layer in enumerate(network.layers):
+        for name in layer.linear:
+            place = f"layers.{number}.linear.{name}"
+            state[f"{place}.down"] = arrays[f"{number} {name} down"] / 2
+            state |= {f"{place}.{part}": arrays[f"{number} {name} {part}"] for part in ("up", "bias")}
+        state |= {f"layers.{number}.norms.{place}": arrays[f"{number} {name}"] for place, name in enumerate(NORMS)}
+    for name in ("hidden", "out"):
+        state |= {f"{name}.weight": arrays[name].T, f"{name}.bias": arrays[f"{name} bias"]}
+    known = network.state_dict() | {name: torch.tensor(values).float() for name, values in state.items()}
+    network.load_state_dict(known)
 
 
 def write(language: str, task: str, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

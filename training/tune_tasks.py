@@ -2,6 +2,7 @@
 
 python training/tune_tasks.py [keep|relation] [en|zh]     tune on everything, score, write the weights (some minutes each; needs requirements/train.txt)
 python training/tune_tasks.py --hold HAND keep en         leave one author's file out, and score on it
+python training/tune_tasks.py --further relation en       go on from the weights in the package, with what is said later beside whole memories
 """
 
 from __future__ import annotations
@@ -12,21 +13,23 @@ import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from data import lines, statements, tuned_digest
 from nacre.brain.local import encoder
-from nacre.brain.local.classifier import CATEGORIES, TYPES
+from nacre.brain.local.classifier import CATEGORIES, TYPES, read_weights
 from nacre.brain.local.judge import AT_ONCE, Judge
 from nacre.brain.local.likeness import statement
 from nacre.brain.local.relation import LABELS, features
 from nacre.embed.local import LocalEmbedder
+from nights import SIGNS
+from nights import read as read_nights
 from tune_layers import Example, tune, write
 from vectors import embed
 
 DATA = Path(__file__).resolve().parent / "tuned"
-SIGNS = {"=": "same", ">": "replaces", "+": "adds", "!": "exception", "?": "ask"}
 _MARK = re.compile(r"\s*\[([KMN])(<?)(?: ([A-Z]+))?\]\s*")
 KEEP = ("no", "maybe", "yes")
 KEEP_HEADS = {"keep": KEEP, "type": TYPES, "leans": ("no", "yes"), "category": CATEGORIES}
@@ -92,6 +95,46 @@ def relation_examples(language: str, hold: str = "") -> tuple[list[Example], lis
     return [*learnt, *strangers(language, learnt)], held
 
 
+REPLAYED = 6900  # examples of the first training that are gone through again in the second
+NEAREST, BESIDE = 3, 0.7  # entries of the same memory that a statement stands beside; what each of them weighs
+
+
+def further_examples(language: str) -> list[Example]:
+    """What people say later against the entry that they mean, and against the nearest others, beside which it stands; with some of the
+    examples of the first training."""
+    made = random.Random(2).sample(relation_examples(language)[0], REPLAYED)
+    for path in sorted((DATA / language).glob("nights-*.txt")):
+        said = list(read_nights(path))
+        news, _ = embed([later.text for later in said], language)
+        for later, vector in zip(said, news, strict=True):
+            likeness = embed(later.entries, language)[0] @ vector
+            others = [later.entries[place] for place in np.argsort(-likeness) if place != later.about]
+            made += [Example(old, later.text, (LABELS.index("adds"),), BESIDE) for old in others[:NEAREST]]
+            if later.about >= 0:
+                label = LABELS.index(SIGNS[later.sign])
+                made.append(Example(later.entries[later.about], later.text, (label,)))
+    return made
+
+
+def temperature(language: str, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> float:
+    """By how much the odds are too sure, on what authors said later whom the model never saw."""
+    said = [
+        later for path in sorted((DATA / "weighed").glob(f"nights-{language}-*.txt")) for later in read_nights(path)
+    ]
+    pairs = [(later.entries[later.about], later) for later in said if later.about >= 0]
+    examples = [Example(old, later.text, (LABELS.index(SIGNS[later.sign]),)) for old, later in pairs]
+    made = encoder.with_weights(about, arrays)
+    assert made
+    odds = made.read([example[:2] for example in examples], pair_features(language, examples))["relation"]
+    right = [example.labels[0] for example in examples]
+
+    def loss(degrees: float) -> float:
+        cooled = odds ** (1 / degrees)
+        return float(-np.log((cooled / cooled.sum(axis=1, keepdims=True))[range(len(right)), right]).mean())
+
+    return min((round(degrees, 2) for degrees in np.arange(0.8, 2, 0.05)), key=loss)
+
+
 def family_examples(path: Path) -> list[Example]:
     """Each statement of a family against the entry that stands first in it."""
     old, examples = "", []
@@ -151,6 +194,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=["keep", "relation", "en", "zh"])
     parser.add_argument("--hold", default="")
+    parser.add_argument("--further", action="store_true")
     parser.add_argument("--epochs", type=int)
     args = parser.parse_args()
     for language in [name for name in args.tasks if name in ("en", "zh")] or ["en", "zh"]:
@@ -158,10 +202,16 @@ def main() -> None:
             is_keep = task == "keep"
             learnt, held = (keep_examples if is_keep else relation_examples)(language, args.hold)
             heads = {head: list(names) for head, names in KEEP_HEADS.items()} if is_keep else {"relation": list(LABELS)}
+            start = None
+            if args.further and not is_keep:
+                learnt, start = further_examples(language), read_weights(f"relation-{language}")[1]
             extra = summaries(learnt) if is_keep else pair_features(language, learnt)
+            epochs, rate = (2, 5e-4) if start else (3 if is_keep else 4, 1e-3)
             about, arrays = tune(
-                language, task, heads, learnt, extra, epochs=args.epochs or (3 if is_keep else 4), save=False
+                language, task, heads, learnt, extra, epochs=args.epochs or epochs, rate=rate, save=False, start=start
             )
+            if start:
+                about["temperature"] = temperature(language, about, arrays)
             about["corpus"] = tuned_digest(language, task)
             if not args.hold:
                 write(language, task, about, arrays)

@@ -14,8 +14,9 @@ from functools import cache
 
 from nacre.search.candidates import Candidate, Terms
 from nacre.search.query import Question
-from nacre.text.blocks import LABELS
+from nacre.text.blocks import LABELS, split_label
 from nacre.text.questions import asks
+from nacre.text.quoting import AGENT
 from nacre.text.tokens import compiled, tokens
 
 FEATURES = (
@@ -36,6 +37,7 @@ FEATURES = (
     "amount",  # the question asks for an amount, and it tells one
     "period",  # it was said in the time that the question names; twice where it asks for nothing else
     "longterm",
+    "agents",  # it is what the agent said or did
 )
 CONTEXT = ("always", "covered")  # what the worth of each depends on: "covered" is the best coverage of any candidate
 
@@ -207,7 +209,14 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
             float(wants_amount and bool(compiled(_TELLS_AMOUNT).search(shown.text))),
             float(any(in_period(copy, question) for copy in copies)) * (2.0 if question.only_days else 1.0),
             float(shown.layer == "longterm"),
+            float(AGENT.match(split_label(shown.text)[1]) is not None),
         ]
+
+
+def wants_value(question: Question) -> bool:
+    """Whether a time or an amount is asked for."""
+    lower = question.text.lower()
+    return bool(compiled(_WANTS_WHEN).search(lower) or compiled(_WANTS_AMOUNT).search(lower))
 
 
 def in_period(candidate: Candidate, question: Question) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import compare_pairs, nearest
+from nacre.brain.local.relation import compare_nearest, nearest
 from nacre.brain.local.wording import pieces
 
 
@@ -27,6 +27,15 @@ def entry_parts(entries: Sequence[str], meant: Callable[[Sequence[str]], Sequenc
     return [EntryParts(by_text[words], tuple(by_text[text] for text in split[words])) for words in entries]
 
 
+def flattened(entries: Sequence[EntryParts]) -> list[tuple[int, int | None, Statement]]:
+    """Each entry and each of its parts: the place of the entry, the number of the part, and what it says."""
+    flat: list[tuple[int, int | None, Statement]] = []
+    for place, entry in enumerate(entries):
+        flat.append((place, None, entry.whole))
+        flat += [(place, number, part) for number, part in enumerate(entry.parts)]
+    return flat
+
+
 @dataclass(frozen=True)
 class Comparison:
     """How a candidate relates to one entry. `part` is the statement of the entry that is meant, where it holds several."""
@@ -40,13 +49,10 @@ class Comparison:
 def compare_with(new: Statement, entries: Sequence[EntryParts], lasting: float = 0.5) -> tuple[list[Comparison], float]:
     """The entries that a candidate repeats, replaces, excepts from or may conflict with, the surest first, and the odds that all of it
     is there. `lasting`: the odds that what it says lasts."""
-    flat: list[tuple[int, int | None, Statement]] = []
-    for place, entry in enumerate(entries):
-        flat.append((place, None, entry.whole))
-        flat += [(place, number, part) for number, part in enumerate(entry.parts)]
+    flat = flattened(entries)
     near = nearest([statement for _, _, statement in flat], new)
     by_entry: dict[int, list[Comparison]] = {}
-    relations = compare_pairs([(flat[at][2], new) for at in near], nearby=True, lasting=lasting)
+    relations = compare_nearest(new, [(flat[at][0], flat[at][2]) for at in near], lasting)
     for at, relation in zip(near, relations, strict=True):
         place, part, _ = flat[at]
         if relation.label != "adds":

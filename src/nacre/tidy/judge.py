@@ -102,7 +102,7 @@ def judge_alone(tested: Tested, existing: Sequence[Statement] = ()) -> Verdict:
 _NEVER = ("social", "question", "offrecord")  # what somebody does with words that are no statement
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
 _JOINED, _DANGLES = (
-    0.25,
+    0.13,
     0.5,
 )  # odds of leaning on what was said before, from which a piece is joined to it, or is not understood without it
 

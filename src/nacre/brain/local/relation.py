@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.brain.local import encoder
@@ -117,39 +119,98 @@ def _costs() -> Array:
 _SURE_OF_CHANGE = 0.9  # how sure it is that a statement which gives up what the other names does not say the same
 
 
-def compare_pairs(
-    pairs: Sequence[tuple[Statement, Statement]], *, nearby: bool = False, lasting: float = 0.5
-) -> list[Relation]:
-    """How each new statement stands to the remembered one: (remembered, new). `nearby`: the remembered ones are only the nearest that
-    there are, so that most are of other matters. `lasting`: the odds that what is said lasts; what does is no exception."""
-    import numpy as np
-
+def compare_pairs(pairs: Sequence[tuple[Statement, Statement]]) -> list[Relation]:
+    """How each new statement stands to the remembered one that somebody puts beside it: (remembered, new)."""
     result: list[Relation | None] = [None] * len(pairs)
     for language in ("en", "zh"):
         places = [p for p, pair in enumerate(pairs) if all(side.language == language for side in pair)]
-        apart = [place for place in places if nearby and _likeness(*pairs[place]) < APART[language]]
-        for place in [place for place in apart if not _gives_up(*pairs[place])]:  # of different matters
-            places.remove(place)
-            result[place] = Relation("adds", 1.0)
         some = [pairs[place] for place in places]
-        meant = all(side.vector is not None for pair in some for side in pair)
-        rows = label_odds(some, language) if meant else None
-        if rows is not None:
-            rows[:, LABELS.index("exception")] *= 2 * (1 - lasting)
-            given_up = np.array([_gives_up(*pair) for pair in some])
-            rows[:, LABELS.index("adds")] *= 1 if nearby else _SIDE_BY_SIDE
-            if nearby:
-                rows[given_up, LABELS.index("adds")] *= _SIDE_BY_SIDE
-            rows[given_up, LABELS.index("same")] *= 1 - _SURE_OF_CHANGE
-            rows /= rows.sum(axis=1, keepdims=True)
-            answers = (rows @ _costs()).argmin(axis=1)
-            for place, row, answer, changes in zip(places, rows, answers, given_up, strict=True):
-                label, doubt = LABELS[answer], 1 - float(row[LABELS.index("adds")])
-                label = "ask" if changes and label == "adds" else label  # never both without a word
-                if nearby and label == "ask" and row[LABELS.index("same")] > row[LABELS.index("replaces")]:
-                    label = "adds"  # what rather says the same is not worth a question, nor to lose the older one by its answer
-                result[place] = Relation(label, doubt if label == "ask" else float(row[answer]))
+        if (rows := label_odds(some, language)) is not None:
+            rows[:, LABELS.index("adds")] *= _SIDE_BY_SIDE
+            given_up = [_gives_up(*pair) for pair in some]
+            for place, relation in zip(places, _answers(rows, given_up), strict=True):
+                result[place] = relation
     return [found or _by_words(*pair) for pair, found in zip(pairs, result, strict=True)]
+
+
+def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasting: float) -> list[Relation]:
+    """How a new statement stands to the remembered ones that are nearest to it, each with the number of its entry. Most are of other
+    matters: how near they are, and how near others, is weighed with the odds of each pair. `lasting`: the odds that what is said
+    lasts; what does is no exception."""
+    own = [place for place, (_, old) in enumerate(near) if old.language == new.language]
+    pairs = [(near[place][1], new) for place in own]
+    rows = label_odds(pairs, new.language)
+    result = {}
+    if rows is not None:
+        nearness = [likeness(*pair) for pair in pairs]
+        weights = nights(new.language)
+        least = weights.mean[[NEXT, RIVAL]] if len(own) < NEAREST else None
+        rows = weights.weigh(night_features(rows, nearness, [near[place][0] for place in own], least))
+        rows[:, LABELS.index("exception")] *= 2 * (1 - lasting)
+        given_up = [_gives_up(*pair) for pair in pairs]
+        rows[given_up, LABELS.index("adds")] *= _SIDE_BY_SIDE
+        answers = _answers(rows, given_up)
+        for place, row, relation in zip(own, rows, answers, strict=True):
+            idle = relation.label == "ask" and row[LABELS.index("same")] > row[LABELS.index("replaces")]
+            # What rather says the same is not worth a question, nor to lose the older one by its answer.
+            result[place] = Relation("adds", relation.confidence) if idle else relation
+    return [result.get(place) or _by_words(old, new) for place, (_, old) in enumerate(near)]
+
+
+def _answers(rows: Array, given_up: Sequence[bool]) -> list[Relation]:
+    """What costs least by the odds of each pair. Where something is given up that the older one names, they do not say the same."""
+    rows[given_up, LABELS.index("same")] *= 1 - _SURE_OF_CHANGE
+    rows /= rows.sum(axis=1, keepdims=True)
+    answers: list[Relation] = []
+    for row, answer, changes in zip(rows, (rows @ _costs()).argmin(axis=1), given_up, strict=True):
+        label = "ask" if changes and LABELS[answer] == "adds" else LABELS[answer]  # never both without a word
+        doubt = 1 - float(row[LABELS.index("adds")])
+        answers.append(Relation(label, doubt if label == "ask" else float(row[answer])))
+    return answers
+
+
+@dataclass(frozen=True)
+class Nights:
+    """What the odds of a pair are worth among the nearest of a whole memory, as training/nights.py learned it."""
+
+    matrix: Array
+    mean: Array
+    spread: Array
+
+    def weigh(self, rows: Array) -> Array:
+        import numpy as np
+
+        clipped = np.clip((rows - self.mean) / self.spread, -3, 3)
+        return softmax(np.hstack([clipped, np.ones((len(rows), 1), np.float32)]) @ self.matrix)
+
+
+@cache
+def nights(language: str) -> Nights:
+    import numpy as np
+
+    weights = resources.files("nacre.brain.local").joinpath("weights", "nights.json").read_text(encoding="utf-8")
+    return Nights(**{name: np.array(values, np.float32) for name, values in json.loads(weights)[language].items()})
+
+
+NEXT, RIVAL = 1, 2  # places of two features, below
+
+
+def night_features(rows: Array, likeness: Sequence[float], entries: Sequence[int], least: Array | None = None) -> Array:
+    """What is weighed of each pair: how near it is, how near the nearest of the other entries is and how far one of those is from
+    standing beside the new statement, whether it is nearer than all others, and its odds. `least`: of a memory with few entries, how
+    near and how far others would be in one with many."""
+    import numpy as np
+
+    logs = np.log(np.clip(rows, 1e-3, 1))
+    beside = np.log(np.clip(1 - rows[:, LABELS.index("adds")], 1e-3, 1))
+    features = []
+    for place, entry in enumerate(entries):
+        others = [other for other, number in enumerate(entries) if number != entry]
+        closest = max([likeness[other] for other in others] + ([] if least is None else [least[0]]), default=0.0)
+        rival = max([beside[other] for other in others] + ([] if least is None else [least[1]]), default=0.0)
+        near, row = likeness[place], logs[place]
+        features.append([near, closest, rival, near >= closest, *row, row[LABELS.index("replaces")] * near])
+    return np.array(features, np.float32)
 
 
 # "We switched from X to Y", 从 X 换成 Y: what is given up is named.
@@ -164,7 +225,7 @@ def _gives_up(old: Statement, new: Statement) -> bool:
     return any(re.search(rf"(?i)(?<!\w){re.escape(word)}(?!\w)", old.text) for word in words if word)
 
 
-def _likeness(old: Statement, new: Statement) -> float:
+def likeness(old: Statement, new: Statement) -> float:
     return 1.0 if old.vector is None or new.vector is None else float(old.vector @ new.vector)
 
 
@@ -190,7 +251,7 @@ def bears_out(old: Statement, new: Statement, label: str) -> bool:
     """Whether the words of two statements bear out what another brain says of them. Both must be of one matter; for one to go, the local
     models must not be sure that both hold; to say the same, they must not differ in a value or be each other's reverse."""
     alone = old.language != new.language or old.vector is None or new.vector is None
-    is_near = not alone and _likeness(old, new) >= APART[new.language]
+    is_near = not alone and likeness(old, new) >= APART[new.language]
     equal, other, added = same_and_other(old.text, new.text)
     if not (is_near or equal or old.word_set & new.word_set):
         return False
@@ -222,7 +283,8 @@ def label_odds(pairs: Sequence[tuple[Statement, Statement]], language: str) -> A
     """The odds of each label for (remembered, new) pairs of one language, by the tuned model; none where it cannot run."""
     import numpy as np
 
-    made = encoder.load(language, "relation") if pairs else None
+    meant = pairs and all(side.vector is not None for pair in pairs for side in pair)
+    made = encoder.load(language, "relation") if meant else None
     if made is None:
         return None
     keys = [(language, old.text, new.text) for old, new in pairs]
@@ -288,5 +350,5 @@ def _nearest(remembered: Sequence[Statement], new: Statement, *, own: bool) -> l
         shared = len(words & old.word_set)
         if (old.language == new.language) is own and (own or shared > 1):
             meant = own and old.vector is not None and new.vector is not None
-            nearness[place] = (_likeness(old, new) if meant else 0.0) + shared / max(len(words | old.word_set), 1)
+            nearness[place] = (likeness(old, new) if meant else 0.0) + shared / max(len(words | old.word_set), 1)
     return sorted(nearness, key=lambda place: nearness[place], reverse=True)[:NEAREST]
