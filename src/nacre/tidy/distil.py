@@ -519,8 +519,7 @@ def _by_local_brain(draft: Draft, candidate: Candidate, home: LongTermFile) -> D
     if candidate.explicit:
         verdict = replace(verdict, decision=KEEP, failed=())
     elif candidate.dangling and verdict.decision != REFUSE:
-        decision = ASK if verdict.admitted else REFUSE
-        verdict = replace(verdict, decision=decision, failed=("self_contained",))
+        verdict = replace(verdict, decision=REFUSE, failed=("self_contained",))
     elif verdict.worth < UPDATES_FROM:
         _refuse(draft, candidate, verdict)
         return None
