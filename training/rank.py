@@ -164,7 +164,7 @@ def fit_answers(examples: Sequence[Example], weights: Table) -> dict[str, dict[s
             held = {id(statement): names for statement, names in zip(one.found, one.entries, strict=True)}
             answered = any(held[id(statement)] & one.asked.gold for statement in order[:5])
             if answered or one.asked.kind in NOTHING:
-                rows.append(rank.sure_features(order, one.question, one.weights, one.total))
+                rows.append(rank.sure_features(order, one.total))
                 right.append(answered)
         yes = sum(right)
         share = [1 / yes if value else 1 / (len(right) - yes) for value in right]
@@ -200,9 +200,7 @@ def measure(examples: Sequence[Example], weights: Table) -> dict[str, float]:
         held = {id(statement): names for statement, names in zip(one.found, one.entries, strict=True)}
         names = list(dict.fromkeys(name for statement in order[:20] for name in sorted(held[id(statement)])))
         if one.asked.kind in NOTHING:
-            sure = (
-                rank.confidence(order, one.question, one.weights, one.total, text_only=one.text_only) if order else 0.0
-            )
+            sure = rank.confidence(order, one.question, one.total, text_only=one.text_only) if order else 0.0
             counts[f"{one.asked.kind} weak"].append(sure < rank.WEAK)
             continue
         right = [name in one.asked.gold for name in names[:10]]
@@ -211,7 +209,7 @@ def measure(examples: Sequence[Example], weights: Table) -> dict[str, float]:
                 counts[f"any@{k}"].append(any(right[:k]))
             counts["R@10"].append(sum(right) / len(one.asked.gold))
             if any(right[:5]) and "answers" in weights:
-                sure = rank.confidence(order, one.question, one.weights, one.total, text_only=one.text_only)
+                sure = rank.confidence(order, one.question, one.total, text_only=one.text_only)
                 counts["not weak"].append(sure >= rank.WEAK)
         if one.asked.others and one.asked.kind in ("update", "before"):
             new, old = (

@@ -213,12 +213,6 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
         ]
 
 
-def wants_value(question: Question) -> bool:
-    """Whether a time or an amount is asked for."""
-    lower = question.text.lower()
-    return bool(compiled(_WANTS_WHEN).search(lower) or compiled(_WANTS_AMOUNT).search(lower))
-
-
 def in_period(candidate: Candidate, question: Question) -> bool:
     """Whether it was said in the time that the question names."""
     period = question.period

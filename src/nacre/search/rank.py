@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nacre.search.evidence import FEATURES, Statement, wants_value
+from nacre.search.evidence import FEATURES, Statement
 from nacre.search.query import Question
 from nacre.search.relations import LIKELY, LONGEST, Odds
 from nacre.text.tokens import cjk_count, compiled
@@ -252,24 +252,12 @@ def weigh_age(ranked: list[Statement], decay: str) -> None:
 
 SURE_OF_DAYS = 0.6  # a question for nothing but a day is answered by what was written on it
 WEAK = 0.3  # a hit that scores less hardly answers
-SURE = (
-    "always", "coverage", "shared coverage", "cosine", "nearer", "margin", "lead", "size",
-    "unheard",  # weight of the question's words that none of the best hits has
-    "missing",  # of the heaviest that the best hit lacks
-    "lacking",  # a time or an amount is asked for, and none of the best hits tells one
-    "told",  # the best hit does
-)  # fmt: skip
+SURE = ("always", "coverage", "shared coverage", "cosine", "nearer", "margin", "lead", "size")
 
 
-def sure_features(
-    ranked: Sequence[Statement], question: Question, weights: Mapping[str, float], total: int
-) -> list[float]:
-    """What speaks for the best hits answering at all, in the order of SURE. `weights`: of the question's words."""
+def sure_features(ranked: Sequence[Statement], total: int) -> list[float]:
+    """What speaks for the best hits answering at all, in the order of SURE."""
     best, few = ranked[:3], ranked[:10]
-    whole = sum(weights.values()) or 1.0
-    first, every = (" ".join(copy.body for hit in hits for copy in hit.copies) for hits in (best[:1], few))
-    when, amount = FEATURES.index("when"), FEATURES.index("amount")
-    tells = [hit.features[when] + hit.features[amount] for hit in best]
     cosines = [max((c for copy in hit.copies for c in copy.cosines.values()), default=0.0) for hit in few]
     scores = [hit.score for hit in few]
     coverage, filled = FEATURES.index("coverage"), FEATURES.index("filled")
@@ -282,21 +270,14 @@ def sure_features(
         (scores[0] - sum(scores) / len(scores)) / 4,
         (scores[0] - scores[min(1, len(scores) - 1)]) / 4,
         math.log(max(1, total)) / 10,
-        sum(weight for token, weight in weights.items() if f" {token} " not in every) / whole,
-        max((weight for token, weight in weights.items() if f" {token} " not in first), default=0.0) / whole,
-        float(wants_value(question) and not any(tells)),
-        float(bool(tells[0])),
     ]
 
 
-def confidence(
-    ranked: Sequence[Statement], question: Question, weights: Mapping[str, float], total: int, *, text_only: bool
-) -> float:
+def confidence(ranked: Sequence[Statement], question: Question, total: int, *, text_only: bool) -> float:
     """From 0 to 1, by the best candidates out of a memory of `total` passages."""
     kind = ("text " if text_only else "hybrid ") + ("han" if cjk_count(question.text) else "latin")
     table = learned()["answers"][kind]
-    row = sure_features(ranked, question, weights, total)
-    odds = sum(table[name] * value for name, value in zip(SURE, row, strict=True))
+    odds = sum(table[name] * value for name, value in zip(SURE, sure_features(ranked, total), strict=True))
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
 
 

@@ -223,7 +223,7 @@ def _search(
         ranked = supersede(ranked, question, gathered.terms.weights, gathered.likeness, related, known)
     sure = 0.0
     if ranked:
-        sure = confidence(ranked, question, gathered.terms.weights, gathered.terms.total, text_only=text_only)
+        sure = confidence(ranked, question, gathered.terms.total, text_only=text_only)
         if question.only_days and gathered.on_days:
             sure = max(sure, SURE_OF_DAYS)
     if settings.decay == "multiply":

@@ -46,7 +46,7 @@ _NAMES = {
     "near": ("closer in meaning than most", "语义比多数更近"), "either": ("higher of the word and meaning scores", "词语与语义的较高者"), "phrase": ("adjacent words", "相邻词语"),
     "before": ("previous entry matches", "前一条相关"), "around": ("nearby entries match", "周围条目相关"), "filled": ("rest matched by neighbours", "由相邻条目补全"),
     "answers": ("follows a question", "紧接一个问题"), "question": ("is a question itself", "本身是问题"), "brief": ("short", "简短"),
-    "when": ("mentions a time", "包含时间"), "amount": ("mentions an amount", "包含数量"), "period": ("from the period asked about", "属于所问时段"),
+    "when": ("mentions a time", "包含时间"), "amount": ("mentions an amount", "包含数量"), "period": ("from the period asked about", "属于所问时段"), "agents": ("said by the agent", "智能体所说"),
     "bm25": ("word score (BM25)", "词语得分（BM25）"), "cosine": ("meaning score (cosine)", "语义得分（余弦）"),
     "time": ("time", "时间"), "day": ("day", "日期"), "type": ("type", "类型"), "speaker": ("speaker", "说话人"), "group": ("group", "群组"),
     "sync": ("capture (sync)", "采集（sync）"), "tidy": ("tidy", "整理（tidy）"), "organise": ("organise layers", "整理各层（organise）"),
