@@ -73,7 +73,8 @@ def digest(language: str) -> str:
 
 
 # How the names of the files begin that the tuned model of a task learns from.
-TUNED_ON = {"keep": ("alone", "lines", "talk"), "relation": ("families", "nights", "relations")}
+TUNED_ON = {"keep": ("alone", "lines", "talk"), "relation": ("families", "relations")}
+TUNED_ON["further"] = ("nights", *TUNED_ON["relation"])
 
 
 def tuned_digest(language: str, task: str) -> str:
@@ -82,6 +83,14 @@ def tuned_digest(language: str, task: str) -> str:
     for path in sorted((HERE / "tuned" / language).iterdir()):
         if path.name.startswith(TUNED_ON[task]):
             known.update(path.name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return known.hexdigest()[:16]
+
+
+def weighed_digest(language: str) -> str:
+    """The same of what is learned from of the nearest entries, and of the model whose odds are weighed."""
+    known = hashlib.sha256(tuned_digest(language, "further").encode())
+    for path in sorted((HERE / "tuned" / "weighed").glob(f"nights-{language}-*.txt")):
+        known.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return known.hexdigest()[:16]
 
 

@@ -1,6 +1,6 @@
 """Learns and scores how what somebody says later is weighed against a whole memory: thirty entries of one person, and what they say afterwards.
 
-    python training/nights.py --learn      learn from tuned/weighed/, write weights/nights.json, then score
+    python training/nights.py --learn      learn from tuned/weighed/, write weights/nearest.json, then score
     python training/nights.py [en|zh]      score on tuned/frozen/, which is never trained on
 
 An entry (`E`) has a number; a later statement (`N`) replaces the entry that it names (`>`), says the same (`=`), adds to it (`+`), is an
@@ -18,16 +18,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from data import weighed_digest
 from nacre.brain.local import relation
 from nacre.brain.local.classifier import softmax
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import LABELS, label_odds, nearest, night_features
+from nacre.brain.local.relation import FEW, LABELS, label_odds, nearest, nearest_features
 from nacre.embed.local import LocalEmbedder
 from nacre.tidy.compare import EntryParts, compare_with, entry_parts, flattened
 
 TUNED = Path(__file__).parent / "tuned"
-WEIGHTS = Path(__file__).parents[1] / "src/nacre/brain/local/weights/nights.json"
+WEIGHTS = Path(__file__).parents[1] / "src/nacre/brain/local/weights/nearest.json"
 SIGNS = {"=": "same", ">": "replaces", "+": "adds", "!": "exception", "?": "ask"}
 LASTING = 0.6  # odds that what is said lasts, as of a statement that is kept
 DECAY, STEPS = 1.0, 600
@@ -42,21 +43,24 @@ class Later(NamedTuple):
     entries: list[str]
 
 
-def read(path: Path) -> Iterator[Later]:
+def read(path: Path) -> Iterator[list[Later]]:
+    """What each person says later."""
     for world in path.read_text(encoding="utf-8").split("\n# "):
         rows = [line.split(" ", 2) for line in world.splitlines() if line[:2] in ("E ", "N ")]
         entries = {number: text for kind, number, text in rows if kind == "E"}
+        said: list[Later] = []
         for _, sign, rest in (row for row in rows if row[0] == "N"):
             about, text = ("", rest) if sign == "-" else rest.split(" ", 1)
-            yield Later(sign, list(entries).index(about) if about else -1, text, list(entries.values()))
+            said.append(Later(sign, list(entries).index(about) if about else -1, text, list(entries.values())))
+        yield said
 
 
 def beside(path: Path, judge: Judge) -> Iterator[tuple[Later, Statement, list[EntryParts]]]:
     """What is said later, with what it and the entries mean."""
-    known: dict[str, list[EntryParts]] = {}
-    for later in read(path):
-        parts = known.setdefault(later.entries[0], entry_parts(later.entries, judge.meant))
-        yield later, judge.meant([later.text])[0], parts
+    for said in read(path):
+        parts = entry_parts(said[0].entries, judge.meant)
+        for later, new in zip(said, judge.meant([later.text for later in said]), strict=True):
+            yield later, new, parts
 
 
 def score(path: Path, judge: Judge) -> Counter[str]:
@@ -86,10 +90,10 @@ def examples(path: Path, language: str, judge: Judge) -> Iterator[tuple[np.ndarr
         flat = flattened(parts)
         near = [at for at in nearest([old for _, _, old in flat], new) if flat[at][2].language == new.language]
         rows = label_odds([(flat[at][2], new) for at in near], language) if new.language == language else None
-        if rows is None:
+        entries = [flat[at][0] for at in near]
+        if rows is None or len(set(entries)) < FEW:
             continue
-        likeness = [relation.likeness(flat[at][2], new) for at in near]
-        features = night_features(rows, likeness, [flat[at][0] for at in near])
+        features = nearest_features(rows, [relation.likeness(flat[at][2], new) for at in near], entries, None)
         for at, row in zip(near, features, strict=True):
             place, part, _ = flat[at]
             if place != later.about:
@@ -101,7 +105,7 @@ def examples(path: Path, language: str, judge: Judge) -> Iterator[tuple[np.ndarr
 def learn(language: str, judge: Judge) -> dict[str, Any]:
     paths = sorted((TUNED / "weighed").glob(f"nights-{language}-*.txt"))
     rows, labels = zip(*(one for path in paths for one in examples(path, language, judge)), strict=True)
-    features = np.array(rows)
+    features = np.array(rows, float)
     mean, spread = features.mean(axis=0), features.std(axis=0) + 1e-6
     x = np.hstack([np.clip((features - mean) / spread, -3, 3), np.ones((len(rows), 1))])
     target = np.eye(len(LABELS))[list(labels)]
@@ -112,7 +116,10 @@ def learn(language: str, judge: Judge) -> dict[str, Any]:
         first, second = 0.9 * first + 0.1 * slope, 0.99 * second + 0.01 * slope**2
         move = (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-8)
         matrix -= 0.05 * min(1.0, 2 * (1 - step / (STEPS + 1))) * move
-    return {name: np.round(values, 4).tolist() for name, values in (("matrix", matrix), ("mean", mean), ("spread", spread))}  # fmt: skip
+    learned = {"matrix": matrix, "mean": mean, "spread": spread}
+    return {name: np.round(values, 4).tolist() for name, values in learned.items()} | {
+        "corpus": weighed_digest(language)
+    }
 
 
 def main() -> None:

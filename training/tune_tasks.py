@@ -103,11 +103,11 @@ def further_examples(language: str) -> list[Example]:
     """What people say later against the entry that they mean, and against the nearest others, beside which it stands; with some of the
     examples of the first training."""
     made = random.Random(2).sample(relation_examples(language)[0], REPLAYED)
-    for path in sorted((DATA / language).glob("nights-*.txt")):
-        said = list(read_nights(path))
+    people = [said for path in sorted((DATA / language).glob("nights-*.txt")) for said in read_nights(path)]
+    for said in people:
+        entries, _ = embed(said[0].entries, language)
         news, _ = embed([later.text for later in said], language)
-        for later, vector in zip(said, news, strict=True):
-            likeness = embed(later.entries, language)[0] @ vector
+        for later, likeness in zip(said, news @ entries.T, strict=True):
             others = [later.entries[place] for place in np.argsort(-likeness) if place != later.about]
             made += [Example(old, later.text, (LABELS.index("adds"),), BESIDE) for old in others[:NEAREST]]
             if later.about >= 0:
@@ -118,9 +118,8 @@ def further_examples(language: str) -> list[Example]:
 
 def temperature(language: str, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> float:
     """By how much the odds are too sure, on what authors said later whom the model never saw."""
-    said = [
-        later for path in sorted((DATA / "weighed").glob(f"nights-{language}-*.txt")) for later in read_nights(path)
-    ]
+    paths = sorted((DATA / "weighed").glob(f"nights-{language}-*.txt"))
+    said = [later for path in paths for some in read_nights(path) for later in some]
     pairs = [(later.entries[later.about], later) for later in said if later.about >= 0]
     examples = [Example(old, later.text, (LABELS.index(SIGNS[later.sign]),)) for old, later in pairs]
     made = encoder.with_weights(about, arrays)
@@ -197,14 +196,21 @@ def main() -> None:
     parser.add_argument("--further", action="store_true")
     parser.add_argument("--epochs", type=int)
     args = parser.parse_args()
+    if args.further and (args.hold or "keep" in args.tasks or "relation" not in args.tasks):
+        parser.error("--further is for relation, with all authors")
     for language in [name for name in args.tasks if name in ("en", "zh")] or ["en", "zh"]:
         for task in [name for name in args.tasks if name in ("keep", "relation")] or ["keep", "relation"]:
             is_keep = task == "keep"
             learnt, held = (keep_examples if is_keep else relation_examples)(language, args.hold)
             heads = {head: list(names) for head, names in KEEP_HEADS.items()} if is_keep else {"relation": list(LABELS)}
             start = None
-            if args.further and not is_keep:
-                learnt, start = further_examples(language), read_weights(f"relation-{language}")[1]
+            if args.further:
+                was, start = read_weights(f"relation-{language}")
+                if was["corpus"] != tuned_digest(language, "relation"):
+                    parser.error(
+                        f"tune relation {language} first: these weights have gone further, or learned from other files"
+                    )
+                learnt = further_examples(language)
             extra = summaries(learnt) if is_keep else pair_features(language, learnt)
             epochs, rate = (2, 5e-4) if start else (3 if is_keep else 4, 1e-3)
             about, arrays = tune(
@@ -212,7 +218,7 @@ def main() -> None:
             )
             if start:
                 about["temperature"] = temperature(language, about, arrays)
-            about["corpus"] = tuned_digest(language, task)
+            about["corpus"] = tuned_digest(language, "further" if start else task)
             if not args.hold:
                 write(language, task, about, arrays)
             made = encoder.with_weights(about, arrays)

@@ -68,6 +68,13 @@ def test_an_errand_is_refused_once_and_the_test_that_failed_is_named(nights: Nig
     assert len(nights.ledger()) == 1
 
 
+def test_a_rule_that_nobody_could_understand_alone_is_refused_and_not_asked_about(nights: Nights) -> None:
+    rule = "It must be built with pnpm, never with npm, in every repository"
+    nights.log("2026-03-19", rule)
+    assert actions(nights.tidy()) == [("refuse", rule)]
+    assert nights.ledger()[0]["failed"] == "self_contained"
+
+
 def test_running_twice_equals_running_once(nights: Nights) -> None:
     nights.log("2026-03-19", RULE, ERRAND, CHINESE_RULE)
     nights.log("2026-02-10", BACKUP, CHINESE_ERRAND)

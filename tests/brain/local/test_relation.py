@@ -33,10 +33,24 @@ def test_what_is_given_up_by_name(
 
 
 def test_the_nearest_of_many_is_meant() -> None:
-    """The same odds count for less where another entry is nearer, and a memory of one entry is not taken for one of many."""
-    rows = np.array([[0.02, 0.5, 0.44, 0.02, 0.02]] * 2, np.float32)
-    weights = relation.nights("en")
-    near, far = weights.weigh(relation.night_features(rows, [0.6, 0.3], [0, 1]))
-    assert near[1] > far[1]
-    alone = relation.night_features(rows[:1], [0.6], [0], weights.mean[[relation.NEXT, relation.RIVAL]])
-    assert weights.weigh(alone)[0, 1] < 0.9
+    """The same odds count for less where another entry is nearer, or where a memory has few entries."""
+    rows = np.array([[0.02, 0.5, 0.44, 0.02, 0.02], *[[0.01, 0.05, 0.92, 0.01, 0.01]] * 4], np.float32)
+    weights = relation.nearest_weights("en")
+
+    def replaces(cosines: list[float], least: np.ndarray | None = None) -> float:
+        features = relation.nearest_features(rows[: len(cosines)], cosines, range(len(cosines)), least)
+        return float(weights.weigh(features)[0, 1])
+
+    far_from_others = replaces([0.6, 0.1, 0.1, 0.1, 0.1])
+    assert far_from_others > replaces([0.6, 0.7, 0.1, 0.1, 0.1])
+    assert far_from_others > replaces([0.6], weights.mean[[relation.CLOSEST, relation.RIVAL]])
+
+
+@pytest.mark.parametrize("parts", [3, 9])
+def test_a_long_entry_that_is_alone_counts_as_one(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
+    """However many of the nearest statements are its parts."""
+    row = [[0.0, 0.5, 0.46, 0.02, 0.02]]
+    monkeypatch.setattr(relation, "label_odds", lambda pairs, _: np.array(row * len(pairs)) if pairs else None)
+    old, new = (statement(text, "en", vector) for text, vector in zip((BEFORE, "Bun it is"), VECTORS, strict=True))
+    found = relation.compare_nearest(new, [(0, old)] * parts, 0.5)
+    assert {one.label for one in found} == {relation.compare_nearest(new, [(0, old)], 0.5)[0].label}

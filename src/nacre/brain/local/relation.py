@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.brain.local import encoder
 from nacre.brain.local.classifier import read_weights, softmax
@@ -142,23 +142,24 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
     rows = label_odds(pairs, new.language)
     result = {}
     if rows is not None:
-        nearness = [likeness(*pair) for pair in pairs]
-        weights = nights(new.language)
-        least = weights.mean[[NEXT, RIVAL]] if len(own) < NEAREST else None
-        rows = weights.weigh(night_features(rows, nearness, [near[place][0] for place in own], least))
+        entries = [near[place][0] for place in own]
+        weights = nearest_weights(new.language)
+        least = weights.mean[[CLOSEST, RIVAL]] if len(set(entries)) < FEW else None
+        rows = weights.weigh(nearest_features(rows, [likeness(*pair) for pair in pairs], entries, least))
         rows[:, LABELS.index("exception")] *= 2 * (1 - lasting)
         given_up = [_gives_up(*pair) for pair in pairs]
         rows[given_up, LABELS.index("adds")] *= _SIDE_BY_SIDE
-        answers = _answers(rows, given_up)
-        for place, row, relation in zip(own, rows, answers, strict=True):
-            idle = relation.label == "ask" and row[LABELS.index("same")] > row[LABELS.index("replaces")]
+        for place, row, relation, changes in zip(own, rows, _answers(rows, given_up), given_up, strict=True):
+            repeats = row[LABELS.index("same")] > row[LABELS.index("replaces")] and not changes
+            idle = relation.label == "ask" and repeats
             # What rather says the same is not worth a question, nor to lose the older one by its answer.
-            result[place] = Relation("adds", relation.confidence) if idle else relation
+            result[place] = Relation("adds", float(row[LABELS.index("adds")])) if idle else relation
     return [result.get(place) or _by_words(old, new) for place, (_, old) in enumerate(near)]
 
 
 def _answers(rows: Array, given_up: Sequence[bool]) -> list[Relation]:
     """What costs least by the odds of each pair. Where something is given up that the older one names, they do not say the same."""
+    rows = rows.copy()
     rows[given_up, LABELS.index("same")] *= 1 - _SURE_OF_CHANGE
     rows /= rows.sum(axis=1, keepdims=True)
     answers: list[Relation] = []
@@ -170,45 +171,51 @@ def _answers(rows: Array, given_up: Sequence[bool]) -> list[Relation]:
 
 
 @dataclass(frozen=True)
-class Nights:
+class NearestWeights:
     """What the odds of a pair are worth among the nearest of a whole memory, as training/nights.py learned it."""
 
     matrix: Array
     mean: Array
     spread: Array
 
-    def weigh(self, rows: Array) -> Array:
+    def weigh(self, features: Array) -> Array:
         import numpy as np
 
-        clipped = np.clip((rows - self.mean) / self.spread, -3, 3)
-        return softmax(np.hstack([clipped, np.ones((len(rows), 1), np.float32)]) @ self.matrix)
+        clipped = np.clip((features - self.mean) / self.spread, -3, 3)
+        return softmax(np.hstack([clipped, np.ones((len(features), 1), np.float32)]) @ self.matrix)
 
 
 @cache
-def nights(language: str) -> Nights:
+def nearest_weights(language: str) -> NearestWeights:
     import numpy as np
 
-    weights = resources.files("nacre.brain.local").joinpath("weights", "nights.json").read_text(encoding="utf-8")
-    return Nights(**{name: np.array(values, np.float32) for name, values in json.loads(weights)[language].items()})
+    table = learned_nearest()[language]
+    return NearestWeights(*(np.array(table[name], np.float32) for name in ("matrix", "mean", "spread")))
 
 
-NEXT, RIVAL = 1, 2  # places of two features, below
+def learned_nearest() -> Any:
+    text = resources.files("nacre.brain.local").joinpath("weights", "nearest.json").read_text(encoding="utf-8")
+    return json.loads(text)
 
 
-def night_features(rows: Array, likeness: Sequence[float], entries: Sequence[int], least: Array | None = None) -> Array:
-    """What is weighed of each pair: how near it is, how near the nearest of the other entries is and how far one of those is from
-    standing beside the new statement, whether it is nearer than all others, and its odds. `least`: of a memory with few entries, how
-    near and how far others would be in one with many."""
+CLOSEST, RIVAL = 1, 2  # places of two features of `nearest_features`
+FEW = 4  # entries among the nearest: of fewer, what lies nearest to them elsewhere is taken for granted
+
+
+def nearest_features(rows: Array, cosines: Sequence[float], entries: Sequence[int], least: Array | None) -> Array:
+    """What is weighed of each pair: how near it is, how near the closest of the other entries is, how likely one of those is meant,
+    whether it is nearer than all others, and its odds. `least`: of a memory with few entries, what the second and third would be in
+    one with many."""
     import numpy as np
 
     logs = np.log(np.clip(rows, 1e-3, 1))
-    beside = np.log(np.clip(1 - rows[:, LABELS.index("adds")], 1e-3, 1))
+    meant = np.log(np.clip(1 - rows[:, LABELS.index("adds")], 1e-3, 1))
     features = []
     for place, entry in enumerate(entries):
         others = [other for other, number in enumerate(entries) if number != entry]
-        closest = max([likeness[other] for other in others] + ([] if least is None else [least[0]]), default=0.0)
-        rival = max([beside[other] for other in others] + ([] if least is None else [least[1]]), default=0.0)
-        near, row = likeness[place], logs[place]
+        closest = max([cosines[other] for other in others] + ([] if least is None else [least[0]]))
+        rival = max([meant[other] for other in others] + ([] if least is None else [least[1]]))
+        near, row = cosines[place], logs[place]
         features.append([near, closest, rival, near >= closest, *row, row[LABELS.index("replaces")] * near])
     return np.array(features, np.float32)
 
