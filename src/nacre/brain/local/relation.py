@@ -97,18 +97,20 @@ def design(pairs: Sequence[tuple[Statement, Statement]], weights: Weights) -> Ar
 # What an answer costs where something else is true: a fact destroyed for good most, then a change that nobody sees; a needless question
 # as much as a mistake that harms nothing.
 _LOST, _UNSEEN, _ASKED = 5.0, 1.5, 1.0
+# When memory is tidied, what is taken for a repetition stays in the log, and the newest wording of the same is as good as the older one.
+_NOT_ADDED, _REWORDED = 3.0, 0.2
 _SIDE_BY_SIDE = 0.4  # how much less likely both of two statements hold that somebody puts side by side than any two that a night compares
 
 
-def _costs() -> Array:
+def _costs(reworded: float = 1.0, not_added: float = _LOST) -> Array:
     """By what is true (rows) and what is answered (columns), in the order of `LABELS`."""
     import numpy as np
 
     return np.array(
         [
-            [0, 1, 1, 1, _ASKED],
+            [0, reworded, 1, 1, _ASKED],
             [_LOST, 0, _UNSEEN, _UNSEEN, _ASKED],
-            [_LOST, _LOST, 0, 1, _ASKED],
+            [not_added, _LOST, 0, 1, _ASKED],
             [1, _LOST, 1, 0, _ASKED],
             [_LOST, 1, 1, 1, 0],
         ],
@@ -128,7 +130,7 @@ def compare_pairs(pairs: Sequence[tuple[Statement, Statement]]) -> list[Relation
         if (rows := label_odds(some, language)) is not None:
             rows[:, LABELS.index("adds")] *= _SIDE_BY_SIDE
             given_up = [_gives_up(*pair) for pair in some]
-            for place, relation in zip(places, _answers(rows, given_up), strict=True):
+            for place, relation in zip(places, _answers(rows, given_up, _costs()), strict=True):
                 result[place] = relation
     return [found or _by_words(*pair) for pair, found in zip(pairs, result, strict=True)]
 
@@ -148,8 +150,9 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
         rows = weights.weigh(nearest_features(rows, [likeness(*pair) for pair in pairs], entries, least))
         rows[:, LABELS.index("exception")] *= 2 * (1 - lasting)
         given_up = [_gives_up(*pair) for pair in pairs]
+        costs = _costs(_REWORDED, _NOT_ADDED)
         rows[given_up, LABELS.index("adds")] *= _SIDE_BY_SIDE
-        for place, row, relation, changes in zip(own, rows, _answers(rows, given_up), given_up, strict=True):
+        for place, row, relation, changes in zip(own, rows, _answers(rows, given_up, costs), given_up, strict=True):
             repeats = row[LABELS.index("same")] > row[LABELS.index("replaces")] and not changes
             idle = relation.label == "ask" and repeats
             # What rather says the same is not worth a question, nor to lose the older one by its answer.
@@ -157,13 +160,13 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
     return [result.get(place) or _by_words(old, new) for place, (_, old) in enumerate(near)]
 
 
-def _answers(rows: Array, given_up: Sequence[bool]) -> list[Relation]:
+def _answers(rows: Array, given_up: Sequence[bool], costs: Array) -> list[Relation]:
     """What costs least by the odds of each pair. Where something is given up that the older one names, they do not say the same."""
     rows = rows.copy()
     rows[given_up, LABELS.index("same")] *= 1 - _SURE_OF_CHANGE
     rows /= rows.sum(axis=1, keepdims=True)
     answers: list[Relation] = []
-    for row, answer, changes in zip(rows, (rows @ _costs()).argmin(axis=1), given_up, strict=True):
+    for row, answer, changes in zip(rows, (rows @ costs).argmin(axis=1), given_up, strict=True):
         label = "ask" if changes and LABELS[answer] == "adds" else LABELS[answer]  # never both without a word
         doubt = 1 - float(row[LABELS.index("adds")])
         answers.append(Relation(label, doubt if label == "ask" else float(row[answer])))
