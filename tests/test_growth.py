@@ -26,7 +26,7 @@ from nacre.brain.local.judge import Judge
 from nacre.context.answering import framed
 from nacre.guard import privacy, secrets
 from nacre.index.document import Document
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 from nacre.search.query import parse_question
 from nacre.search.search import snippet
 from nacre.tidy import budget, collect

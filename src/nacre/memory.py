@@ -19,9 +19,7 @@ from nacre.config import settings
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language
-from nacre.model.entry import EVERYWHERE, Entry
-from nacre.model.report import Problem
-from nacre.model.workspace import Context, Scope, Workspace, slug_of
+from nacre.model import EVERYWHERE, Context, Entry, Problem, Scope, Workspace, slug_of
 from nacre.vault import discover
 from nacre.vault.discover import is_workspace, trust_workspace, trusted_workspaces
 from nacre.vault.storage import memory_files
@@ -69,9 +67,7 @@ if TYPE_CHECKING:
     from nacre.layers.flush import Flush, FlushAnswer, Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
-    from nacre.model.entry import Bullet, Hit, Relation, SearchReport, Verdict
-    from nacre.model.report import Step
-    from nacre.model.session import Message, SessionFile
+    from nacre.model import Bullet, Hit, Message, Relation, SearchReport, SessionFile, Step, Verdict
     from nacre.search.about import KnownName, Profile
     from nacre.search.layered import RecallReport
     from nacre.search.query import Filters

@@ -13,7 +13,7 @@ from nacre.brain.api import ask_api
 from nacre.brain.command import Reply
 from nacre.brain.orders import BrainFailed, Order, items_of
 from nacre.config.settings import BrainApiSettings
-from nacre.model.session import Speaker
+from nacre.model import Speaker
 
 KEY = "sk-test-0123456789abcdef"
 VENDORS = "sk-vendor-0123456789abcdef"

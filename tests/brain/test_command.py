@@ -13,7 +13,7 @@ from tests.brain.conftest import ANSWER, Program
 from nacre.brain.command import ask_command, installed
 from nacre.brain.orders import BrainFailed, Order, items_of, parse_answer
 from nacre.brain.presets import PRESETS
-from nacre.model.session import ORDER_MARK, Speaker
+from nacre.model import ORDER_MARK, Speaker
 
 ORDER = Order("extract", "en", items_of([("We use pnpm, never npm", Speaker.OWNER, "")]))
 

@@ -19,7 +19,7 @@ from nacre.brain.orders import (
     items_of,
     parse_answer,
 )
-from nacre.model.session import Speaker
+from nacre.model import Speaker
 
 OWNER, AGENT, OTHER = Speaker.OWNER, Speaker.AGENT, Speaker.OTHER
 PASTED = """what do you make of this article:

@@ -21,7 +21,7 @@ from nacre.clock import Clock
 from nacre.config.settings import BrainSettings, Config
 from nacre.errors import BadInput
 from nacre.layers.organise import by_brain, organise
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.sources.registry import begin_pause
 from nacre.text.tokens import tokens_estimate
 

@@ -16,7 +16,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config, IndexSettings, SourceSettings, SourcesSettings
 from nacre.index.sessions import SessionIndex, delete_sessions_index, sessions_file
 from nacre.index.store import Store
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.sources import claude
 from nacre.sources.registry import begin_pause, end_pause
 from nacre.sources.transcript import Places, Reading

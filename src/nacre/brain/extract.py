@@ -11,9 +11,7 @@ from nacre.brain.orders import BrainFailed, NewEntry, Order, Waiting, items_of, 
 from nacre.errors import BadInput
 from nacre.guard.privacy import drop_private
 from nacre.i18n import language
-from nacre.model.entry import Bullet
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Context
+from nacre.model import Bullet, Context, Kind, Message, Session, Speaker
 from nacre.sources.registry import left_out
 from nacre.text.blocks import AGENT_MARK
 from nacre.text.quoting import reports

@@ -17,7 +17,7 @@ from nacre.clock import duration
 from nacre.disk import hold
 from nacre.errors import Locked
 from nacre.guard.secrets import redact
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.text.tokens import tokens_estimate
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from nacre import model
 from nacre.errors import NacreError
-from nacre.model import entry
-from nacre.model.session import ORDER_MARK, Speaker
-from nacre.model.workspace import Workspace
+from nacre.model import ORDER_MARK, Speaker, Workspace
 from nacre.text.quoting import parts
 from nacre.vault.discover import trusted_workspaces
 
@@ -170,7 +169,7 @@ class Order:
     @property
     def longest(self) -> int:
         """Characters of a claim."""
-        return (entry.LONGEST if self.work == "distil" else LONGEST)[self.language]
+        return (model.LONGEST if self.work == "distil" else LONGEST)[self.language]
 
     @cached_property
     def by_id(self) -> dict[str, Item]:

@@ -12,7 +12,7 @@ from nacre.brain.orders import CLAIMS, BrainFailed, Work, json_object, schema
 from nacre.clock import duration
 from nacre.errors import BadInput
 from nacre.guard.secrets import legible, redact
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.sources.registry import paused_at, pauses
 from nacre.text.tokens import tokens_estimate
 

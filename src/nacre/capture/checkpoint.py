@@ -21,8 +21,7 @@ from nacre.errors import BadInput, NotFound
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact, redact_messages
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import slug_of
+from nacre.model import Kind, Message, Session, Speaker, slug_of
 from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript
 from nacre.text.blocks import FRONT, blocks, without_message_marks

@@ -19,8 +19,7 @@ from nacre.capture.sync import parse_since
 from nacre.config.settings import checked, known_settings, read_toml, user_config_file
 from nacre.errors import BadInput, BadSetting, NacreError, NotFound
 from nacre.i18n import say
-from nacre.model.report import Step
-from nacre.model.workspace import Context
+from nacre.model import Context, Step
 from nacre.sources.exports import export_at
 from nacre.text import json5
 from nacre.vault.discover import agent_workspaces, expand, openclaw_state

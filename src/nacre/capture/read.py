@@ -17,9 +17,7 @@ from nacre.capture.cursors import any_opted_out, owner_count
 from nacre.capture.dedupe import Alike, alike_in_meaning
 from nacre.clock import duration
 from nacre.config.settings import Config, user_config_file
-from nacre.model.entry import Bullet
-from nacre.model.session import Kind, Message, Session, SessionFile
-from nacre.model.workspace import Context
+from nacre.model import Bullet, Context, Kind, Message, Session, SessionFile
 from nacre.sources.registry import (
     belongs_to,
     left_out,

@@ -39,9 +39,7 @@ from nacre.errors import BadInput, Locked, NacreError
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact, redact_messages
-from nacre.model.entry import Bullet
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Context
+from nacre.model import Bullet, Context, Kind, Message, Session, Speaker
 from nacre.sources.registry import (
     Pause,
     left_out,

@@ -18,7 +18,7 @@ from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.report import Problem, fields, problem
+from nacre.model import Problem, fields, problem
 from nacre.text.tokens import tokens_estimate
 from nacre.tidy import budget, collect, compare
 from nacre.tidy.collect import Day, TidyContext

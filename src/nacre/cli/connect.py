@@ -34,7 +34,7 @@ from nacre.jobs import schedulers
 from nacre.jobs.installer import Machine, this_machine
 from nacre.jobs.schedulers import ServicePlan
 from nacre.memory import Memory, models_folder
-from nacre.model.report import Note, Report
+from nacre.model import Note, Report
 
 
 @ui.command("nacre connect claude-code codex --dry-run", dry_run=True)

@@ -18,7 +18,7 @@ from nacre.evaluate.replay import Cost, brain_settings, configured, cost_of, rep
 from nacre.evaluate.scenario import read_scenario
 from nacre.i18n import say, use_language
 from nacre.memory import gate_reason
-from nacre.model.report import Report
+from nacre.model import Report
 
 
 @ui.command("nacre eval scenario --brain local --brain claude-code", "eval", dry_run=True)

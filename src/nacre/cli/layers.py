@@ -11,7 +11,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Note, Report, fields
+from nacre.model import Note, Report, fields
 
 if TYPE_CHECKING:
     from nacre.memory import OrganiseReport, PromotePlan

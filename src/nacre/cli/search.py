@@ -11,8 +11,7 @@ from nacre.cli import ui
 from nacre.daemon import requests
 from nacre.i18n import as_sentence, say
 from nacre.memory import IndexReport, Memory
-from nacre.model.entry import LAYERS
-from nacre.model.report import Note, Report, fields
+from nacre.model import LAYERS, Note, Report, fields
 
 _OPTIONS = (
     click.argument("query", nargs=-1, required=True),

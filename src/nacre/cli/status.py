@@ -22,7 +22,7 @@ from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import this_machine
 from nacre.memory import Memory
-from nacre.model.report import Problem, Report
+from nacre.model import Problem, Report
 from nacre.tidy.night import Night
 
 Row = tuple[str, str]

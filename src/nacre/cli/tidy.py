@@ -11,7 +11,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Report, Step, fields
+from nacre.model import Report, Step, fields
 
 if TYPE_CHECKING:
     from nacre.memory import DecayReport, Memory, Question, TidyReport

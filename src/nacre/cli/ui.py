@@ -19,12 +19,12 @@ from click.core import ParameterSource
 from nacre.cli.help_pages import EXAMPLE, GroupPage, Page
 from nacre.errors import BadInput, PartlyDone
 from nacre.i18n import say
-from nacre.model.report import Note, Report, fields
+from nacre.model import Note, Report, fields
 from nacre.text.layout import age, width_of, wrapped
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.model.report import Problem, Step
+    from nacre.model import Problem, Step
 
 
 @dataclass(frozen=True)

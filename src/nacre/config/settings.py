@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadSetting
 from nacre.i18n import say
-from nacre.model.report import Problem, problem
+from nacre.model import Problem, problem
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as settings

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nacre.context.gather import Superseded
     from nacre.hooks.events import Fired
     from nacre.memory import Memory
-    from nacre.model.entry import Hit
+    from nacre.model import Hit
     from nacre.vault.ledger import Closed
 
 # How memory is put in front of an agent: as data that may be old, so that it cannot pass for the user or the program.

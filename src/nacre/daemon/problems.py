@@ -12,8 +12,7 @@ from nacre.daemon.fast import socket_paths
 from nacre.daemon.process import ask_status, daemon_process
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.report import Problem, problem
-from nacre.model.workspace import Workspace
+from nacre.model import Problem, Workspace, problem
 
 
 def daemon_problems(memory: Memory) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ from nacre.errors import BadInput
 from nacre.evaluate.scenario import Gold, Scenario
 from nacre.i18n import language
 from nacre.memory import Memory
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import create
 
 PRESETS = known_settings()["brain.command.preset"].choices

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 from nacre.text.tables import expression
 from nacre.text.tokens import language_of
 

@@ -22,8 +22,7 @@ from nacre.guard.secrets import hash_name, redact, redact_messages, storable_nam
 from nacre.index.document import Part, stretches
 from nacre.index.freshness import MemoryIndex, Progress, TextReport, remove_file, replace_chunks
 from nacre.index.store import Store, wanted_settings
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Context, Workspace, slug_of
+from nacre.model import Context, Kind, Message, Session, Speaker, Workspace, slug_of
 from nacre.sources.registry import (
     belongs_to,
     group_stamp,

@@ -22,9 +22,7 @@ from nacre.jobs.installer import Machine, installed_kinds, run_command, this_mac
 from nacre.jobs.journal import JobRun, Journal, Result
 from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, PlannedRun, due, in_words, next_time, requested_run
 from nacre.memory import Memory
-from nacre.model.report import fields
-from nacre.model.session import SessionFile
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, SessionFile, Workspace, fields
 from nacre.tidy.run import TidyReport
 from nacre.vault.storage import read_memory
 

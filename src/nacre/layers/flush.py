@@ -15,8 +15,7 @@ from nacre import disk
 from nacre.config.settings import FlushSettings
 from nacre.errors import BadInput, cannot_write
 from nacre.i18n import language, say
-from nacre.model.entry import TYPES, Entry
-from nacre.model.workspace import Context
+from nacre.model import TYPES, Context, Entry
 from nacre.text.tokens import language_of
 from nacre.vault import daily, spool
 from nacre.vault.storage import read_memory

@@ -22,8 +22,7 @@ from nacre.config.settings import TierSettings
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.guard.sanitise import clean
 from nacre.i18n import say
-from nacre.model.report import Problem, Step
-from nacre.model.workspace import Context
+from nacre.model import Context, Problem, Step
 from nacre.vault import refcount
 from nacre.vault.checkpoints import (
     FORGOTTEN,

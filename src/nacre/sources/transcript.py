@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from nacre.model.session import ORDER_MARK, Kind, Message, Session, Speaker
+from nacre.model import ORDER_MARK, Kind, Message, Session, Speaker
 
 # What an entry of another form makes a reader raise: it is counted and passed over.
 MALFORMED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)

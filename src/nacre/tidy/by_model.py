@@ -13,8 +13,7 @@ from nacre.brain.orders import BrainFailed, Change, Item, Order, Waiting, own_pr
 from nacre.brain.turn import withdraw_orders
 from nacre.clock import duration
 from nacre.guard.secrets import redact
-from nacre.model.session import Kind, Session, Speaker
-from nacre.model.workspace import slug_of
+from nacre.model import Kind, Session, Speaker, slug_of
 from nacre.sources.registry import left_out, paused_at, pauses
 from nacre.text.tokens import language_of
 from nacre.tidy import compress, distil

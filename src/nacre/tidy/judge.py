@@ -22,7 +22,7 @@ from nacre.brain.local.wording import (
     starts_with_pronoun,
     without_it,
 )
-from nacre.model.entry import ASK, KEEP, LONGEST, REFUSE, TYPES, Verdict
+from nacre.model import ASK, KEEP, LONGEST, REFUSE, TYPES, Verdict
 from nacre.text.questions import is_question
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import LogLine

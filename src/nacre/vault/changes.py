@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from nacre.guard.secrets import legible
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.entries import BULLET
 from nacre.vault.ledger import VERDICTS, EntryState, LedgerStates, Record
 from nacre.vault.provenance import Trail

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from nacre.model.workspace import Workspace, slug_of
+from nacre.model import Workspace, slug_of
 from nacre.vault.history import Operation
 from nacre.vault.storage import LineIndex, dump_row, read, read_rows, storage_of
 from nacre.vault.writing import REDACT, append

@@ -11,7 +11,7 @@ from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import legible
 from nacre.i18n import say
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.entries import Item, document, without_comments, words_of
 from nacre.vault.history import Operation
 from nacre.vault.storage import parse_row, read

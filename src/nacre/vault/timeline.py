@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from nacre.clock import monday
 from nacre.guard.secrets import legible, safe_lines
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.text.blocks import real_day, split_label, stamp_of
 from nacre.vault import spool
 from nacre.vault.changes import Change, changes_on

@@ -11,8 +11,7 @@ from pathlib import Path
 from nacre import disk
 from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound, PartlyDone, PathEscape
 from nacre.i18n import say
-from nacre.model.report import Plan, Step
-from nacre.model.workspace import Context
+from nacre.model import Context, Plan, Step
 from nacre.vault import history, ledger, provenance, refcount, writing
 from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import Change, Operation, Recorded, operation

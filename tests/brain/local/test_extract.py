@@ -8,7 +8,7 @@ import pytest
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 from nacre.text.questions import is_question
 
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)

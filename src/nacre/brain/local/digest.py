@@ -13,7 +13,7 @@ from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import is_repeated
 from nacre.brain.local.wording import Piece, joined, pieces
-from nacre.model.session import Speaker
+from nacre.model import Speaker
 from nacre.text.blocks import AGENT_MARK
 from nacre.text.questions import is_question
 from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens

@@ -12,8 +12,7 @@ from nacre.brain.local.dialogue import NEAR, Sentence, off_record, sentences_of,
 from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.settled import affirms
 from nacre.brain.local.wording import LONGEST, is_only_when, joined, shorten, starts_with_pronoun, tidy
-from nacre.model.entry import Bullet
-from nacre.model.session import Message, Speaker
+from nacre.model import Bullet, Message, Speaker
 from nacre.text.blocks import AGENT_MARK
 from nacre.text.questions import has_question_mark, is_question
 from nacre.text.quoting import demands, reports

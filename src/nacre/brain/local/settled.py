@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nacre.model.session import Speaker
+from nacre.model import Speaker
 from nacre.text.questions import has_question_mark
 from nacre.text.quoting import demands, own_words, reports
 from nacre.text.tokens import sentences
