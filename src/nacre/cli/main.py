@@ -10,7 +10,7 @@ import sys
 import click
 
 from nacre import __version__
-from nacre.cli import help_pages, ui
+from nacre.cli import ui
 from nacre.errors import NO_SPACE, BadInput, NacreError, cannot_write
 from nacre.i18n import say
 
@@ -107,7 +107,7 @@ ELSEWHERE |= {"delete": "forget", "remove": "forget", "rm": "forget", "setup": "
 ELSEWHERE |= {"list": "history", "check": "doctor", "settings": "config", "questions": "review", "show": "get"}
 
 
-class LazyGroup(help_pages.Page, click.Group):
+class LazyGroup(ui.Page, click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
@@ -128,10 +128,10 @@ class LazyGroup(help_pages.Page, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            help_pages.use_user_language()
-            near = [ELSEWHERE[name]] if name in ELSEWHERE else help_pages.close_to(name, COMMANDS)
+            ui.use_user_language()
+            near = [ELSEWHERE[name]] if name in ELSEWHERE else ui.close_to(name, COMMANDS)
             unknown = say(f"No such command '{name}'.", f"没有命令“{name}”。")
-            raise click.UsageError(unknown + help_pages.did_you_mean(near), ctx)
+            raise click.UsageError(unknown + ui.did_you_mean(near), ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -145,7 +145,7 @@ class LazyGroup(help_pages.Page, click.Group):
         options = [option for option in self.params if isinstance(option, click.Option)]
         everywhere = "  ".join(f"{option.opts[0]} {option.metavar or ''}".rstrip() for option in options)
         formatter.write_text(say("Options: ", "选项：") + everywhere)
-        example = (self.epilog or "").removeprefix(help_pages.EXAMPLE)
+        example = (self.epilog or "").removeprefix(ui.EXAMPLE)
         line = say(f"Example: {example}   More: ", f"示例：{example}   更多：")
         formatter.write(f"{line}nacre help [COMMAND|--all]\n")
 
@@ -191,7 +191,7 @@ def help_(ctx: click.Context, _options: ui.Options, names: tuple[str, ...], *, e
 
 
 def _every_command(root: click.Context) -> str:
-    help_pages.use_user_language()
+    ui.use_user_language()
     formatter = root.make_formatter()
     front = ("common", "常用", " ".join(list(COMMANDS)[:FRONT]))
     for english, chinese, names in (front, *GROUPS):
@@ -212,7 +212,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
-        help_pages.show_error(error)
+        ui.show_error(error)
         return 2 if isinstance(error, click.UsageError) else 1
     except OSError as error:
         if error.errno not in {*NO_SPACE, errno.EIO}:
