@@ -22,13 +22,13 @@ from nacre.guard.secrets import redact
 from nacre.model import Speaker
 from nacre.text.blocks import label_of
 from nacre.text.names import LATIN, han_names, latin_names
-from nacre.text.questions import has_question_mark
 from nacre.text.quoting import own_part, reports
 from nacre.text.tokens import (
     CJK,
     cjk_count,
     clauses,
     compiled,
+    has_question_mark,
     language_of,
     query_tokens,
     sentences,

@@ -23,8 +23,7 @@ from nacre.brain.local.wording import (
     without_it,
 )
 from nacre.model import ASK, KEEP, LONGEST, REFUSE, TYPES, Verdict
-from nacre.text.questions import is_question
-from nacre.text.tokens import language_of
+from nacre.text.tokens import is_question, language_of
 from nacre.tidy.collect import LogLine
 from nacre.vault.entries import entry_id
 
