@@ -17,7 +17,7 @@ from nacre import disk
 from nacre.clock import Clock, duration, zone
 from nacre.config import settings
 from nacre.config.settings import Config
-from nacre.errors import BadInput, ModelUnusable, NacreError, NotFound, NoWorkspace
+from nacre.errors import BadInput, BrainFailed, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language
 from nacre.model import EVERYWHERE, Context, Entry, Problem, Scope, Workspace, slug_of
 from nacre.vault import discover
@@ -282,7 +282,7 @@ class Indexes:
         with self._lock:
             if self._sessions is None:
                 workspace = self.opened.workspace
-                store = index.store.Store(index.sessions.sessions_file(workspace), of=workspace.root)
+                store = index.store.Store(index.store.sessions_file(workspace), of=workspace.root)
                 self._sessions = index.sessions.SessionIndex(self.opened, store), self.memory[1].over(store)
             return self._sessions
 
@@ -313,7 +313,7 @@ class Indexes:
         report, *others = [store.safely(rebuild) for store, rebuild in work]
         report.sessions = others[0] if others else None
         if not self.opened.config.index.sessions:
-            index.sessions.delete_sessions_index(self.opened.workspace)
+            index.store.delete_sessions_index(self.opened.workspace)
         return report
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
@@ -1031,7 +1031,7 @@ class Memory:
 
         By the user's own model, where one is chosen to decide what enters MEMORY.md."""
         if model := brain.model.chosen_model(self.owned, "distil"):
-            with contextlib.suppress(brain.orders.BrainFailed):
+            with contextlib.suppress(BrainFailed):
                 if relation := brain.distil.compare(model, self.brain, old, new):
                     return relation
         first, second = self.brain.meant([old, new])

@@ -18,10 +18,10 @@ from tests.brain.conftest import ANSWER, Program, Service
 from nacre.brain import journal
 from nacre.brain.gates import Dropped, Gated
 from nacre.brain.model import Model, chosen_model, spent_today
-from nacre.brain.orders import BrainFailed, Order, items_of
+from nacre.brain.orders import Order, items_of
 from nacre.clock import Clock
 from nacre.config.settings import BrainApiSettings, BrainCommandSettings, BrainSettings, Config
-from nacre.errors import BadInput
+from nacre.errors import BadInput, BrainFailed
 from nacre.memory import Memory
 from nacre.model import Context, Speaker, Workspace
 from nacre.text.tokens import tokens_estimate

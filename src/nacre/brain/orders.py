@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nacre import model
-from nacre.errors import NacreError
+from nacre.errors import BrainFailed
 from nacre.model import ORDER_MARK, Speaker, Workspace
 from nacre.text.quoting import parts
 from nacre.vault.discover import trusted_workspaces
@@ -23,18 +23,6 @@ LONGEST = {"en": 260, "zh": 130}  # characters of one line, as in the local brai
 FRAME = {"en": 33, "zh": 20}  # characters that stand around a line of a digest, about
 _PROMPTS = Path(__file__).parent / "prompts"
 LARGEST_ANSWER = 400_000  # characters; no honest answer is so long
-
-
-class BrainFailed(NacreError):
-    """The model gave no answer that can be used; the local brain does the work."""
-
-
-class Waiting(BrainFailed):
-    """Orders wait for the user's agent, by their keys: work that can be left for later is left."""
-
-    def __init__(self, *keys: str) -> None:
-        super().__init__("Waiting for your agent.", "等待你的智能体处理。")
-        self.keys = keys
 
 
 # What an answer consists of. Each claim cites what it rests on.

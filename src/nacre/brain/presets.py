@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre import disk
-from nacre.brain.orders import BrainFailed
-from nacre.errors import NacreError
+from nacre.errors import BrainFailed, NacreError
 from nacre.model import ORDER_MARK
 from nacre.text import json5
 

@@ -20,7 +20,7 @@ from nacre.capture.checkpoint import NAME_LENGTH
 from nacre.errors import NacreError
 from nacre.forget.target import Fact, ForgetContext, MemoryLine, is_telling, lines_of, unmarked, without_lines
 from nacre.i18n import say
-from nacre.index.sessions import SESSIONS_FILE
+from nacre.index.store import SESSIONS_FILE
 from nacre.model import Workspace, slug_of
 from nacre.vault import ledger, provenance, spool
 from nacre.vault.cache import cache_folder
