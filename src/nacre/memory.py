@@ -77,13 +77,12 @@ if TYPE_CHECKING:
     from nacre.tidy.collect import TidyContext
     from nacre.tidy.night import Decision
     from nacre.tidy.run import DecayReport, TidyReport
-    from nacre.vault.changes import Change
     from nacre.vault.create import InitPlan
     from nacre.vault.history import History, Recorded
     from nacre.vault.overview import FileOverview
     from nacre.vault.review import Question
     from nacre.vault.storage import MemoryFile
-    from nacre.vault.timeline import Sessions, Timeline
+    from nacre.vault.timeline import Change, Sessions, Timeline
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
@@ -194,9 +193,9 @@ def models_folder() -> Path:
 
 def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -> str:
     """Set a key in a settings file, or take it out (None); the file's text afterwards."""
-    text = vault.settings.changed(path, key, value)
+    text = settings.changed(path, key, value)
     if not dry_run:
-        vault.settings.set_key(path, key, value)
+        settings.set_key(path, key, value)
     return text
 
 
@@ -1057,11 +1056,11 @@ class Memory:
 
     def changes(self, id: str) -> list[Change]:  # noqa: A002 - the word users know
         """A fact through its changes, the oldest first: said, kept, corrected, replaced, forgotten."""
-        if changes := vault.changes.follow(self.owned.workspace, [id]):
+        if changes := vault.timeline.follow(self.owned.workspace, [id]):
             return changes
         target = forget.apply.one_target(self._forgetting(), id)[1]
         ids = (target.id, *(sorted(target.line.ids) if target.line else ()))
-        return vault.changes.follow(self.workspace, ids)
+        return vault.timeline.follow(self.workspace, ids)
 
     def session_overviews(self, until: str | None = None) -> Sessions:
         """What was captured from each session, the latest first, and what hooks gave it."""

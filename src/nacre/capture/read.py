@@ -16,7 +16,7 @@ from nacre.brain.local.judge import Judge
 from nacre.capture.cursors import any_opted_out, owner_count
 from nacre.capture.dedupe import Alike, alike_in_meaning
 from nacre.clock import duration
-from nacre.config.settings import Config, user_config_file
+from nacre.config.settings import Config, set_key, user_config_file
 from nacre.model import Bullet, Context, Kind, Message, Session, SessionFile
 from nacre.sources.registry import (
     belongs_to,
@@ -33,7 +33,6 @@ from nacre.sources.registry import (
 from nacre.sources.transcript import Places, Source, Transcript, list_files
 from nacre.vault import spool
 from nacre.vault.discover import project_of
-from nacre.vault.settings import set_key
 from nacre.vault.spool import Queued
 
 LONGEST = dt.timedelta(days=20_000)  # that a run looks back: to before there were agents

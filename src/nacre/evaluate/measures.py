@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.evaluate.replay import Replayed, texts
-from nacre.evaluate.scenario import Gold, Pair, Scenario
+from nacre.evaluate.replay import Gold, Pair, Replayed, Scenario, texts
 from nacre.memory import Memory
 
 _SECTION = re.compile(r"## \d\d:\d\d session:(\w{8})")
