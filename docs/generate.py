@@ -11,7 +11,7 @@ import click
 
 from nacre.cli.main import cli
 from nacre.config.settings import FlushSettings, Setting, known_settings
-from nacre.hooks.events import FORCED_AT
+from nacre.hooks import FORCED_AT
 from nacre.i18n import language, use_language
 from nacre.layers.flush import flush_prompts
 from nacre.mcp.tools import tools

@@ -10,7 +10,7 @@ from tests.hooks.conftest import Session
 
 from nacre.context.answering import _fits, is_telling
 from nacre.context.pack import tokens, weight
-from nacre.hooks.events import answer
+from nacre.hooks import answer
 from nacre.memory import Memory
 from nacre.model import Hit
 from nacre.vault.entries import entry_id

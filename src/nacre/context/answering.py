@@ -21,7 +21,7 @@ from nacre.vault.spool import Delivered, load_delivered, save_delivered
 
 if TYPE_CHECKING:
     from nacre.context.gather import Superseded
-    from nacre.hooks.events import Fired
+    from nacre.hooks import Fired
     from nacre.memory import Memory
     from nacre.model import Hit
     from nacre.vault.ledger import Closed

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nacre.daemon import client, fast
 from nacre.daemon.client import CannotAnswer
 from nacre.errors import BadInput
-from nacre.hooks.events import answer, folder_of, parse_event, speaker
+from nacre.hooks import answer, folder_of, parse_event, speaker
 from nacre.i18n import as_sentence, say, use_language_here
 from nacre.memory import Memory, origin_elsewhere
 from nacre.model import Scope, SearchReport, fields
