@@ -182,9 +182,7 @@ def plugin_files() -> Mapping[str, str]:
 
 def skill(head: str) -> str:
     """The rules and the commands for an agent that reads them when it needs them, in both languages."""
-    told = [
-        vault_rules.rules_section(one, vault_rules.COMMANDS[one], note=vault_rules.BOTH[one]) for one in ("en", "zh")
-    ]
+    told = [vault_rules.rules_section(one, vault_rules.COMMANDS[one]) for one in ("en", "zh")]
     return f"{head}\n# Nacre\n\n{told[0]}\n{_EVERYDAY['en']}\n{told[1]}\n{_EVERYDAY['zh']}"
 
 

@@ -24,6 +24,7 @@ from nacre.errors import BadInput, PartlyDone
 from nacre.i18n import language, say, use_language
 from nacre.model import Note, Report, fields
 from nacre.text.layout import age, padded, width_of, wrapped
+from nacre.text.tables import rows
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -92,9 +93,7 @@ def told(name: str, english: str) -> str:
 def chinese_help() -> dict[str, str]:
     """What --help says in Chinese: by "command" or "command subcommand", by "command --option", or by "--option" for one that means the
     same everywhere. In English the code itself says it."""
-    with open(os.path.join(os.path.dirname(__file__), "help_zh.tsv"), encoding="utf-8") as file:
-        rows = (line.rstrip("\n").split("\t") for line in file)
-        return {name: text.replace("\\n", "\n") for name, text in rows}
+    return {name: text.replace("\\n", "\n") for name, (text,) in rows("cli/help_zh.tsv").items()}
 
 
 class Formatter(click.HelpFormatter):
