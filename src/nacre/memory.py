@@ -214,9 +214,6 @@ def install_models(
     return embed.install.install(source, progress)
 
 
-# The indexes of a workspace, opened when first needed, once for all threads; and bringing them up to date.
-
-
 # How words of memory and of its gates are shown.
 
 
@@ -233,6 +230,9 @@ def without_unseen(text: str) -> str:
 def gate_reason(reason: str) -> str:
     """Why a gate dropped a claim, in the user's language."""
     return say(reason, brain.gates.REASONS.get(reason, reason))
+
+
+# The indexes of a workspace, opened when first needed, once for all threads; and bringing them up to date.
 
 
 class IndexReport(NamedTuple):
@@ -846,9 +846,8 @@ class Memory:
         """Who writes the logs and summaries, what that cost today and saved, and which agents' programs could do it."""
         limits, works = self.config.brain, brain.orders.CLAIMS
         chosen = [model for work in works if (model := brain.model.chosen_model(self.opened, work))]
-        chosen.sort(
-            key=lambda model: model.kind == "turn"
-        )  # the name is of a model; that the agent comes is told by the setting
+        # The name is of a model; that the agent comes is told by the setting.
+        chosen.sort(key=lambda model: model.kind == "turn")
         records = brain.journal.read_orders(self.opened.workspace)
         waiting = brain.turn.waiting_orders(self.opened, records)
         installed = brain.command.installed()

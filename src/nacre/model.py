@@ -254,9 +254,8 @@ class SearchReport:
 # A session between a person and an agent, as a transcript tells it: whose words, when, in which order.
 
 
-ORDER_MARK = (
-    "nacre-order v1"  # how every order to the user's own model begins: the session that it leaves behind is nobody's
-)
+# How every order to the user's own model begins: the session that it leaves behind is nobody's.
+ORDER_MARK = "nacre-order v1"
 
 
 class Speaker(StrEnum):

@@ -240,9 +240,7 @@ def checkpoint_of_captured(
         hidden = {message_mark(name, storable(message.id)) for message in session.messages}
         hidden -= {message.id for message in kept}
         held = [message for message in before.messages if message.id not in hidden]
-        end = before.messages[
-            -1
-        ].at  # a checkpoint that somebody asked for meanwhile may hold more: all of its last minute
+        end = before.messages[-1].at  # one that somebody asked for meanwhile may hold more: all of its last minute
         after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
     else:
         before = None

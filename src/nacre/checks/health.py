@@ -218,9 +218,8 @@ def _pairs(entries: Sequence[_Entry], snapshot: Snapshot) -> list[tuple[_Entry, 
         rest = [old for old in older if entries[old].normal != own.normal]
         for comparison in compare.compare_with(parts[new].whole, [parts[old] for old in rest])[0]:
             old = rest[comparison.place]
-            is_conflict = (
-                comparison.kind in ("replaces", "ask") and entries[old].file is own.file
-            )  # a project may do otherwise
+            # A project may do otherwise.
+            is_conflict = comparison.kind in ("replaces", "ask") and entries[old].file is own.file
             if comparison.kind == "same" or is_conflict:
                 matches.append((old, comparison.kind))
         for old, kind in matches:

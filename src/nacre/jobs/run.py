@@ -44,11 +44,8 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     count, unread, asked = len(report.sections), len(report.unreadable), report.passed_over.get("asked", 0)
     if report.paused:
         return Outcome("nothing", say("Capture is paused.", "采集已暂停。"), (report,))
-    said = (
-        say(f"Sections written: {count}.", f"已写入 {count} 节。")
-        if count
-        else say("No new sessions.", "没有新的会话。")
-    )
+    written = f"Sections written: {count}.", f"已写入 {count} 节。"
+    said = say(*written) if count else say("No new sessions.", "没有新的会话。")
     if unread:
         said += say(f" Unreadable transcripts: {unread}.", f"有 {unread} 个会话记录无法读取。")
     if asked:

@@ -78,7 +78,7 @@ def _find_transcripts(places: Places) -> Iterator[Transcript]:
             # Busy passes, and then none is better than everything twice; a database without the table will never tell.
             if "locked" in str(error) or "busy" in str(error):
                 return
-    root = places.root(AGENT, None, ".cursor") / "projects"
+    root = places.root(AGENT) / "projects"
     files = (path for path in sorted(root.glob("*/agent-transcripts/**/*.jsonl")) if path.stem not in in_database)
     yield from reading.list_files(AGENT, files)
 

@@ -167,7 +167,7 @@ def _is_tool_output(head: bytes) -> bool:
 
 def _find_files(places: Places) -> Iterator[Transcript]:
     """The sessions of every agent. Copies that OpenClaw itself puts aside are no sessions of their own."""
-    root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw") / "agents"
+    root = places.root(AGENT) / "agents"
     for folder in sorted(root.glob("*/sessions")):
         index = folder / "sessions.json"  # the key of each session, of the newest of each key only
         listed = (reading.parse_json(index.read_bytes()) if index.is_file() else None) or {}
@@ -253,7 +253,7 @@ def zstandard() -> ModuleType:
 
 
 def _find_sessions(places: Places) -> Iterator[Transcript]:
-    root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw") / "agents"
+    root = places.root(AGENT) / "agents"
     for path in sorted(root.glob("*/agent/openclaw-agent.sqlite")):
         try:
             with reading.open_readonly(path) as connection:
@@ -331,7 +331,7 @@ def database(places: Places, key: str) -> Path:
     """The database of the agent that a key names; of the first agent where it names none."""
     match = _form("agent name").match(key)
     agent = match[1].lower() if match and match[1] not in (".", "..") else MAIN
-    root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw")
+    root = places.root(AGENT)
     return root / "agents" / agent / "agent" / "openclaw-agent.sqlite"
 
 

@@ -37,9 +37,8 @@ class Digested(NamedTuple):
     week: str  # the file, relative to the workspace
     bullets: tuple[str, ...]
     size: int
-    worded: Mapping[str, tuple[str, ...]] = MappingProxyType(
-        {}
-    )  # lines of the digest in other words: what each is made of
+    # Lines of the digest in other words: what each is made of.
+    worded: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 class Offered(NamedTuple):

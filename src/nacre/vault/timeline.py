@@ -82,9 +82,8 @@ class Timeline(NamedTuple):
 def read_timeline(context: Context, since: str | None, until: str | None) -> Timeline:
     """A range of days. Without one the last days that say something, and the night behind them."""
     workspace = context.workspace
-    ledger = _file(
-        workspace, workspace.relative(workspace.ledger)
-    )  # before it is read: what comes meanwhile is not missed
+    # Before it is read: what comes meanwhile is not missed.
+    ledger = _file(workspace, workspace.relative(workspace.ledger))
     states, trail = LedgerStates(workspace), Trail(workspace)
     logs, today = _logs(workspace), context.clock.today()
     newest = dt.date.fromisoformat(max(logs)) if logs else today
@@ -150,9 +149,8 @@ def _file(workspace: Workspace, name: str) -> tuple[str, int, int]:
     return (name, stored.size, stored.modified) if stored else (name, 0, 0)
 
 
-_KNOWN: dict[
-    tuple[Workspace, str], tuple[object, tuple[Change, ...]]
-] = {}  # what each day changed, by how the ledger was then
+# What each day changed, by how the ledger was then.
+_KNOWN: dict[tuple[Workspace, str], tuple[object, tuple[Change, ...]]] = {}
 
 
 def _changes(workspace: Workspace, states: LedgerStates, day: str, ledger: object) -> tuple[Change, ...]:
