@@ -410,19 +410,6 @@ DATABASE = Source(AGENT, _find_sessions, _read_session)
 
 
 _QUEUE = "[Queued messages while agent was busy]"
-_PROMPTS = (
-    "A new session was started via /new or /reset",
-    "Read HEARTBEAT.md",
-    "[cron:",
-    "[Subagent Context]",
-    "[Subagent Task]",
-    "Pre-compaction memory flush",
-    "[OpenClaw heartbeat poll]",
-    "[OpenClaw exec completion]",
-    "[OpenClaw cron wake]",
-    "[OpenClaw session ",
-    "[Inter-session message]",
-)
 _OTHERS = "[Forwarded from "  # what follows is somebody else's
 _ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")
 _SILENT = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
@@ -470,7 +457,7 @@ def open_envelope(text: str) -> Envelope:
         names = {display_name(match["name"]) for match in queued}
         text = "\n\n".join(filter(None, texts))
         name = name or (names.pop() if len(names) == 1 else "")
-    program = text.startswith(_PROMPTS)
+    program = bool(_form("of the program").match(text))
     if program or text.startswith(_OTHERS) or _form("command").fullmatch(text):
         text = ""
     sent = bool(has_blocks or head)
