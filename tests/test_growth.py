@@ -45,7 +45,6 @@ PACKAGES = (
     "layers",
     "forget",
     "capture",
-    "hooks",
     "index",
 )
 PARAMETERS = frozenset(
@@ -110,7 +109,7 @@ def takers(module: str) -> list[tuple[str, Callable[[str], object]]]:
     return found
 
 
-MODULES = [
+MODULES = ["nacre.hooks"] + [
     module.name
     for package in PACKAGES
     for module in pkgutil.walk_packages(importlib.import_module(f"nacre.{package}").__path__, f"nacre.{package}.")
