@@ -41,7 +41,7 @@ from nacre.embed.models import models_folder
 from nacre.errors import NotFound
 from nacre.jobs import journal
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 DAY = 86_400.0
 GROWTH = 1.1  # by which memory may differ between the first tenth of the day and its end

@@ -11,7 +11,7 @@ import click
 
 from nacre.cli.main import cli
 from nacre.config.settings import FlushSettings, Setting, known_settings
-from nacre.hooks.events import FORCED_AT
+from nacre.hooks import FORCED_AT
 from nacre.i18n import language, use_language
 from nacre.layers.flush import flush_prompts
 from nacre.mcp.tools import tools
@@ -182,9 +182,7 @@ def plugin_files() -> Mapping[str, str]:
 
 def skill(head: str) -> str:
     """The rules and the commands for an agent that reads them when it needs them, in both languages."""
-    told = [
-        vault_rules.rules_section(one, vault_rules.COMMANDS[one], note=vault_rules.BOTH[one]) for one in ("en", "zh")
-    ]
+    told = [vault_rules.rules_section(one, vault_rules.COMMANDS[one]) for one in ("en", "zh")]
     return f"{head}\n# Nacre\n\n{told[0]}\n{_EVERYDAY['en']}\n{told[1]}\n{_EVERYDAY['zh']}"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from nacre import disk
 from nacre.disk import TIMEOUT
 from nacre.errors import Locked, NotFound
-from nacre.model.workspace import LINKED, Stored
+from nacre.model import LINKED, Stored
 from nacre.vault.storage import is_daily
 
 

@@ -26,7 +26,7 @@ from nacre.brain.local.judge import Judge
 from nacre.context.answering import framed
 from nacre.guard import privacy, secrets
 from nacre.index.document import Document
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 from nacre.search.query import parse_question
 from nacre.search.search import snippet
 from nacre.tidy import budget, collect
@@ -45,7 +45,6 @@ PACKAGES = (
     "layers",
     "forget",
     "capture",
-    "hooks",
     "index",
 )
 PARAMETERS = frozenset(
@@ -110,7 +109,7 @@ def takers(module: str) -> list[tuple[str, Callable[[str], object]]]:
     return found
 
 
-MODULES = [
+MODULES = ["nacre.hooks"] + [
     module.name
     for package in PACKAGES
     for module in pkgutil.walk_packages(importlib.import_module(f"nacre.{package}").__path__, f"nacre.{package}.")

@@ -17,7 +17,7 @@ from nacre.config.settings import Config
 from nacre.disk import compress
 from nacre.errors import NotFound
 from nacre.memory import Memory
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 
 NOW = dt.datetime(2026, 3, 20, 3, 0, tzinfo=dt.UTC)
 DAY = "# {day}\n\n## 14:05 session:61871d67 | 12 messages | project:shop\n- [PREF] {words}\n"

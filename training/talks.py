@@ -13,7 +13,7 @@ from data import Dialogue
 from nacre.brain.local.dialogue import Sentence, context, inputs, sentences_of
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge, Judged
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 from nacre.text.tokens import tokens
 
 Array = npt.NDArray[np.float32]

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     from nacre.errors import NacreError
     from nacre.memory import Memory
-    from nacre.model.entry import Entry, Hit
+    from nacre.model import Entry, Hit
 
 __version__ = "0.1.0"
 __all__ = ["Entry", "Hit", "Memory", "NacreError", "__version__"]
 
 _HOMES = {
     "Memory": "nacre.memory",
-    "Hit": "nacre.model.entry",
-    "Entry": "nacre.model.entry",
+    "Hit": "nacre.model",
+    "Entry": "nacre.model",
     "NacreError": "nacre.errors",
 }
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nacre.errors import BadInput, Locked, NacreError, NoWorkspace, PathEscape, cannot_write, raise_unless_absent
 from nacre.i18n import say
-from nacre.model.workspace import DAY_NAME, LINKED, Stored, Workspace
+from nacre.model import DAY_NAME, LINKED, Stored, Workspace
 
 LARGEST_LOG = 50_000_000  # bytes; what we wrote into the log of a day is searched, however much it is, up to this
 PRIVATE = 0o600  # memory is its owner's alone: every file that we create

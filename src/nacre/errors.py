@@ -14,7 +14,9 @@ NacreError                 1
 ├── CannotWrite            1   read-only, full disk, no permission
 ├── CannotRead             1   the file system failed: no descriptors left, an input error; nothing is taken for gone
 ├── IndexUnusable          1   made by a newer version, or beyond repair
-└── ModelUnusable          1   missing, damaged or unreachable embedding model
+├── ModelUnusable          1   missing, damaged or unreachable embedding model
+└── BrainFailed            1   the user's own model gave no answer that can be used; the local brain does the work
+    └── Waiting            1   its order waits for the user's agent
 """
 
 from __future__ import annotations
@@ -91,6 +93,18 @@ class IndexUnusable(NacreError):
 
 class ModelUnusable(NacreError):
     pass
+
+
+class BrainFailed(NacreError):
+    pass
+
+
+class Waiting(BrainFailed):
+    """Orders wait for the user's agent, by their keys: work that can be left for later is left."""
+
+    def __init__(self, *keys: str) -> None:
+        super().__init__("Waiting for your agent.", "等待你的智能体处理。")
+        self.keys = keys
 
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

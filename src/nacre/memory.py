@@ -17,11 +17,9 @@ from nacre import disk
 from nacre.clock import Clock, duration, zone
 from nacre.config import settings
 from nacre.config.settings import Config
-from nacre.errors import BadInput, ModelUnusable, NacreError, NotFound, NoWorkspace
+from nacre.errors import BadInput, BrainFailed, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language
-from nacre.model.entry import EVERYWHERE, Entry
-from nacre.model.report import Problem
-from nacre.model.workspace import Context, Scope, Workspace, slug_of
+from nacre.model import EVERYWHERE, Context, Entry, Problem, Scope, Workspace, slug_of
 from nacre.vault import discover
 from nacre.vault.discover import is_workspace, trust_workspace, trusted_workspaces
 from nacre.vault.storage import memory_files
@@ -69,9 +67,7 @@ if TYPE_CHECKING:
     from nacre.layers.flush import Flush, FlushAnswer, Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
-    from nacre.model.entry import Bullet, Hit, Relation, SearchReport, Verdict
-    from nacre.model.report import Step
-    from nacre.model.session import Message, SessionFile
+    from nacre.model import Bullet, Hit, Message, Relation, SearchReport, SessionFile, Step, Verdict
     from nacre.search.about import KnownName, Profile
     from nacre.search.layered import RecallReport
     from nacre.search.query import Filters
@@ -81,13 +77,12 @@ if TYPE_CHECKING:
     from nacre.tidy.collect import TidyContext
     from nacre.tidy.night import Decision
     from nacre.tidy.run import DecayReport, TidyReport
-    from nacre.vault.changes import Change
     from nacre.vault.create import InitPlan
     from nacre.vault.history import History, Recorded
     from nacre.vault.overview import FileOverview
     from nacre.vault.review import Question
     from nacre.vault.storage import MemoryFile
-    from nacre.vault.timeline import Sessions, Timeline
+    from nacre.vault.timeline import Change, Sessions, Timeline
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
@@ -198,9 +193,9 @@ def models_folder() -> Path:
 
 def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -> str:
     """Set a key in a settings file, or take it out (None); the file's text afterwards."""
-    text = vault.settings.changed(path, key, value)
+    text = settings.changed(path, key, value)
     if not dry_run:
-        vault.settings.set_key(path, key, value)
+        settings.set_key(path, key, value)
     return text
 
 
@@ -219,9 +214,6 @@ def install_models(
     return embed.install.install(source, progress)
 
 
-# The indexes of a workspace, opened when first needed, once for all threads; and bringing them up to date.
-
-
 # How words of memory and of its gates are shown.
 
 
@@ -238,6 +230,9 @@ def without_unseen(text: str) -> str:
 def gate_reason(reason: str) -> str:
     """Why a gate dropped a claim, in the user's language."""
     return say(reason, brain.gates.REASONS.get(reason, reason))
+
+
+# The indexes of a workspace, opened when first needed, once for all threads; and bringing them up to date.
 
 
 class IndexReport(NamedTuple):
@@ -286,7 +281,7 @@ class Indexes:
         with self._lock:
             if self._sessions is None:
                 workspace = self.opened.workspace
-                store = index.store.Store(index.sessions.sessions_file(workspace), of=workspace.root)
+                store = index.store.Store(index.store.sessions_file(workspace), of=workspace.root)
                 self._sessions = index.sessions.SessionIndex(self.opened, store), self.memory[1].over(store)
             return self._sessions
 
@@ -317,7 +312,7 @@ class Indexes:
         report, *others = [store.safely(rebuild) for store, rebuild in work]
         report.sessions = others[0] if others else None
         if not self.opened.config.index.sessions:
-            index.sessions.delete_sessions_index(self.opened.workspace)
+            index.store.delete_sessions_index(self.opened.workspace)
         return report
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
@@ -851,9 +846,8 @@ class Memory:
         """Who writes the logs and summaries, what that cost today and saved, and which agents' programs could do it."""
         limits, works = self.config.brain, brain.orders.CLAIMS
         chosen = [model for work in works if (model := brain.model.chosen_model(self.opened, work))]
-        chosen.sort(
-            key=lambda model: model.kind == "turn"
-        )  # the name is of a model; that the agent comes is told by the setting
+        # The name is of a model; that the agent comes is told by the setting.
+        chosen.sort(key=lambda model: model.kind == "turn")
         records = brain.journal.read_orders(self.opened.workspace)
         waiting = brain.turn.waiting_orders(self.opened, records)
         installed = brain.command.installed()
@@ -1035,7 +1029,7 @@ class Memory:
 
         By the user's own model, where one is chosen to decide what enters MEMORY.md."""
         if model := brain.model.chosen_model(self.owned, "distil"):
-            with contextlib.suppress(brain.orders.BrainFailed):
+            with contextlib.suppress(BrainFailed):
                 if relation := brain.distil.compare(model, self.brain, old, new):
                     return relation
         first, second = self.brain.meant([old, new])
@@ -1061,11 +1055,11 @@ class Memory:
 
     def changes(self, id: str) -> list[Change]:  # noqa: A002 - the word users know
         """A fact through its changes, the oldest first: said, kept, corrected, replaced, forgotten."""
-        if changes := vault.changes.follow(self.owned.workspace, [id]):
+        if changes := vault.timeline.follow(self.owned.workspace, [id]):
             return changes
         target = forget.apply.one_target(self._forgetting(), id)[1]
         ids = (target.id, *(sorted(target.line.ids) if target.line else ()))
-        return vault.changes.follow(self.workspace, ids)
+        return vault.timeline.follow(self.workspace, ids)
 
     def session_overviews(self, until: str | None = None) -> Sessions:
         """What was captured from each session, the latest first, and what hooks gave it."""

@@ -11,9 +11,10 @@ from tests.brain.conftest import ANSWER, Service
 
 from nacre.brain.api import ask_api
 from nacre.brain.command import Reply
-from nacre.brain.orders import BrainFailed, Order, items_of
+from nacre.brain.orders import Order, items_of
 from nacre.config.settings import BrainApiSettings
-from nacre.model.session import Speaker
+from nacre.errors import BrainFailed
+from nacre.model import Speaker
 
 KEY = "sk-test-0123456789abcdef"
 VENDORS = "sk-vendor-0123456789abcdef"

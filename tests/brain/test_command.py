@@ -11,9 +11,10 @@ import pytest
 from tests.brain.conftest import ANSWER, Program
 
 from nacre.brain.command import ask_command, installed
-from nacre.brain.orders import BrainFailed, Order, items_of, parse_answer
+from nacre.brain.orders import Order, items_of, parse_answer
 from nacre.brain.presets import PRESETS
-from nacre.model.session import ORDER_MARK, Speaker
+from nacre.errors import BrainFailed
+from nacre.model import ORDER_MARK, Speaker
 
 ORDER = Order("extract", "en", items_of([("We use pnpm, never npm", Speaker.OWNER, "")]))
 

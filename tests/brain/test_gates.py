@@ -8,18 +8,9 @@ from typing import Any, Literal
 import pytest
 
 from nacre.brain.gates import REASONS, Gated, check_changes, check_claims
-from nacre.brain.orders import (
-    Answer,
-    BrainFailed,
-    Change,
-    DigestLine,
-    Item,
-    NewEntry,
-    Order,
-    items_of,
-    parse_answer,
-)
-from nacre.model.session import Speaker
+from nacre.brain.orders import Answer, Change, DigestLine, Item, NewEntry, Order, items_of, parse_answer
+from nacre.errors import BrainFailed
+from nacre.model import Speaker
 
 OWNER, AGENT, OTHER = Speaker.OWNER, Speaker.AGENT, Speaker.OTHER
 PASTED = """what do you make of this article:

@@ -18,13 +18,12 @@ from tests.brain.conftest import ANSWER, Program, Service
 from nacre.brain import journal
 from nacre.brain.gates import Dropped, Gated
 from nacre.brain.model import Model, chosen_model, spent_today
-from nacre.brain.orders import BrainFailed, Order, items_of
+from nacre.brain.orders import Order, items_of
 from nacre.clock import Clock
 from nacre.config.settings import BrainApiSettings, BrainCommandSettings, BrainSettings, Config
-from nacre.errors import BadInput
+from nacre.errors import BadInput, BrainFailed
 from nacre.memory import Memory
-from nacre.model.session import Speaker
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Speaker, Workspace
 from nacre.text.tokens import tokens_estimate
 
 NOW = dt.datetime(2026, 3, 2, 10, tzinfo=dt.UTC)
@@ -232,7 +231,7 @@ FORGETS = """\
 import sys
 from pathlib import Path
 from nacre.brain.journal import forget_orders
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 forget_orders(Workspace(Path(sys.argv[1])))
 print(sys.argv[2], end="")
 sys.exit(int(sys.argv[3]))

@@ -11,8 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from nacre.brain.orders import CLAIMS, Change, Item, Order, items_of, own_prompt, schema
-from nacre.model.session import ORDER_MARK, Speaker
-from nacre.model.workspace import Workspace
+from nacre.model import ORDER_MARK, Speaker, Workspace
 from nacre.vault.discover import trust_workspace
 
 SAID = items_of([("Use pnpm", Speaker.OWNER, "2026-03-02"), ("Done", Speaker.AGENT, "2026-03-02")])

@@ -17,7 +17,7 @@ from nacre.brain.summarise import with_model
 from nacre.clock import Clock
 from nacre.config.settings import BrainCommandSettings, BrainSettings, Config, SourceSettings
 from nacre.layers.organise import by_brain
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.sources.registry import begin_pause
 
 TEXT = """# Cache

@@ -15,13 +15,13 @@ from tests.brain.test_summarise import LINES, TEXT
 
 from nacre.brain.journal import forget_orders, orders_file, read_orders
 from nacre.brain.model import chosen_model, spent_today
-from nacre.brain.orders import BrainFailed, Order, Waiting, parse_answer
+from nacre.brain.orders import Order, parse_answer
 from nacre.brain.turn import next_order, take_answer, waiting_orders
 from nacre.clock import Clock
 from nacre.config.settings import BrainSettings, Config
-from nacre.errors import BadInput
+from nacre.errors import BadInput, BrainFailed, Waiting
 from nacre.layers.organise import by_brain, organise
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.sources.registry import begin_pause
 from nacre.text.tokens import tokens_estimate
 

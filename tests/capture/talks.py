@@ -16,9 +16,7 @@ from nacre.capture.read import SyncSetup
 from nacre.capture.sync import SyncReport, sync
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.model.entry import Bullet
-from nacre.model.session import Message, Speaker
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Bullet, Context, Message, Speaker, Workspace
 from nacre.sources.registry import belongs_to, sources
 from nacre.sources.transcript import Places
 

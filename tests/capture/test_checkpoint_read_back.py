@@ -8,7 +8,7 @@ import pytest
 
 from nacre.capture.checkpoint import parse_checkpoint
 from nacre.clock import Clock
-from nacre.model.session import Speaker
+from nacre.model import Speaker
 
 CLOCK = Clock(dt.UTC, dt.datetime(2026, 3, 14, 12, tzinfo=dt.UTC))
 OWNER, AGENT = Speaker.OWNER, Speaker.AGENT

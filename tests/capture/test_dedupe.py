@@ -12,8 +12,7 @@ from nacre.capture.dedupe import alike_in_meaning, drop_duplicates
 from nacre.config.settings import Config
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
-from nacre.model.entry import Bullet
-from nacre.model.workspace import Context
+from nacre.model import Bullet, Context
 from nacre.vault import daily, spool
 from nacre.vault.spool import Delivered
 

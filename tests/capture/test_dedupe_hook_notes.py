@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from nacre.capture.dedupe import read_hook_notes
-from nacre.model.session import Message, Speaker
-from nacre.model.workspace import Workspace
+from nacre.model import Message, Speaker, Workspace
 
 SESSION = "28354cc6-e12d-4d9a-a6b6-811884a0381a"
 NOTE = """# Session: {}

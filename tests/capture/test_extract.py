@@ -9,8 +9,7 @@ from nacre.brain.local.judge import Judge
 from nacre.capture.extract import count_types, extract_text, give_types, untyped
 from nacre.config.settings import Config
 from nacre.errors import BadInput
-from nacre.model.entry import TYPES
-from nacre.model.workspace import Context
+from nacre.model import TYPES, Context
 from nacre.vault.undo import undo
 
 LOG = """# 2026-03-02

@@ -13,9 +13,7 @@ from tests.capture.test_sync import MORNING
 from nacre.capture.importing_exports import import_export
 from nacre.config.settings import Config
 from nacre.memory import Memory
-from nacre.model.entry import Bullet
-from nacre.model.session import Message
-from nacre.model.workspace import Context
+from nacre.model import Bullet, Context, Message
 from nacre.vault import provenance
 from nacre.vault.entries import bullet_id, open_document
 from nacre.vault.history import read_history

@@ -10,7 +10,7 @@ import pytest
 from tests.capture.talks import SESSION, Desk, Said, at
 
 from nacre.config.settings import Config
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.sources.registry import sources
 from nacre.sources.transcript import Reading, Source, Transcript
 from nacre.vault.undo import undo

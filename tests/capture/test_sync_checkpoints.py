@@ -11,7 +11,7 @@ from tests.capture.test_sync_groups import group  # noqa: F401 - a fixture
 
 from nacre.capture.checkpoint import LIMIT, checkpoint_of_session
 from nacre.config.settings import Config, TierSettings
-from nacre.model.session import Message
+from nacre.model import Message
 from nacre.text.blocks import without_message_marks
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.history import read_history

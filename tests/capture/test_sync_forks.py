@@ -13,7 +13,7 @@ from tests.sources.test_opencode import TABLES
 
 from nacre.capture.checkpoint import checkpoint_of_session
 from nacre.config.settings import Config, TierSettings
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.vault import checkpoints
 
 FORK, SECOND = "f0000000-1", "f1111111-1"

@@ -17,7 +17,7 @@ from nacre.brain import journal
 from nacre.brain.extract import LARGEST, _parts, by_model
 from nacre.capture.sync import SyncReport
 from nacre.config.settings import BrainCommandSettings, BrainSettings, Config
-from nacre.model.session import ORDER_MARK, Message, Speaker
+from nacre.model import ORDER_MARK, Message, Speaker
 from nacre.text.tokens import tokens_estimate
 
 TALK: tuple[Said, ...] = (

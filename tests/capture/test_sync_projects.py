@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.capture.talks import Desk, Said
 
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.sources.registry import belongs_to
 
 SAID: tuple[Said, ...] = (("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "beta"))

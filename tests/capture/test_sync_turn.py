@@ -20,8 +20,7 @@ from nacre.capture.cursors import load_cursors
 from nacre.capture.sync import SyncReport
 from nacre.config.settings import BrainSettings, Config, SyncSettings
 from nacre.memory import Memory
-from nacre.model.session import Message
-from nacre.model.workspace import Context
+from nacre.model import Context, Message
 
 SECOND = "71871d67-1111-4222-8333-444455556666"
 TALK: tuple[Said, ...] = (

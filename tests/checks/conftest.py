@@ -10,7 +10,7 @@ from tests.tidy.nights import Nights
 
 from nacre.checks.health import Health, check_health
 from nacre.cli.main import run
-from nacre.model.report import Problem
+from nacre.model import Problem
 
 NOW = "2026-03-20T10:00:00+00:00"
 

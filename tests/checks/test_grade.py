@@ -9,7 +9,7 @@ import pytest
 
 from nacre.checks import health
 from nacre.checks.health import CONTRADICTION, KINDS, UNTYPED, Deduction, graded, kind_title
-from nacre.model.report import Problem
+from nacre.model import Problem
 
 
 def test_the_formula_that_is_written_down_is_the_one_that_counts() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from nacre.cli.help_pages import chinese, name_of
 from nacre.cli.main import COMMANDS, FRONT, GROUPS, cli
+from nacre.cli.ui import chinese_help, command_name
 from nacre.i18n import use_language
 from nacre.text.layout import width_of
 
@@ -62,10 +62,10 @@ def test_every_page_of_help_fits_the_width(language: str) -> None:
 
 def test_every_command_and_option_is_explained_in_chinese() -> None:
     use_language("zh")
-    told = chinese()
+    told = chinese_help()
     missing: list[str] = []
     for context in PAGES:
-        name, command = name_of(context), context.command
+        name, command = command_name(context), context.command
         options = [max(p.opts, key=len) for p in command.params if isinstance(p, click.Option) and not p.hidden]
         missing += [f"{name} {option}" for option in options if f"{name} {option}" not in told and option not in told]
         paragraphs = (command.help or "").strip().count("\n\n")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from nacre.daemon.process import daemon_process
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]

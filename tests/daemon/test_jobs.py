@@ -15,7 +15,7 @@ from nacre.daemon.jobs import JobThread
 from nacre.disk import hold
 from nacre.jobs import journal
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault import spool
 
 from .conftest import Start, connected

@@ -16,7 +16,7 @@ from nacre.daemon import client, fast
 from nacre.daemon.process import Endpoint, daemon_process, ensure_running, stop_daemon
 from nacre.errors import Locked
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 from .conftest import Start, answers, connected, framed
 from .waiting import until

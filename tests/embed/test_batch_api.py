@@ -12,7 +12,7 @@ import pytest
 
 from nacre.embed import batch_api
 from nacre.memory import IndexReport, Memory
-from nacre.model.entry import SearchReport
+from nacre.model import SearchReport
 
 from .conftest import BatchService
 

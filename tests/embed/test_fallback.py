@@ -13,7 +13,7 @@ from nacre.embed.local import LocalEmbedder
 from nacre.embed.remote import PROVIDERS
 from nacre.errors import BadSetting, ModelUnusable
 from nacre.memory import Memory
-from nacre.model.entry import SearchReport
+from nacre.model import SearchReport
 
 from .conftest import Service
 

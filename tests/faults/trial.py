@@ -18,7 +18,7 @@ from unittest.mock import patch
 from tests.faults import calls
 from tests.faults.commands import SCENARIOS, Scenario, environment, make_home, nacre, prepared
 
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.history import DONE, PARTLY, last_id, read_history
 from nacre.vault.problems import file_problems as problems_of
 from nacre.vault.storage import Disk

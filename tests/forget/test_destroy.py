@@ -10,7 +10,7 @@ from tests.forget.conftest import FACT, everything
 from nacre.config.settings import Config, TierSettings
 from nacre.forget import destroy
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.discover import is_trusted
 
 OWN = {

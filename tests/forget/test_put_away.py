@@ -13,8 +13,7 @@ from nacre.capture.checkpoint import checkpoint_of_session
 from nacre.forget.apply import forget
 from nacre.forget.target import ForgetContext
 from nacre.index.store import Store, index_file
-from nacre.model.entry import Bullet
-from nacre.model.session import Message
+from nacre.model import Bullet, Message
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.undo import undo
 

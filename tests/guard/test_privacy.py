@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nacre.guard.privacy import asks_for_privacy, drop_private, reach
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 
 WHO = {"U": Speaker.OWNER, "A": Speaker.AGENT, "O": Speaker.OTHER}
 WISHES = Path(__file__).parent / "wishes"  # a line each, as people write them

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nacre.guard.secrets import redact_messages
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
 CONVERSATIONS = Path(__file__).parent / "conversations"  # one a line: U is the owner, A the agent, ⟦ ⟧ hold the secret

@@ -15,7 +15,7 @@ import pytest
 from tests.daemon import conftest as daemons
 
 from nacre.config.settings import user_config_file
-from nacre.hooks.events import answer
+from nacre.hooks import answer
 from nacre.memory import Memory
 
 Fire = Callable[..., subprocess.CompletedProcess[bytes]]

@@ -10,9 +10,9 @@ from tests.hooks.conftest import Session
 
 from nacre.context.answering import _fits, is_telling
 from nacre.context.pack import tokens, weight
-from nacre.hooks.events import answer
+from nacre.hooks import answer
 from nacre.memory import Memory
-from nacre.model.entry import Hit
+from nacre.model import Hit
 from nacre.vault.entries import entry_id
 
 PNPM, BUN = "Use pnpm, never npm, in every repository", "We moved to Bun for all installs"

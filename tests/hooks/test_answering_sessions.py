@@ -8,7 +8,7 @@ import pytest
 from tests.hooks.conftest import Session
 
 from nacre.context.answering import LONGEST
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault import spool
 from nacre.vault.spool import MOST_LINES, Delivered
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.hooks.events import LONGEST_PROMPT, PROMPT, parse_event, read, shortened, speaker
+from nacre.hooks import LONGEST_PROMPT, PROMPT, parse_event, read, shortened, speaker
 
 
 @pytest.mark.parametrize(

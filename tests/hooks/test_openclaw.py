@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nacre.errors import BadInput
-from nacre.hooks.events import answer
+from nacre.hooks import answer
 from nacre.memory import Memory
 from nacre.sources.registry import chat_hash
 from nacre.vault import spool

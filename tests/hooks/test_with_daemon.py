@@ -16,7 +16,7 @@ from tests.talks import ClaudeTalk
 from nacre.daemon import client
 from nacre.daemon.process import daemon_process, stop_daemon, stop_on_demand
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault import spool
 
 PROMPT = "Where does the Braldor project keep its backup key?"

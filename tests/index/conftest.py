@@ -15,7 +15,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.index.freshness import MemoryIndex, TextReport, update
 from nacre.index.store import Store, index_file
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.storage import memory_files
 
 

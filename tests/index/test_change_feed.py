@@ -16,7 +16,7 @@ from nacre.config.settings import Config
 from nacre.index import freshness as watching
 from nacre.index.freshness import ChangeFeed, MemoryIndex
 from nacre.index.store import Store, index_file
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's own")
 

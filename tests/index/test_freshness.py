@@ -22,7 +22,7 @@ from nacre.errors import CannotRead, IndexUnusable
 from nacre.index import freshness as updating
 from nacre.index import store
 from nacre.index.store import Store
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.storage import memory_files
 
 InChild = Callable[[Callable[[], None]], int]

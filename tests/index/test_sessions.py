@@ -14,9 +14,9 @@ from tests.talks import META, ClaudeTalk, openclaw_talk
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, IndexSettings, SourceSettings, SourcesSettings
-from nacre.index.sessions import SessionIndex, delete_sessions_index, sessions_file
-from nacre.index.store import Store
-from nacre.model.workspace import Context, Workspace
+from nacre.index.sessions import SessionIndex
+from nacre.index.store import Store, delete_sessions_index, sessions_file
+from nacre.model import Context, Workspace
 from nacre.sources import claude
 from nacre.sources.registry import begin_pause, end_pause
 from nacre.sources.transcript import Places, Reading

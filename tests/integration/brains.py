@@ -20,7 +20,7 @@ from tests.integration.npm import installed, programs
 from tests.integration.scratch import Checks, Scratch, scratch
 
 from nacre.brain.presets import SYSTEM
-from nacre.model.session import ORDER_MARK
+from nacre.model import ORDER_MARK
 from nacre.text import json5
 
 OPENCLAW = Client(

@@ -11,7 +11,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings
 from nacre.jobs.run import Outcome, Runner
 from nacre.jobs.schedule import JOB_NAMES, Job, windows
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 
 NOW = dt.datetime(2026, 2, 10, 14, 30, tzinfo=dt.UTC)  # a Tuesday
 

@@ -13,7 +13,7 @@ from nacre.clock import Clock, zone
 from nacre.config.settings import Config
 from nacre.jobs.installer import Machine, Setup
 from nacre.memory import Memory
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 
 _SHELL = """\
 #!/bin/sh

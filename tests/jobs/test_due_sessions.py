@@ -16,7 +16,7 @@ from nacre.jobs.journal import JobRun, Journal
 from nacre.jobs.run import look, tick
 from nacre.jobs.schedule import PlannedRun, capture_due, next_look
 from nacre.memory import Memory
-from nacre.model.session import SessionFile
+from nacre.model import SessionFile
 
 MINUTE, HOUR, DAY = dt.timedelta(minutes=1), dt.timedelta(hours=1), dt.timedelta(days=1)
 SILENCE = 10 * MINUTE

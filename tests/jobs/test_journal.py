@@ -16,7 +16,7 @@ from nacre.errors import PathEscape
 from nacre.jobs import journal
 from nacre.jobs.journal import JobRun, Journal, begin_run, end_run, journal_path, newest_runs, read_journal
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 MINUTE = dt.timedelta(minutes=1)
 

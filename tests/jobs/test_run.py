@@ -23,7 +23,7 @@ from nacre.jobs import journal
 from nacre.jobs.run import Outcome, due_now, job_states, lock_file, run_due, run_heartbeat, run_named, runner_for
 from nacre.jobs.schedule import JOB_NAMES
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.cache import open_cache
 
 QUIET = Config(jobs=JobsSettings(organise="off", heartbeat="off", tidy="off"))

@@ -12,7 +12,7 @@ from tests.jobs.standins import World
 from nacre.errors import ChangedOutside, NacreError
 from nacre.jobs.schedulers import apply_plan, plan_install, plan_remove
 from nacre.memory import Memory
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 
 lines = st.lists(
     st.sampled_from(

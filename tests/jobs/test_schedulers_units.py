@@ -23,7 +23,7 @@ from nacre.errors import BadInput, SecretRefused
 from nacre.jobs.installer import Machine, Setup
 from nacre.jobs.schedulers import cron_line, exec_line, plan_install, property_lists, systemd_units
 from nacre.memory import Memory
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 
 ODD = 'it\'s 100% "mine" $HOME ${x} \\n `date` 记忆 ;&|#~'
 words = st.text(st.characters(exclude_categories=("C", "Zl", "Zp", "Zs")) | st.just(" "), min_size=1, max_size=30)

@@ -12,7 +12,7 @@ from typing import Any
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.layers.organise import OrganiseReport, organise, rotate_recalled
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import refcount
 from nacre.vault.checkpoints import list_checkpoints
 from nacre.vault.undo import undo

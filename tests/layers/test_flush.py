@@ -34,7 +34,7 @@ from nacre.layers.flush import (
     parse_answer,
 )
 from nacre.memory import Memory
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.sources.registry import begin_pause
 from nacre.tidy.collect import log_lines
 

@@ -18,7 +18,7 @@ from nacre import disk
 from nacre.disk import lock
 from nacre.errors import Locked, NacreError, NotFound, PartlyDone
 from nacre.layers.organise import organise
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import operation
 from nacre.vault.writing import rewrite

@@ -17,7 +17,7 @@ from nacre.disk import lock
 from nacre.errors import ChangedOutside, Locked, NacreError
 from nacre.layers import organise
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.checkpoints import checkpoint_bytes, layers_lock, list_checkpoints
 from nacre.vault.history import read_history
 

@@ -18,7 +18,7 @@ from tests.search.test_scope_fuzz import NOW, PRIVATE, Laid, lay_out, must_be_cl
 from nacre.mcp.server import Server
 from nacre.mcp.tools import ACTIONS, Tool, tools
 from nacre.memory import Memory
-from nacre.model.entry import LAYERS
+from nacre.model import LAYERS
 
 
 def server(memory: Memory) -> Server:

@@ -171,7 +171,7 @@ def test_a_message_means_the_same_but_for_halves_of_characters(text: str) -> Non
 @contextmanager
 def held(root: Path) -> Iterator[Callable[[], None]]:
     """The lock of the workspace in another process, until it is let go."""
-    holding = "import sys; from pathlib import Path; from nacre.disk import lock; from nacre.model.workspace import Workspace\n"
+    holding = "import sys; from pathlib import Path; from nacre.disk import lock; from nacre.model import Workspace\n"
     holding += f"with lock(Workspace(Path({str(root)!r}))):\n    print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None

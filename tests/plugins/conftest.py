@@ -19,7 +19,7 @@ import pytest
 from tests.daemon import conftest as daemons
 
 from nacre.daemon.process import daemon_process
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 HERE = Path(__file__).resolve().parent
 INDEX = HERE.parents[1] / "src" / "nacre" / "plugins" / "openclaw" / "index.js"

@@ -10,7 +10,7 @@ import pytest
 from tests.plugins.conftest import INDEX, Host, end_daemon
 
 from nacre.daemon.process import daemon_process
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 GROUP = "agent:main:telegram:group:-100"
 PROMPT = "Where is the backup key of the Braldor project?"

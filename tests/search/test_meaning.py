@@ -11,7 +11,7 @@ from tests.embed.conftest import Service, service
 
 from nacre.embed import client, remote
 from nacre.memory import Memory
-from nacre.model.entry import SearchReport
+from nacre.model import SearchReport
 
 __all__ = ["service"]
 

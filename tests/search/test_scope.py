@@ -9,7 +9,7 @@ import pytest
 
 from nacre.errors import BadInput, NotFound
 from nacre.memory import Memory
-from nacre.model.workspace import Scope
+from nacre.model import Scope
 from nacre.search.read import read_lines
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from nacre.cli.main import run
 from nacre.errors import NacreError
 from nacre.memory import Memory
-from nacre.model.entry import LAYERS
+from nacre.model import LAYERS
 
 NOW = "2026-03-20T18:00"
 TODAY, YESTERDAY = "2026-03-20", "2026-03-19"

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from nacre.i18n import use_language
-from nacre.model.entry import Hit
+from nacre.model import Hit
 from nacre.search.show import MATCHED, PLAIN, hit_lines, lines_around_best
 from nacre.text.layout import width_of
 

@@ -18,7 +18,7 @@ from tests.search.conftest import lay_out
 
 from nacre.embed.models import ModelId
 from nacre.memory import Memory
-from nacre.model.entry import Hit, SearchReport
+from nacre.model import Hit, SearchReport
 from nacre.search.candidates import Candidate
 from nacre.search.evidence import CONTEXT, FEATURES, Statement
 from nacre.search.query import Question, parse_question

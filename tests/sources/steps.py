@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nacre.model.session import Message
+from nacre.model import Message
 from nacre.sources.transcript import Mark, Reading, Transcript, list_files
 
 Read = Callable[[Transcript, Mark | None, dt.datetime | None], Reading]

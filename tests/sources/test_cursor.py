@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sources.steps import NOON, as_kept, said, stamp, write
 
-from nacre.model.session import Kind
+from nacre.model import Kind
 from nacre.sources.cursor import IDE as SOURCE
 from nacre.sources.transcript import Places, Reading, Transcript
 

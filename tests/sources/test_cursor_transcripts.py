@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sources.steps import NOON, cut, in_steps, lines, read, said, write
 
-from nacre.model.session import Kind
+from nacre.model import Kind
 from nacre.sources.cursor import CLI as SOURCE
 from nacre.sources.cursor import sent_at
 from nacre.sources.transcript import Places

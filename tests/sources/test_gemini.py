@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sources.steps import NOON, cut, in_steps, line, lines, read, said, stamp, write
 
-from nacre.model.session import Kind
+from nacre.model import Kind
 from nacre.sources.gemini import SOURCE
 from nacre.sources.transcript import Mark, Places
 

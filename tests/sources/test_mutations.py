@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.sources.steps import NOON, Read, in_steps, line, read, stamp, write
 
-from nacre.model.session import Session
+from nacre.model import Session
 from nacre.sources import claude, codex, gemini, opencode
 from nacre.sources.cursor import CLI, IDE
 from nacre.sources.exports import export_at

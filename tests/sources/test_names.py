@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nacre.model.workspace import slug_of
+from nacre.model import slug_of
 
 
 def test_names_of_signs_alone_are_told_apart() -> None:

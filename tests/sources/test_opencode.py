@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.sources.steps import NOON, as_kept, said, write
 
-from nacre.model.session import Kind
+from nacre.model import Kind
 from nacre.sources.opencode import SOURCE
 from nacre.sources.transcript import Places, Reading, Transcript
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.sources.steps import NOON, line, lines, stamp, write
 
-from nacre.model.session import Kind, Session, Speaker
+from nacre.model import Kind, Session, Speaker
 from nacre.sources.transcript import Mark, Notes, Reading, follow, list_files, parse_time, time_field
 
 

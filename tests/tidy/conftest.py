@@ -15,8 +15,7 @@ from tests.tidy.nights import Nights
 from nacre.brain.local.judge import Judge
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.model.report import Problem
-from nacre.model.workspace import Workspace
+from nacre.model import Problem, Workspace
 from nacre.tidy import archive, compress
 from nacre.tidy.collect import TidyContext
 from nacre.vault.history import operation

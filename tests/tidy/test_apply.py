@@ -12,7 +12,7 @@ from tests.tidy.conftest import killed_at, run_in_child
 from tests.tidy.nights import BACKUP, JEST, RULE, SAFETY, VITEST, Nights, actions, filler
 
 from nacre.errors import ChangedOutside
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.tidy import apply, distil
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.run import run_tidy

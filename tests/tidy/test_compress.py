@@ -20,7 +20,7 @@ from nacre.config.settings import Config, TidySettings
 from nacre.i18n import use_language
 from nacre.index.document import Document
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.search.query import Filters
 from nacre.tidy import archive, compress
 from nacre.tidy.collect import TidyContext

@@ -32,7 +32,7 @@ from nacre.errors import ChangedOutside, NacreError
 from nacre.forget import apply
 from nacre.forget.target import ForgetContext as ForgetRoom
 from nacre.forget.target import MemoryLines, Target
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.tidy import answers, distil, run
 from nacre.tidy import answers as tidy_answers
 from nacre.tidy.answers import Answer

@@ -15,7 +15,7 @@ from tests.tidy.nights import BACKUP, CHINESE_RULE, ERRAND, RULE, TODAY, Nights,
 
 from nacre.config.settings import ArchiveSettings, Config, DecaySettings, MemorySettings, TidySettings
 from nacre.errors import BadInput
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.tidy import run
 from nacre.tidy import run as tidying
 from nacre.tidy.collect import Day, TidyContext

@@ -14,7 +14,7 @@ from tests.storage import Dictionary, memories
 
 from nacre.clock import Clock
 from nacre.i18n import use_language
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 MOMENT = dt.datetime(2026, 2, 10, 14, 5, 7, tzinfo=dt.UTC)
 

@@ -13,7 +13,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config, TierSettings
 from nacre.disk import digest
 from nacre.errors import ChangedOutside
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import checkpoints
 from nacre.vault.checkpoints import (
     Checkpoint,

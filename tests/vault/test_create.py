@@ -8,7 +8,7 @@ import pytest
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import create, rules
 from nacre.vault.discover import is_trusted
 from nacre.vault.entries import document

@@ -11,7 +11,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.disk import LARGEST_LOG
 from nacre.errors import BadInput, CannotWrite, SecretRefused
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import daily
 from nacre.vault.daily import append_note, append_notes, append_section, log_path
 from nacre.vault.history import read_history

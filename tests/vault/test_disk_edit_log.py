@@ -16,7 +16,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.disk import lock
 from nacre.errors import CannotWrite
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.history import operation
 from nacre.vault.writing import rewrite
 

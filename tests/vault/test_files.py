@@ -14,7 +14,7 @@ import pytest
 
 from nacre.config.settings import Config, IndexSettings, TierSettings
 from nacre.disk import LARGEST_LOG
-from nacre.model.workspace import LINKED, Workspace
+from nacre.model import LINKED, Workspace
 from nacre.vault.storage import LARGEST, MemoryFile, memory_files
 
 

@@ -12,7 +12,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
 from nacre.errors import CannotWrite, NotFound
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.daily import append_note
 from nacre.vault.history import Change, diff_operation, latest, operation, read_history
 from nacre.vault.problems import file_problems

@@ -12,7 +12,7 @@ from pathlib import Path
 from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.daily import append_note
 from nacre.vault.history import operation
 from nacre.vault.storage import Disk, read_rows

@@ -8,7 +8,7 @@ from tests.storage import add_to_file, file_bytes, put_file
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import SecretRefused
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import ledger, refcount
 from nacre.vault.entries import entry_id
 from nacre.vault.history import operation

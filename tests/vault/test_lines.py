@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault import storage as lines
 from nacre.vault.storage import BROKEN, FILE_NAME, LineIndex, parse_row
 

@@ -9,7 +9,7 @@ import pytest
 
 from nacre.disk import lock
 from nacre.errors import Locked, NoWorkspace
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 
 def test_another_process_is_kept_out_and_the_error_names_the_holder(

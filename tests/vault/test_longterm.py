@@ -7,7 +7,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config, MemorySettings
 from nacre.disk import digest
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, SecretRefused
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.entries import document, open_document
 from nacre.vault.longterm import Edit, apply_edit, project_template, section_for, template, with_entry
 

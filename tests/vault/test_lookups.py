@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault import ledger, provenance
 from nacre.vault import storage as lines
 from nacre.vault.ledger import VERDICTS, LedgerStates, Record

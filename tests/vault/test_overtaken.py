@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.storage import is_there
 
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault import ledger
 from nacre.vault.entries import bullet_id, entry_id
 from nacre.vault.ledger import Closed

@@ -11,7 +11,7 @@ from tests.storage import put_file
 
 from nacre.config.settings import Config, HistorySettings
 from nacre.disk import LARGEST_LOG
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.problems import file_problems
 from nacre.vault.storage import LARGEST
 

@@ -10,7 +10,7 @@ import pytest
 
 from nacre import disk
 from nacre.config.settings import Config, MemorySettings
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.problems import file_problems
 
 SECRET = "key AKIA" + "Z7QXNT3MPLR5VWKD\n"

@@ -12,8 +12,7 @@ import pytest
 
 from nacre import disk
 from nacre.config.settings import Config
-from nacre.model.report import Problem
-from nacre.model.workspace import Stored, Workspace
+from nacre.model import Problem, Stored, Workspace
 from nacre.vault.problems import file_problems
 
 

@@ -9,7 +9,7 @@ from tests.storage import file_bytes, is_there, put_file
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import provenance
 from nacre.vault.entries import bullet_id
 from nacre.vault.history import operation

@@ -17,7 +17,7 @@ from tests.storage import file_bytes, put_file
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import refcount
 from nacre.vault.history import operation
 from nacre.vault.undo import undo

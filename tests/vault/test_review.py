@@ -10,7 +10,7 @@ from tests.storage import file_bytes, is_there, put_file, take_file
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.i18n import use_language
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import review
 from nacre.vault.history import operation
 from nacre.vault.review import ADOPTED, CLASH, FADED, KINDS, Question, kind_title

@@ -10,7 +10,7 @@ import pytest
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import NacreError, PathEscape
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import ledger, provenance
 from nacre.vault.discover import check_own_files
 from nacre.vault.history import operation

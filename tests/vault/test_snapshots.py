@@ -12,7 +12,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import PathEscape
 from nacre.memory import Working
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.undo import undo
 
 NOON = dt.datetime(2026, 3, 28, 14, 5, tzinfo=dt.UTC)

@@ -12,7 +12,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.disk import digest
 from nacre.errors import BadInput, ChangedOutside, NotFound
-from nacre.model.workspace import Context, Storage, Workspace
+from nacre.model import Context, Storage, Workspace
 from nacre.vault.history import DONE, NOT_CARRIED_OUT, REWRITE, UNDONE, Change, latest, operation
 from nacre.vault.storage import Disk
 from nacre.vault.undo import UndoPlan, plan_undo, undo

@@ -13,7 +13,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
 from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import ledger, longterm, provenance, refcount
 from nacre.vault.daily import append_note
 from nacre.vault.entries import open_document

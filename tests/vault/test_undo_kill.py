@@ -19,7 +19,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import CannotWrite, NacreError, PartlyDone, cannot_write
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.history import read_history
 from nacre.vault.storage import Disk
 from nacre.vault.undo import undo as taken_back

@@ -12,7 +12,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import ChangedOutside, NacreError, NotFound, PartlyDone
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.daily import append_note
 from nacre.vault.history import MOVE, REWRITE, operation, read_history
 from nacre.vault.undo import undo

@@ -17,7 +17,7 @@ from nacre.config.settings import Config
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.memory import Working
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.working import as_text, plain
 
 KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"

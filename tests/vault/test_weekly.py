@@ -12,7 +12,7 @@ from tests.storage import put_file
 
 from nacre.errors import BadInput
 from nacre.index.document import Document
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.entries import document
 from nacre.vault.weekly import DigestLine, add_lines, digest_files, digest_lines, digest_path
 

@@ -18,7 +18,7 @@ from nacre.config.settings import Config, StateSettings
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape, SecretRefused
 from nacre.i18n import use_language
 from nacre.memory import Working
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import working
 from nacre.vault.history import read_history
 from nacre.vault.undo import undo

@@ -14,7 +14,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
 from nacre.disk import append_bytes
 from nacre.errors import BadInput, CannotWrite, MemoryFull, PathEscape, SecretRefused
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault import provenance
 from nacre.vault.daily import append_note
 from nacre.vault.history import operation, read_history

@@ -12,7 +12,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import PathEscape
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.history import operation, read_history
 from nacre.vault.undo import undo
 from nacre.vault.writing import Batch

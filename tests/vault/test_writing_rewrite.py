@@ -10,7 +10,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, PathEscape, SecretRefused
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.history import Operation, operation
 from nacre.vault.writing import move_file, remove_file, rewrite
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.web.conftest import Page
 
+from nacre import hooks
 from nacre.context.pack import tokens, weight
-from nacre.hooks import events
 from nacre.memory import Memory
 from nacre.vault import history, provenance
 from nacre.vault.entries import bullet_id
@@ -94,7 +94,7 @@ def test_sessions_show_what_was_captured_and_how_many_tokens_of_memory_were_give
         given = []
         for session in (SESSION, "feedbeef-not-captured"):
             event = {"hook_event_name": "SessionStart", "session_id": session, "cwd": str(root)}
-            answer = events.answer(memory, "claude-code", event)
+            answer = hooks.answer(memory, "claude-code", event)
             assert answer
             given.append(tokens(weight(answer["hookSpecificOutput"]["additionalContext"])))
     data, shown = page.data("sessions"), page.html("/sessions")

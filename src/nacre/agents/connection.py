@@ -22,8 +22,7 @@ from nacre.i18n import say
 from nacre.jobs.installer import NO_ANSWER, Machine, Setup, brief_command, file_diff, machine_lock, run_command
 from nacre.jobs.schedulers import ServicePlan, plan_remove
 from nacre.memory import Memory, is_workspace, trusted_workspaces
-from nacre.model.report import Problem
-from nacre.model.workspace import Workspace
+from nacre.model import Problem, Workspace
 
 RECORD_NAME = "connections.json"
 

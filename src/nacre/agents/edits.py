@@ -11,9 +11,8 @@ from itertools import takewhile
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from nacre.agents.json_editor import holds_only, insert_value, new_json, replace_value, take_out
 from nacre.i18n import say
-from nacre.text.json5 import Node, parse
+from nacre.text.json5 import Node, holds_only, insert_value, new_json, parse, replace_value, take_out
 from nacre.vault import rules
 from nacre.vault.entries import document
 

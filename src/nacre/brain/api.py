@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from nacre.brain.command import Reply, is_count
-from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
+from nacre.brain.orders import LARGEST_ANSWER, Order
 from nacre.brain.presets import at
 from nacre.embed.client import Client, Unreachable, is_local
 from nacre.embed.remote import bearer, is_address
+from nacre.errors import BrainFailed
 
 if TYPE_CHECKING:
     import httpx2

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from nacre import disk
-from nacre.brain.orders import LARGEST_ANSWER, BrainFailed, Order
+from nacre.brain.orders import LARGEST_ANSWER, Order
 from nacre.brain.presets import PRESETS, SYSTEM, Home, Preset, at, read
-from nacre.errors import NacreError
+from nacre.errors import BrainFailed, NacreError
 from nacre.guard.secrets import legible
 
 _LAST_WORDS = 65_536  # bytes at the end of what a program says when it fails

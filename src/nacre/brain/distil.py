@@ -8,7 +8,7 @@ from nacre.brain.local.judge import Judge
 from nacre.brain.local.relation import bears_out
 from nacre.brain.model import Model
 from nacre.brain.orders import Change, Item, Order, own_prompt
-from nacre.model.entry import Relation
+from nacre.model import Relation
 from nacre.text.tokens import language_of
 
 _LABELS = {"none": "adds", "unclear": "ask"}

@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from nacre.brain.journal import TURN, read_orders
 from nacre.brain.local.wording import remember
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import BrainFailed, NewEntry, Order, Waiting, items_of, own_prompt
-from nacre.errors import BadInput
+from nacre.brain.orders import NewEntry, Order, items_of, own_prompt
+from nacre.errors import BadInput, BrainFailed, Waiting
 from nacre.guard.privacy import drop_private
 from nacre.i18n import language
-from nacre.model.entry import Bullet
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Context
+from nacre.model import Bullet, Context, Kind, Message, Session, Speaker
 from nacre.sources.registry import left_out
 from nacre.text.blocks import AGENT_MARK
 from nacre.text.quoting import reports

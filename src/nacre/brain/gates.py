@@ -19,16 +19,16 @@ from nacre.brain.local.settled import affirms
 from nacre.brain.orders import FRAME, Change, Claim, DigestLine, Item, NewEntry, Order
 from nacre.guard.sanitise import clean, fold
 from nacre.guard.secrets import redact
-from nacre.model.session import Speaker
+from nacre.model import Speaker
 from nacre.text.blocks import label_of
 from nacre.text.names import LATIN, han_names, latin_names
-from nacre.text.questions import has_question_mark
 from nacre.text.quoting import own_part, reports
 from nacre.text.tokens import (
     CJK,
     cjk_count,
     clauses,
     compiled,
+    has_question_mark,
     language_of,
     query_tokens,
     sentences,

@@ -19,8 +19,7 @@ from nacre.brain.orders import Order
 from nacre.clock import Clock
 from nacre.disk import hold
 from nacre.guard.secrets import legible, redact
-from nacre.model.report import fields
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace, fields
 from nacre.text.tokens import tokens_estimate
 
 TURN = "turn"  # the brain of orders that wait for the user's agent

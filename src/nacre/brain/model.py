@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 from nacre.brain import journal
 from nacre.brain.gates import Gated, Proof, check_changes, check_claims
 from nacre.brain.journal import TURN, Record, Spent
-from nacre.brain.orders import Answer, BrainFailed, Order, Waiting, parse_answer
+from nacre.brain.orders import Answer, Order, parse_answer
 from nacre.clock import duration
 from nacre.disk import hold
-from nacre.errors import Locked
+from nacre.errors import BrainFailed, Locked, Waiting
 from nacre.guard.secrets import redact
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.text.tokens import tokens_estimate
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from nacre.errors import NacreError
-from nacre.model import entry
-from nacre.model.session import ORDER_MARK, Speaker
-from nacre.model.workspace import Workspace
+from nacre import model
+from nacre.errors import BrainFailed
+from nacre.model import ORDER_MARK, Speaker, Workspace
 from nacre.text.quoting import parts
 from nacre.vault.discover import trusted_workspaces
 
@@ -24,18 +23,6 @@ LONGEST = {"en": 260, "zh": 130}  # characters of one line, as in the local brai
 FRAME = {"en": 33, "zh": 20}  # characters that stand around a line of a digest, about
 _PROMPTS = Path(__file__).parent / "prompts"
 LARGEST_ANSWER = 400_000  # characters; no honest answer is so long
-
-
-class BrainFailed(NacreError):
-    """The model gave no answer that can be used; the local brain does the work."""
-
-
-class Waiting(BrainFailed):
-    """Orders wait for the user's agent, by their keys: work that can be left for later is left."""
-
-    def __init__(self, *keys: str) -> None:
-        super().__init__("Waiting for your agent.", "等待你的智能体处理。")
-        self.keys = keys
 
 
 # What an answer consists of. Each claim cites what it rests on.
@@ -170,7 +157,7 @@ class Order:
     @property
     def longest(self) -> int:
         """Characters of a claim."""
-        return (entry.LONGEST if self.work == "distil" else LONGEST)[self.language]
+        return (model.LONGEST if self.work == "distil" else LONGEST)[self.language]
 
     @cached_property
     def by_id(self) -> dict[str, Item]:

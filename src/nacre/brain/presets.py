@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from nacre import disk
-from nacre.brain.orders import BrainFailed
-from nacre.errors import NacreError
-from nacre.model.session import ORDER_MARK
+from nacre.errors import BrainFailed, NacreError
+from nacre.model import ORDER_MARK
 from nacre.text import json5
 
 SYSTEM = "You carry out the order that you are given and answer with one JSON object, nothing else."

@@ -8,9 +8,9 @@ from nacre.brain.gates import check_text
 from nacre.brain.local.gist import LEAST, MOST, Gist
 from nacre.brain.local.settled import split_turns
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import BrainFailed, Order, Waiting, items_of, own_prompt
-from nacre.model.session import Kind, Session, Speaker
-from nacre.model.workspace import Context
+from nacre.brain.orders import Order, items_of, own_prompt
+from nacre.errors import BrainFailed, Waiting
+from nacre.model import Context, Kind, Session, Speaker
 from nacre.sources.registry import left_out, paused_at, pauses, settings_of
 from nacre.text.blocks import project_in_head, without_message_marks
 from nacre.text.tokens import tokens, tokens_estimate

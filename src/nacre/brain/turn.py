@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from nacre.brain import journal
 from nacre.brain.journal import TURN, Record
 from nacre.brain.model import spent_today
-from nacre.brain.orders import CLAIMS, BrainFailed, Work, json_object, schema
+from nacre.brain.orders import CLAIMS, Work, json_object, schema
 from nacre.clock import duration
-from nacre.errors import BadInput
+from nacre.errors import BadInput, BrainFailed
 from nacre.guard.secrets import legible, redact
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.sources.registry import paused_at, pauses
 from nacre.text.tokens import tokens_estimate
 

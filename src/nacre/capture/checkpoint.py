@@ -21,8 +21,7 @@ from nacre.errors import BadInput, NotFound
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact, redact_messages
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import slug_of
+from nacre.model import Kind, Message, Session, Speaker, slug_of
 from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript
 from nacre.text.blocks import FRONT, blocks, without_message_marks
@@ -241,9 +240,7 @@ def checkpoint_of_captured(
         hidden = {message_mark(name, storable(message.id)) for message in session.messages}
         hidden -= {message.id for message in kept}
         held = [message for message in before.messages if message.id not in hidden]
-        end = before.messages[
-            -1
-        ].at  # a checkpoint that somebody asked for meanwhile may hold more: all of its last minute
+        end = before.messages[-1].at  # one that somebody asked for meanwhile may hold more: all of its last minute
         after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
     else:
         before = None

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from nacre import disk
 from nacre.clock import Clock
 from nacre.guard.secrets import redact, storable_name
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Workspace, slug_of
+from nacre.model import Kind, Message, Session, Speaker, Workspace, slug_of
 from nacre.sources.registry import group_stamp, opted_out
 from nacre.sources.transcript import MALFORMED, Mark, parse_time
 from nacre.text.blocks import stamp_of

@@ -17,9 +17,7 @@ from nacre.brain.local.wording import pieces
 from nacre.capture.cursors import SessionHeading, by_day, headings_of
 from nacre.clock import Clock
 from nacre.errors import ModelUnusable
-from nacre.model.entry import Bullet
-from nacre.model.session import Message, Speaker
-from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.model import DAY_NAME, Bullet, Message, Speaker, Workspace
 from nacre.sources.transcript import parse_time
 from nacre.text.blocks import stamp_of
 from nacre.text.tokens import sentences

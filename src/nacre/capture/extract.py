@@ -12,9 +12,7 @@ from nacre.clock import Clock
 from nacre.disk import digest
 from nacre.errors import BadInput
 from nacre.guard.secrets import redact, redact_messages
-from nacre.model.entry import Bullet, Entry
-from nacre.model.session import Message, Speaker
-from nacre.model.workspace import DAY_NAME, Context, Workspace
+from nacre.model import DAY_NAME, Bullet, Context, Entry, Message, Speaker, Workspace
 from nacre.text.blocks import label_of, stamp_of
 from nacre.vault.entries import Item, document
 from nacre.vault.history import operation

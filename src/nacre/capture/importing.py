@@ -16,17 +16,15 @@ from nacre.capture.importing_exports import COMMAND, ImportReport, import_export
 from nacre.capture.importing_files import SET, SKIP, ImportPlan, shown_path
 from nacre.capture.read import Progress, sync_setup
 from nacre.capture.sync import parse_since
-from nacre.config.settings import checked, known_settings, read_toml, user_config_file
+from nacre.config.settings import checked, known_settings, read_toml, set_key, user_config_file
 from nacre.errors import BadInput, BadSetting, NacreError, NotFound
 from nacre.i18n import say
-from nacre.model.report import Step
-from nacre.model.workspace import Context
+from nacre.model import Context, Step
 from nacre.sources.exports import export_at
 from nacre.text import json5
 from nacre.vault.discover import agent_workspaces, expand, openclaw_state
 from nacre.vault.history import operation
 from nacre.vault.refcount import REFCOUNT_NAME
-from nacre.vault.settings import set_key
 from nacre.vault.storage import storage_of
 from nacre.vault.writing import rewrite
 

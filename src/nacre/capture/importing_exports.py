@@ -17,10 +17,7 @@ from nacre.capture.sync import PATIENCE, sync
 from nacre.disk import hold
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
-from nacre.model.entry import Bullet
-from nacre.model.report import Step
-from nacre.model.session import Message, Session
-from nacre.model.workspace import Workspace
+from nacre.model import Bullet, Message, Session, Step, Workspace
 from nacre.sources.exports import export_at
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, follow_list
 from nacre.vault import daily

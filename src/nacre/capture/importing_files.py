@@ -19,8 +19,7 @@ from nacre.errors import BadInput, SecretRefused
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
 from nacre.i18n import say
-from nacre.model.report import Step
-from nacre.model.workspace import DAY_NAME, Context, slug_of
+from nacre.model import DAY_NAME, Context, Step, slug_of
 from nacre.sources import claude
 from nacre.sources.registry import is_left_out, opted_out, settings_of
 from nacre.sources.transcript import list_files, parse_time

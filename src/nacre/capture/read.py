@@ -16,10 +16,8 @@ from nacre.brain.local.judge import Judge
 from nacre.capture.cursors import any_opted_out, owner_count
 from nacre.capture.dedupe import Alike, alike_in_meaning
 from nacre.clock import duration
-from nacre.config.settings import Config, user_config_file
-from nacre.model.entry import Bullet
-from nacre.model.session import Kind, Message, Session, SessionFile
-from nacre.model.workspace import Context
+from nacre.config.settings import Config, set_key, user_config_file
+from nacre.model import Bullet, Context, Kind, Message, Session, SessionFile
 from nacre.sources.registry import (
     belongs_to,
     left_out,
@@ -35,19 +33,13 @@ from nacre.sources.registry import (
 from nacre.sources.transcript import Places, Source, Transcript, list_files
 from nacre.vault import spool
 from nacre.vault.discover import project_of
-from nacre.vault.settings import set_key
 from nacre.vault.spool import Queued
 
 LONGEST = dt.timedelta(days=20_000)  # that a run looks back: to before there were agents
 Progress = Callable[[int, int], None]
 Extract = Callable[[Sequence[Message]], list[Bullet]]
 ByModel = Callable[[Session, str, Sequence[Message]], list[Bullet] | None]
-# Where each agent keeps its transcripts: in there its own source knows best which are to be read.
-_ROOTS = {
-    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude"),
-    "codex": ("CODEX_HOME", ".codex"),
-    "cursor": (None, ".cursor"),
-}
+_WITH_HOOKS = ("claude-code", "codex", "cursor")  # agents whose hooks name transcripts
 
 
 @dataclass(frozen=True)
@@ -61,9 +53,8 @@ class SyncSetup:
     exclude: Sequence[str] = ()
     wanted: Callable[[Transcript], bool] = lambda _: True  # whether a transcript belongs to this workspace
     alike: Alike = lambda texts, _: [False] * len(texts)
-    off_record: Callable[[Sequence[Message]], set[str]] = lambda _: (
-        set()
-    )  # the ids of messages that must be kept nowhere
+    # The ids of messages that must be kept nowhere.
+    off_record: Callable[[Sequence[Message]], set[str]] = lambda _: set()
     by_model: ByModel = lambda *_: None  # what the user's own model writes; None: `extract` does it
 
 
@@ -110,9 +101,9 @@ def read_queue(context: Context, places: Places) -> Queue:
     waiting = spool.waiting(str(context.workspace.root))
     outside: dict[str, Transcript] = {}
     for queued in waiting:
-        if queued.agent not in _ROOTS or not settings_of(context.config, queued.agent).enabled:
+        if queued.agent not in _WITH_HOOKS or not settings_of(context.config, queued.agent).enabled:
             continue
-        root = os.path.realpath(places.root(queued.agent, *_ROOTS[queued.agent]))
+        root = os.path.realpath(places.root(queued.agent))  # in there its own source knows best which are to be read
         path = Path(queued.transcript)
         is_found = os.path.realpath(path).startswith(root + os.sep)
         is_of_subagent = path.name.startswith("agent-") or "subagents" in path.parts

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-from nacre.brain.orders import Waiting
 from nacre.capture import cursors
 from nacre.capture.checkpoint import Checkpoint, checkpoint_of_captured
 from nacre.capture.cursors import SHORT, Cursor, Cursors, Section, SessionHeading, owner_count, storable
@@ -35,13 +34,11 @@ from nacre.capture.read import (
 )
 from nacre.clock import Clock, duration
 from nacre.disk import hold
-from nacre.errors import BadInput, Locked, NacreError
+from nacre.errors import BadInput, Locked, NacreError, Waiting
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact, redact_messages
-from nacre.model.entry import Bullet
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Context
+from nacre.model import Bullet, Context, Kind, Message, Session, Speaker
 from nacre.sources.registry import (
     Pause,
     left_out,

@@ -15,8 +15,7 @@ from nacre.jobs import installer
 from nacre.jobs.run import job_states
 from nacre.jobs.schedulers import SCHEDULERS
 from nacre.memory import Memory
-from nacre.model.report import Problem, problem
-from nacre.model.workspace import Workspace
+from nacre.model import Problem, Workspace, problem
 from nacre.sources.registry import settings_of, sources
 from nacre.vault import create
 

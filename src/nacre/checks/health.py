@@ -18,7 +18,7 @@ from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.report import Problem, fields, problem
+from nacre.model import Problem, fields, problem
 from nacre.text.tokens import tokens_estimate
 from nacre.tidy import budget, collect, compare
 from nacre.tidy.collect import Day, TidyContext
@@ -218,9 +218,8 @@ def _pairs(entries: Sequence[_Entry], snapshot: Snapshot) -> list[tuple[_Entry, 
         rest = [old for old in older if entries[old].normal != own.normal]
         for comparison in compare.compare_with(parts[new].whole, [parts[old] for old in rest])[0]:
             old = rest[comparison.place]
-            is_conflict = (
-                comparison.kind in ("replaces", "ask") and entries[old].file is own.file
-            )  # a project may do otherwise
+            # A project may do otherwise.
+            is_conflict = comparison.kind in ("replaces", "ask") and entries[old].file is own.file
             if comparison.kind == "same" or is_conflict:
                 matches.append((old, comparison.kind))
         for old, kind in matches:

@@ -21,7 +21,7 @@ from nacre.i18n import language
 from nacre.jobs import installer
 from nacre.jobs.run import job_states
 from nacre.memory import Memory
-from nacre.model.report import Problem
+from nacre.model import Problem
 from nacre.sources.registry import paused_at, pauses
 from nacre.tidy.night import last_night
 from nacre.vault import spool

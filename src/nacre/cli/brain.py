@@ -11,7 +11,7 @@ from nacre.config.settings import user_config_file
 from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.memory import change_setting, gate_reason
-from nacre.model.report import Report
+from nacre.model import Report
 
 if TYPE_CHECKING:
     from nacre.memory import Memory, NextOrder, Record

@@ -13,7 +13,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Problem, Report
+from nacre.model import Problem, Report
 
 if TYPE_CHECKING:
     from nacre.memory import Capturable, Memory, SyncReport

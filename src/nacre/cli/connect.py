@@ -34,7 +34,7 @@ from nacre.jobs import schedulers
 from nacre.jobs.installer import Machine, this_machine
 from nacre.jobs.schedulers import ServicePlan
 from nacre.memory import Memory, models_folder
-from nacre.model.report import Note, Report
+from nacre.model import Note, Report
 
 
 @ui.command("nacre connect claude-code codex --dry-run", dry_run=True)
@@ -121,12 +121,8 @@ def _carry_out(
     yield Report(lines=lines)
     results: list[ConnectResult] = []
     if not options.dry_run and (ready or rules):
-        question = (
-            ("Remove all of this?", "要移除以上内容吗？")
-            if removing
-            else ("Apply these changes?", "要写入这些更改吗？")
-        )
-        ui.confirm(*question, yes=yes or not (changed or rules))
+        remove, put = ("Remove all of this?", "要移除以上内容吗？"), ("Apply these changes?", "要写入这些更改吗？")
+        ui.confirm(*(remove if removing else put), yes=yes or not (changed or rules))
         if connecting and rules:
             connection.apply_rules(rules, connecting[0])
         results = connection.apply_plans(ready, this_machine(), state_folder(), connecting and connecting[1])

@@ -13,8 +13,7 @@ from nacre.cli import ui
 from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.entry import EVERYWHERE, TYPES
-from nacre.model.report import Note, Report, fields
+from nacre.model import EVERYWHERE, TYPES, Note, Report, fields
 from nacre.text.layout import cut_path
 
 if TYPE_CHECKING:

@@ -14,11 +14,10 @@ from nacre.cli import ui
 from nacre.config.settings import load
 from nacre.errors import BadInput
 from nacre.evaluate.measures import NAMES, Measure, measure
-from nacre.evaluate.replay import Cost, brain_settings, configured, cost_of, replay
-from nacre.evaluate.scenario import read_scenario
+from nacre.evaluate.replay import Cost, brain_settings, configured, cost_of, read_scenario, replay
 from nacre.i18n import say, use_language
 from nacre.memory import gate_reason
-from nacre.model.report import Report
+from nacre.model import Report
 
 
 @ui.command("nacre eval scenario --brain local --brain claude-code", "eval", dry_run=True)

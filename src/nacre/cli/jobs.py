@@ -19,7 +19,7 @@ from nacre.jobs.installer import Setup, installed_kinds, this_machine
 from nacre.jobs.run import JobReport, JobState, Outcome, Runner, due_now, job_states, run_due, run_named, runner_for
 from nacre.jobs.schedulers import ServicePlan, apply_plan, choose_scheduler, plan_install, plan_remove
 from nacre.memory import Memory
-from nacre.model.report import Note, Report, fields
+from nacre.model import Note, Report, fields
 
 SUMMARIES: dict[str, Callable[[Any], str]] = {"TidyReport": tidy_summary, "DecayReport": decay_summary}
 SUMMARIES["OrganiseReport"] = organise_summary

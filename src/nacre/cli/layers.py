@@ -11,7 +11,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Note, Report, fields
+from nacre.model import Note, Report, fields
 
 if TYPE_CHECKING:
     from nacre.memory import OrganiseReport, PromotePlan
@@ -75,14 +75,12 @@ def organise_summary(report: OrganiseReport) -> str:
     return done + say(", ", "，").join(parts) + say(".", "。")
 
 
-_WORDS = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升", "drop": "去重"}
+_WORDS = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升"}
 _DONE = {"delete": "deleted", "forget": "forgotten", "move": "moved", "summarise": "summarised", "rise": "moved up"}
-_DONE["drop"] = "deduplicated"
 
 
 def _word(action: str) -> str:
-    english = {"drop": "remove duplicate", "rise": "move up"}.get(action, action)
-    return say(english, _WORDS.get(action, action))
+    return say("move up" if action == "rise" else action, _WORDS.get(action, action))
 
 
 @ui.command("nacre promote --apply", dry_run=True)

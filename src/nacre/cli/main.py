@@ -10,81 +10,13 @@ import sys
 import click
 
 from nacre import __version__
-from nacre.cli import help_pages, ui
+from nacre.cli import ui
 from nacre.errors import NO_SPACE, BadInput, NacreError, cannot_write
 from nacre.i18n import say
 
-# Name → (module, one line for --help in English and in Chinese): the modules are imported only when their command runs.
-COMMANDS = {
-    "up": ("up", "Set everything up: start here", "一次完成所有设置：从这里开始"),
-    "connect": ("connect", "Connect your agents to this memory", "让你的智能体使用这份记忆"),
-    "search": ("search", "Search memory by keyword and meaning", "按关键词和含义搜索记忆"),
-    "remember": ("entries", "Save a note", "记下一件事"),
-    "forget": ("entries", "Remove something from memory", "从记忆中删除一条内容"),
-    "review": ("tidy", "Answer the questions Nacre has for you", "确认 Nacre 拿不准的内容"),
-    "why": ("entries", "Show where a memory comes from", "查看一条记忆的来源"),
-    "undo": ("entries", "Undo the last change", "撤销最近一次改动"),
-    "status": ("status", "Show the state of memory and what needs attention", "查看记忆的状况和需要你处理的事"),
-    "tidy": (
-        "tidy",
-        "Distil lasting facts into MEMORY.md and condense old logs",
-        "把长期有用的内容提炼到 MEMORY.md，压缩旧日志",
-    ),
-    "get": ("search", "Read lines from a memory file", "读取记忆文件中的若干行"),
-    "about": ("search", "Show what memory knows about a person, project or tool", "查看关于某人、某项目或某工具的记忆"),
-    "pin": ("entries", "Keep an entry in MEMORY.md permanently", "永久保留 MEMORY.md 中的一个条目"),
-    "history": ("entries", "List the changes Nacre made", "列出 Nacre 做过的改动"),
-    "diff": ("entries", "Show one change from the history", "查看历史中的一项改动"),
-    "health": ("status", "Grade memory from A to F and show how to improve it", "给记忆评级（A 到 F），并说明如何改善"),
-    "import": ("capture", "Import existing memories and chat exports", "导入已有的记忆和聊天导出"),
-    "decay": (
-        "tidy",
-        "Promote lasting facts from the oldest logs, then archive those logs",
-        "把最旧日志中长期有用的内容移入长期记忆，然后归档",
-    ),
-    "sync": ("capture", "Capture new sessions in the daily logs", "采集新会话，写入每日日志"),
-    "context": ("session", "Print the context for a new session", "显示新会话的上下文"),
-    "recall": ("layers", "Search saved sessions, newest layer first", "搜索保存的会话，从最新的一层开始"),
-    "checkpoint": ("layers", "Save a whole session", "保存一个完整的会话"),
-    "organise": ("layers", "Move saved sessions between layers by age", "按新旧把保存的会话移到相应的层"),
-    "promote": ("layers", "Find frequently recalled sessions worth keeping", "找出经常召回、值得保留的会话"),
-    "refresh": ("layers", "Save the session and print a fresh context", "保存当前会话，并显示新的上下文"),
-    "pause": ("workspace", "Pause capture, for a while or until resumed", "暂停采集一段时间，或直到手动恢复"),
-    "resume": ("workspace", "Resume capture", "恢复采集"),
-    "wal": ("session", "Save the current task and decisions, crash-safe", "保存当前任务和决定，崩溃也不丢失"),
-    "cache": ("session", "Store values for one session", "为单个会话缓存数据"),
-    "flush": (
-        "session",
-        "Let an agent save what matters before compaction",
-        "让智能体在压缩之前保存重要内容",
-    ),
-    "jobs": ("jobs", "List and run scheduled jobs", "列出和运行定时任务"),
-    "serve": ("serve", "Run the daemon for fast answers and scheduled jobs", "运行守护进程，加快搜索并定时运行任务"),
-    "index": ("search", "Update the search index", "更新搜索索引"),
-    "doctor": ("status", "Find and fix problems with the setup", "查找并修复安装和设置中的问题"),
-    "config": ("workspace", "List, read or change settings", "列出、读取或更改设置"),
-    "models": ("workspace", "List, install or verify the embedding models", "列出、安装或校验嵌入模型"),
-    "brain": ("brain", "Choose what writes your memory: this machine or a model", "选择由谁撰写记忆：本机或模型"),
-    "init": ("workspace", "Create a workspace", "新建工作区"),
-    "trust": ("workspace", "Trust a workspace in a folder you cloned", "信任克隆来的文件夹中的工作区"),
-    "uninstall": ("connect", "Remove what Nacre set up outside of memory", "移除 Nacre 在记忆之外所做的设置"),
-    "destroy": ("connect", "Permanently delete the memory of a workspace", "永久删除一个工作区的记忆"),
-    "open": ("serve", "View this memory in the browser", "在浏览器中查看这份记忆"),
-    "mcp": ("serve", "Serve memory to an MCP client", "向 MCP 客户端提供记忆"),
-    "hook": ("session", "Handle an agent hook", "处理智能体的钩子"),
-    "classify": ("entries", "Classify a text by memory type", "判断一段文字属于哪一类记忆"),
-    "extract": ("entries", "Extract what is worth remembering from a text", "找出文字中值得记住的内容"),
-    "query": ("search", "Same as search, for prompts written for qmd", "与 search 相同，兼容为 qmd 编写的提示词"),
-    "vsearch": (
-        "search",
-        "Search by meaning only, for prompts written for qmd",
-        "只按含义搜索，兼容为 qmd 编写的提示词",
-    ),
-    "update": ("search", "Update only the text of the index", "只更新索引中的文本"),
-    "embed": ("search", "Generate missing vectors", "生成缺少的向量"),
-    "eval": ("evaluate", "Measure how well a model writes memory", "评测模型撰写记忆的质量"),
-    "help": ("main", "Show help for a command", "显示某个命令的说明"),
-}
+# Name → module, and one line for --help in English and in Chinese: the modules are imported only when their command runs.
+with open(os.path.join(os.path.dirname(__file__), "commands.tsv"), encoding="utf-8") as _table:
+    COMMANDS = {name: about for name, *about in (line.rstrip("\n").split("\t") for line in _table)}
 FRONT = 10  # commands that --help explains; the others it only names, by group
 GROUPS = (
     ("memory", "记忆", "about get pin history diff health import decay"),
@@ -107,7 +39,7 @@ ELSEWHERE |= {"delete": "forget", "remove": "forget", "rm": "forget", "setup": "
 ELSEWHERE |= {"list": "history", "check": "doctor", "settings": "config", "questions": "review", "show": "get"}
 
 
-class LazyGroup(help_pages.Page, click.Group):
+class LazyGroup(ui.Page, click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
@@ -128,10 +60,10 @@ class LazyGroup(help_pages.Page, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            help_pages.use_user_language()
-            near = [ELSEWHERE[name]] if name in ELSEWHERE else help_pages.close_to(name, COMMANDS)
+            ui.use_user_language()
+            near = [ELSEWHERE[name]] if name in ELSEWHERE else ui.close_to(name, COMMANDS)
             unknown = say(f"No such command '{name}'.", f"没有命令“{name}”。")
-            raise click.UsageError(unknown + help_pages.did_you_mean(near), ctx)
+            raise click.UsageError(unknown + ui.did_you_mean(near), ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -145,7 +77,7 @@ class LazyGroup(help_pages.Page, click.Group):
         options = [option for option in self.params if isinstance(option, click.Option)]
         everywhere = "  ".join(f"{option.opts[0]} {option.metavar or ''}".rstrip() for option in options)
         formatter.write_text(say("Options: ", "选项：") + everywhere)
-        example = (self.epilog or "").removeprefix(help_pages.EXAMPLE)
+        example = (self.epilog or "").removeprefix(ui.EXAMPLE)
         line = say(f"Example: {example}   More: ", f"示例：{example}   更多：")
         formatter.write(f"{line}nacre help [COMMAND|--all]\n")
 
@@ -191,7 +123,7 @@ def help_(ctx: click.Context, _options: ui.Options, names: tuple[str, ...], *, e
 
 
 def _every_command(root: click.Context) -> str:
-    help_pages.use_user_language()
+    ui.use_user_language()
     formatter = root.make_formatter()
     front = ("common", "常用", " ".join(list(COMMANDS)[:FRONT]))
     for english, chinese, names in (front, *GROUPS):
@@ -212,7 +144,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
-        help_pages.show_error(error)
+        ui.show_error(error)
         return 2 if isinstance(error, click.UsageError) else 1
     except OSError as error:
         if error.errno not in {*NO_SPACE, errno.EIO}:

@@ -11,8 +11,7 @@ from nacre.cli import ui
 from nacre.daemon import requests
 from nacre.i18n import as_sentence, say
 from nacre.memory import IndexReport, Memory
-from nacre.model.entry import LAYERS
-from nacre.model.report import Note, Report, fields
+from nacre.model import LAYERS, Note, Report, fields
 
 _OPTIONS = (
     click.argument("query", nargs=-1, required=True),
@@ -116,10 +115,8 @@ def about(options: ui.Options, name: tuple[str, ...]) -> Iterator[Report]:
             ended = say(f" (until {mention.ended}{now})", f"（有效至 {mention.ended}{now}）")
             place = f"{mention.row.path}:{mention.row.start_line}"
             lines.append((mention.last or "", mention.text + (ended if mention.ended else ""), place))
-        head = say(
-            f"{profile.name}: {'1 entry' if profile.entries == 1 else f'{profile.entries} entries'}",
-            f"{profile.name}：{profile.entries} 条",
-        )
+        english = f"{profile.name}: {ui.plural(profile.entries, 'entry')}"
+        head = say(english, f"{profile.name}：{profile.entries} 条")
         others = say(", ", "、").join(f"{known.name} ({known.entries})" for known in profile.relations)
         with_others = f"Mentioned with: {others}", f"同时提到：{others}"
         yield Report(profile.as_plain(), heading=[head], lines=lines, notes=ui.every((others, *with_others)))

@@ -13,7 +13,7 @@ from nacre.cli import ui
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import language, say
 from nacre.memory import Memory
-from nacre.model.report import Report
+from nacre.model import Report
 
 _USUAL_PORT = 6227
 _NO_DAEMON = ("No daemon is running for this workspace.", "此工作区没有守护进程在运行。")
@@ -108,7 +108,7 @@ def _status_of(memory: Memory) -> dict[str, Any] | None:
 
 def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     from nacre.http import token
-    from nacre.model.workspace import Scope
+    from nacre.model import Scope
 
     Scope.parse(scope)
     running = (_status_of(memory) or {}).get("http") or {}

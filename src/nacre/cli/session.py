@@ -12,7 +12,7 @@ from nacre.config import settings
 from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.memory import Memory, Working, clock_for
-from nacre.model.report import Problem, Report, fields
+from nacre.model import Problem, Report, fields
 from nacre.vault import cache as cache_values
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import this_machine
 from nacre.memory import Memory
-from nacre.model.report import Problem, Report
+from nacre.model import Problem, Report
 from nacre.tidy.night import Night
 
 Row = tuple[str, str]
@@ -271,8 +271,7 @@ def _health_lines(memory: Memory, report: Health, *, verbose: bool) -> Iterator[
     general, projects = report.figures["longterm"][:1], report.figures["longterm"][1:]
     projects = sorted(projects, key=lambda size: -size["share"])[: None if verbose else PROJECTS]
     for size in (*general, *projects):
-        entries = "1 entry" if size["entries"] == 1 else f"{size['entries']} entries"
-        english = f"{entries}, {{lines}} lines, {{bytes}} bytes: {{share:.0%}} of the limit"
+        english = f"{ui.plural(size['entries'], 'entry')}, {{lines}} lines, {{bytes}} bytes: {{share:.0%}} of the limit"
         chinese = "{entries} 条，{lines} 行，{bytes} 字节：占上限的 {share:.0%}"
         yield size["path"], say(english, chinese).format(**size)
     yield say("files", "文件"), _files(report.figures["files"])

@@ -11,7 +11,8 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Report, Step, fields
+from nacre.model import Report, Step, fields
+from nacre.text.tables import rows
 
 if TYPE_CHECKING:
     from nacre.memory import DecayReport, Memory, Question, TidyReport
@@ -61,35 +62,12 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
         yield Report(facts, heading=heading, lines=[*lines, summary], left=made.left)
 
 
-# What the steps of a phase are called in a summary, in this order.
-_COUNTED = {
-    "compress add": ("condensed into weekly digests", "压缩成每周摘要"),
-    "distil add": ("admitted", "收录"),
-    "promote add": ("promoted", "晋升"),
-    "distil supersede": ("superseded", "取代"),
-    "promote supersede": ("superseded", "取代"),
-    "distil merge": ("already known", "已有"),
-    "promote merge": ("already known", "已有"),
-    "distil refuse": ("refused", "拒绝"),
-    "promote refuse": ("refused", "拒绝"),
-    "promote drop": ("skipped as temporary", "临时"),
-    "distil adopt": ("adopted", "采纳"),
-    "distil demote": ("moved out", "移出"),
-    "distil set": ("set as a field", "补充字段"),
-    "distil ask": ('to review with "nacre review"', "待你确认（nacre review）"),
-    "promote ask": ('to review with "nacre review"', "待你确认（nacre review）"),
-    "archive": ("archived", "归档"),
-    "archive remove": ("removed from the old backups", "清理旧备份"),
-    "review propose": ('to move out with "nacre review --adopt"', "建议移出（nacre review --adopt）"),
-    "distil expire": ("expired after 30 days without an answer", "30 天未回答而过期"),
-}
-
-
 def tidy_summary(report: TidyReport | DecayReport, job: str = "memory-tidy") -> str:
     """What a run did in one line, and below it what a person wants to know."""
     counts = Counter(report.counts)
     counts["archive"] = sum(counts[f"archive {action}"] for action in ("move", "append", "compress"))
-    named = [(counts[step], *words) for step, words in _COUNTED.items() if counts[step]]
+    # What the steps of a phase are called, in this order.
+    named = [(counts[step], *words) for step, words in rows("cli/tidy.tsv").items() if counts[step]]
     parts = [say(f"{count} {english}", f"{chinese} {count}") for count, english, chinese in named]
     if not parts:
         return say(f"{job} done, nothing changed.", f"{job} 完成，无变更。")
@@ -207,8 +185,12 @@ def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report
         count, place = len(plan.moving), memory.workspace.relative(plan.note)
         facts.append({"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]})
         lines += [f"  {ui.legible(step.detail)}\n      {step.reason}" for step in plan.steps]
-        entries = "1 entry" if count == 1 else f"{count} entries"
-        lines.append(say(f"{plan.shown}: {entries} to move to {place}.", f"{plan.shown}：{count} 条将移到 {place}。"))
+        lines.append(
+            say(
+                f"{plan.shown}: {ui.plural(count, 'entry')} to move to {place}.",
+                f"{plan.shown}：{count} 条将移到 {place}。",
+            )
+        )
     fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     yield Report(facts, lines=lines or [fine])
     if planned and not options.dry_run:

@@ -1,14 +1,18 @@
-"""What every command shares: the global options before or after the verb, opening memory, printing for people and programs."""
+"""What every command shares: its help in two languages, the global options before or after the verb, opening memory, printing for people
+and programs."""
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
+import inspect
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO, TypeGuard
@@ -16,15 +20,14 @@ from typing import TYPE_CHECKING, Any, Self, TextIO, TypeGuard
 import click
 from click.core import ParameterSource
 
-from nacre.cli.help_pages import EXAMPLE, GroupPage, Page
 from nacre.errors import BadInput, PartlyDone
-from nacre.i18n import say
-from nacre.model.report import Note, Report, fields
-from nacre.text.layout import age, width_of, wrapped
+from nacre.i18n import language, say, use_language
+from nacre.text.layout import age, padded, width_of, wrapped
+from nacre.text.tables import rows
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.model.report import Problem, Step
+    from nacre.model import Problem, Report, Step
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Options:
     as_json: bool = False
 
 
+EXAMPLE = "Example:  "
 SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
 NEARLY_FULL = 0.9  # of the limits of a MEMORY.md
 NARROWEST = 8  # columns of a table's column
@@ -63,6 +67,156 @@ def updated(options: Options, params: Mapping[str, Any]) -> Options:
     return replace(options, **{name: value for name, value in params.items() if value})
 
 
+# The pages of --help and the sentences about wrong usage, in English and in Chinese, as wide as a terminal.
+
+
+def use_user_language() -> None:
+    """The language of the user's settings, for what is said before a workspace is opened."""
+    from nacre.config import settings
+
+    if "NACRE_LANGUAGE" not in os.environ and settings.user_config_file().exists():
+        chosen = settings.load(None).language
+        if chosen != "auto":
+            use_language(chosen)
+
+
+def told(name: str, english: str) -> str:
+    """What the help says of a command, or of an option of it ("search --since"), in the user's language."""
+    if language() != "zh":
+        return english
+    option = name.rpartition(" ")[2]
+    return chinese_help().get(name) or (chinese_help().get(option) if option.startswith("-") else None) or english
+
+
+@cache
+def chinese_help() -> dict[str, str]:
+    """What --help says in Chinese: by "command" or "command subcommand", by "command --option", or by "--option" for one that means the
+    same everywhere. In English the code itself says it."""
+    return {name: text.replace("\\n", "\n") for name, (text,) in rows("cli/help_zh.tsv").items()}
+
+
+class Formatter(click.HelpFormatter):
+    """Wraps by columns, not by characters, and between Han characters too."""
+
+    def write_heading(self, heading: str) -> None:
+        self.write(f"{heading}{say(':', '：')}\n")
+
+    def write_text(self, text: str) -> None:
+        indent = " " * self.current_indent
+        paragraphs = [wrapped(part, self.width - self.current_indent) for part in text.split("\n\n")]
+        self.write("\n\n".join("\n".join(indent + line for line in lines) for lines in paragraphs) + "\n")
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        rows = list(rows)
+        first = min(max(width_of(name) for name, _ in rows), col_max) + col_spacing
+        for name, about in rows:
+            lines = wrapped(about, self.width - first - self.current_indent) or [""]
+            if width_of(name) > first - col_spacing:
+                self.write(f"{'':{self.current_indent}}{name}\n")
+                name = ""  # noqa: PLW2901 - it has its own line
+            for line in lines:
+                self.write(f"{'':{self.current_indent}}{padded(name, first)}{line}".rstrip() + "\n")
+                name = ""  # noqa: PLW2901 - it stands before the first line only
+
+
+class HelpContext(click.Context):
+    formatter_class = Formatter
+
+
+class Page(click.Command):
+    """A command whose help is told in the user's language."""
+
+    context_class = HelpContext
+
+    def get_help(self, ctx: click.Context) -> str:
+        use_user_language()
+        return super().get_help(ctx)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        pieces = " ".join(self.collect_usage_pieces(ctx))
+        formatter.write_usage(ctx.command_path, pieces, prefix=say("Usage: ", "用法："))
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(told(command_name(ctx), inspect.cleandoc(self.help or "")))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = (option_record(param, ctx) for param in self.get_params(ctx) if isinstance(param, click.Option))
+        if rows := [record for record in records if record]:
+            with formatter.section(say("Options", "选项")):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.epilog:
+            formatter.write(f"\n  {say(EXAMPLE, '示例：')}{self.epilog.removeprefix(EXAMPLE)}\n")
+
+
+class GroupPage(Page, click.Group):
+    """A group of commands whose help is told in the user's language."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        rows = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            text = told(f"{command_name(ctx)} {name}", inspect.cleandoc((command and command.help) or ""))
+            rows.append((name, first_sentence(text)))
+        with formatter.section(say("Commands", "命令")):
+            formatter.write_dl(rows)
+
+
+def command_name(ctx: click.Context) -> str:
+    """A command's name without the program's, which is the root's own."""
+    return ctx.command_path.partition(" ")[2] or ctx.command_path
+
+
+def option_record(option: click.Option, ctx: click.Context) -> tuple[str, str] | None:
+    name = max(option.opts, key=len)
+    shown = copy.copy(option)
+    shown.help = told(f"{command_name(ctx)} {name}", option.help or "")
+    return shown.get_help_record(ctx)
+
+
+def first_sentence(text: str) -> str:
+    paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
+    for mark in (". ", "。", "; ", "；"):
+        paragraph = paragraph.split(mark)[0]
+    return paragraph.rstrip(".")
+
+
+def close_to(word: str, words: Iterable[str]) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(word, list(words), n=2)
+
+
+def did_you_mean(words: Iterable[str]) -> str:
+    english, chinese = " or ".join(f'"{word}"' for word in words), "或".join(f"“{word}”" for word in words)
+    return say(f" Did you mean {english}?", f"你是想用{chinese}吗？") if words else ""
+
+
+def show_error(error: click.ClickException) -> None:
+    """What click says of wrong usage, in the user's language."""
+    use_user_language()
+    is_help = isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ()))  # of click 8.2 and later
+    if language() != "zh" or is_help or not isinstance(error, click.UsageError) or error.ctx is None:
+        error.show()
+        return
+    message = error.format_message()
+    if isinstance(error, click.NoSuchOption):
+        message = f"没有选项 {error.option_name}。" + did_you_mean(error.possibilities or ())
+    elif isinstance(error, click.MissingParameter):
+        message = f"缺少参数 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
+    elif isinstance(error, click.BadParameter) and error.param:
+        message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{error.message}"
+    path = error.ctx.command_path
+    click.echo(f"{error.ctx.get_usage()}\n运行“{path} --help”查看说明。\n\n错误：{message}", err=True)
+
+
+# Commands.
+
+
 class Command(Page):
     """A command that takes the global options after the verb too, and prints the reports that its function returns."""
 
@@ -78,6 +232,8 @@ class Command(Page):
             if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
                 del params[name]
         ctx.obj = updated(ctx.obj or Options(), params)
+        from nacre.model import Report  # none of these values is needed to show a page of --help
+
         result = super().invoke(ctx)
         if isinstance(result, Report):
             result = [result]
@@ -234,6 +390,8 @@ def _is_line(line: str | Sequence[str]) -> TypeGuard[str]:
 
 
 def _print_report(report: Report) -> None:
+    from nacre.model import Note
+
     for sentence in filter(None, (*(problem.message for problem in report.problems), *report.heading)):
         note(sentence)
     for is_table, lines in groupby(report.lines, key=lambda line: not _is_line(line)):
@@ -253,6 +411,8 @@ def step_rows(steps: Iterable[Step], verbs: Mapping[str, str]) -> list[tuple[str
 
 
 def problems_json(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    from nacre.model import fields
+
     return [fields(problem, "kind path message") for problem in problems]
 
 
@@ -442,4 +602,4 @@ def localised(chinese_of: Mapping[str, str]) -> dict[str, str]:
 
 
 def plural(number: int, word: str) -> str:
-    return f"1 {word}" if number == 1 else f"{number} {word}s"
+    return f"1 {word}" if number == 1 else f"{number} {word.removesuffix('y')}{'ies' if word.endswith('ry') else 's'}"

@@ -29,7 +29,7 @@ from nacre.memory import (
     trust_workspace,
     trusted_workspaces,
 )
-from nacre.model.report import Report, fields
+from nacre.model import Report, fields
 
 if TYPE_CHECKING:
     from nacre.memory import ModelStatus

@@ -19,9 +19,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nacre import disk
 from nacre.errors import BadSetting
 from nacre.i18n import say
-from nacre.model.report import Problem, problem
+from nacre.model import Problem, problem
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as settings
@@ -522,3 +523,55 @@ def _build(cls: Any, values: Mapping[str, Any], prefix: str, **more: Any) -> Any
         elif key in values:
             more[part.name] = values[key]
     return cls(**more)
+
+
+# One key of a settings file is set, and every other byte left as it was, comments too.
+
+
+def changed(path: Path, key: str, value: Any) -> str:
+    """The text of the file with the key set; None takes it out."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    *tables, name = key.split(".")
+    try:
+        text = (disk.read_bytes(path) or b"").decode("utf-8")
+        document = tomlkit.parse(text)
+        place: Any = document
+        for table in tables:
+            if table not in place:
+                if value is None:
+                    return text
+                place[table] = tomlkit.table()
+            place = place[table]
+        if value is None:
+            place.pop(name, None)
+        else:
+            place[name] = _item(value)
+        after = tomlkit.dumps(document)
+    except (TOMLKitError, UnicodeDecodeError, RecursionError, TypeError, AttributeError) as error:
+        raise BadSetting(
+            f"{path} could not be changed safely ({error}); edit it by hand.",
+            f"无法安全修改 {path}（{error}）；请手动编辑。",
+        ) from error
+    return after.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in text else after
+
+
+def _item(value: Any) -> Any:
+    """Lists and tables are written on one line."""
+    import tomlkit
+
+    if isinstance(value, dict):
+        table = tomlkit.inline_table()
+        table.update(value)
+        return table
+    if isinstance(value, list):
+        array = tomlkit.array()
+        array.extend(_item(inner) for inner in value)
+        return array
+    return value
+
+
+def set_key(path: Path, key: str, value: Any) -> None:
+    with disk.hold(path.with_name("config.lock")):
+        disk.write(path, changed(path, key, value).encode())

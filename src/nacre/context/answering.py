@@ -21,9 +21,9 @@ from nacre.vault.spool import Delivered, load_delivered, save_delivered
 
 if TYPE_CHECKING:
     from nacre.context.gather import Superseded
-    from nacre.hooks.events import Fired
+    from nacre.hooks import Fired
     from nacre.memory import Memory
-    from nacre.model.entry import Hit
+    from nacre.model import Hit
     from nacre.vault.ledger import Closed
 
 # How memory is put in front of an agent: as data that may be old, so that it cannot pass for the user or the program.

@@ -16,7 +16,7 @@ from nacre.context.readable import Reader, name_shown, project_of_checkpoint, wi
 from nacre.errors import BadInput, CannotWrite, IndexUnusable, ModelUnusable
 from nacre.guard.secrets import visible
 from nacre.i18n import say
-from nacre.model.workspace import Context, slug_of
+from nacre.model import Context, slug_of
 from nacre.tidy.night import last_night
 from nacre.vault.discover import project_at, project_of
 from nacre.vault.ledger import NONE_CLOSED, Closed, ClosedEntries, load_closed
@@ -25,7 +25,7 @@ from nacre.vault.storage import TIERS
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.model.entry import Hit
+    from nacre.model import Hit
 
 MOST_PASSAGES = 8  # passages
 OF_ONE = 2  # passages of one file; a session and its summary are one

@@ -14,7 +14,7 @@ from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact, safe_lines
 from nacre.i18n import say
-from nacre.model.workspace import DAY_NAME, Stored, Workspace, slug_of
+from nacre.model import DAY_NAME, Stored, Workspace, slug_of
 from nacre.text.blocks import HEADING, blocks, is_structural, project_in_head, stamp_of
 from nacre.vault.discover import project_at
 from nacre.vault.entries import bare_words
@@ -297,7 +297,7 @@ def _project_of(texts: Sequence[str], name_at: Callable[[str], str]) -> str | No
 def _without_quoted(texts: Sequence[str]) -> list[str]:
     """The lines of a session, those that are quoted in it, and rules that an agent tells, left empty."""
     from nacre.brain.local.settled import split_turns
-    from nacre.model.session import Speaker
+    from nacre.model import Speaker
     from nacre.text.quoting import is_rule_of_others, own_words
 
     own: set[str] = set()

@@ -12,7 +12,7 @@ from nacre.config.settings import load
 from nacre.daemon.client import pack
 from nacre.daemon.fast import is_switched_off
 from nacre.errors import NacreError, error_place
-from nacre.hooks.events import PROMPT, START, answer, folder_of, parse_event, read, speaker
+from nacre.hooks import PROMPT, START, answer, folder_of, parse_event, read, speaker
 
 if TYPE_CHECKING:
     from nacre.memory import Memory

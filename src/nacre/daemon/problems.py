@@ -12,8 +12,7 @@ from nacre.daemon.fast import socket_paths
 from nacre.daemon.process import ask_status, daemon_process
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.report import Problem, problem
-from nacre.model.workspace import Workspace
+from nacre.model import Problem, Workspace, problem
 
 
 def daemon_problems(memory: Memory) -> Iterator[Problem]:
@@ -41,10 +40,8 @@ def daemon_problems(memory: Memory) -> Iterator[Problem]:
         chinese = f"守护进程无法监视文件变化，改为定时扫描：{reason}。"
         yield problem("watch limit", english, chinese, remedy="sudo sysctl fs.inotify.max_user_watches=524288")
     if broken := status.get("settings"):
-        english, chinese = (
-            f"The daemon is still using its previous settings: {broken}",
-            f"守护进程仍在使用之前的设置：{broken}",
-        )
+        english = f"The daemon is still using its previous settings: {broken}"
+        chinese = f"守护进程仍在使用之前的设置：{broken}"
         yield problem("daemon settings", english, chinese, remedy=correct_it())
     http = status.get("http") or {}
     if failed := http.get("trouble"):

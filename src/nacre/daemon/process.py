@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nacre.daemon import client, fast
 from nacre.disk import hold, system_lock
 from nacre.errors import CannotWrite, Locked, NacreError
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 if TYPE_CHECKING:
     import socket

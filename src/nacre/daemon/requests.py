@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 from nacre.daemon import client, fast
 from nacre.daemon.client import CannotAnswer
 from nacre.errors import BadInput
-from nacre.hooks.events import answer, folder_of, parse_event, speaker
+from nacre.hooks import answer, folder_of, parse_event, speaker
 from nacre.i18n import as_sentence, say, use_language_here
 from nacre.memory import Memory, origin_elsewhere
-from nacre.model.entry import SearchReport
-from nacre.model.report import fields
-from nacre.model.workspace import Scope
+from nacre.model import Scope, SearchReport, fields
 
 OUT, NOTE = "out", "note"
 _NOT_UNDERSTOOD = ("The daemon does not support this request.", "守护进程不支持该请求。")

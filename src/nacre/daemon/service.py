@@ -32,10 +32,10 @@ from nacre.daemon.process import Endpoint
 from nacre.daemon.requests import Command, RequestHandler
 from nacre.daemon.watcher import Watcher
 from nacre.errors import BadInput, BadSetting, CannotRead, NacreError, error_place
-from nacre.hooks.events import COMPACT, END, read
+from nacre.hooks import COMPACT, END, read
 from nacre.i18n import language_of
 from nacre.memory import Memory, models_folder
-from nacre.model.workspace import Scope
+from nacre.model import Scope
 from nacre.vault.spool import add_line
 from nacre.vault.storage import operations_file
 

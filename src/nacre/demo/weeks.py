@@ -17,8 +17,7 @@ from nacre.evaluate.replay import config_in, workspace_in
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model.report import Step
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Step, Workspace
 
 LANGUAGES = ("en", "zh")
 FIRST_DAY = dt.date(2026, 3, 2)

@@ -15,7 +15,7 @@ from nacre.embed.models import Embedder
 from nacre.embed.remote import PROVIDERS, RemoteEmbedder, find_key, is_address
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
-from nacre.model.report import Problem
+from nacre.model import Problem
 
 Link = tuple[Embedder | None, str | None]  # one provider, and a line about it: why it cannot be used, or what to know
 Result = TypeVar("Result")

@@ -13,49 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.evaluate.replay import Replayed, texts
-from nacre.evaluate.scenario import Gold, Pair, Scenario
+from nacre.evaluate.replay import Gold, Pair, Replayed, Scenario, texts
 from nacre.memory import Memory
+from nacre.text.tables import rows
 
 _SECTION = re.compile(r"## \d\d:\d\d session:(\w{8})")
 _WEEKLY = re.compile(r"(- )?\[(决策|发现|偏好|任务|Decision|Discovery|Preference|Task)\] .+ \(src: \d{4}-\d\d-\d\d\)")
 _TESTS = {"a": "prevents_error", "b": "broad", "c": "self_contained", "d": "novel"}
 
 # Every measure in the order of the table: the name that programs read, and what people read.
-NAMES = {
-    "durable kept": ("lasting facts kept", "长期事实已保留"),
-    "durable kept or asked": ("lasting facts kept or asked about", "长期事实已保留或已询问"),
-    "questions a day": ("questions per day", "每天的提问数"),
-    "questions worth asking": ("questions worth asking", "值得提出的问题"),
-    "superseded right": ("updates handled correctly", "更新处理正确"),
-    "repeated once": ("repeated facts kept once", "重复内容只留一条"),
-    "transient kept out": ("transient facts kept out", "临时内容未进入长期记忆"),
-    "within the limits every night": ("within limits every night", "每晚均未超出上限"),
-    "lines that are labelled": ("labelled lines", "长期记忆中有标注的行"),
-    "not to be written anywhere": ("off-the-record facts not written", "不该记录的内容未写入"),
-    "secrets in no file": ("secrets not written", "敏感信息未写入"),
-    "sessions captured": ("sessions captured", "已采集的会话"),
-    "others left out": ("excluded sessions skipped", "应排除的会话已略过"),
-    "3 to 10 bullets": ("3 to 10 bullets per session", "每个会话 3 至 10 条"),
-    "points covered": ("points covered in the logs", "日志涵盖的要点"),
-    "weekly lines in form": ("well-formed weekly lines", "每周摘要中格式正确的行"),
-    "points in the digests": ("points covered in the digests", "每周摘要涵盖的要点"),
-    "weekly bytes / daily bytes": ("weekly bytes / daily bytes", "每周摘要与日志的字节比"),
-    "types": ("correct types", "类型判断正确"),
-    "categories": ("correct categories", "每周摘要分类正确"),
-    "admission": ("correct admissions", "收录判断正确"),
-    "refusal names a right test": ("correct reasons for rejection", "拒收理由正确"),
-    "answers in top 5": ("answer in top 5", "前 5 条结果含答案"),
-    "answers at 1": ("answer ranked first", "首条结果即答案"),
-    "answers not called weak": ("answers not marked weak", "含答案且未标为弱结果"),
-    "updates at 1": ("latest fact ranked first", "首条结果为最新信息"),
-    "abstains": ("abstains when there is no answer", "无答案时不作答"),
-    "ms a search": ("ms per search", "每次搜索的毫秒数"),
-    "relations right": ("relations correct", "语句关系判断正确"),
-    "relations asked needlessly": ("needless questions about relations", "关于语句关系的多余询问"),
-    "relations destroyed wrongly": ("facts wrongly replaced", "误删的事实"),
-    "changes seen or asked": ("changes detected or asked about", "变更已识别或已询问"),
-}
+NAMES = rows("evaluate/measures.tsv")
 
 
 class Measure(NamedTuple):

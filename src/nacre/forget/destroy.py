@@ -12,7 +12,7 @@ from nacre import disk
 from nacre.config.settings import Config
 from nacre.disk import hold, lock
 from nacre.errors import NacreError, cannot_write
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault import rules
 from nacre.vault.discover import trust_workspace
 from nacre.vault.entries import document

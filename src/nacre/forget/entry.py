@@ -16,8 +16,7 @@ from nacre.forget.target import ForgetContext, MemoryLine, MemoryLines, Target, 
 from nacre.guard.privacy import drop_private
 from nacre.guard.secrets import legible, redact, redact_messages
 from nacre.i18n import say
-from nacre.model.report import fields
-from nacre.model.session import Message, Session
+from nacre.model import Message, Session, fields
 from nacre.sources.registry import places_of, sources
 from nacre.sources.transcript import Transcript, line_of
 from nacre.text.blocks import stamp_of

@@ -20,8 +20,8 @@ from nacre.capture.checkpoint import NAME_LENGTH
 from nacre.errors import NacreError
 from nacre.forget.target import Fact, ForgetContext, MemoryLine, is_telling, lines_of, unmarked, without_lines
 from nacre.i18n import say
-from nacre.index.sessions import SESSIONS_FILE
-from nacre.model.workspace import Workspace, slug_of
+from nacre.index.store import SESSIONS_FILE
+from nacre.model import Workspace, slug_of
 from nacre.vault import ledger, provenance, spool
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words

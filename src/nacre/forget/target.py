@@ -17,8 +17,7 @@ from nacre.errors import BadInput, NotFound
 from nacre.guard.secrets import excerpt
 from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
-from nacre.model.entry import Hit
-from nacre.model.workspace import DAY_NAME, Context, Workspace
+from nacre.model import DAY_NAME, Context, Hit, Workspace
 from nacre.search.read import no_such_id, parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT, is_structural, labelled_spans, real_day, stamp_of
 from nacre.text.tokens import tokens

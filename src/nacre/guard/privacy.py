@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 from nacre.text.tables import expression
 from nacre.text.tokens import language_of
 
@@ -144,10 +144,7 @@ def _requests_en(text: str) -> Spans:
 def _is_asked_en(match: re.Match[str], sentence: str) -> bool:
     """Whether what is not to be kept is the session, what was said in it, or somebody's own affairs."""
     before, after = sentence[: match.start()], sentence[match.start("object") :]
-    wanted = _has(
-        "en wanted",
-        sentence[match.start() : match.start("verb")],
-    )
+    wanted = _has("en wanted", sentence[match.start() : match.start("verb")])
     if _has("en subject is another", before) and not wanted:
         return False
     if sentence.rstrip().endswith("?") and not _has("en politely", sentence):

@@ -32,7 +32,7 @@ from nacre.guard.values import (
 )
 
 if TYPE_CHECKING:
-    from nacre.model.session import Message
+    from nacre.model import Message
 
 
 LONG_LINE = 8_000

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from nacre.disk import COMPRESSED
 from nacre.guard.secrets import redact
-from nacre.model.workspace import DAY_NAME
+from nacre.model import DAY_NAME
 from nacre.text.blocks import (
     FRONT,
     HEADING,

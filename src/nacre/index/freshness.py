@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from nacre.errors import CannotRead, NacreError
 from nacre.index.store import CHECKPOINT_WORDS, WORDS, Store, wanted_settings, words_table
-from nacre.model.workspace import LINKED, Context, Workspace
+from nacre.model import LINKED, Context, Workspace
 from nacre.vault.storage import MemoryFile, memory_files, read_log, storage_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import datetime as dt
 import sqlite3
 from typing import Any
 
-from nacre.model.entry import TYPES
+from nacre.model import TYPES
 
 _LOGS = "c.layer in ('daily', 'archive')"  # a log that was archived is the same log
 

@@ -22,8 +22,7 @@ from nacre.guard.secrets import hash_name, redact, redact_messages, storable_nam
 from nacre.index.document import Part, stretches
 from nacre.index.freshness import MemoryIndex, Progress, TextReport, remove_file, replace_chunks
 from nacre.index.store import Store, wanted_settings
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Context, Workspace, slug_of
+from nacre.model import Context, Kind, Message, Session, Speaker, slug_of
 from nacre.sources.registry import (
     belongs_to,
     group_stamp,
@@ -39,7 +38,6 @@ from nacre.sources.transcript import Places, Source, Transcript
 from nacre.text.blocks import Stamp
 from nacre.vault.discover import project_of, project_places
 
-SESSIONS_FILE = "sessions.sqlite"
 _RENDERING = 1  # goes up when the same message would take other lines than before
 _LAYER = "session"
 _FIRST_LINE = 3  # where the first message begins: the title and an empty line stand above it
@@ -83,18 +81,6 @@ class _Task(NamedTuple):
 
 _Excluded = Callable[[Session], bool]
 _Block = tuple[Message, int, list[str]]  # a message, the first of its lines in the document, and its lines
-
-
-def sessions_file(workspace: Workspace) -> Path:
-    return workspace.index / SESSIONS_FILE
-
-
-def delete_sessions_index(workspace: Workspace) -> bool:
-    """Delete the index of sessions, as when the user no longer wants one; whether there was any."""
-    files = list(sessions_file(workspace).parent.glob(f"{SESSIONS_FILE}*"))
-    for file in files:
-        file.unlink(missing_ok=True)
-    return bool(files)
 
 
 class SessionIndex(MemoryIndex):

@@ -17,12 +17,14 @@ from typing import Any, TypeVar
 from nacre.config.settings import Config
 from nacre.disk import hold, make_folder
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
+from nacre.model import Workspace
 from nacre.vault.storage import TIERS
 
 VERSION = 6
 # Raised when the same text would give other tokens or other chunks: an index made before is then built anew.
 _TOKENIZER, _CHUNKER = 1, 3
 _NAME = "index.sqlite"
+SESSIONS_FILE = "sessions.sqlite"  # the index of transcripts, where the user wants one
 _LOCK = "making"  # held while the file is made or set aside, never while it is used
 _ATTEMPTS = 12  # at work that others disturb by deleting or replacing the file
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -82,6 +84,18 @@ def wanted_settings(config: Config, **more: object) -> str:
 
 def index_file(folder: Path) -> Path:
     return folder / _NAME
+
+
+def sessions_file(workspace: Workspace) -> Path:
+    return workspace.index / SESSIONS_FILE
+
+
+def delete_sessions_index(workspace: Workspace) -> bool:
+    """Delete the index of sessions, as when the user no longer wants one; whether there was any."""
+    files = list(sessions_file(workspace).parent.glob(f"{SESSIONS_FILE}*"))
+    for file in files:
+        file.unlink(missing_ok=True)
+    return bool(files)
 
 
 def file_identity(path: Path) -> Identity | None:

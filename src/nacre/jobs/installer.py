@@ -24,7 +24,7 @@ from nacre.disk import hold
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import language, say
 from nacre.memory import Memory
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.discover import agent_workspaces
 
 HEARTBEAT_BLOCK = "heartbeat"  # beside the names of schedulers: the block in HEARTBEAT.md

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nacre import disk
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 
 Result = Literal["done", "nothing", "partly", "failed"]
 LARGEST = 1_000_000  # bytes, from which on the oldest runs are dropped

@@ -22,9 +22,7 @@ from nacre.jobs.installer import Machine, installed_kinds, run_command, this_mac
 from nacre.jobs.journal import JobRun, Journal, Result
 from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, PlannedRun, due, in_words, next_time, requested_run
 from nacre.memory import Memory
-from nacre.model.report import fields
-from nacre.model.session import SessionFile
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, SessionFile, Workspace, fields
 from nacre.tidy.run import TidyReport
 from nacre.vault.storage import read_memory
 
@@ -46,11 +44,8 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     count, unread, asked = len(report.sections), len(report.unreadable), report.passed_over.get("asked", 0)
     if report.paused:
         return Outcome("nothing", say("Capture is paused.", "采集已暂停。"), (report,))
-    said = (
-        say(f"Sections written: {count}.", f"已写入 {count} 节。")
-        if count
-        else say("No new sessions.", "没有新的会话。")
-    )
+    written = f"Sections written: {count}.", f"已写入 {count} 节。"
+    said = say(*written) if count else say("No new sessions.", "没有新的会话。")
     if unread:
         said += say(f" Unreadable transcripts: {unread}.", f"有 {unread} 个会话记录无法读取。")
     if asked:

@@ -17,7 +17,7 @@ from nacre.config.settings import Config
 from nacre.errors import BadSetting
 from nacre.i18n import language, say
 from nacre.jobs.journal import JobRun, Journal
-from nacre.model.session import SessionFile
+from nacre.model import SessionFile
 
 SYNC, TIDY, ORGANISE, HEARTBEAT = JOB_NAMES = ("memory-sync", "memory-tidy", "organise", "heartbeat")
 _LOCALTIME = Path("/etc/localtime")

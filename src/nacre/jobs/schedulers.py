@@ -94,38 +94,6 @@ def _file_scheduler(
 
 _SYSTEMCTL = ("systemctl", "--user")
 
-# 11: another process is at work on the memory; the next look sees to what is left.
-# Nothing that wants a mount namespace or forbids executable memory: user managers often may not, and models need it.
-_SERVICE = """\
-[Unit]
-Description=Nacre jobs for {root}
-
-[Service]
-Type=oneshot
-ExecStart={command}
-{environment}SuccessExitStatus=11
-TimeoutStartSec=2h
-Nice=10
-IOSchedulingClass=idle
-UMask=0077
-NoNewPrivileges=yes
-LockPersonality=yes
-RestrictRealtime=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-SystemCallArchitectures=native
-"""
-
-_TIMER = """\
-[Unit]
-Description=When Nacre jobs run for {root}
-
-[Timer]
-OnCalendar=*:0/{minutes}
-
-[Install]
-WantedBy=timers.target
-"""
-
 
 def _systemd_head(setup: Setup) -> str:
     root = setup.root.rstrip("\\")  # a backslash at the end of a line would join it to the next one
@@ -133,13 +101,15 @@ def _systemd_head(setup: Setup) -> str:
 
 
 def systemd_units(setup: Setup) -> dict[str, bytes]:
+    """Of the service exit code 11 is no failure: another process is at work on the memory, and the next look sees to what is left. It
+    wants no mount namespace and does not forbid executable memory: user managers often may not, and models need it."""
     head, shown = _systemd_head(setup), setup.root.rstrip("\\").replace("%", "%%")
     environment = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in setup.carried().items())
-    service = _SERVICE.format(root=shown, command=exec_line(setup.command()), environment=environment)
-    timer = _TIMER.format(root=shown, minutes=_MINUTES)
-    return {
-        f"nacre@{setup.mark}.{kind}": (head + text).encode() for kind, text in (("service", service), ("timer", timer))
+    values = {"root": shown, "command": exec_line(setup.command()), "environment": environment, "minutes": _MINUTES}
+    units = {
+        kind: Path(__file__).with_name(f"systemd.{kind}").read_text(encoding="utf-8") for kind in ("service", "timer")
     }
+    return {f"nacre@{setup.mark}.{kind}": (head + text.format(**values)).encode() for kind, text in units.items()}
 
 
 def _quoted(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from nacre.errors import NacreError, NotFound
 from nacre.guard.secrets import excerpt
 from nacre.layers import organise
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.vault import refcount
 from nacre.vault.checkpoints import FORGOTTEN, GIST, HOT, WARM, Family, families, list_checkpoints
 from nacre.vault.storage import TIERS, read

@@ -7,16 +7,14 @@ import hashlib
 import os
 import re
 import textwrap
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from nacre import disk
 from nacre.config.settings import FlushSettings
 from nacre.errors import BadInput, cannot_write
 from nacre.i18n import language, say
-from nacre.model.entry import TYPES, Entry
-from nacre.model.workspace import Context
+from nacre.model import TYPES, Context, Entry
+from nacre.text.tables import wordings
 from nacre.text.tokens import language_of
 from nacre.vault import daily, spool
 from nacre.vault.storage import read_memory
@@ -207,23 +205,17 @@ def take_answer(context: Context, text: str, *, dry_run: bool = False) -> FlushA
 # The prompts, in flush.en.md and flush.zh.md; a prompt of the user's own keeps the safety rules.
 
 
-@cache
-def _wording(language: str) -> list[str]:
-    """What the system says, what is asked, the rules of safety, those of care, and what to answer where there is nothing to keep."""
-    text = Path(__file__).with_name(f"flush.{language}.md").read_text(encoding="utf-8")
-    text = text.replace("{lines}", str(MOST_LINES)).replace("{longest}", str(LONGEST))
-    return [part.strip() for part in text.split("\n===\n")]
-
-
 def flush_prompts(path: str, language: str, *, system: str | None = None, user: str | None = None) -> Prompts:
     """Ours, or the user's own with the safety rules. `path` is the day's log, relative to the workspace."""
     day = path.rpartition("/")[2].removesuffix(".md")
 
     def with_rules(own: str | None, part: int) -> str:
         is_own = bool(own and own.strip())
-        *texts, safety, care, nothing = _wording(language_of(own or "") if is_own else language)
+        # What the system says, what is asked, the rules of safety, those of care, and what to answer where there is nothing to keep.
+        *texts, safety, care, nothing = wordings("layers/flush", language_of(own or "") if is_own else language)
         rules = [safety, nothing] if is_own else [safety, care, nothing]
-        text = f"{(own or '').rstrip() if is_own else texts[part]}\n\n" + "\n".join(rules)
+        ours = texts[part].replace("{lines}", str(MOST_LINES)).replace("{longest}", str(LONGEST))
+        text = f"{(own or '').rstrip() if is_own else ours}\n\n" + "\n".join(rules)
         return text.replace("{path}", path).replace("YYYY-MM-DD", day)
 
     return Prompts(with_rules(system, 0), with_rules(user, 1))

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre import disk
-from nacre.brain.orders import Waiting
 from nacre.clock import Clock, duration
 from nacre.config.settings import TierSettings
-from nacre.errors import BadInput, ChangedOutside, NacreError
+from nacre.errors import BadInput, ChangedOutside, NacreError, Waiting
 from nacre.guard.sanitise import clean
 from nacre.i18n import say
-from nacre.model.report import Problem, Step
-from nacre.model.workspace import Context
+from nacre.model import Context, Problem, Step
 from nacre.vault import refcount
 from nacre.vault.checkpoints import (
     FORGOTTEN,

@@ -12,9 +12,7 @@ from nacre.errors import NacreError
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.layers.organise import Transition, fold_recalls, local_time, plan
-from nacre.model.report import Problem
-from nacre.model.session import Kind, Session
-from nacre.model.workspace import Context, slug_of
+from nacre.model import Context, Kind, Problem, Session, slug_of
 from nacre.sources.registry import project_name
 from nacre.tidy import apply as tidy_apply
 from nacre.tidy.apply import DistilPlan

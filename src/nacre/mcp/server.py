@@ -177,10 +177,8 @@ def _sentence_for(bug: Exception) -> str:
 
 _AT_ONCE = 4  # calls that are worked on; the others wait
 _FINISH_WITHIN = 5.0  # seconds for what is being worked on when the client goes
-_LISTENING = (
-    "notifications/initialized",
-    "tools/list",
-)  # the first of these comes when the client has its first answer
+# The first of these comes when the client has its first answer.
+_LISTENING = ("notifications/initialized", "tools/list")
 
 
 def _stop(_number: int, _frame: object) -> NoReturn:

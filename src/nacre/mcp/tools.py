@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nacre import __version__
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
-from nacre.model.entry import EVERYWHERE, LAYERS, TYPES
-from nacre.model.report import fields
+from nacre.model import EVERYWHERE, LAYERS, TYPES, fields
 
 if TYPE_CHECKING:
     from nacre.memory import Memory, NextOrder

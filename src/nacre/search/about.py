@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 from nacre.errors import NotFound
 from nacre.guard.secrets import legible
-from nacre.model.entry import citation
-from nacre.model.report import fields
-from nacre.model.workspace import Context, slug_of
+from nacre.model import Context, citation, fields, slug_of
 from nacre.text.names import names
 from nacre.text.tokens import CJK, tokens
 from nacre.vault.entries import bare_words, normal_words, words_of

@@ -15,9 +15,8 @@ from functools import cache
 from nacre.search.candidates import Candidate, Terms
 from nacre.search.query import Question
 from nacre.text.blocks import LABELS, split_label
-from nacre.text.questions import asks
 from nacre.text.quoting import AGENT
-from nacre.text.tokens import compiled, tokens
+from nacre.text.tokens import asks, compiled, tokens
 
 FEATURES = (
     "words",  # BM25, as a share of the best

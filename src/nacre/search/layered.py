@@ -15,8 +15,7 @@ from nacre.guard.secrets import AROUND, redact, redact_lines
 from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS
-from nacre.model.report import Problem
-from nacre.model.workspace import Context
+from nacre.model import Context, Problem
 from nacre.search.candidates import Chunks
 from nacre.search.query import Filters, condition
 from nacre.search.search import snippet

@@ -7,8 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from nacre.errors import BadInput
-from nacre.model.entry import LAYERS
-from nacre.model.workspace import Scope
+from nacre.model import LAYERS, Scope
 from nacre.search.time import Period, period_named
 from nacre.text.tokens import compiled, query_tokens, stop_tokens, tokens
 

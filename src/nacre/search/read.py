@@ -17,8 +17,7 @@ from nacre import disk
 from nacre.errors import BadInput, NacreError, NotFound
 from nacre.guard.secrets import AROUND, redact_lines
 from nacre.i18n import say
-from nacre.model.report import Problem
-from nacre.model.workspace import Context, Scope
+from nacre.model import Context, Problem, Scope
 from nacre.search.query import Filters, condition
 from nacre.vault import refcount
 from nacre.vault.checkpoints import HOT

@@ -10,16 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.index.store import Store, in_groups
-from nacre.search.evidence import Statement
 from nacre.text.blocks import AGENT_MARK
-from nacre.text.questions import asks
-from nacre.text.tokens import language_of
+from nacre.text.tokens import asks, language_of
 from nacre.vault.entries import bare_words, entry_id
 
 if TYPE_CHECKING:
     import sqlite3
 
     from nacre.index.vectors import Scanner
+    from nacre.search.evidence import Statement
 
 LONGEST = 60  # tokens of an entry that is compared; longer ones say many things
 MOST = 1000  # entries compared in one run; older ones that were waiting are left out

@@ -15,8 +15,7 @@ from nacre.config.settings import SearchSettings
 from nacre.index.embedding import Meaning, MeaningSource
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS, in_groups
-from nacre.model.entry import Hit, SearchReport, citation
-from nacre.model.workspace import Context, Scope, Stored, Workspace
+from nacre.model import Context, Hit, Scope, SearchReport, Stored, Workspace, citation
 from nacre.search.candidates import Candidate, Chunks, Terms
 from nacre.search.evidence import (
     FEATURES,

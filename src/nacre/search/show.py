@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from nacre.i18n import say
-from nacre.model.entry import Hit
+from nacre.model import Hit
 from nacre.text.layout import age, width_of, wrapped
 from nacre.text.tokens import query_tokens, tokens
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nacre.model.session import Kind, Session, Speaker
+from nacre.model import Kind, Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text
 
@@ -26,7 +26,7 @@ _PLAIN_ID = re.compile(r"[\w-]{1,100}")
 
 def find(places: Places) -> Iterator[Transcript]:
     """The sessions of every project; those of sub-agents lie in folders below and are left out."""
-    root = places.root(AGENT, "CLAUDE_CONFIG_DIR", ".claude") / "projects"
+    root = places.root(AGENT) / "projects"
     return reading.list_files(
         AGENT, (path for path in sorted(root.glob("*/*.jsonl")) if not path.name.startswith("agent-"))
     )

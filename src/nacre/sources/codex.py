@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from nacre.model.session import Kind, Session, Speaker
+from nacre.model import Kind, Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
@@ -39,7 +39,7 @@ _BURST = dt.timedelta(seconds=1)  # a fork copies what was said before in one go
 
 def find(places: Places) -> Iterator[Transcript]:
     """The sessions, archived ones too. The name alone is the key: archiving a session moves its file."""
-    root = places.root(AGENT, "CODEX_HOME", ".codex")
+    root = places.root(AGENT)
     files = [*root.glob("sessions/*/*/*/rollout-*.jsonl"), *root.glob("archived_sessions/rollout-*.jsonl")]
     for transcript in reading.list_files(AGENT, sorted(files, key=lambda path: path.name)):
         yield replace(transcript, key=f"{root}#{transcript.path.name}")

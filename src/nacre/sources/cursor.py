@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from nacre.model.session import Kind, Session, Speaker
+from nacre.model import Kind, Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
@@ -78,7 +78,7 @@ def _find_transcripts(places: Places) -> Iterator[Transcript]:
             # Busy passes, and then none is better than everything twice; a database without the table will never tell.
             if "locked" in str(error) or "busy" in str(error):
                 return
-    root = places.root(AGENT, None, ".cursor") / "projects"
+    root = places.root(AGENT) / "projects"
     files = (path for path in sorted(root.glob("*/agent-transcripts/**/*.jsonl")) if path.stem not in in_database)
     yield from reading.list_files(AGENT, files)
 

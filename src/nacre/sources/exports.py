@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from nacre.model.session import Kind, Session, Speaker
+from nacre.model import Kind, Session, Speaker
 from nacre.sources.transcript import Notes, as_text, parse_json, parse_time, take_entries, text_blocks, time_field
 
 _NAME = re.compile(r"conversations(?:-\d+)?\.json")

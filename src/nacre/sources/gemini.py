@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.model import Kind, Message, Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
@@ -29,7 +29,7 @@ _RECENT = 16  # a message is written again only while it is among the last ones
 
 def find(places: Places) -> Iterator[Transcript]:
     """The sessions of every project, and of sub-agents in folders below. A document that became lines is left behind."""
-    root = places.root(AGENT, None, ".gemini") / "tmp"
+    root = places.root(AGENT) / "tmp"
     names = ("session-*.json", "session-*.jsonl", "*/*.jsonl")
     files = {path for name in names for path in root.glob(f"*/chats/{name}")}
     newest = (path for path in files if path.suffix == ".jsonl" or path.with_suffix(".jsonl") not in files)

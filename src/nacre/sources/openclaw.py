@@ -20,7 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre.model.session import Kind, Session, Speaker
+from nacre.model import Kind, Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.registry import GROUP, chat_hash, group_stamp
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_json, parse_time
@@ -167,7 +167,7 @@ def _is_tool_output(head: bytes) -> bool:
 
 def _find_files(places: Places) -> Iterator[Transcript]:
     """The sessions of every agent. Copies that OpenClaw itself puts aside are no sessions of their own."""
-    root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw") / "agents"
+    root = places.root(AGENT) / "agents"
     for folder in sorted(root.glob("*/sessions")):
         index = folder / "sessions.json"  # the key of each session, of the newest of each key only
         listed = (reading.parse_json(index.read_bytes()) if index.is_file() else None) or {}
@@ -253,7 +253,7 @@ def zstandard() -> ModuleType:
 
 
 def _find_sessions(places: Places) -> Iterator[Transcript]:
-    root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw") / "agents"
+    root = places.root(AGENT) / "agents"
     for path in sorted(root.glob("*/agent/openclaw-agent.sqlite")):
         try:
             with reading.open_readonly(path) as connection:
@@ -331,7 +331,7 @@ def database(places: Places, key: str) -> Path:
     """The database of the agent that a key names; of the first agent where it names none."""
     match = _form("agent name").match(key)
     agent = match[1].lower() if match and match[1] not in (".", "..") else MAIN
-    root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw")
+    root = places.root(AGENT)
     return root / "agents" / agent / "agent" / "openclaw-agent.sqlite"
 
 
@@ -410,19 +410,6 @@ DATABASE = Source(AGENT, _find_sessions, _read_session)
 
 
 _QUEUE = "[Queued messages while agent was busy]"
-_PROMPTS = (
-    "A new session was started via /new or /reset",
-    "Read HEARTBEAT.md",
-    "[cron:",
-    "[Subagent Context]",
-    "[Subagent Task]",
-    "Pre-compaction memory flush",
-    "[OpenClaw heartbeat poll]",
-    "[OpenClaw exec completion]",
-    "[OpenClaw cron wake]",
-    "[OpenClaw session ",
-    "[Inter-session message]",
-)
 _OTHERS = "[Forwarded from "  # what follows is somebody else's
 _ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")
 _SILENT = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
@@ -470,7 +457,7 @@ def open_envelope(text: str) -> Envelope:
         names = {display_name(match["name"]) for match in queued}
         text = "\n\n".join(filter(None, texts))
         name = name or (names.pop() if len(names) == 1 else "")
-    program = text.startswith(_PROMPTS)
+    program = bool(_form("of the program").match(text))
     if program or text.startswith(_OTHERS) or _form("command").fullmatch(text):
         text = ""
     sent = bool(has_blocks or head)

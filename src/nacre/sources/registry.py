@@ -16,8 +16,7 @@ from pathlib import Path
 from nacre import disk
 from nacre.config.settings import Config, SourceSettings
 from nacre.guard.secrets import redact
-from nacre.model.session import Kind, Message, Session
-from nacre.model.workspace import Workspace, slug_of
+from nacre.model import Kind, Message, Session, Workspace, slug_of
 from nacre.sources.transcript import Places, Source, Transcript
 from nacre.vault.discover import agent_workspaces, folder_name
 

@@ -14,10 +14,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from nacre.model.session import ORDER_MARK, Kind, Message, Session, Speaker
+from nacre.model import ORDER_MARK, Kind, Message, Session, Speaker
 
 # What an entry of another form makes a reader raise: it is counted and passed over.
 MALFORMED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
+
+# The variable that moves an agent's folder (Cursor and Gemini have none), and the usual one.
+ROOTS = {
+    "openclaw": ("OPENCLAW_STATE_DIR", ".openclaw"),
+    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude"),
+    "codex": ("CODEX_HOME", ".codex"),
+    "cursor": ("", ".cursor"),
+    "gemini": ("", ".gemini"),
+}
 
 
 @dataclass(frozen=True)
@@ -28,10 +37,11 @@ class Places:
     env: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
 
-    def root(self, agent: str, variable: str | None, *default: str) -> Path:
+    def root(self, agent: str) -> Path:
         """An agent's folder: the one in the settings, else in its own variable, else the usual one."""
-        chosen = self.paths.get(agent) or (variable and self.env.get(variable))
-        return Path(os.path.expanduser(chosen)) if chosen else self.home.joinpath(*default)
+        variable, usual = ROOTS[agent]
+        chosen = self.paths.get(agent) or self.env.get(variable)
+        return Path(os.path.expanduser(chosen)) if chosen else self.home / usual
 
 
 @dataclass(frozen=True, slots=True)

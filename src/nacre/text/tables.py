@@ -1,6 +1,6 @@
-"""Word lists and expressions that are kept as data, in tables beside the modules that read them.
+"""Word lists, expressions and texts for agents that are kept as data, beside the modules that read them.
 
-A row is a name, a tab and a text; a row that begins with a tab goes on with the text above it, and ⟨name⟩ stands for another text of the
+A row of a table is a name, a tab and a text; a row that begins with a tab goes on with the text above it, and ⟨name⟩ stands for another text of the
 same table, further up.
 """
 
@@ -39,3 +39,16 @@ def words(table: str, name: str) -> frozenset[str]:
 def expression(table: str, name: str) -> re.Pattern[str]:
     """A compiled expression, made when it is first needed."""
     return re.compile(texts(table)[name])
+
+
+def rows(table: str) -> dict[str, list[str]]:
+    """What stands behind each name of a table whose rows have several columns, such as `cli/help_zh.tsv`."""
+    lines = (_ROOT / table).read_text(encoding="utf-8").rstrip("\n").split("\n")
+    return {name: cells for name, *cells in (line.split("\t") for line in lines)}
+
+
+@cache
+def wordings(name: str, language: str) -> list[str]:
+    """The texts in a file for agents: those of `layers/flush.en.md` stand apart by lines of "==="."""
+    text = (_ROOT / f"{name}.{language}.md").read_text(encoding="utf-8")
+    return [part.strip() for part in text.split("\n===\n")]

@@ -11,7 +11,7 @@ from nacre.disk import hash_of
 from nacre.errors import BadInput, MemoryFull, NotFound
 from nacre.guard.sanitise import one_line
 from nacre.i18n import say
-from nacre.model.report import Step
+from nacre.model import Step
 from nacre.text.blocks import FRONT, HEADING, ITEM
 from nacre.tidy import apply, judge
 from nacre.tidy.apply import DistilPlan

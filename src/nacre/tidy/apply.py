@@ -12,7 +12,7 @@ from nacre import disk
 from nacre.clock import monday
 from nacre.errors import NO_PERMISSION, BadInput, NacreError
 from nacre.i18n import say
-from nacre.model.report import Problem, Step
+from nacre.model import Problem, Step
 from nacre.text.blocks import real_day
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import IDENTITY, USER, TidyContext

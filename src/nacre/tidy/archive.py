@@ -12,7 +12,7 @@ from nacre import disk
 from nacre.disk import COMPRESSED, compress, decompress
 from nacre.errors import ChangedOutside, NacreError, PathEscape
 from nacre.i18n import say
-from nacre.model.report import Problem, Step
+from nacre.model import Problem, Step
 from nacre.text.blocks import real_day
 from nacre.tidy.collect import FIELD_NOTE, Log, TidyContext, log_lines
 from nacre.tidy.compress import CompressPlan

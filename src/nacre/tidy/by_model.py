@@ -9,12 +9,12 @@ from dataclasses import replace
 from nacre.brain.distil import ask_changes
 from nacre.brain.journal import TURN
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import BrainFailed, Change, Item, Order, Waiting, own_prompt
+from nacre.brain.orders import Change, Item, Order, own_prompt
 from nacre.brain.turn import withdraw_orders
 from nacre.clock import duration
+from nacre.errors import BrainFailed, Waiting
 from nacre.guard.secrets import redact
-from nacre.model.session import Kind, Session, Speaker
-from nacre.model.workspace import slug_of
+from nacre.model import Kind, Session, Speaker, slug_of
 from nacre.sources.registry import left_out, paused_at, pauses
 from nacre.text.tokens import language_of
 from nacre.tidy import compress, distil

@@ -15,9 +15,7 @@ from nacre.disk import digest
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
-from nacre.model.entry import TYPES
-from nacre.model.report import Problem, problem
-from nacre.model.workspace import Context, Workspace
+from nacre.model import TYPES, Context, Problem, Workspace, problem
 from nacre.text.blocks import HEADING, ITEM, TEXT, Stamp, label_of, labelled_spans, real_day, stamp_of
 from nacre.vault.entries import Document, bare_words, bullet_id, document, words_of
 from nacre.vault.ledger import LedgerStates

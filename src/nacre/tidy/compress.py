@@ -19,7 +19,7 @@ from nacre.clock import monday
 from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, SecretRefused
 from nacre.guard.secrets import redact
 from nacre.i18n import say
-from nacre.model.report import Problem, Step
+from nacre.model import Problem, Step
 from nacre.text.tokens import language_of, sentences
 from nacre.tidy.collect import CATEGORIES, Day, Log, LogLine, TidyContext, judged_part, list_days, read_log
 from nacre.vault import provenance, weekly

@@ -15,8 +15,7 @@ from nacre.brain.local.relation import bears_out, is_repeated
 from nacre.brain.local.wording import pieces
 from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
-from nacre.model.entry import ASK, KEEP, REFUSE, Verdict
-from nacre.model.report import Problem, Step
+from nacre.model import ASK, KEEP, REFUSE, Problem, Step, Verdict
 from nacre.text.blocks import real_day
 from nacre.text.tokens import clauses
 from nacre.tidy import budget, compare, judge, memory_files

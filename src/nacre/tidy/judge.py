@@ -22,9 +22,8 @@ from nacre.brain.local.wording import (
     starts_with_pronoun,
     without_it,
 )
-from nacre.model.entry import ASK, KEEP, LONGEST, REFUSE, TYPES, Verdict
-from nacre.text.questions import is_question
-from nacre.text.tokens import language_of
+from nacre.model import ASK, KEEP, LONGEST, REFUSE, TYPES, Verdict
+from nacre.text.tokens import is_question, language_of
 from nacre.tidy.collect import LogLine
 from nacre.vault.entries import entry_id
 

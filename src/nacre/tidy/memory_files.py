@@ -15,8 +15,7 @@ from nacre.brain.local.wording import joined, pieces
 from nacre.config.settings import MemorySettings
 from nacre.errors import MemoryFull, NacreError, SecretRefused
 from nacre.guard.sanitise import one_line
-from nacre.model.report import Problem
-from nacre.model.workspace import Workspace, slug_of
+from nacre.model import Problem, Workspace, slug_of
 from nacre.text.blocks import Block
 from nacre.tidy import judge
 from nacre.tidy.collect import Field, LogLine, TidyContext, value_of

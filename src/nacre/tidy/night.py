@@ -11,7 +11,7 @@ from typing import NamedTuple
 from nacre.errors import NotFound
 from nacre.guard.secrets import legible
 from nacre.i18n import say
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.text.layout import age
 from nacre.text.tokens import language_of
 from nacre.vault import history, ledger

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from nacre.config.settings import DecaySettings
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
-from nacre.model.report import Problem, Step
+from nacre.model import Problem, Step
 from nacre.tidy import answers, apply, archive, collect, compress, distil
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import Day, DecidedLines, Log, LogLine, TidyContext

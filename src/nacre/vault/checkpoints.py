@@ -13,8 +13,7 @@ from nacre import disk
 from nacre.config.settings import Config
 from nacre.disk import TIMEOUT, hold
 from nacre.errors import BadInput, CannotWrite, NacreError
-from nacre.model.report import Problem, problem
-from nacre.model.workspace import Context, Storage, Stored, Workspace
+from nacre.model import Context, Problem, Storage, Stored, Workspace, problem
 from nacre.vault import refcount
 from nacre.vault.history import Operation, can_be_named, operation
 from nacre.vault.storage import LARGEST, TIERS, read, storage_of

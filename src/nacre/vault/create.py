@@ -9,8 +9,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.i18n import say
-from nacre.model.report import Plan, Step
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Plan, Step, Workspace
 from nacre.vault import longterm, rules
 from nacre.vault.discover import trust_workspace
 from nacre.vault.entries import document

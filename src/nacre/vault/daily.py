@@ -9,8 +9,7 @@ from pathlib import Path
 
 from nacre.disk import LARGEST_LOG
 from nacre.errors import BadInput, CannotWrite
-from nacre.model.entry import TYPES, Entry
-from nacre.model.workspace import Context, Workspace
+from nacre.model import TYPES, Context, Entry, Workspace
 from nacre.text.blocks import HEADING, stamp_of, unclosed_fences
 from nacre.vault.entries import Document, document
 from nacre.vault.history import Operation, operation

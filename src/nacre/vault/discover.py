@@ -13,8 +13,7 @@ from typing import Any
 
 from nacre.config.settings import Config
 from nacre.errors import NacreError, NoWorkspace, PathEscape
-from nacre.model.report import Problem, problem
-from nacre.model.workspace import Workspace
+from nacre.model import Problem, Workspace, problem
 from nacre.vault.storage import list_longterm, read
 
 

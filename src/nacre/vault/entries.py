@@ -14,7 +14,7 @@ from typing import NamedTuple
 from nacre.disk import digest
 from nacre.errors import BadInput
 from nacre.guard.values import pattern
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks, real_day, split_label
 from nacre.vault.storage import read
 

@@ -21,7 +21,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.disk import TIMEOUT
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape
-from nacre.model.workspace import Context, Storage, Workspace
+from nacre.model import Context, Storage, Workspace
 from nacre.vault.merge import merge
 from nacre.vault.storage import is_daily, storage_of
 

@@ -13,8 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nacre.model.report import Problem
-from nacre.model.workspace import Workspace
+from nacre.model import Problem, Workspace
 from nacre.text.tokens import sentences, stop_tokens, tokens
 from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
 from nacre.vault.history import Operation

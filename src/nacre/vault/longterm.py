@@ -10,7 +10,7 @@ from nacre import disk
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, PathEscape
 from nacre.i18n import say
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.vault.entries import Document, add_bullet, add_section, document, open_document, plain_title, words_of
 from nacre.vault.history import Operation, operation
 from nacre.vault.storage import read, storage_of

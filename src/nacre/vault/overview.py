@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nacre.errors import NacreError
 from nacre.guard.secrets import legible
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.vault.entries import Item, entry_id, open_document
 from nacre.vault.ledger import EntryState, LedgerStates
 from nacre.vault.refcount import Recall, read_recalls

@@ -11,8 +11,7 @@ from pathlib import Path
 import nacre
 from nacre.config.settings import Config
 from nacre.errors import NacreError
-from nacre.model.report import Problem, problem
-from nacre.model.workspace import DAY_NAME, Stored, Workspace
+from nacre.model import DAY_NAME, Problem, Stored, Workspace, problem
 from nacre.text.blocks import unclosed_fences
 from nacre.vault import ledger, refcount, spool, writing
 from nacre.vault.storage import LARGEST, largest, layer_of, operations_file, read_rows, storage_of

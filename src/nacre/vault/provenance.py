@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from nacre.model.workspace import Workspace, slug_of
+from nacre.model import Workspace, slug_of
 from nacre.vault.history import Operation
 from nacre.vault.storage import LineIndex, dump_row, read, read_rows, storage_of
 from nacre.vault.writing import REDACT, append
@@ -37,9 +37,8 @@ class Digested(NamedTuple):
     week: str  # the file, relative to the workspace
     bullets: tuple[str, ...]
     size: int
-    worded: Mapping[str, tuple[str, ...]] = MappingProxyType(
-        {}
-    )  # lines of the digest in other words: what each is made of
+    # Lines of the digest in other words: what each is made of.
+    worded: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 class Offered(NamedTuple):

@@ -14,8 +14,7 @@ from nacre import disk
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput
-from nacre.model.report import Problem
-from nacre.model.workspace import Workspace
+from nacre.model import Problem, Workspace
 from nacre.vault.history import Operation
 from nacre.vault.storage import TIERS, dump_row, read_records, storage_of
 from nacre.vault.writing import expect, write_recorded

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.vault.entries import line_digest
 
 _LARGEST = 4_000_000  # bytes; what is larger was not written by us

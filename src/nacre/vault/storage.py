@@ -23,8 +23,7 @@ from nacre.config.settings import Config
 from nacre.disk import TIMEOUT, lock
 from nacre.errors import NacreError, NotFound, PathEscape, raise_unless_absent
 from nacre.i18n import say
-from nacre.model.report import Problem, problem
-from nacre.model.workspace import DAY_NAME, LINKED, Storage, Stored, Workspace
+from nacre.model import DAY_NAME, LINKED, Problem, Storage, Stored, Workspace, problem
 
 if TYPE_CHECKING:
     import sqlite3

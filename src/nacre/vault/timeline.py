@@ -1,10 +1,11 @@
-"""Memory by time: what the log of each day says by session, what entered or left long-term memory then, what each session was given."""
+"""Memory by time: what the log of each day says by session, what entered or left long-term memory then, what each session was given;
+and one fact through its changes."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -12,12 +13,11 @@ from typing import NamedTuple
 
 from nacre.clock import monday
 from nacre.guard.secrets import legible, safe_lines
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Workspace
 from nacre.text.blocks import real_day, split_label, stamp_of
 from nacre.vault import spool
-from nacre.vault.changes import Change, changes_on
-from nacre.vault.entries import bare_words, bullet_id, document, line_digest
-from nacre.vault.ledger import LedgerStates
+from nacre.vault.entries import BULLET, bare_words, bullet_id, document, line_digest
+from nacre.vault.ledger import VERDICTS, EntryState, LedgerStates, Record
 from nacre.vault.provenance import Trail
 from nacre.vault.storage import list_longterm, read_memory, storage_of
 from nacre.vault.weekly import digest_files
@@ -82,9 +82,8 @@ class Timeline(NamedTuple):
 def read_timeline(context: Context, since: str | None, until: str | None) -> Timeline:
     """A range of days. Without one the last days that say something, and the night behind them."""
     workspace = context.workspace
-    ledger = _file(
-        workspace, workspace.relative(workspace.ledger)
-    )  # before it is read: what comes meanwhile is not missed
+    # Before it is read: what comes meanwhile is not missed.
+    ledger = _file(workspace, workspace.relative(workspace.ledger))
     states, trail = LedgerStates(workspace), Trail(workspace)
     logs, today = _logs(workspace), context.clock.today()
     newest = dt.date.fromisoformat(max(logs)) if logs else today
@@ -150,9 +149,8 @@ def _file(workspace: Workspace, name: str) -> tuple[str, int, int]:
     return (name, stored.size, stored.modified) if stored else (name, 0, 0)
 
 
-_KNOWN: dict[
-    tuple[Workspace, str], tuple[object, tuple[Change, ...]]
-] = {}  # what each day changed, by how the ledger was then
+# What each day changed, by how the ledger was then.
+_KNOWN: dict[tuple[Workspace, str], tuple[object, tuple[Change, ...]]] = {}
 
 
 def _changes(workspace: Workspace, states: LedgerStates, day: str, ledger: object) -> tuple[Change, ...]:
@@ -257,3 +255,98 @@ def _given(context: Context, delivered: spool.Delivered, lines: Mapping[str, str
     times = tuple((at.isoformat(timespec="minutes"), count) for at, count in zip(moments, tokens, strict=True))
     known = [bare_words(lines[digest]) for digest in delivered.lines if digest in lines][:_MOST_LINES]
     return Given(times, sum(tokens), len(delivered.lines), tuple(map(legible, known)))
+
+
+# A fact through its changes: where it was said, when it entered long-term memory, who corrected it, what replaced it.
+
+
+_MOST_WORDINGS = 50  # of one fact that are followed
+_legible = lru_cache(maxsize=2000)(legible)  # to look for secrets takes longer than all the rest
+
+
+class Change(NamedTuple):
+    """Something that happened to a fact. `at` is a moment, of what was said its day; `before` are the words that stood there until then."""
+
+    kind: str  # "said", "kept", "written", "corrected", "replaced", "repeated", "asked", "refused", "moved out", "forgotten", "restored", "pinned", "unpinned"
+    at: str
+    id: str
+    text: str = ""
+    before: str | None = None
+    file: str | None = None
+    session: str | None = None
+    agent: str | None = None
+
+
+_SILENT = ("merged", "asked", "refused")  # verdicts that change nothing
+_KINDS = {"admitted": "kept", "adopted": "written", "merged": "repeated", "demoted": "moved out"}
+
+
+def change_of(record: Record, states: LedgerStates) -> Change | None:
+    """What a line of the ledger tells; none where it is the other side of what its successor's line tells, or none that we know."""
+    if record.verdict not in VERDICTS:
+        return None
+    kind, state = _KINDS.get(record.verdict, record.verdict), states.get(record.id)
+    old = states.get(record.supersedes) if record.supersedes else None
+    if kind == "superseded":
+        if (state and state.into) or states.superseding(record.id):
+            return None
+        kind = "replaced"
+    elif old:  # the same in other words by hand, or as an answer; else overtaken by something that was said
+        kind = "corrected" if any(line.more.get("into") == record.id for line in old.records) else "replaced"
+    elif "pinned" in record.more and state and record != state.records[0]:
+        kind = "pinned" if record.more["pinned"] else "unpinned"
+    text = _legible(record.text or (state.text if state else None) or "")
+    before = _legible(old.text) if old and old.text else None
+    return Change(kind, record.at, record.id, text, before, str(record.more.get("file") or "MEMORY.md"))
+
+
+def changes_on(states: LedgerStates, day: str) -> list[Change]:
+    """What entered or left long-term memory on a day, or changed in it."""
+    silent = ("repeated", "asked", "refused", "pinned", "unpinned")
+    records = [record for record in states.on(day) if record.supersedes or record.verdict not in _SILENT]
+    every = [change for record in records if (change := change_of(record, states)) and change.kind not in silent]
+    return _once(change for change in every if change.text or change.kind == "forgotten")
+
+
+def follow(workspace: Workspace, ids: Iterable[str]) -> list[Change]:
+    """Everything that happened to a fact, the oldest first: by the ids of its entries, or of lines of logs."""
+    states, trail, start = LedgerStates(workspace), Trail(workspace), list(ids)
+    entries = _wordings(states, start)
+    marks = dict.fromkeys((entry[:BULLET] for entry in start), "")
+    for state in entries:
+        marks |= dict.fromkeys((state.id[:BULLET], *state.bullets), _legible(state.text or ""))
+    said: dict[tuple[str, str], Change] = {}
+    for row in trail.captured(marks):
+        for mark in marks.keys() & row.bullets.keys():
+            said[row.day, mark] = Change("said", row.day, mark, marks[mark], session=row.session, agent=row.agent)
+    made: list[Change] = []
+    for record in (record for state in entries for record in states.records(state.id)):
+        if (day := record.source.get("day")) and record.verdict != "asked":  # a note, or before there was a trail
+            mark = record.source.get("bullet", record.id[:BULLET])
+            change = Change("said", day, mark, marks.get(mark, ""), session=record.source.get("session"))
+            said.setdefault((day, mark), change)
+        if (record.verdict != "merged" or not day) and (ledger_change := change_of(record, states)):
+            made.append(ledger_change)
+    # What was said on a day comes before what was made of it.
+    return sorted((*said.values(), *_once(made)), key=lambda change: (change.at[:10], change.kind != "said", change.at))
+
+
+def _once(changes: Iterable[Change]) -> list[Change]:
+    """Of what was forgotten in several wordings no word is left: it is told once."""
+    return list({change if change.text else (change.kind, change.at): change for change in changes}.values())
+
+
+def _wordings(states: LedgerStates, start: Iterable[str]) -> list[EntryState]:
+    """The entries that one fact was over time."""
+    entries: dict[str, EntryState] = {}
+    waiting = list(start)
+    while waiting and len(entries) < _MOST_WORDINGS:
+        entry = waiting.pop()
+        own = states.get(entry)
+        for state in [own] if own else states.marked(entry[:BULLET]):
+            if state.id not in entries:
+                entries[state.id] = state
+                near = (state.supersedes, states.superseding(state.id), state.into, state.by)
+                waiting += [other for other in near if other and other != "hand"]
+                waiting += [other.id for other in states.inside(state.id)]
+    return list(entries.values())

@@ -11,8 +11,7 @@ from pathlib import Path
 from nacre import disk
 from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound, PartlyDone, PathEscape
 from nacre.i18n import say
-from nacre.model.report import Plan, Step
-from nacre.model.workspace import Context
+from nacre.model import Context, Plan, Step
 from nacre.vault import history, ledger, provenance, refcount, writing
 from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import Change, Operation, Recorded, operation
@@ -346,11 +345,8 @@ def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: boo
         raise first
     of, reason = len(changes), str(first)
     if isinstance(first, ChangedOutside):
-        english, chinese = (
-            "Not restored, because changed by another program in the meantime",
-            "以下文件在此期间被其他程序修改，未还原",
-        )
-        reason = say(f"{english}: {', '.join(left)}.", f"{chinese}：{', '.join(left)}。")
+        english = f"Not restored, because changed by another program in the meantime: {', '.join(left)}."
+        reason = say(english, f"以下文件在此期间被其他程序修改，未还原：{', '.join(left)}。")
     raise PartlyDone(
         f'{reason} Restored {done} of {of} files; nothing is lost. Run "nacre undo" again to continue with the rest.',
         f"{reason} 已还原 {of} 个文件中的 {done} 个，没有丢失任何内容。请再次运行“nacre undo”继续处理其余文件。",

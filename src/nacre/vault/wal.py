@@ -12,8 +12,7 @@ from nacre import disk
 from nacre.errors import BadInput, NotFound
 from nacre.guard.values import pattern
 from nacre.i18n import say
-from nacre.model.report import Plan, Step
-from nacre.model.workspace import Context, Workspace
+from nacre.model import Context, Plan, Step, Workspace
 from nacre.vault import working
 from nacre.vault.entries import Document, document, replace_lines
 from nacre.vault.history import operation

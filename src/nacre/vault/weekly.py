@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from nacre.clock import monday
 from nacre.errors import BadInput
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT, date_in, label_of, labelled_spans, project_named, real_day, stamp_of
 from nacre.vault.entries import Document, document, insert_lines, source_day, words_of
 from nacre.vault.storage import names

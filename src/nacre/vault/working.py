@@ -13,7 +13,7 @@ from nacre.clock import Clock
 from nacre.errors import BadInput, PathEscape
 from nacre.guard.values import pattern
 from nacre.i18n import language
-from nacre.model.workspace import Workspace
+from nacre.model import Workspace
 from nacre.text.blocks import unclosed_fences
 from nacre.vault.entries import (
     Document,

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from nacre import disk
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
-from nacre.model.workspace import Storage, Workspace
+from nacre.model import Storage, Workspace
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
 from nacre.vault.storage import dump_row, is_daily, storage_of
 

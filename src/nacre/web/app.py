@@ -57,10 +57,8 @@ _SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-_LETTERS, _DIGITS = (
-    "enzh",
-    "0123456789",
-)  # a cookie begins with the second it ends at, and the language of who asked for it
+# A cookie begins with the second it ends at, and the language of who asked for it.
+_LETTERS, _DIGITS = "enzh", "0123456789"
 _PREFERENCES = {"language": ("en", "zh"), "theme": ("auto", "light", "dark")}
 
 
@@ -80,9 +78,8 @@ class PageEndpoint:
         root = str(memories().workspace.root)
         # Cookies know no ports: each workspace has its own.
         self._cookie = f"nacre-{hashlib.sha256(root.encode('utf-8', 'replace')).hexdigest()[:8]}"
-        self._links: dict[
-            str, tuple[float, str]
-        ] = {}  # until when each may be used, and the language of who asked for it
+        # Until when each may be used, and the language of who asked for it.
+        self._links: dict[str, tuple[float, str]] = {}
         self.streams = 0  # browsers that are told of changes
         self._stopping = False
         self._templates = Environment(

@@ -9,7 +9,7 @@ from typing import Any
 from nacre import __version__
 from nacre.errors import BadInput
 from nacre.memory import MODES, Memory
-from nacre.model.entry import LAYERS
+from nacre.model import LAYERS
 from nacre.web import views
 
 Values = dict[str, Any]

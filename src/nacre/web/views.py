@@ -10,7 +10,7 @@ from nacre.checks.health import Health, graded, kind_title
 from nacre.checks.status import findings, job_facts
 from nacre.jobs.journal import read_journal
 from nacre.memory import Memory, legible
-from nacre.model.report import fields
+from nacre.model import fields
 from nacre.tidy.night import consequence, failure, outcome
 
 Values = dict[str, Any]

@@ -8,8 +8,8 @@ import pytest
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.model.session import Message, Speaker
-from nacre.text.questions import is_question
+from nacre.model import Message, Speaker
+from nacre.text.tokens import is_question
 
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
 WHO = {"U": Speaker.OWNER, "A": Speaker.AGENT, "O": Speaker.OTHER}

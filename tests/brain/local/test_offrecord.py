@@ -10,7 +10,7 @@ import pytest
 from nacre.brain.local.dialogue import off_record, sentences_of, without_off_record
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
 WISHES = Path(__file__).parents[2] / "guard" / "wishes"

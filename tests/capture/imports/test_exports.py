@@ -16,7 +16,7 @@ from nacre.capture import cursors
 from nacre.capture import sync as syncing
 from nacre.capture.importing_exports import ImportReport, import_export
 from nacre.errors import BadInput
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.sources.registry import begin_pause
 from nacre.vault.history import read_history
 from nacre.vault.undo import undo

@@ -14,7 +14,7 @@ from tests.capture.talks import Desk
 
 from nacre.config.settings import SourceSettings, SourcesSettings
 from nacre.errors import BadInput, NotFound
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.vault.storage import layer_of, memory_files
 from nacre.vault.undo import undo
 

@@ -13,7 +13,7 @@ from tests.capture.talks import Desk
 
 from nacre.config.settings import Config, TierSettings
 from nacre.errors import BadInput
-from nacre.model.workspace import Context
+from nacre.model import Context
 from nacre.vault.undo import undo
 
 

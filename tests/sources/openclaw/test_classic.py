@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sources.steps import NOON, cut, in_steps, lines, read, said, stamp, write
 
-from nacre.model.session import Kind
+from nacre.model import Kind
 from nacre.sources.openclaw import CLASSIC as SOURCE
 from nacre.sources.transcript import Places, Transcript
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.sources.steps import said
 
-from nacre.model.session import Kind
+from nacre.model import Kind
 from nacre.sources import transcript
 from nacre.sources.openclaw import DATABASE as SOURCE
 from nacre.sources.transcript import Mark, Places, Transcript, open_readonly

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.sources.steps import as_kept, said
 
-from nacre.model.session import Kind, Session, Speaker
+from nacre.model import Kind, Session, Speaker
 from nacre.sources.openclaw import DATABASE as SOURCE
 from nacre.sources.transcript import Places, Reading, Transcript
 

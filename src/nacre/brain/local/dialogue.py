@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nacre.brain.local import classifier
 from nacre.brain.local.judge import Judge, Judged
 from nacre.guard.privacy import asks_for_privacy, forbids_things, means_what_was_said, reach
-from nacre.model.session import Message, Speaker
+from nacre.model import Message, Speaker
 from nacre.text.quoting import own_words
 from nacre.text.tokens import sentences, tokens
 

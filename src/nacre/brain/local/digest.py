@@ -13,10 +13,9 @@ from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import is_repeated
 from nacre.brain.local.wording import Piece, joined, pieces
-from nacre.model.session import Speaker
+from nacre.model import Speaker
 from nacre.text.blocks import AGENT_MARK
-from nacre.text.questions import is_question
-from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens
+from nacre.text.tokens import STOP_HAN, STOP_WORDS, is_question, tokens
 
 _EMPTY = ("social", "question")
 _LASTS = 0.5  # odds to hold for long, from which a sentence goes before all that do not: rather than not

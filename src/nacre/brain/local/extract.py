@@ -12,12 +12,10 @@ from nacre.brain.local.dialogue import NEAR, Sentence, off_record, sentences_of,
 from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.settled import affirms
 from nacre.brain.local.wording import LONGEST, is_only_when, joined, shorten, starts_with_pronoun, tidy
-from nacre.model.entry import Bullet
-from nacre.model.session import Message, Speaker
+from nacre.model import Bullet, Message, Speaker
 from nacre.text.blocks import AGENT_MARK
-from nacre.text.questions import has_question_mark, is_question
 from nacre.text.quoting import demands, reports
-from nacre.text.tokens import tokens
+from nacre.text.tokens import has_question_mark, is_question, tokens
 
 # Worth: takes a line of its own · the owner's words take one · joins a neighbour's · only where lines are missing.
 GOOD, FAIR, SLIGHT, POOR = 0.5, 0.25, 0.13, 0.04

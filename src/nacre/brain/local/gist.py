@@ -17,7 +17,7 @@ from nacre.brain.local.settled import (
 )
 from nacre.brain.local.wording import LONGEST, only_blacked_out
 from nacre.guard.sanitise import clean, one_line
-from nacre.model.session import Speaker
+from nacre.model import Speaker
 from nacre.text.blocks import project_in_head
 from nacre.text.quoting import demands, own_words, reports
 from nacre.text.tokens import language_of, sentences, tokens

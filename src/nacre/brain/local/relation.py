@@ -26,7 +26,7 @@ from nacre.brain.local.likeness import (
     statement,
 )
 from nacre.brain.local.quantities import same_and_other
-from nacre.model.entry import Relation
+from nacre.model import Relation
 
 if TYPE_CHECKING:
     import numpy as np

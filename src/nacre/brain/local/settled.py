@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nacre.model.session import Speaker
-from nacre.text.questions import has_question_mark
+from nacre.model import Speaker
 from nacre.text.quoting import demands, own_words, reports
-from nacre.text.tokens import sentences
+from nacre.text.tokens import has_question_mark, sentences
 
 DATED = re.compile(
     r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d(?: <!-- \w+ -->)?[ \t]*$"

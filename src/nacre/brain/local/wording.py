@@ -7,9 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from nacre.text.questions import is_question
 from nacre.text.quoting import AGENT, OUTCOME, own_part
-from nacre.text.tokens import clauses, language_of, sentences
+from nacre.text.tokens import clauses, is_question, language_of, sentences
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judged

@@ -1,4 +1,5 @@
-"""What a hook was fired with, whichever agent it was: its kind, its session, its folder, what was asked."""
+"""What Nacre says and does when an agent's session starts, is asked something, compacts or ends: what the hook was fired with, whichever agent it
+was (its kind, its session, its folder, what was asked), and the answer."""
 
 from __future__ import annotations
 

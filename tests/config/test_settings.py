@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from nacre.config.settings import changed, set_key
 from nacre.errors import BadSetting
-from nacre.vault.settings import changed, set_key
 
 
 @pytest.mark.parametrize(
