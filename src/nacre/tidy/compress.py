@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from nacre.brain.local import classifier, digest
 from nacre.brain.local.judge import Judge
+from nacre.brain.local.wording import LONGEST, pieces
 from nacre.clock import monday
 from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, SecretRefused
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
-from nacre.text.tokens import language_of, sentences
+from nacre.text.tokens import language_of
 from nacre.tidy.collect import CATEGORIES, Day, Log, LogLine, TidyContext, judged_part, list_days, read_log
 from nacre.vault import provenance, weekly
 from nacre.vault.entries import Document, bare_words, bullet_id, document, open_document
@@ -54,9 +55,8 @@ class Week:
     doc: Document | None = None
     data: bytes | None = None  # None where nothing is added
     entering: list[tuple[LogLine, str]] = field(default_factory=list)  # what may enter, each with its place in the log
-    standing: dict[tuple[str | None, str], weekly.DigestLine] = field(
-        default_factory=dict
-    )  # by project and plain words
+    # By project and plain words, of the line and of each statement in it.
+    standing: dict[tuple[str | None, str], weekly.DigestLine] = field(default_factory=dict)
     texts: list[tuple[tuple[LogLine, ...], str]] = field(default_factory=list)  # the new lines, and of what
     steps: list[Step] = field(default_factory=list)
     marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
@@ -190,7 +190,9 @@ def _choose(context: TidyContext, week: Week, trail: Trail) -> None:
     existing = weekly.digest_lines(week.doc) if week.doc else ()
     there = {(line.day, bullet_id(line.text)) for line in existing}
     for old in existing:
-        week.standing.setdefault((old.project, plain_words(bare_words(old.text))), old)
+        words = bare_words(old.text)
+        for text in (words, *(piece.text for piece in pieces(words))):
+            week.standing.setdefault((old.project, plain_words(text)), old)
     said: dict[tuple[str | None, str], str] = {}  # by project and plain words
     projects = list(dict.fromkeys(map(_project, (line for line, _ in fresh.values()))))
     for line, place in sorted(fresh.values(), key=lambda row: projects.index(_project(row[0]))):
@@ -223,24 +225,18 @@ def _tell(
     """The new lines of the week's digest, and a step for each of them and for what is left out."""
     kept = context.config.tidy.daily_days
     repeats, week.steps = week.steps, []
-    earlier = [(line.project, bare_words(line.text), line.day or "") for line in week.standing.values()]
+    earlier = [(line.project, bare_words(line.text), line.day or "") for line in dict.fromkeys(week.standing.values())]
     for day, rows in groupby(week.entering, key=lambda row: row[0].day):
         places = dict(rows)
         before = [(project, text) for project, text, date in earlier if date < day]
         lines = [line for line in places if not _by_hand(line)]
-        texts = [DigestText(line.words, "", (line,)) for line in places if _by_hand(line) or not _is_much(lines)]
-        if _is_much(lines):
-            marks = {line.mark: line for line in lines}
-            own, rest = by_model.get(day, ()), lines
-            if own and {line.mark for text in own for line in text.of} <= marks.keys():
-                rest = [marks[line.mark] for text in own for line in text.of if not text.category]
-                texts += [
-                    text._replace(of=tuple(marks[line.mark] for line in text.of)) for text in own if text.category
-                ]
-            pressed = {line: line.words for line in rest}
-            if _is_much(rest):
-                pressed = _pressed(context, rest, labels, captured, before)
-            texts += [DigestText(words, "", (line,)) for line, words in pressed.items()]
+        texts = [DigestText(line.words, "", (line,)) for line in places if _by_hand(line)]
+        marks = {line.mark: line for line in lines}
+        own = by_model.get(day, ())
+        if own and {line.mark for text in own for line in text.of} <= marks.keys():
+            lines = [marks[line.mark] for text in own for line in text.of if not text.category]
+            texts += [text._replace(of=tuple(marks[line.mark] for line in text.of)) for text in own if text.category]
+        texts += _pressed(context, lines, labels, captured, before)
         texts.sort(key=lambda text: min(map(list(places).index, text.of)))
         for words, category, of in texts:
             line, place = of[0], places[of[0]]
@@ -281,26 +277,41 @@ def _pressed(
     labels: Mapping[LogLine, str],
     captured: Mapping[LogLine, Sequence[digest.Telling]],
     before: Sequence[tuple[str | None, str]],
-) -> dict[LogLine, str]:
+) -> list[DigestText]:
     """What was captured on a day in so many bytes as it may have, without what the week said before in any words."""
+    if not _is_much(lines):
+        return [DigestText(line.words, "", (line,)) for line in lines]
     said: dict[str | None, list[str]] = {}
     for project, text in before:
-        said.setdefault(project, []).extend(sentences(text))
-    has_vectors = any(told.judged.vector is not None for line in lines for told in captured[line])
-    meant = {project: context.judge().meant(texts) for project, texts in said.items()} if has_vectors else {}
-    rows = [
-        digest.Line(
-            line.words,
-            digest.without_repeats(captured[line], meant.get(_project(line), ())),
-            len(f"[{labels[line]}]  (src: {line.day})\n".encode()),
-        )
-        for line in lines
-    ]
-    headings = {f"#### project:{project}\n" for line in lines if (project := _project(line))} | {
-        f"### {lines[0].day}\n"
-    }
+        said.setdefault(project, []).extend(piece.text for piece in pieces(text))
+    meant = {project: context.judge().meant(texts) for project, texts in said.items()}
+    groups: list[list[tuple[LogLine, digest.Telling]]] = []
+    for line in lines:
+        told = digest.without_repeats(captured[line], meant.get(_project(line), ()))
+        rows = [(line, sentence) for sentence in told]
+        if groups and _go_together([*groups[-1], *rows]):
+            groups[-1] += rows
+        elif rows:
+            groups.append(rows)
+    headings = {f"### {lines[0].day}\n"} | {f"#### project:{_project(line)}\n" for line in lines if _project(line)}
     room = int(SHARE * log_size(lines)) - sum(len(heading.encode()) for heading in headings)
-    return {lines[place]: text for place, text in digest.press(rows, room).items()}
+    frames = [len(f"[{labels[rows[0][0]]}]  (src: {rows[0][0].day})\n".encode()) for rows in groups]
+    options = [digest.Line([told for _, told in rows], frame) for rows, frame in zip(groups, frames, strict=True)]
+    texts: list[DigestText] = []
+    for place, (numbers, words) in digest.press(options, room).items():
+        rows = sorted((groups[place][number] for number in numbers), key=lambda row: -row[1].judged.lasting)
+        texts.append(
+            DigestText(words, "", tuple(dict.fromkeys(line for line, _ in rows)))
+        )  # the first gives the category
+    return texts
+
+
+def _go_together(rows: Sequence[tuple[LogLine, digest.Telling]]) -> bool:
+    """Whether one line may tell it all: it is of one section, the agent's words come last, and it is no longer than an entry."""
+    agents = [told.agents for _, told in rows]
+    size = sum(len("".join(told.clauses)) for _, told in rows)
+    sections = {(line.heading, line.group, line.project) for line, _ in rows}
+    return len(sections) == 1 and agents == sorted(agents) and size <= LONGEST[rows[0][1].judged.language]
 
 
 def _by_hand(line: LogLine) -> bool:
@@ -329,9 +340,8 @@ def _press(week: Week, sizes: Mapping[str, int]) -> None:
     total: Counter[str] = Counter()
     for log in week.logs:
         total[log.day.date.isoformat()] += log.size
-    worded: dict[
-        str, dict[str, tuple[str, ...]]
-    ] = {}  # lines not in the words of the log, and of which bullets each is made
+    # Lines not in the words of the log, and of which bullets each is made.
+    worded: dict[str, dict[str, tuple[str, ...]]] = {}
     for of, text in week.texts:
         mark, marks = bullet_id(f"- {bare_words(text)}"), tuple(line.mark for line in of)
         if marks != (mark,):
