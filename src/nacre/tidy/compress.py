@@ -249,11 +249,10 @@ def _tell(
             week.texts.append((of, text))
             week.steps.append(Step("add", week.shown, reason, text))
         entered = {line for text in texts for line in text.of}
-        for line in (line for line in places if line not in entered):
-            reason = say(
-                f"{places[line]} matters less than the rest of its day", f"{places[line]} 不如当天其他内容重要"
-            )
-            week.steps.append(Step("drop", week.shown, reason, line.words))
+        for line, place in places.items():
+            if line not in entered:
+                reason = say(f"{place} matters less than the rest of its day", f"{place} 不如当天其他内容重要")
+                week.steps.append(Step("drop", week.shown, reason, line.words))
     week.steps += repeats
 
 
@@ -331,11 +330,12 @@ def _press(week: Week, sizes: Mapping[str, int]) -> None:
         if doc is None or not doc.data.strip():
             title = f"# {monday(week.logs[0].day.date).isoformat()}\n"
             doc = document(week.path, title.encode() + (doc.data if doc else b""))
-        groups: dict[tuple[str, str], list[str]] = {}
-        for of, text in week.texts:
-            groups.setdefault((of[0].day, _project(of[0]) or ""), []).append(text)
-        for (day, project), texts in sorted(groups.items()):
-            doc = document(week.path, weekly.add_lines(doc, day, project or None, texts))
+        week.texts.sort(key=lambda row: (row[0][0].day, _project(row[0][0]) or ""))
+        safe = redact("\n".join(text for _, text in week.texts)).text.split("\n")  # lines may be a secret only together
+        if len(safe) == len(week.texts):
+            week.texts = [(of, text) for (of, _), text in zip(week.texts, safe, strict=True)]
+        for (day, project), rows in groupby(week.texts, key=lambda row: (row[0][0].day, _project(row[0][0]))):
+            doc = document(week.path, weekly.add_lines(doc, day, project, [text for _, text in rows]))
         week.data = doc.data
     total: Counter[str] = Counter()
     for log in week.logs:
@@ -357,18 +357,15 @@ def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Pr
     """Write each digest, then provenance; what somebody changed meanwhile is a problem and left for the next run."""
     left: list[Problem] = []
     for week in planned.digests:
-        if week.data is None:
-            continue
-        days = {line.day for line, _ in week.entering}
+        days = {line.day for line, _ in week.entering} if week.data is not None else set()
         try:
             for log in week.logs:
                 if log.day.date.isoformat() in days:
                     expect(context.workspace, log.day.path, log.hash)
-            rewrite(op, week.path, week.data, read=week.doc.hash if week.doc else None)
+            if week.data is not None:  # something is added
+                rewrite(op, week.path, week.data, read=week.doc.hash if week.doc else None)
         except (ChangedOutside, PathEscape, SecretRefused) as error:
             left.append(Problem("left for the next run", str(error), context.workspace.relative(week.path)))
             continue
         provenance.write_provenance(op, week.digested)
-    unchanged = (week for week in planned.digests if week.data is None)
-    provenance.write_provenance(op, [digested for week in unchanged for digested in week.digested])
     return left

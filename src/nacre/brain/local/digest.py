@@ -18,7 +18,7 @@ from nacre.text.blocks import AGENT_MARK
 from nacre.text.questions import is_question
 from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens
 
-_EMPTY = ("social", "question")
+_EMPTY = ("question", "social")
 _ANSWER = " – "  # between a question and what answers it: neither is told without the other
 _LEAST = 0.5  # worth of any statement
 # Where a sentence may be cut; never before what turns or narrows it: "…, but not on Fridays"; nor before a figure or an address.
@@ -56,11 +56,12 @@ def weigh(judge: Judge, sessions: Sequence[Sequence[tuple[str, bool]]]) -> list[
     before = [before for line in texts for before in ("", *line[:-1])[: len(line)]]
     judged = iter(judge.read([text for line in texts for text in line], before))
     result: list[list[Telling]] = []
+    speaker = {False: Speaker.OWNER, True: Speaker.AGENT}
     for session in split:
         said = [
             Sentence(
                 piece.text,
-                Speaker.AGENT if piece.agents else Speaker.OWNER,
+                speaker[piece.agents],
                 2 * number + piece.agents,
                 place,
                 len(parts),
@@ -92,8 +93,8 @@ def _telling(parts: Sequence[tuple[Piece, Judged, float]]) -> list[Telling]:
     """Nothing is told by small talk, and by a question without its answer."""
     told: list[Telling] = []
     for piece, judged, chance in parts:
-        has_answer = _ANSWER in piece.text
-        is_empty = judged.best("act") in _EMPTY[: 1 if has_answer else 2] or is_question(piece.text, piece.language)
+        _, has_answer, answer = piece.text.rpartition(_ANSWER)
+        is_empty = judged.best("act") in _EMPTY[bool(has_answer) :] or is_question(answer, piece.language)
         clauses = () if is_empty else (piece.text,) if has_answer else _clauses(piece.text)
         answers = piece.agents and bool(told) and not told[-1].agents
         told.append(Telling(clauses, _LEAST + chance + judged.lasting, piece.agents, answers, judged))
