@@ -35,7 +35,7 @@ LABELS = {
     "preference": ("Preference", "偏好"),
     "task": ("Task", "任务"),
 }
-SHARE = 0.57  # of a day's log that its digest may have, in bytes, headings included
+SHARE = 0.58  # of a day's log that its digest may have, in bytes, headings included
 SMALL = 120  # bytes of what was captured up to which it enters whole, as one line does: there is nothing to choose
 _ASIDE = re.compile(  # not what tells names, numbers and questions apart: "v1.2", ".env", "C++", "10:30", "?"
     r"[,;!\"'`*()\[\]{}“”‘’«»…—–。、【】「」『』《》]|\.(?=\s|\Z)|:(?![0-9a-z])|(?<![0-9a-z]):|_(?=\s|\Z)|(?<!\S)_|(?<!\S)-+(?!\S)"
