@@ -26,6 +26,7 @@ from nacre.tidy import archive, compress
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.compress import categories, plain_words
 from nacre.vault import daily, provenance
+from nacre.vault.entries import bullet_id
 from nacre.vault.history import operation
 from nacre.vault.undo import undo
 
@@ -610,3 +611,65 @@ def test_a_week_has_six_tenths_of_its_days_and_after_a_kill_the_same_is_chosen_a
     room.workspace.trail.unlink()
     tidy()
     assert week(room) == before
+
+
+def test_statements_of_a_session_share_a_line_and_each_session_has_its_own(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
+    lay(
+        "2026-03-03",
+        f"{SESSION}\n- [TECH] Prod runs Postgres 15 on db-1, port 6432\n- [TECH] Staging runs Postgres 16 on db-2, port 6433\n"
+        "- User asked to add the quote number TQ-20471 → Added TQ-20471 to the order\n"
+        f"## 16:10 session:aa11bb22 | 4 messages\n- [PEOPLE] Priya Raman reviews the web repository\n"
+        + "".join(f"- thanks, that was quick, number {n}, have a nice evening\n" for n in range(9)),
+    )
+    tidy()
+    told = [line.split("] ", 1)[1].split(" (src")[0] for line in said_in(week(room))]
+    assert told[0] == (
+        "Prod runs Postgres 15 on db-1, port 6432; Staging runs Postgres 16 on db-2, port 6433"
+        "; Add the quote number TQ-20471 → Added TQ-20471 to the order"
+    )
+    assert told[1].startswith("Priya Raman reviews the web repository")
+    why = provenance.read_provenance(room.workspace).pressed[0].worded
+    assert len(why[bullet_id(f"- {told[0]}")]) == 3
+
+
+def test_the_agent_s_word_stands_behind_an_arrow_only_where_the_log_says_that_it_answers(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
+    noise = "".join(f"- thanks, that was quick, number {n}, have a nice evening\n" for n in range(9))
+    lay(
+        "2026-03-03",
+        f"{SESSION}\n- [TECH] Prod runs Postgres 15 on db-1, port 6432\n- Agent: The nightly backup moved 212 GB\n{noise}",
+    )
+    tidy()
+    assert "Prod runs Postgres 15 on db-1, port 6432; Agent: The nightly backup moved 212 GB (src: 2026-03-03)" in week(
+        room
+    )
+
+
+def test_a_statement_that_stands_inside_a_line_of_the_week_is_not_repeated(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
+    lay("2026-03-03", f"{SESSION}\n- [TECH] Prod runs Postgres 15 on db-1\n- [TECH] Staging runs Postgres 16 on db-2\n")
+    tidy()
+    standing = said_in(week(room))
+    daily.append_section(room, "18:00 session:aa", ["[TECH] Staging runs Postgres 16 on db-2"], day=dt.date(2026, 3, 5))
+    assert [step.action for step in compress.plan(room).steps] == ["say once"]
+    tidy()
+    assert said_in(week(room)) == standing
+
+
+def test_lines_that_look_like_a_secret_only_together_do_not_hold_up_their_week(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
+    lay(
+        "2026-03-03",
+        "- 老师们老是忘密码，登录全部换成企业微信扫码\n- [redacted: password] 助手：单元和 README 都改成 8060 了\n",
+    )
+    assert tidy() == ()
+    first, second = said_in(week(room))
+    assert "登录全部换成企业微信扫码" in first
+    assert "单元和 README 都改成" in second
+    assert not compress.plan(room)
+    assert not room.workspace.day(dt.date(2026, 3, 3)).exists()

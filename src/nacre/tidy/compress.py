@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from nacre.brain.local import classifier, digest
 from nacre.brain.local.judge import Judge
+from nacre.brain.local.wording import LONGEST, pieces
 from nacre.clock import monday
 from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, SecretRefused
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.model import Problem, Step
-from nacre.text.tokens import language_of, sentences
+from nacre.text.tokens import language_of
 from nacre.tidy.collect import CATEGORIES, Day, Log, LogLine, TidyContext, judged_part, list_days, read_log
 from nacre.vault import provenance, weekly
 from nacre.vault.entries import Document, bare_words, bullet_id, document, open_document
@@ -34,7 +35,7 @@ LABELS = {
     "preference": ("Preference", "偏好"),
     "task": ("Task", "任务"),
 }
-SHARE = 0.57  # of a day's log that its digest may have, in bytes, headings included
+SHARE = 0.58  # of a day's log that its digest may have, in bytes, headings included
 SMALL = 120  # bytes of what was captured up to which it enters whole, as one line does: there is nothing to choose
 _ASIDE = re.compile(  # not what tells names, numbers and questions apart: "v1.2", ".env", "C++", "10:30", "?"
     r"[,;!\"'`*()\[\]{}“”‘’«»…—–。、【】「」『』《》]|\.(?=\s|\Z)|:(?![0-9a-z])|(?<![0-9a-z]):|_(?=\s|\Z)|(?<!\S)_|(?<!\S)-+(?!\S)"
@@ -54,9 +55,8 @@ class Week:
     doc: Document | None = None
     data: bytes | None = None  # None where nothing is added
     entering: list[tuple[LogLine, str]] = field(default_factory=list)  # what may enter, each with its place in the log
-    standing: dict[tuple[str | None, str], weekly.DigestLine] = field(
-        default_factory=dict
-    )  # by project and plain words
+    # By project and plain words, of the line and of each statement in it.
+    standing: dict[tuple[str | None, str], weekly.DigestLine] = field(default_factory=dict)
     texts: list[tuple[tuple[LogLine, ...], str]] = field(default_factory=list)  # the new lines, and of what
     steps: list[Step] = field(default_factory=list)
     marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
@@ -190,7 +190,9 @@ def _choose(context: TidyContext, week: Week, trail: Trail) -> None:
     existing = weekly.digest_lines(week.doc) if week.doc else ()
     there = {(line.day, bullet_id(line.text)) for line in existing}
     for old in existing:
-        week.standing.setdefault((old.project, plain_words(bare_words(old.text))), old)
+        words = bare_words(old.text)
+        for text in (words, *(piece.text for piece in pieces(words))):
+            week.standing.setdefault((old.project, plain_words(text)), old)
     said: dict[tuple[str | None, str], str] = {}  # by project and plain words
     projects = list(dict.fromkeys(map(_project, (line for line, _ in fresh.values()))))
     for line, place in sorted(fresh.values(), key=lambda row: projects.index(_project(row[0]))):
@@ -223,24 +225,18 @@ def _tell(
     """The new lines of the week's digest, and a step for each of them and for what is left out."""
     kept = context.config.tidy.daily_days
     repeats, week.steps = week.steps, []
-    earlier = [(line.project, bare_words(line.text), line.day or "") for line in week.standing.values()]
+    earlier = [(line.project, bare_words(line.text), line.day or "") for line in dict.fromkeys(week.standing.values())]
     for day, rows in groupby(week.entering, key=lambda row: row[0].day):
         places = dict(rows)
         before = [(project, text) for project, text, date in earlier if date < day]
         lines = [line for line in places if not _by_hand(line)]
-        texts = [DigestText(line.words, "", (line,)) for line in places if _by_hand(line) or not _is_much(lines)]
-        if _is_much(lines):
-            marks = {line.mark: line for line in lines}
-            own, rest = by_model.get(day, ()), lines
-            if own and {line.mark for text in own for line in text.of} <= marks.keys():
-                rest = [marks[line.mark] for text in own for line in text.of if not text.category]
-                texts += [
-                    text._replace(of=tuple(marks[line.mark] for line in text.of)) for text in own if text.category
-                ]
-            pressed = {line: line.words for line in rest}
-            if _is_much(rest):
-                pressed = _pressed(context, rest, labels, captured, before)
-            texts += [DigestText(words, "", (line,)) for line, words in pressed.items()]
+        texts = [DigestText(line.words, "", (line,)) for line in places if _by_hand(line)]
+        marks = {line.mark: line for line in lines}
+        own = by_model.get(day, ())
+        if own and {line.mark for text in own for line in text.of} <= marks.keys():
+            lines = [marks[line.mark] for text in own for line in text.of if not text.category]
+            texts += [text._replace(of=tuple(marks[line.mark] for line in text.of)) for text in own if text.category]
+        texts += _pressed(context, lines, labels, captured, before)
         texts.sort(key=lambda text: min(map(list(places).index, text.of)))
         for words, category, of in texts:
             line, place = of[0], places[of[0]]
@@ -253,11 +249,10 @@ def _tell(
             week.texts.append((of, text))
             week.steps.append(Step("add", week.shown, reason, text))
         entered = {line for text in texts for line in text.of}
-        for line in (line for line in places if line not in entered):
-            reason = say(
-                f"{places[line]} matters less than the rest of its day", f"{places[line]} 不如当天其他内容重要"
-            )
-            week.steps.append(Step("drop", week.shown, reason, line.words))
+        for line, place in places.items():
+            if line not in entered:
+                reason = say(f"{place} matters less than the rest of its day", f"{place} 不如当天其他内容重要")
+                week.steps.append(Step("drop", week.shown, reason, line.words))
     week.steps += repeats
 
 
@@ -281,26 +276,41 @@ def _pressed(
     labels: Mapping[LogLine, str],
     captured: Mapping[LogLine, Sequence[digest.Telling]],
     before: Sequence[tuple[str | None, str]],
-) -> dict[LogLine, str]:
+) -> list[DigestText]:
     """What was captured on a day in so many bytes as it may have, without what the week said before in any words."""
+    if not _is_much(lines):
+        return [DigestText(line.words, "", (line,)) for line in lines]
     said: dict[str | None, list[str]] = {}
     for project, text in before:
-        said.setdefault(project, []).extend(sentences(text))
-    has_vectors = any(told.judged.vector is not None for line in lines for told in captured[line])
-    meant = {project: context.judge().meant(texts) for project, texts in said.items()} if has_vectors else {}
-    rows = [
-        digest.Line(
-            line.words,
-            digest.without_repeats(captured[line], meant.get(_project(line), ())),
-            len(f"[{labels[line]}]  (src: {line.day})\n".encode()),
-        )
-        for line in lines
-    ]
-    headings = {f"#### project:{project}\n" for line in lines if (project := _project(line))} | {
-        f"### {lines[0].day}\n"
-    }
+        said.setdefault(project, []).extend(piece.text for piece in pieces(text))
+    meant = {project: context.judge().meant(texts) for project, texts in said.items()}
+    groups: list[list[tuple[LogLine, digest.Telling]]] = []
+    for line in lines:
+        told = digest.without_repeats(captured[line], meant.get(_project(line), ()))
+        rows = [(line, sentence) for sentence in told]
+        if groups and _go_together([*groups[-1], *rows]):
+            groups[-1] += rows
+        elif rows:
+            groups.append(rows)
+    headings = {f"### {lines[0].day}\n"} | {f"#### project:{_project(line)}\n" for line in lines if _project(line)}
     room = int(SHARE * log_size(lines)) - sum(len(heading.encode()) for heading in headings)
-    return {lines[place]: text for place, text in digest.press(rows, room).items()}
+    frames = [len(f"[{labels[rows[0][0]]}]  (src: {rows[0][0].day})\n".encode()) for rows in groups]
+    options = [digest.Line([told for _, told in rows], frame) for rows, frame in zip(groups, frames, strict=True)]
+    texts: list[DigestText] = []
+    for place, (numbers, words) in digest.press(options, room).items():
+        rows = sorted((groups[place][number] for number in numbers), key=lambda row: -row[1].judged.lasting)
+        texts.append(
+            DigestText(words, "", tuple(dict.fromkeys(line for line, _ in rows)))
+        )  # the first gives the category
+    return texts
+
+
+def _go_together(rows: Sequence[tuple[LogLine, digest.Telling]]) -> bool:
+    """Whether one line may tell it all: it is of one section, the agent's words come last, and it is no longer than an entry."""
+    agents = [told.agents for _, told in rows]
+    size = sum(len("".join(told.clauses)) for _, told in rows)
+    sections = {(line.heading, line.group, line.project) for line, _ in rows}
+    return len(sections) == 1 and agents == sorted(agents) and size <= LONGEST[rows[0][1].judged.language]
 
 
 def _by_hand(line: LogLine) -> bool:
@@ -320,18 +330,18 @@ def _press(week: Week, sizes: Mapping[str, int]) -> None:
         if doc is None or not doc.data.strip():
             title = f"# {monday(week.logs[0].day.date).isoformat()}\n"
             doc = document(week.path, title.encode() + (doc.data if doc else b""))
-        groups: dict[tuple[str, str], list[str]] = {}
-        for of, text in week.texts:
-            groups.setdefault((of[0].day, _project(of[0]) or ""), []).append(text)
-        for (day, project), texts in sorted(groups.items()):
-            doc = document(week.path, weekly.add_lines(doc, day, project or None, texts))
+        week.texts.sort(key=lambda row: (row[0][0].day, _project(row[0][0]) or ""))
+        safe = redact("\n".join(text for _, text in week.texts)).text.split("\n")  # lines may be a secret only together
+        if len(safe) == len(week.texts):
+            week.texts = [(of, text) for (of, _), text in zip(week.texts, safe, strict=True)]
+        for (day, project), rows in groupby(week.texts, key=lambda row: (row[0][0].day, _project(row[0][0]))):
+            doc = document(week.path, weekly.add_lines(doc, day, project, [text for _, text in rows]))
         week.data = doc.data
     total: Counter[str] = Counter()
     for log in week.logs:
         total[log.day.date.isoformat()] += log.size
-    worded: dict[
-        str, dict[str, tuple[str, ...]]
-    ] = {}  # lines not in the words of the log, and of which bullets each is made
+    # Lines not in the words of the log, and of which bullets each is made.
+    worded: dict[str, dict[str, tuple[str, ...]]] = {}
     for of, text in week.texts:
         mark, marks = bullet_id(f"- {bare_words(text)}"), tuple(line.mark for line in of)
         if marks != (mark,):
@@ -347,18 +357,15 @@ def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Pr
     """Write each digest, then provenance; what somebody changed meanwhile is a problem and left for the next run."""
     left: list[Problem] = []
     for week in planned.digests:
-        if week.data is None:
-            continue
-        days = {line.day for line, _ in week.entering}
+        days = {line.day for line, _ in week.entering} if week.data is not None else set()
         try:
             for log in week.logs:
                 if log.day.date.isoformat() in days:
                     expect(context.workspace, log.day.path, log.hash)
-            rewrite(op, week.path, week.data, read=week.doc.hash if week.doc else None)
+            if week.data is not None:  # something is added
+                rewrite(op, week.path, week.data, read=week.doc.hash if week.doc else None)
         except (ChangedOutside, PathEscape, SecretRefused) as error:
             left.append(Problem("left for the next run", str(error), context.workspace.relative(week.path)))
             continue
         provenance.write_provenance(op, week.digested)
-    unchanged = (week for week in planned.digests if week.data is None)
-    provenance.write_provenance(op, [digested for week in unchanged for digested in week.digested])
     return left

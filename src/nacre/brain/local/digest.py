@@ -17,33 +17,33 @@ from nacre.model import Speaker
 from nacre.text.blocks import AGENT_MARK
 from nacre.text.tokens import STOP_HAN, STOP_WORDS, is_question, tokens
 
-_EMPTY = ("social", "question")
-_LASTS = 0.5  # odds to hold for long, from which a sentence goes before all that do not: rather than not
-_LEANS = 0.5  # chance that an outcome needs its request to be understood, from which both are told
-_ANSWER = ("–", "—")  # before what answers a question on the same line
-# Where a sentence may be cut; never before what turns or narrows it: "…, but not on Fridays".
+_EMPTY = ("question", "social")
+_ANSWER = " – "  # between a question and what answers it: neither is told without the other
+_LEAST = 0.5  # worth of any statement
+# Where a sentence may be cut; never before what turns or narrows it: "…, but not on Fridays"; nor before a figure or an address.
 _BREAK = re.compile(r"[,;](?=\s)|[，；]|(?<!\s)\s+(?=(?:because|since|so|and|which)\b)", re.IGNORECASE)
 _TURN = re.compile(
     r"(?:[,;]\s|[，；]|\s[-–—]+\s)\s?(?:(?:and|so)\s)?(?:if|only|no|not|never|without|until|instead|rather|don'?t|nothing|otherwise"
     r"|always|must|如果|要是|只|不|别|没|而|千万|绝|禁|必须|一定)|\b(?:but|unless|except)\b|但|不过|除非|除了|否则|不然",
     re.IGNORECASE,
 )
+_FIGURE = re.compile(r"[\d@`_/]")
 _PAIRS = ("()", "[]", "{}", "（）", "【】", "“”", "「」", "《》")
 
 
 class Telling(NamedTuple):
-    """A sentence of a line: its clauses, none where it tells nothing; what it is worth; whether it is the agent's word."""
+    """A sentence: its clauses, none where it tells nothing; its worth; whether it is the agent's, and answers the one before it."""
 
     clauses: tuple[str, ...]
     worth: float
     agents: bool
+    answers: bool
     judged: Judged
 
 
 class Line(NamedTuple):
-    """A line to be pressed: its words, what they tell, and the bytes that stand around it in a digest."""
+    """All that a line of a digest can tell, the owner's words before the agent's, and the bytes that stand around it there."""
 
-    words: str
     told: Sequence[Telling]
     frame: int
 
@@ -55,11 +55,12 @@ def weigh(judge: Judge, sessions: Sequence[Sequence[tuple[str, bool]]]) -> list[
     before = [before for line in texts for before in ("", *line[:-1])[: len(line)]]
     judged = iter(judge.read([text for line in texts for text in line], before))
     result: list[list[Telling]] = []
+    speaker = {False: Speaker.OWNER, True: Speaker.AGENT}
     for session in split:
         said = [
             Sentence(
                 piece.text,
-                Speaker.AGENT if piece.agents else Speaker.OWNER,
+                speaker[piece.agents],
                 2 * number + piece.agents,
                 place,
                 len(parts),
@@ -79,27 +80,29 @@ def _parts(words: str, *, by_agent: bool) -> list[Piece]:
     """The statements of a line, a question in one with its answer."""
     parts: list[Piece] = []
     for piece in pieces(words):
-        answers = bool(parts) and piece.text.startswith(_ANSWER)
-        text = f"{parts.pop().text} {piece.text}" if answers else piece.text
-        parts.append(piece._replace(text=text, agents=piece.agents or by_agent))
+        asked = parts[-1] if parts and is_question(parts[-1].text, parts[-1].language) else None
+        if asked and not is_question(piece.text, piece.language):
+            parts[-1] = asked._replace(text=f"{asked.text}{_ANSWER}{piece.text}")
+        else:
+            parts.append(piece._replace(agents=piece.agents or by_agent))
     return parts
 
 
 def _telling(parts: Sequence[tuple[Piece, Judged, float]]) -> list[Telling]:
-    """Nothing is told by small talk, a question, and a request whose outcome says by itself what was done."""
-    outcome = next((judged for piece, judged, _ in parts if piece.agents), None)
-    is_told = outcome is not None and outcome.chance("c", "yes") < _LEANS
+    """Nothing is told by small talk, and by a question without its answer."""
     told: list[Telling] = []
     for piece, judged, chance in parts:
-        is_empty = judged.best("act") in _EMPTY or is_question(piece.text, piece.language)
-        clauses = () if is_empty or (piece.asked and is_told) else _clauses(piece.text)
-        told.append(Telling(clauses, chance + judged.lasting, piece.agents, judged))
+        _, has_answer, answer = piece.text.rpartition(_ANSWER)
+        is_empty = judged.best("act") in _EMPTY[bool(has_answer) :] or is_question(answer, piece.language)
+        clauses = () if is_empty else (piece.text,) if has_answer else _clauses(piece.text)
+        answers = piece.agents and bool(told) and not told[-1].agents
+        told.append(Telling(clauses, _LEAST + chance + judged.lasting, piece.agents, answers, judged))
     return told
 
 
 def _clauses(text: str) -> tuple[str, ...]:
     half = len(text) // 2  # a shorter beginning is a mere stub
-    turned = max((half, *(match.end() for match in _TURN.finditer(text))))
+    turned = max((half, *(match.end() for sign in (_TURN, _FIGURE) for match in sign.finditer(text))))
     ends = [match.start() for match in _BREAK.finditer(text, turned) if _is_closed(text[: match.start()])]
     return tuple(text[start:end] for start, end in pairwise((0, *ends, len(text))) if start < end)
 
@@ -120,58 +123,58 @@ def without_repeats(told: Sequence[Telling], before: Sequence[Statement]) -> lis
     return [sentence._replace(clauses=()) if says_again(sentence.judged.statement) else sentence for sentence in told]
 
 
-def press(lines: Sequence[Line], room: int) -> dict[int, str]:
-    """By their places the lines that fit into so many bytes, each as it stood where all of it is told.
+def press(lines: Sequence[Line], room: int) -> dict[int, tuple[list[int], str]]:
+    """By their places the lines that fit into so many bytes: which of their sentences they tell, and their words.
 
-    What lasts goes before what does not; then what tells most for its bytes: its worth, times the share of its line's words that
-    are not told yet.
+    What tells most for its bytes goes first: by its worth and its words that are not told yet, of which many count for less each.
     """
     words = [[[_words(clause, told.judged) for clause in told.clauses] for told in line.told] for line in lines]
-    sizes = [max(len(frozenset().union(*(clause for told in line for clause in told))), 1) for line in words]
     said: set[str] = set()
     ends: dict[int, dict[int, int]] = {}  # by line and sentence: how many of its clauses are told
 
     def offer(place: int, number: int, end: int) -> tuple[float, int, frozenset[str]]:
-        line, opened = lines[place], ends.get(place, {})
-        told, start = line.told[number], opened.get(number, 0)
+        line, opened, own = lines[place], ends.get(place, {}), words[place][number]
         before = len(_text(line, opened).encode()) if opened else -line.frame
         cost = max(len(_text(line, {**opened, number: end}).encode()) - before, 1)
-        new = frozenset().union(*words[place][number][start:end]) - said
-        return (told.judged.lasting >= _LASTS) + told.worth * len(new) / sizes[place] / cost, cost, new
+        new = frozenset().union(*own[opened.get(number, 0) : end]) - said
+        return line.told[number].worth * len(new) / max(sum(map(len, own)), 1) ** 0.5 / cost, cost, new
 
-    heap = [
-        (-offer(place, number, end)[0], place, number, end)
-        for place, line in enumerate(lines)
-        for number, told in enumerate(line.told)
-        for end in range(1, len(told.clauses) + 1)
-    ]
+    def offers(place: int) -> list[tuple[float, int, int, int]]:
+        opened, told = ends.get(place, {}), enumerate(lines[place].told)
+        places = ((n, end) for n, own in told for end in range(opened.get(n, 0) + 1, len(own.clauses) + 1))
+        return [(-offer(place, number, end)[0], place, number, end) for number, end in places]
+
+    heap = [row for place in range(len(lines)) for row in offers(place)]
     heapq.heapify(heap)
     while heap:
-        _, place, number, end = heapq.heappop(heap)
+        known, place, number, end = heapq.heappop(heap)
         if end <= ends.get(place, {}).get(number, 0):
             continue
         value, cost, new = offer(place, number, end)
-        if heap and -value > heap[0][0]:  # something of it was told meanwhile
+        if heap and value < -known and -value > heap[0][0]:  # something of it was told meanwhile
             heapq.heappush(heap, (-value, place, number, end))
         elif new and cost <= 2 * room:  # what fits by more than half: days are over and under it alike
             room -= cost
             said |= new
             ends.setdefault(place, {})[number] = end
-    return {place: _text(lines[place], ends[place]) for place in sorted(ends)}
+            for row in offers(place):  # the rest of its line now costs less
+                heapq.heappush(heap, row)
+    return {place: (sorted(ends[place]), _text(lines[place], ends[place])) for place in sorted(ends)}
 
 
 def _text(line: Line, ends: dict[int, int]) -> str:
-    """What is told of a line: the owner's words, then behind an arrow the agent's."""
-    if ends == {number: len(told.clauses) for number, told in enumerate(line.told)}:
-        return line.words
+    """What is told of a line: the owner's words, then the agent's, behind an arrow where they answer what is told before them."""
     texts: dict[bool, list[str]] = {False: [], True: []}
+    first = min((number for number in ends if line.told[number].agents), default=0)
     for number, end in sorted(ends.items()):
         told = line.told[number]
         text = "".join(told.clauses[:end]).strip()
         texts[told.agents].append(text if end == len(told.clauses) else text + "…")
     language = line.told[0].judged.language
     own, agents = (joined(texts[is_agents], language) for is_agents in (False, True))
-    return own + ((" → " if own else AGENT_MARK[language]) + agents if agents else "")
+    if own and agents and line.told[first].answers and first - 1 in ends:
+        return f"{own} → {agents}"
+    return joined([own, agents and AGENT_MARK[language] + agents], language)
 
 
 def _words(text: str, judged: Judged) -> frozenset[str]:
