@@ -14,9 +14,7 @@ from functools import cache
 
 from nacre.search.candidates import Candidate, Terms
 from nacre.search.query import Question
-from nacre.text.blocks import LABELS, split_label
-from nacre.text.questions import asks
-from nacre.text.quoting import AGENT
+from nacre.text.blocks import AGENT, LABELS, split_label
 from nacre.text.tokens import compiled, tokens
 
 FEATURES = (
@@ -62,6 +60,12 @@ _TELLS_AMOUNT = (
 )
 _WANTS_WHEN = r"(?i)\bwhen\b|\bwhat (?:date|day|time|year|month|week)|\bwhich (?:date|day|year|month|week|morning|evening)|\bhow long\b|什么时候|哪[天年月周]|哪一[天年月周]|几[号点月]|何时|多久|日期|时间"
 _WANTS_AMOUNT = r"(?i)\bhow (?:many|much|often|old|long|far|big|large|high|tall)\b|\bwhat (?:port|price|number|version|rate|size|percentage|limit|cost)|多少|几|多[大高长远重贵]|价格|端口|版本|预算"
+
+_SOURCE_NOTE = r"\s*\(src: [\d-]+\)\Z"
+_REQUEST = (
+    r"(?i)[-*+\s]*(?:\[[^\]]{1,12}\]\s*)?(?:[^\W\d_][\w ]{0,20}[:：]\s)?(?:(?:can|could|would|will) (?:you|we|i)\b|please\b|(?:remind|tell|show|find|give) me\b|look up\b|check (?:if|whether)\b|User asked"
+    r"|帮我|麻烦|请(?:你|帮)|能不能|可不可以|提醒我|查一下|看一下|用户问|用户要求|(?:thanks|thank you|ok|okay|great|done)\b.{0,12}\Z|(?:谢谢|谢啦|好的|收到|辛苦).{0,6}\Z)"
+)
 
 
 @dataclass(slots=True)
@@ -220,3 +224,11 @@ def in_period(candidate: Candidate, question: Question) -> bool:
         return False
     hour = candidate.time and candidate.time[-5:-3] if period.hours else None  # of 14:05
     return not (period.hours and hour and hour.isdigit()) or period.hours[0] <= int(hour) < period.hours[1]
+
+
+def asks(text: str) -> bool:
+    """Whether an entry is a question or a request, or ends in one; search has learnt what that is worth."""
+    end = text.rstrip()
+    if end.endswith(")"):
+        end = compiled(_SOURCE_NOTE).sub("", end)
+    return end.endswith(("?", "？", "吗", "呢")) or bool(compiled(_REQUEST).match(end))

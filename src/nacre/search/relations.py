@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.index.store import Store, in_groups
-from nacre.search.evidence import Statement
+from nacre.search.evidence import Statement, asks
 from nacre.text.blocks import AGENT_MARK
-from nacre.text.questions import asks
 from nacre.text.tokens import language_of
 from nacre.vault.entries import bare_words, entry_id
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from nacre.text.blocks import AGENT
 from nacre.text.questions import is_question
-from nacre.text.quoting import AGENT, OUTCOME, own_part
+from nacre.text.quoting import OUTCOME, own_part
 from nacre.text.tokens import clauses, language_of, sentences
 
 if TYPE_CHECKING:
