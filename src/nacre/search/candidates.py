@@ -6,6 +6,7 @@ import math
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 from nacre.index.store import CHECKPOINT_WORDS, IN_TIERS, WORDS, in_groups
@@ -34,6 +35,7 @@ class Candidate:
     coverage: float = 0.0
     cosines: dict[int, float] = field(default_factory=dict)  # by model
     body: str = ""  # its tokens, each between spaces
+    holds: int = 0  # a bit for each word of the question that is among them
 
 
 class Terms(NamedTuple):
@@ -153,17 +155,24 @@ class Chunks:
     def read_words(self, candidates: dict[int, Candidate], terms: Terms) -> None:
         """Fill in the tokens of each candidate, and how much of the question's weight they cover."""
         whole = sum(terms.weights.values()) or 1.0
-        shares = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
+        wanted = [(token, f" {token} ", 1 << at) for at, token in enumerate(terms.weights)]
+        shares = [weight / whole for weight in terms.weights.values()]
+
+        @cache
+        def lacking(holds: int) -> float:
+            return sum(share for at, share in enumerate(shares) if not holds >> at & 1)
+
         query = f"select rowid, body, heading from {self._words} where rowid in (%s)"
         for number, body, heading in in_groups(self.db, query, list(candidates)):
-            # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them.
-            padded = candidates[number].body = f" {body} "
-            lacking = [(token, share) for token, share in shares if token not in padded]
-            coverage = 1.0 - sum(share for _, share in lacking)
-            if lacking and heading:
+            # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them; most are nowhere in it.
+            candidate = candidates[number]
+            candidate.body = padded = f" {body} "
+            candidate.holds = holds = sum(bit for token, alone, bit in wanted if token in body and alone in padded)
+            candidate.coverage = 1.0 - lacking(holds)
+            if heading and candidate.coverage < 1.0:
                 above = f" {heading} "
-                coverage += 0.5 * sum(share for token, share in lacking if token in above)
-            candidates[number].coverage = coverage
+                others = (at for at, (_, alone, bit) in enumerate(wanted) if not holds & bit and alone in above)
+                candidate.coverage += 0.5 * sum(shares[at] for at in others)
 
 
 def _any_of(tokens: Sequence[str]) -> str:

@@ -292,12 +292,17 @@ def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance:
     if balance >= 1:
         return waiting[:count]
     taken: list[int] = []
+    compared = [0] * len(scores)  # with how many of those taken
     copied = [0.0] * len(scores)  # 0 for texts that share less than half of their words, rising to 1 for the same words
     while waiting and len(taken) < count:
         best = max(waiting, key=lambda at: balance * scores[at] - (1 - balance) * copied[at])
-        waiting.remove(best)
-        taken.append(best)
-        for at in waiting:
-            if shared := len(words[best] & words[at]):
-                copied[at] = max(copied[at], 2 * shared / len(words[best] | words[at]) - 1)
+        for other in taken[compared[best] :]:
+            fewer, more = sorted((len(words[best]), len(words[other])))
+            if 2 * fewer > more:
+                shared = len(words[best] & words[other])
+                copied[best] = max(copied[best], 2 * shared / (fewer + more - shared) - 1)
+        if compared[best] == len(taken):  # else it may have moved down: what was not compared with all can only do so
+            waiting.remove(best)
+            taken.append(best)
+        compared[best] = len(taken)
     return taken
