@@ -22,13 +22,12 @@ from click.core import ParameterSource
 
 from nacre.errors import BadInput, PartlyDone
 from nacre.i18n import language, say, use_language
-from nacre.model import Note, Report, fields
 from nacre.text.layout import age, padded, width_of, wrapped
 from nacre.text.tables import rows
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.model import Problem, Step
+    from nacre.model import Problem, Report, Step
 
 
 @dataclass(frozen=True)
@@ -233,6 +232,8 @@ class Command(Page):
             if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
                 del params[name]
         ctx.obj = updated(ctx.obj or Options(), params)
+        from nacre.model import Report  # none of these values is needed to show a page of --help
+
         result = super().invoke(ctx)
         if isinstance(result, Report):
             result = [result]
@@ -389,6 +390,8 @@ def _is_line(line: str | Sequence[str]) -> TypeGuard[str]:
 
 
 def _print_report(report: Report) -> None:
+    from nacre.model import Note
+
     for sentence in filter(None, (*(problem.message for problem in report.problems), *report.heading)):
         note(sentence)
     for is_table, lines in groupby(report.lines, key=lambda line: not _is_line(line)):
@@ -408,6 +411,8 @@ def step_rows(steps: Iterable[Step], verbs: Mapping[str, str]) -> list[tuple[str
 
 
 def problems_json(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    from nacre.model import fields
+
     return [fields(problem, "kind path message") for problem in problems]
 
 
