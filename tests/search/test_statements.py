@@ -314,31 +314,6 @@ def test_the_weights_of_meaning_and_words_shift_the_order(tmp_path: Path) -> Non
     assert found(vector_weight=0.5, text_weight=0.5) == found()
 
 
-class _Bilingual(FakeEmbedder):
-    """The model for Chinese knows what two English words mean."""
-
-    def embed(
-        self, model: ModelId, texts: Sequence[str], *, query: bool = False, hurry: bool = False
-    ) -> npt.NDArray[np.float32]:
-        if model == self.han:
-            texts = [text.lower().replace("tunes", "调音").replace("piano", "钢琴") for text in texts]
-        return super().embed(model, texts, query=query, hurry=hurry)
-
-
-def test_an_english_question_that_nothing_answers_is_put_to_the_chinese_model_too(tmp_path: Path) -> None:
-    lay_out(tmp_path, log("2026-02-06", "Mara mended the violin", "Swam", *OTHER["en"], "钢琴由老李调音", *OTHER["zh"]))
-    for embedder, is_near in ((FakeEmbedder(), False), (_Bilingual(), True)):
-        with Memory.open(tmp_path, embedder=embedder) as memory:
-            report = memory.ask("which neighbour tunes the old piano in our parish hall", 3, now="2026-03-20")
-            assert ("钢琴由老李调音" in said(report.hits)) is is_near
-            assert report.abstained
-            assert all(hit.weak for hit in report.hits)
-    with Memory.open(tmp_path, embedder=_Bilingual()) as memory:
-        report = memory.ask("who mended the violin", now="2026-03-20")
-        assert said(report.hits)[0] == "Mara mended the violin"
-        assert not report.abstained
-
-
 # Days.
 
 

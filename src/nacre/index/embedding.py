@@ -137,22 +137,12 @@ class MeaningSource:
             return Meaning(None, reason, stale=True)
         return Meaning((embedder, scanner), stale=stale, asked=self._vectors_of(question, embedder))
 
-    def across(self, question: str, meaning: Meaning) -> Meaning | None:
-        """The same with the question's vectors by the models of other scripts too; None where there are no others to ask."""
-        if meaning.models is None:
-            return None
-        try:
-            asked = self._vectors_of(question, meaning.models[0], every=True)
-        except ModelUnusable:
-            return None
-        return meaning._replace(asked=asked) if len(asked) > len(meaning.asked) else None
-
-    def _vectors_of(self, question: str, embedder: Embedder, *, every: bool = False) -> dict[str, Floats]:
-        """The question's vector by each model that fits it, or by `every` one, and has made some of the index."""
+    def _vectors_of(self, question: str, embedder: Embedder) -> dict[str, Floats]:
+        """The question's vector by each model that has made some of the index."""
         from nacre.index.vectors import must_fit
 
         made: dict[str, Floats] = {}
-        for model in embedder.models() if every else embedder.models_for(question):
+        for model in embedder.models_for(question):
             row = self._store.db.execute("select dims from models where hash = ?", (model.hash,)).fetchone()
             if row:
                 key = model.hash, question

@@ -45,7 +45,7 @@ from nacre.search.rank import (
 )
 from nacre.search.relations import relations_between, successors
 from nacre.text.blocks import stamp_of
-from nacre.text.tokens import cjk_count, stop_tokens, tokens
+from nacre.text.tokens import stop_tokens, tokens
 from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries, load_closed
 from nacre.vault.storage import TIERS, storage_of
@@ -85,36 +85,15 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
             vectors = meaning.now(request.question.text) if request.mode != "text" else None
             with index.store.reading() as db:  # one moment, whatever others write meanwhile
                 if index.store.epoch == epoch:
-                    report = _search_all(db, request, vectors, to_the_second=index.to_the_second)
-                    # The Chinese model has read English too, the English one no Chinese: it brings in what is near, but no answer.
-                    text = request.question.text
-                    if (
-                        vectors
-                        and report.abstained
-                        and not cjk_count(text)
-                        and (wider := meaning.across(text, vectors))
-                    ):
-                        report = _as_weak(_search_all(db, request, wider, to_the_second=index.to_the_second))
-                    return report
+                    reports = [
+                        _search(db, request, vectors, checkpoints=of, to_the_second=index.to_the_second)
+                        for of in _kinds(db, request)
+                    ]
+                    report = _joined(reports[0], reports[1], request.limit) if len(reports) == 2 else reports[0]
+                    return _with_closed(report, request)
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
-
-
-def _search_all(
-    db: sqlite3.Connection, request: SearchRequest, meaning: Meaning | None, *, to_the_second: bool
-) -> SearchReport:
-    """Entries and checkpoints."""
-    reports = [_search(db, request, meaning, checkpoints=of, to_the_second=to_the_second) for of in _kinds(db, request)]
-    report = _joined(reports[0], reports[1], request.limit) if len(reports) == 2 else reports[0]
-    return _with_closed(report, request)
-
-
-def _as_weak(report: SearchReport) -> SearchReport:
-    most = max((hit.score for hit in report.hits), default=0.0)
-    share = min(1.0, 0.99 * WEAK / most) if most else 1.0
-    hits = (dataclasses.replace(hit, score=round(hit.score * share, 4), weak=True) for hit in report.hits)
-    return dataclasses.replace(report, hits=tuple(hits), abstained=True)
 
 
 def _kinds(db: sqlite3.Connection, request: SearchRequest) -> list[bool]:
