@@ -141,7 +141,8 @@ class Scanner:
             for column, sign in zip(held.signs, _signs(question[None, :]).view(np.uint64)[0], strict=True):
                 differing += np.bitwise_count(column ^ sign)
             most = np.searchsorted(np.bincount(differing).cumsum(), among)
-            slots = np.flatnonzero(differing <= most)
+            closer, as_far = np.flatnonzero(differing < most), np.flatnonzero(differing == most)
+            slots = np.sort(np.concatenate((closer, as_far[: among - len(closer)])))
         if len(held.values) != held.signs.shape[1]:
             hashes, scores = self._scores("slot", model, question, slots.tolist())
             return [(hashes[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:count]]

@@ -51,12 +51,13 @@ _REPEATED = 0.95  # of the question's weight that a captured question covers
 _SAME, _FEW = 0.9, 5  # share of the words of the shorter that stand in the longer; words below which that says nothing
 _LOGGED = frozenset({"daily", "archive", "weekly"})
 
+# Of texts in lower case: to look for both cases takes twice as long.
 _TELLS_WHEN = (
-    r"(?i)\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april"
+    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april"
     r"|may|june|july|august|september|october|november|december|since|until|recently)\b|\b\d{4}\b|\d{1,2}[:/]\d{2}|\d(?:st|nd|rd|th)\b|[昨今明前后][天晚]|[上下这本]个?(?:周|月|星期|礼拜)|[月号年]|星期|周[一二三四五六日末]|点"
 )
 _TELLS_AMOUNT = (
-    r"(?i)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|hundred|thousand|couple|half|both|twice|once)\b"
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|hundred|thousand|couple|half|both|twice|once)\b"
     r"|[一二两三四五六七八九十百千万半几][个只位条张次天周月年块元家本台件岁斤米度小遍成]"
 )
 _WANTS_WHEN = r"(?i)\bwhen\b|\bwhat (?:date|day|time|year|month|week)|\bwhich (?:date|day|year|month|week|morning|evening)|\bhow long\b|什么时候|哪[天年月周]|哪一[天年月周]|几[号点月]|何时|多久|日期|时间"
@@ -221,8 +222,8 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
             short * answers,
             short * asks(shown.text) * (3.0 if coverage >= _REPEATED else 1.0) if short else 0.0,
             min(1.0, 12 / max(1, shown.size)),
-            float(wants_when and bool(compiled(_TELLS_WHEN).search(shown.text))),
-            float(wants_amount and bool(compiled(_TELLS_AMOUNT).search(shown.text))),
+            float(wants_when and bool(compiled(_TELLS_WHEN).search(shown.text.lower()))),
+            float(wants_amount and bool(compiled(_TELLS_AMOUNT).search(shown.text.lower()))),
             float(timely(statement)) * (2.0 if question.only_days else 1.0),
             float(shown.layer == "longterm"),
             float(AGENT.match(split_label(shown.text)[1]) is not None),

@@ -167,7 +167,7 @@ def gather(
     moment = clock.now().isoformat() if clock.fixed and to_the_second else None
     where = condition(request.context.scope, request.filters, today, moment)
     chunks = Chunks(db, where, scope, checkpoints=checkpoints)
-    terms = chunks.weigh_terms(question.tokens, question.of_dates)
+    terms = chunks.weigh_terms(question.tokens, question.of_dates, question.text)
     fallback = meaning.reason if meaning else None
     model = provider = scanner = None
     vectors: Vectors = {}
