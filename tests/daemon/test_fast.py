@@ -12,8 +12,8 @@ import pytest
 
 from nacre import __version__
 from nacre.daemon import fast
-from nacre.daemon.client import BadMessage, CannotAnswer
-from nacre.daemon.requests import NOTE, OUT, Command, RequestHandler, answer_search
+from nacre.daemon.client import BadMessage
+from nacre.daemon.requests import NOTE, OUT, CannotAnswer, Command, RequestHandler, answer_search
 from nacre.errors import NoWorkspace
 from nacre.memory import Memory
 from nacre.vault.discover import trust_workspace

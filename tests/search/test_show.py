@@ -5,9 +5,10 @@ import re
 
 import pytest
 
+from nacre.daemon.requests import lines_around_best
 from nacre.i18n import use_language
 from nacre.model import Hit
-from nacre.search.show import MATCHED, PLAIN, hit_lines, lines_around_best
+from nacre.search.show import MATCHED, PLAIN, hit_lines
 from nacre.text.layout import width_of
 
 NOW = dt.datetime(2026, 3, 16, 9, tzinfo=dt.UTC)

@@ -20,10 +20,6 @@ class NoDaemon(Exception):
     """Nobody answers, or nobody whose answer would be ours: the caller does the work itself."""
 
 
-class CannotAnswer(Exception):
-    """A question that the client can answer itself, and the daemon cannot."""
-
-
 class BadMessage(Exception):
     """Bytes that are no message of ours."""
 

@@ -11,19 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from nacre.daemon import client, fast
-from nacre.daemon.client import CannotAnswer
+from nacre.daemon import fast
 from nacre.errors import BadInput
-from nacre.hooks import answer, folder_of, parse_event, speaker
 from nacre.i18n import as_sentence, say, use_language_here
 from nacre.memory import Memory, origin_elsewhere
-from nacre.model import Scope, SearchReport, fields
+from nacre.model import Hit, Scope, SearchReport, fields
+from nacre.text.tokens import query_tokens, tokens
 
 OUT, NOTE = "out", "note"
 _NOT_UNDERSTOOD = ("The daemon does not support this request.", "守护进程不支持该请求。")
 _SEARCH_FLAGS = {"--json": "as_json", "--all-projects": "all_projects"}
 _MOST_RESULTS = 1000
+_PLAIN_LINES = 6  # of one hit, where no terminal shows it
 _READING_TOOLS = ("memory_search", "memory_get", "memory_status")
+
+
+class CannotAnswer(Exception):
+    """A question that the client can answer itself, and the daemon cannot."""
 
 
 @dataclass
@@ -106,9 +110,9 @@ def answer_search(
             printed.note(
                 f"{more} more in other projects; use --all-projects", f"其他项目中另有 {more} 条：--all-projects"
             )
-    from nacre.search.show import hit_lines, lines_around_best
-
     if terminal:
+        from nacre.search.show import hit_lines
+
         for line in hit_lines(hits, query, memories[0].clock.now(), terminal, explain=explain):
             printed.out(line)
         return printed
@@ -127,6 +131,14 @@ def answer_search(
             )
         printed.out("\n".join([*lines, ""]))
     return printed
+
+
+def lines_around_best(hit: Hit, query: str) -> list[str]:
+    """The line of a hit that holds most of the words looked for, with a few around it."""
+    lines, wanted = [line for line in hit.snippet.splitlines() if line.strip()], {*query_tokens(query)}
+    best = max(range(len(lines)), key=lambda at: len(wanted.intersection(tokens(lines[at]))), default=0)
+    first = max(0, min(best - _PLAIN_LINES // 3, len(lines) - _PLAIN_LINES))
+    return lines[first : first + _PLAIN_LINES]
 
 
 def answer_context(
@@ -205,7 +217,9 @@ class Command(NamedTuple):
             arguments, rest = fields[: int(count)], fields[int(count) :]
             environment = {name: value for name, _, value in (field.partition("=") for field in rest)}
         except ValueError as error:
-            raise client.BadMessage("no command") from error
+            from nacre.daemon.client import BadMessage
+
+            raise BadMessage("no command") from error
         return cls(version, here, int(terminal), arguments, environment, data)
 
     @property
@@ -215,6 +229,8 @@ class Command(NamedTuple):
     @property
     def event(self) -> dict[str, Any]:
         """The event of a hook."""
+        from nacre.hooks import parse_event
+
         return parse_event(self.data, "".join(fast.parse(self.arguments)[1][1:2]))
 
 
@@ -237,6 +253,8 @@ class RequestHandler:
             here = here if isinstance(here, str) else None
             return {"result": call(memory, str(message.get("name")), _table(message.get("arguments")), here=here)}
         if kind == "hook":
+            from nacre.hooks import answer
+
             return {"answer": answer(memory, str(message.get("of")), _table(message.get("event")))}
         request = _table(message.get("asked"))
         try:
@@ -250,6 +268,9 @@ class RequestHandler:
         environment, (options, words, others) = command.environment, fast.parse(command.arguments)
         memory = self.memory_of(command.scope)
         if words[:1] == ["hook"]:
+            from nacre.daemon.client import pack
+            from nacre.hooks import answer, folder_of, speaker
+
             event = command.event
             here = folder_of(event)
             self._check_workspace(command, here if os.path.isdir(here) else command.here)
@@ -258,7 +279,7 @@ class RequestHandler:
                 given = answer(memory, speaker(options.get("agent"), environment), event)
             finally:
                 use_language_here(None)
-            return "", client.pack(given).decode() + "\n" if given else ""
+            return "", pack(given).decode() + "\n" if given else ""
         limit, mode, query = options.get("limit", "1"), options.get("mode", "hybrid"), " ".join(words[1:])
         is_plain = (
             words[:1] == ["search"]
@@ -333,6 +354,8 @@ def _ask(memory: Memory, kind: str, **fields: Any) -> dict[str, Any] | None:
     """Who names a moment wants the same answer every time, whatever runs beside: with a fixed clock no daemon is asked or started."""
     if fast.is_switched_off() or memory.clock.fixed is not None:
         return None
+    from nacre.daemon import client
+
     try:
         with client.Connection(str(memory.workspace.root), memory.scope.name) as daemon:
             return daemon.ask(kind, agent=memory.agent, **fields)

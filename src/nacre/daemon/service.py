@@ -26,10 +26,10 @@ from nacre import __version__
 from nacre.clock import duration
 from nacre.config.settings import load, user_config_file
 from nacre.daemon import client, fast
-from nacre.daemon.client import BadMessage, CannotAnswer, pack, unpack
+from nacre.daemon.client import BadMessage, pack, unpack
 from nacre.daemon.jobs import JobThread
 from nacre.daemon.process import Endpoint
-from nacre.daemon.requests import Command, RequestHandler
+from nacre.daemon.requests import CannotAnswer, Command, RequestHandler
 from nacre.daemon.watcher import Watcher
 from nacre.errors import BadInput, BadSetting, CannotRead, NacreError, error_place
 from nacre.hooks import COMPACT, END, read

@@ -6,16 +6,17 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeGuard, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 from nacre.config.settings import Config, EmbedSettings
-from nacre.embed.client import is_local
 from nacre.embed.local import LocalEmbedder
 from nacre.embed.models import Embedder
-from nacre.embed.remote import PROVIDERS, RemoteEmbedder, find_key, is_address
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
 from nacre.model import Problem
+
+if TYPE_CHECKING:
+    from nacre.embed.remote import RemoteEmbedder
 
 Link = tuple[Embedder | None, str | None]  # one provider, and a line about it: why it cannot be used, or what to know
 Result = TypeVar("Result")
@@ -100,6 +101,8 @@ def _first(settings: EmbedSettings, env: Mapping[str, str]) -> Link:
         return _remote(settings.provider, settings, env)
     local = _local(env)
     if local[0] is None and settings.provider == "auto":
+        from nacre.embed.remote import PROVIDERS
+
         for name in _AUTO:
             if any(env.get(variable, "").strip() for variable in PROVIDERS[name].key_variables):
                 # The model and address that are set belong to OpenAI's own format, not to whichever key is found.
@@ -126,6 +129,9 @@ def _local(env: Mapping[str, str]) -> Link:
 
 
 def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> Link:
+    from nacre.embed.client import is_local
+    from nacre.embed.remote import PROVIDERS, RemoteEmbedder, find_key, is_address
+
     provider = PROVIDERS[name]
     address = settings.base_url or provider.base_url
     if not is_address(address):
@@ -157,11 +163,19 @@ def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> Link:
 
 
 def _sends_away(embedder: Embedder) -> TypeGuard[RemoteEmbedder]:
+    if isinstance(embedder, LocalEmbedder):
+        return False
+    from nacre.embed.client import is_local
+    from nacre.embed.remote import RemoteEmbedder
+
     return isinstance(embedder, RemoteEmbedder) and not is_local(embedder.base_url)
 
 
 def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
     """What is doubtful about the settings, for `nacre doctor`."""
+    from nacre.embed.client import is_local
+    from nacre.embed.remote import RemoteEmbedder
+
     embedder, line = choose(config, env)
     if not isinstance(embedder, RemoteEmbedder):
         if not line or config.embed.provider == "none":

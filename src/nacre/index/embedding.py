@@ -28,6 +28,7 @@ _LIVE = "live batch"
 # minds waiting, so that searches alone complete an index in the end.
 _EMBED_AT_ONCE = 8
 _PATIENCE = 0.7  # seconds
+_ASKED = 100  # vectors of questions that are remembered: one question is put to several corpora, and again
 
 
 class Meaning(NamedTuple):
@@ -53,10 +54,11 @@ class MeaningSource:
         self._embedder = embedder
         self._made: Chain | None = None
         self._scanner: Scanner | None = None
+        self._asked: dict[tuple[str, str], Floats] = {}  # by model and question
 
     def over(self, store: Store) -> MeaningSource:
         other = MeaningSource(self._config, store)
-        other._made = self._chain
+        other._made, other._asked = self._chain, self._asked
         return other
 
     @property
@@ -143,8 +145,14 @@ class MeaningSource:
         for model in embedder.models_for(question):
             row = self._store.db.execute("select dims from models where hash = ?", (model.hash,)).fetchone()
             if row:
-                made[model.hash] = embedder.embed(model, [question], query=True)[0]
-                must_fit(model, len(made[model.hash]), row[0])
+                key = model.hash, question
+                if (vector := self._asked.get(key)) is None:
+                    vector = embedder.embed(model, [question], query=True)[0]
+                    if len(self._asked) >= _ASKED:
+                        self._asked.clear()
+                    self._asked[key] = vector
+                must_fit(model, len(vector), row[0])
+                made[model.hash] = vector
         return made
 
 

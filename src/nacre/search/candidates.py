@@ -6,6 +6,8 @@ import math
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from nacre.index.store import CHECKPOINT_WORDS, IN_TIERS, WORDS, in_groups
@@ -14,6 +16,8 @@ from nacre.search.time import Period
 
 MANY = 5000  # chunks above which very common words no longer choose candidates
 Tokens = tuple[list[str], list[str]]  # of the body and of the headings
+_MOST_MEANT = 3  # words of a question that are looked at as misspelt
+_MEANT = 0.6  # of the weight of a word that is in no document goes to those that it may be meant for
 _BEGINNING = 600  # characters of a chunk that are looked at for what they say
 _COLUMNS = f"c.id, c.file, c.position, c.date, c.time, c.layer, c.size, substr(c.text, 1, {_BEGINNING})"
 
@@ -34,6 +38,7 @@ class Candidate:
     coverage: float = 0.0
     cosines: dict[int, float] = field(default_factory=dict)  # by model
     body: str = ""  # its tokens, each between spaces
+    holds: int = 0  # a bit for each word of the question that is among them
 
 
 class Terms(NamedTuple):
@@ -59,10 +64,12 @@ class Chunks:
         self._and_where = f" and {where[0]}" if where[0] else ""
         self._and_kind = self._and_where + (f" and {IN_TIERS}" if checkpoints else f" and not {IN_TIERS}")
 
-    def weigh_terms(self, tokens: Sequence[str], weightless: frozenset[str]) -> Terms:
+    def weigh_terms(self, tokens: Sequence[str], weightless: frozenset[str], text: str = "") -> Terms:
         """Inverse document frequency of each word inside the scope; in a large corpus very common words choose nothing.
-        The `weightless` ones choose only where there are no others, and it does not matter whether they are covered."""
+        The `weightless` ones choose only where there are no others, and it does not matter whether they are covered. Where a word of
+        the question's `text` is in no document, those that it may be a misspelling of take over a part of its weight."""
         counts: dict[str, int] = {}
+        meant: dict[str, list[str]] = {}
         size = 0.0
         if self.scoped:
             query = f"select count(*), total(size) from chunks c where {self._scope[0]}"
@@ -78,15 +85,35 @@ class Chunks:
                 query = f"select term, doc from {table}_terms where term in (%s)"
                 for token, count in in_groups(self.db, query, tokens):
                     counts[token] = counts.get(token, 0) + count
+            # Not within a scope: the words that stand outside of it must not show.
+            if text and (unknown := {*tokens} - counts.keys() - weightless):
+                for word, near in self._meant(unknown, text, total).items():
+                    meant[word] = [term for term in near if term not in counts]
+                    counts |= near
         weights = {
-            token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
+            token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5))
+            for token in (*tokens, *chain.from_iterable(meant.values()))
         }
+        for word, terms in meant.items():
+            for term in terms:
+                weights[term] *= _MEANT / len(terms)
+            weights[word] *= 1 - _MEANT if terms else 1
         if weightless < set(tokens):
             weights |= dict.fromkeys(weightless, 0.0)
         rarest = sorted(counts.keys() - weightless or counts, key=lambda token: (counts[token], token))
         if total > MANY:
             rarest = [token for at, token in enumerate(rarest) if at < 3 or counts[token] <= total / 20]
         return Terms(weights, tuple(rarest[:64]), total, size / total if total else 0.0)
+
+    def _meant(self, unknown: set[str], text: str, total: int) -> dict[str, dict[str, int]]:
+        """For the words of a question that are in no document those that they may be misspellings of, with their counts."""
+        from nacre.search.spelling import near_words, plain_words
+
+        words = [word for word in plain_words(text) if word in unknown][:_MOST_MEANT]
+        for table in {WORDS, CHECKPOINT_WORDS} - {self._words}:
+            rows = in_groups(self.db, f"select term from {table}_terms where term in (%s)", words)
+            words = [word for word in words if (word,) not in rows]
+        return {word: near_words(self.db, self._words, word, max(3, total // 20)) for word in words}
 
     def by_words(self, terms: Terms, count: int) -> dict[int, float]:
         """The best chunks by BM25, with their score as a positive number."""
@@ -153,17 +180,24 @@ class Chunks:
     def read_words(self, candidates: dict[int, Candidate], terms: Terms) -> None:
         """Fill in the tokens of each candidate, and how much of the question's weight they cover."""
         whole = sum(terms.weights.values()) or 1.0
-        shares = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
+        wanted = [(token, f" {token} ", 1 << at) for at, token in enumerate(terms.weights)]
+        shares = [weight / whole for weight in terms.weights.values()]
+
+        @cache
+        def lacking(holds: int) -> float:
+            return sum(share for at, share in enumerate(shares) if not holds >> at & 1)
+
         query = f"select rowid, body, heading from {self._words} where rowid in (%s)"
         for number, body, heading in in_groups(self.db, query, list(candidates)):
-            # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them.
-            padded = candidates[number].body = f" {body} "
-            lacking = [(token, share) for token, share in shares if token not in padded]
-            coverage = 1.0 - sum(share for _, share in lacking)
-            if lacking and heading:
+            # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them; most are nowhere in it.
+            candidate = candidates[number]
+            candidate.body = padded = f" {body} "
+            candidate.holds = holds = sum(bit for token, alone, bit in wanted if token in body and alone in padded)
+            candidate.coverage = 1.0 - lacking(holds)
+            if heading and candidate.coverage < 1.0:
                 above = f" {heading} "
-                coverage += 0.5 * sum(share for token, share in lacking if token in above)
-            candidates[number].coverage = coverage
+                others = (at for at, (_, alone, bit) in enumerate(wanted) if not holds & bit and alone in above)
+                candidate.coverage += 0.5 * sum(shares[at] for at in others)
 
 
 def _any_of(tokens: Sequence[str]) -> str:

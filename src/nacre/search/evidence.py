@@ -11,11 +11,11 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 from nacre.search.candidates import Candidate, Terms
 from nacre.search.query import Question
-from nacre.text.blocks import LABELS, split_label
-from nacre.text.quoting import AGENT
+from nacre.text.blocks import AGENT, LABELS, split_label
 from nacre.text.tokens import asks, compiled, tokens
 
 FEATURES = (
@@ -51,12 +51,13 @@ _REPEATED = 0.95  # of the question's weight that a captured question covers
 _SAME, _FEW = 0.9, 5  # share of the words of the shorter that stand in the longer; words below which that says nothing
 _LOGGED = frozenset({"daily", "archive", "weekly"})
 
+# Of texts in lower case: to look for both cases takes twice as long.
 _TELLS_WHEN = (
-    r"(?i)\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april"
+    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april"
     r"|may|june|july|august|september|october|november|december|since|until|recently)\b|\b\d{4}\b|\d{1,2}[:/]\d{2}|\d(?:st|nd|rd|th)\b|[昨今明前后][天晚]|[上下这本]个?(?:周|月|星期|礼拜)|[月号年]|星期|周[一二三四五六日末]|点"
 )
 _TELLS_AMOUNT = (
-    r"(?i)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|hundred|thousand|couple|half|both|twice|once)\b"
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|hundred|thousand|couple|half|both|twice|once)\b"
     r"|[一二两三四五六七八九十百千万半几][个只位条张次天周月年块元家本台件岁斤米度小遍成]"
 )
 _WANTS_WHEN = r"(?i)\bwhen\b|\bwhat (?:date|day|time|year|month|week)|\bwhich (?:date|day|year|month|week|morning|evening)|\bhow long\b|什么时候|哪[天年月周]|哪一[天年月周]|几[号点月]|何时|多久|日期|时间"
@@ -91,14 +92,18 @@ def statements(candidates: Collection[Candidate], question: Question) -> list[St
         timely = in_period(candidate, question)
         return timely, candidate.layer == "longterm", candidate.date or "", candidate.layer != "weekly"
 
+    labels = _labels()
     grouped: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         body = candidate.body.strip()
         if candidate.layer == "weekly":
             body = _SOURCE.sub("", body)
-        body = body[next((len(label) for label in _labels() if body.startswith(label)), 0) :]
+        if body.startswith(labels):
+            body = body[next(len(label) for label in labels if body.startswith(label)) :]
         grouped.setdefault(body or str(candidate.id), []).append(candidate)
-    return [Statement(copies, max(copies, key=precedence)) for copies in grouped.values()]
+    return [
+        Statement(copies, copies[0] if len(copies) == 1 else max(copies, key=precedence)) for copies in grouped.values()
+    ]
 
 
 @cache
@@ -110,6 +115,8 @@ def fold_entries(found: list[Statement]) -> list[Statement]:
     """The statements with entries of long-term memory joined to the lines they were made of: the shorter holds hardly another word."""
     best = sorted(found, key=lambda statement: -statement.fit)[:_CLOSELY]
     entries = [statement for statement in best if statement.shown.layer == "longterm"]
+    if not entries:
+        return found
     words = {id(statement): frozenset(statement.shown.body.split()) for statement in best}
     gone: set[int] = set()
     for statement in best:
@@ -120,6 +127,13 @@ def fold_entries(found: list[Statement]) -> list[Statement]:
                 gone.add(id(statement))
                 break
     return [statement for statement in found if id(statement) not in gone]
+
+
+def _best_words(copies: Sequence[Candidate]) -> tuple[float, float]:
+    """BM25 and coverage, the best of each."""
+    if len(copies) == 1:
+        return copies[0].bm25, copies[0].coverage
+    return max(copy.bm25 for copy in copies), max(copy.coverage for copy in copies)
 
 
 def estimate(found: Sequence[Statement]) -> None:
@@ -136,8 +150,7 @@ def estimate(found: Sequence[Statement]) -> None:
         deviation = (sum((cosine - mean) ** 2 for cosine in cosines) / len(cosines)) ** 0.5
         ranges[model] = (min(cosines), max(cosines), mean, deviation + 1e-6)
     for statement in found:
-        bm25 = max(copy.bm25 for copy in statement.copies)
-        coverage = max(copy.coverage for copy in statement.copies)
+        bm25, coverage = _best_words(statement.copies)
         statement.words = (1 - _COVERAGE_SHARE) * bm25 / best + _COVERAGE_SHARE * coverage
         statement.meaning, statement.near = 0.0, -0.75
         for copy in statement.copies:
@@ -168,45 +181,50 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
     places = {(copy.file, copy.position): (statement, copy) for statement in found for copy in statement.copies}
     best = max((copy.bm25 for statement in found for copy in statement.copies), default=0.0) or 1.0
     whole = sum(terms.weights.values()) or 1.0
-    shares = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
-    pairs = [f" {first} {second} " for first, second in zip(question.tokens, question.tokens[1:], strict=False)]
+    shares = [weight / whole for weight in terms.weights.values()]
+    bits = {token: 1 << at for at, token in enumerate(terms.weights)}
+    pairs = [(bits[a] | bits[b], f" {a} {b} ") for a, b in pairwise(question.tokens)]
     lower = question.text.lower()
     wants_when = bool(compiled(_WANTS_WHEN).search(lower))
     wants_amount = bool(compiled(_WANTS_AMOUNT).search(lower))
 
-    def promise(statement: Statement) -> float:
-        return statement.fit + float(any(in_period(copy, question) for copy in statement.copies))
+    def timely(statement: Statement) -> bool:
+        return question.period is not None and any(in_period(copy, question) for copy in statement.copies)
 
-    for statement in sorted(found, key=promise, reverse=True)[:_MOST]:
+    @cache
+    def covered(words: int) -> float:
+        return sum(share for at, share in enumerate(shares) if words >> at & 1)
+
+    for statement in sorted(found, key=lambda one: one.fit + timely(one), reverse=True)[:_MOST]:
         shown, copies = statement.shown, statement.copies
         before = around = answers = shared = 0.0
-        for copy in copies:
+        for copy in copies if short else ():
             beside = [places.get((copy.file, copy.position + offset)) for offset in (-1, 1, -2, 2)]
             fits = [place[0].fit if place else 0.0 for place in beside]
             before, around = max(before, fits[0]), max(around, *fits[1:])
-            if beside[0]:
-                answers = max(answers, fits[0] * asks(beside[0][1].text))
-            bodies = copy.body + "".join(place[1].body for place in beside[:2] if place)
-            shared = max(shared, sum(share for token, share in shares if token in bodies))
-        coverage = max(copy.coverage for copy in copies)
+            if beside[0] and fits[0] > answers and asks(beside[0][1].text):
+                answers = fits[0]
+            previous, following = (place[1].holds if place else 0 for place in beside[:2])
+            shared = max(shared, covered(copy.holds | previous | following))
+        bm25, coverage = _best_words(copies)
         if shown.layer not in EVERGREEN and (date := statement.date) and half_life > 0:
             statement.fresh = 0.5 ** (max(0, (today - dt.date.fromisoformat(date)).days) / half_life)
         statement.features = [
-            max(copy.bm25 for copy in copies) / best,
+            bm25 / best,
             coverage,
             statement.meaning,
             statement.near,
             max(statement.words, statement.meaning),
-            sum(pair in shown.body for pair in pairs) / len(pairs) if pairs else 0.0,
+            sum(shown.holds & both == both and pair in shown.body for both, pair in pairs) / max(1, len(pairs)),
             short * before,
             short * around,
             short * max(0.0, shared - coverage),
             short * answers,
-            short * asks(shown.text) * (3.0 if coverage >= _REPEATED else 1.0),
+            short * asks(shown.text) * (3.0 if coverage >= _REPEATED else 1.0) if short else 0.0,
             min(1.0, 12 / max(1, shown.size)),
-            float(wants_when and bool(compiled(_TELLS_WHEN).search(shown.text))),
-            float(wants_amount and bool(compiled(_TELLS_AMOUNT).search(shown.text))),
-            float(any(in_period(copy, question) for copy in copies)) * (2.0 if question.only_days else 1.0),
+            float(wants_when and bool(compiled(_TELLS_WHEN).search(shown.text.lower()))),
+            float(wants_amount and bool(compiled(_TELLS_AMOUNT).search(shown.text.lower()))),
+            float(timely(statement)) * (2.0 if question.only_days else 1.0),
             float(shown.layer == "longterm"),
             float(AGENT.match(split_label(shown.text)[1]) is not None),
         ]

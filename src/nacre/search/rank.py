@@ -96,8 +96,8 @@ PAIR = (
     "beside",
     "not compared",
 )
-_CHANGE = (
-    r"(?i)\b(?:now|no longer|any ?more|mov(?:e|es|ed|ing)|switch\w*|instead|chang\w+|replac\w+|new|gone|dropp?\w*|stopp?\w*|ended|retired|over to|from now on|again|after all|turns? out|actually"
+_CHANGE = (  # of a text in lower case
+    r"\b(?:now|no longer|any ?more|mov(?:e|es|ed|ing)|switch\w*|instead|chang\w+|replac\w+|new|gone|dropp?\w*|stopp?\w*|ended|retired|over to|from now on|again|after all|turns? out|actually"
     r"|postponed|pushed|brought forward|rescheduled|cancell?ed|up to|down to|bumped|raised|lowered|cut to|upgraded|left|took over|takes over|back to|off|correction|finally)\b"
     r"|改|换|不再|现在|以后|挪|推迟|提前|延期|取消|升级|升到|降到|调整|搬|接手|接替|离职|走了|不用了|停了|变成|涨到|降|加到|减到|其实|最终|最后|新的|更正|撤|从此"
 )
@@ -137,8 +137,8 @@ def pair_features(
         max(-3.0, min(3.0, newer.score - older.score)) / 3,
         min(3.0, best - older.score) / 3,
         min(3.0, best - newer.score) / 3,
-        float(bool(compiled(_CHANGE).search(second.text))),
-        float(bool(compiled(_CHANGE).search(first.text))),
+        float(bool(compiled(_CHANGE).search(second.text.lower()))),
+        float(bool(compiled(_CHANGE).search(first.text.lower()))),
         float(bool(numbers and new_numbers and not numbers & new_numbers)),
         float(bool(numbers & new_numbers)),
         float(any(older.features[k] > newer.features[k] for k in at[:2])),
@@ -292,12 +292,17 @@ def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance:
     if balance >= 1:
         return waiting[:count]
     taken: list[int] = []
+    compared = [0] * len(scores)  # with how many of those taken
     copied = [0.0] * len(scores)  # 0 for texts that share less than half of their words, rising to 1 for the same words
     while waiting and len(taken) < count:
         best = max(waiting, key=lambda at: balance * scores[at] - (1 - balance) * copied[at])
-        waiting.remove(best)
-        taken.append(best)
-        for at in waiting:
-            if shared := len(words[best] & words[at]):
-                copied[at] = max(copied[at], 2 * shared / len(words[best] | words[at]) - 1)
+        for other in taken[compared[best] :]:
+            fewer, more = sorted((len(words[best]), len(words[other])))
+            if 2 * fewer > more:
+                shared = len(words[best] & words[other])
+                copied[best] = max(copied[best], 2 * shared / (fewer + more - shared) - 1)
+        if compared[best] == len(taken):  # else it may have moved down: what was not compared with all can only do so
+            waiting.remove(best)
+            taken.append(best)
+        compared[best] = len(taken)
     return taken

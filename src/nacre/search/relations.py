@@ -7,6 +7,7 @@ for copies in digests and in long-term memory too. What an agent tells of its ow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.index.store import Store, in_groups
@@ -134,10 +135,10 @@ def relations_between(
     compared = {logged[chunk] for (chunk,) in in_groups(db, looked_at, list(logged))}
 
     def relation(older: Statement, newer: Statement) -> Odds | None:
-        pairs = ((old, new) for old in names.get(id(older), ()) for new in names.get(id(newer), ()))
-        both = compared.issuperset((id(older), id(newer)))
-        odds = [known[pair] for pair in pairs if pair in known]
-        return max(odds, key=lambda row: row.replaces, default=_BESIDE if both else None)
+        pairs = product(names.get(id(older), ()), names.get(id(newer), ())) if known else ()
+        if odds := [known[pair] for pair in pairs if pair in known]:
+            return max(odds, key=lambda row: row.replaces)
+        return _BESIDE if id(older) in compared and id(newer) in compared else None
 
     return relation
 

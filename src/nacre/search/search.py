@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.config.settings import SearchSettings
 from nacre.index.embedding import Meaning, MeaningSource
@@ -167,7 +167,7 @@ def gather(
     moment = clock.now().isoformat() if clock.fixed and to_the_second else None
     where = condition(request.context.scope, request.filters, today, moment)
     chunks = Chunks(db, where, scope, checkpoints=checkpoints)
-    terms = chunks.weigh_terms(question.tokens, question.of_dates)
+    terms = chunks.weigh_terms(question.tokens, question.of_dates, question.text)
     fallback = meaning.reason if meaning else None
     model = provider = scanner = None
     vectors: Vectors = {}
@@ -261,11 +261,16 @@ def _by_meaning(
             passages = [passage for passage in passages if passage[1] in cosines]
             passages = sorted(passages, key=lambda passage: -cosines[passage[1]])[:_BY_MEANING]
         else:
+            cosines = dict(scanner.nearest(row[0], vector, 8 * _BY_MEANING, among=24 * _BY_MEANING))
+            hashes = list(cosines)
+            usable: dict[bytes, list[int]] = {}
             # A narrow filter, or checkpoints, may drop most of the nearest: then look further.
-            cosines = dict(scanner.nearest(row[0], vector, _BY_MEANING * 8))
-            passages = chunks.passages(list(cosines))
-            nearest = set(sorted({key for _, key in passages}, key=lambda key: -cosines[key])[:_BY_MEANING])
-            passages = [passage for passage in passages if passage[1] in nearest]
+            while hashes and len(usable) < _BY_MEANING:
+                for chunk, key in chunks.passages(hashes[: 2 * _BY_MEANING]):
+                    usable.setdefault(key, []).append(chunk)
+                del hashes[: 2 * _BY_MEANING]
+            nearest = sorted(usable, key=lambda key: -cosines[key])[:_BY_MEANING]
+            passages = [(chunk, key) for key in nearest for chunk in usable[key]]
         for chunk, key in passages:
             by_model = near.setdefault(chunk, {})
             by_model[row[0]] = max(by_model.get(row[0], -1.0), cosines[key])
@@ -376,11 +381,19 @@ def _hits(
     top = ranked[: request.limit + 10]
     relative = [math.exp((statement.score - top[0].score) / TEMPERATURE) for statement in top]
     bodies = [frozenset(statement.shown.body.split()) for statement in top]
+    order = diversify(relative, bodies, request.context.config.search.mmr_lambda, request.limit)
+    rows = in_groups(
+        db,
+        "select c.id, c.key, f.path, c.first, c.last, c.heading, c.text, c.project, c.session, c.time, c.audience, c.label"
+        " from chunks c join files f on f.id = c.file where c.id in (%s)",
+        [copy.id for at in order for copy in top[at].copies],
+    )
+    places = {number: row for number, *row in rows}
     hits: list[Hit] = []
     highest = 1.0
-    for at in diversify(relative, bodies, request.context.config.search.mmr_lambda, request.limit):
+    for at in order:
         highest = min(highest, relative[at])  # a copy that moved down must not look better than what stands above it
-        hits.append(_hit(db, top[at], highest * sure, words, request.context))
+        hits.append(_hit(top[at], places, highest * sure, words, request.context))
     return hits
 
 
@@ -392,16 +405,11 @@ def own_heading(heading: str, scope: Scope) -> str:
     return " > ".join(parts[next(stamped, len(parts)) :])
 
 
-def _hit(db: sqlite3.Connection, statement: Statement, score: float, words: frozenset[str], context: Context) -> Hit:
+def _hit(
+    statement: Statement, places: Mapping[int, list[Any]], score: float, words: frozenset[str], context: Context
+) -> Hit:
     candidate = statement.shown
-    rows = in_groups(
-        db,
-        "select c.id, c.key, f.path, c.first, c.last, c.heading, c.text, c.project, c.session, c.time, c.audience, c.label"
-        " from chunks c join files f on f.id = c.file where c.id in (%s)",
-        [copy.id for copy in statement.copies],
-    )
-    places = {number: row for number, *row in rows}
-    key, path, first, last, heading, text, project, session, at, audience, label = places.pop(candidate.id)
+    key, path, first, last, heading, text, project, session, at, audience, label = places[candidate.id]
     group = audience if audience != "*" else None
     provenance = {"session": session, "time": at, "day": candidate.date, "group": group}
     provenance["speaker" if candidate.layer == "session" else "type"] = label
@@ -422,7 +430,7 @@ def _hit(db: sqlite3.Connection, statement: Statement, score: float, words: froz
         project=project,
         weak=score < WEAK,
         superseded=statement.superseded,
-        also=tuple(sorted(citation(*place[1:4]) for place in places.values())),
+        also=tuple(sorted(citation(*places[copy.id][1:4]) for copy in statement.copies if copy is not candidate)),
         text_score=round(statement.words, 4),
         vector_score=round(statement.meaning, 4),
         parts={name: round(value, 4) for name, value in parts.items()},

@@ -14,7 +14,6 @@ from nacre.text.tokens import query_tokens, tokens
 MATCHED, DIM, WARN, PLAIN = "\x1b[1;36m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 _COPIES = ("archive", "weekly", "hot", "warm", "gist", "forgotten")  # layers that repeat what stands elsewhere
 _MOST_LINES = 4  # of one hit
-_PLAIN_LINES = 6  # the same where no terminal shows it
 _MARKER = re.compile(r"^(?:[-*]|\d+\.)\s+(?:\[[ x]\]\s+)?")
 _WORD = re.compile(r"[^\W\u2e80-\uffef]+|[\u2e80-\uffef]+")
 
@@ -42,14 +41,6 @@ def hit_lines(rows: Sequence[Row], query: str, now: dt.datetime, width: int, *, 
         for hit, agent, copies in part:
             lines += [*_hit(hit, agent, copies, emphasise, now, width, explain=explain), ""]
     return lines[:-1]
-
-
-def lines_around_best(hit: Hit, query: str) -> list[str]:
-    """The line of a hit that holds most of the words looked for, with a few around it."""
-    lines, wanted = [line for line in hit.snippet.splitlines() if line.strip()], {*query_tokens(query)}
-    best = max(range(len(lines)), key=lambda at: len(wanted.intersection(tokens(lines[at]))), default=0)
-    first = max(0, min(best - _PLAIN_LINES // 3, len(lines) - _PLAIN_LINES))
-    return lines[first : first + _PLAIN_LINES]
 
 
 def _hit(

@@ -267,6 +267,7 @@ _WHEN = re.compile(
     r"|(?:note|agent|continued|UTC|GMT|Z)(?!\w)|[+-]\d{2}:?\d{2}|\(?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\)?(?!\w)|[\s|,])+"
 )
 AGENT_MARK = {"en": "Agent: ", "zh": "助手："}  # before what an agent tells of its work, in the log
+AGENT = re.compile(r"(?i)\A(?:Agent|Assistant|助手|代理)\s*[：:]\s*")  # the same, as others write it too
 LABELS = (
     *("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP"),
     *("决策", "发现", "偏好", "任务", "Decision", "Discovery", "Preference", "Task"),

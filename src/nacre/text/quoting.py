@@ -12,6 +12,7 @@ from functools import partial
 from itertools import accumulate, groupby, islice, pairwise
 from typing import NamedTuple
 
+from nacre.text.blocks import AGENT
 from nacre.text.tables import expression, words
 from nacre.text.tokens import sentences
 
@@ -240,7 +241,6 @@ def _paragraphs(lines: Sequence[str], quoted: Sequence[bool]) -> Iterator[tuple[
 # Reported speech
 
 
-AGENT = re.compile(r"(?i)\A(?:Agent|Assistant|助手|代理)\s*[：:]\s*")
 OUTCOME = re.compile(r"(?<!\s)\s+(?:→|->|=>)\s+")
 
 

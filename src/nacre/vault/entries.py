@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from nacre.disk import digest
 from nacre.errors import BadInput
-from nacre.guard.values import pattern
 from nacre.model import Workspace
 from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks, real_day, split_label
+from nacre.text.tokens import compiled
 from nacre.vault.storage import read
 
 _SOURCE = r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$"
@@ -35,7 +35,7 @@ def words_of(text: str) -> str:
 
 def bare_words(bullet: str) -> str:
     """A bullet without its marker, label and source note."""
-    return pattern(_SOURCE).sub("", split_label(bullet)[1]).strip()
+    return compiled(_SOURCE).sub("", split_label(bullet)[1]).strip()
 
 
 def normal_words(text: str) -> str:
@@ -48,13 +48,13 @@ def comparable_words(line: str) -> str:
     """The bare words without punctuation; empty for a heading, a quoted rule, a comment, and what is too short to be a repetition."""
     if line.lstrip().startswith(SAYING_NOTHING):
         return ""
-    words = pattern(r"[\W_]+").sub(" ", pattern(AROUND).sub("", line)).strip().casefold()
+    words = compiled(r"[\W_]+").sub(" ", compiled(AROUND).sub("", line)).strip().casefold()
     return words if len(words) >= _SHORTEST else ""
 
 
 def source_day(text: str) -> str | None:
     """The day of a `(src: 2026-03-01)` note at the end of a line."""
-    match = pattern(_SOURCE).search(text)
+    match = compiled(_SOURCE).search(text)
     return real_day(match[1]) if match else None
 
 
@@ -79,12 +79,12 @@ def line_digest(line: str) -> str:
 
 def marks_in(text: str) -> dict[str, str]:
     """The marks in comments, by their names: `<!-- pinned: true -->`."""
-    return {name: value.strip() for name, value in pattern(_MARK).findall(text)}
+    return {name: value.strip() for name, value in compiled(_MARK).findall(text)}
 
 
 def comments_in(text: str) -> str:
     """The comments of a line one after the other, each with the space before it."""
-    return "".join(pattern(_COMMENTS).findall(text))
+    return "".join(compiled(_COMMENTS).findall(text))
 
 
 def without_comments(text: str, opening: str = "<!--", closing: str = "-->", instead: str = " ") -> str:

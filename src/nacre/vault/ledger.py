@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nacre.model import Problem, Workspace
 from nacre.text.tokens import sentences, stop_tokens, tokens
 from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
-from nacre.vault.history import Operation
 from nacre.vault.storage import BROKEN, LineIndex, dump_row, parse_rows, read, read_records, storage_of
-from nacre.vault.writing import REFUSE, OnSecret, append
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from nacre.vault.history import Operation
+    from nacre.vault.writing import OnSecret
 
     Vectors = Mapping[str, npt.NDArray[np.float32]]  # of one text, by the hash of the model that made each
 
@@ -56,9 +57,11 @@ _NAMES = frozenset(_FIELDS)
 _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
 
 
-def write_records(op: Operation, *records: Record, on_secret: OnSecret = REFUSE) -> None:
+def write_records(op: Operation, *records: Record, on_secret: OnSecret = "refuse") -> None:  # noqa: S107 - no password
     """Append records in one write; part of the operation, so that undoing it takes the lines back as well."""
     if records:
+        from nacre.vault.writing import append
+
         text = "".join(dump_row(as_json(record)) for record in records)
         append(op, op.workspace.ledger, text, on_secret=on_secret)
 

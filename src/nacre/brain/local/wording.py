@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from nacre.text.quoting import AGENT, OUTCOME, own_part
+from nacre.text.blocks import AGENT
+from nacre.text.quoting import OUTCOME, own_part
 from nacre.text.tokens import clauses, is_question, language_of, sentences
 
 if TYPE_CHECKING:
