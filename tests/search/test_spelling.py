@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.search.conftest import lay_out
 
 from nacre.memory import Memory
-from nacre.search import spelling
-from nacre.search.spelling import edits_between, plain_words
+from nacre.search import candidates
+from nacre.search.candidates import edits_between, plain_words
 
 ENTRIES = """
 Siobhan Gallagher leads the billing team and approves every refund above 200 euros
@@ -167,7 +167,7 @@ def test_a_question_whose_words_are_all_in_memory_is_not_looked_at(
         asked.append(word)
         return {}
 
-    monkeypatch.setattr(spelling, "near_words", near_words)
+    monkeypatch.setattr(candidates, "near_words", near_words)
     memory.search("where does Terraform keep its state", mode="text")
     assert asked == []
     memory.search("where does Terrafrom keep its state", mode="text")
