@@ -29,6 +29,7 @@ Array = npt.NDArray[np.float64]
 Table = dict[str, Any]
 WEIGHTS = HERE.parent / "src/nacre/search/weights.json"
 CALLED_WEAK = 0.07  # share of right answers that are called weak
+LOOSE = 1e-3  # how strongly the worth of what speaks for a change between long statements is drawn to nothing
 CHANGES = 0.3  # odds from which a newer statement is put above an older one
 NOTHING = ("none", "foreign")  # kinds of questions that nothing answers
 # Authors whose logs teach what is worth what and what answers nothing, but not when a newer statement takes the place of an older one: with
@@ -111,21 +112,21 @@ def ranked(one: Example, table: Table) -> list[Statement]:
 # When a newer statement takes the place of an older one.
 
 
-def pairs(one: Example, table: Table) -> list[tuple[list[float], bool]]:
-    """What speaks for it and whether it does: of questions about a change, and of those that an older statement answers although a newer
-    one is near, or says the same again."""
+def pairs(one: Example, table: Table) -> list[tuple[list[float], bool, bool]]:
+    """What speaks for it, whether it does, and whether one of the two is long: of questions about a change, and of those that an older
+    statement answers although a newer one is near, or says the same again."""
     order = ranked(one, table)
     held = {id(statement): names for statement, names in zip(one.found, one.entries, strict=True)}
     result = []
     past = one.asked.kind == "before"
-    for older, newer, near in rank.contending(order, one.question, one.alike, one.related):
+    for older, newer, near in rank.contending(order, one.question, one.weights, one.alike, one.related):
         old, new = held[id(older)], held[id(newer)]
         gold, others = (one.asked.others, one.asked.gold) if past else (one.asked.gold, one.asked.others)
         changed = one.asked.kind in ("update", "before") and bool(old & others - gold and new & gold)
         if changed or old & gold:
             odds = one.related(older, newer)
             row = rank.pair_features(older, newer, one.question, order[0].score, one.weights, near, odds)
-            result.append((row, changed))
+            result.append((row, changed, rank.is_long(older, newer)))
     return result
 
 
@@ -141,11 +142,16 @@ def fit_logistic(rows: Sequence[Sequence[float]], right: Sequence[bool], share: 
     return minimise(loss, x.shape[1])
 
 
-def fit_supersedes(examples: Sequence[Example], tables: dict[bool, Table]) -> dict[str, float]:
+def fit_supersedes(examples: Sequence[Example], tables: dict[bool, Table]) -> Table:
+    """For two short statements, and for two of which one is long: there are few of these, so that they are fitted more loosely."""
     rows = [row for one in examples for row in pairs(one, tables[one.text_only])]
-    found = fit_logistic([row[0] for row in rows], [row[1] for row in rows], [1.0] * len(rows), 1e-5)
-    found[0] -= math.log(CHANGES / (1 - CHANGES))
-    return {name: round(float(value), 3) for name, value in zip(rank.PAIR, found, strict=True)}
+    result: Table = {}
+    for name, long, decay in (("supersedes", False, 1e-5), ("supersedes long", True, LOOSE)):
+        own = [row for row in rows if row[2] == long]
+        found = fit_logistic([row[0] for row in own], [row[1] for row in own], [1.0] * len(own), decay)
+        found[0] -= math.log(CHANGES / (1 - CHANGES))
+        result[name] = {feature: round(float(value), 3) for feature, value in zip(rank.PAIR, found, strict=True)}
+    return result
 
 
 # How sure one may be.
@@ -229,7 +235,7 @@ def learn(examples: Sequence[Example]) -> Table:
         text_only: fit_worth([one for one in examples if one.text_only == text_only]) for text_only in (False, True)
     }
     weights: Table = {"hybrid": tables[False], "text": tables[True]}
-    weights["supersedes"] = fit_supersedes([one for one in examples if author(one) not in NOT_OF_CHANGES], tables)
+    weights |= fit_supersedes([one for one in examples if author(one) not in NOT_OF_CHANGES], tables)
     weights["answers"] = fit_answers(examples, weights)
     return weights | {"corpus": digest()}
 

@@ -152,6 +152,34 @@ def test_a_question_about_before_is_not_answered_by_an_unrelated_older_line(tmp_
     assert said(ask(tmp_path, "when was the weekly standup originally?").hits)[:2] == [older, newer]
 
 
+GALLERY = (
+    (
+        "I want to tidy up the page of my gallery before the fair in spring and I am not sure about the order of the columns. At the moment the gallery shows 8 cards in two rows, "
+        "each with a photo, a title and a line about the material. Could you look at the spacing between them on a telephone, at the size of the titles and at the colour of the "
+        "links, which I find too pale on the grey ground that we chose in autumn?"
+    ),
+    (
+        "The modal windows still open behind the menu on my old tablet, which drives me mad, and the fonts load late. I have added the two bowls from last week, so the gallery now "
+        "shows 10 cards. Please tell me how to keep the photos sharp without making the page heavy, and whether the menu should rather stay at the top while somebody scrolls down "
+        "through the whole of it, as the one of the museum does."
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "newer_first"),
+    [("how many cards does the gallery show?", True), ("how many cards did the gallery show originally?", False)],
+)
+def test_of_two_long_messages_the_newer_comes_first_where_it_tells_another_value(
+    tmp_path: Path, query: str, newer_first: bool
+) -> None:
+    lay_out(tmp_path, log("2026-01-06", GALLERY[0], *OTHER["en"][:2]) | log("2026-02-20", GALLERY[1], *OTHER["en"][2:]))
+    hits = ask(tmp_path, query).hits
+    dates = ["2026-02-20", "2026-01-06"]
+    assert [hit.date for hit in hits[:2]] == (dates if newer_first else dates[::-1])
+    assert not any(hit.superseded for hit in hits)  # the rest of a long message may still hold
+
+
 @pytest.mark.parametrize(
     ("query", "lines"),
     [

@@ -10,14 +10,14 @@ import datetime as dt
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nacre.search.evidence import FEATURES, Statement
 from nacre.search.query import Question
 from nacre.search.relations import LIKELY, LONGEST, Odds
-from nacre.text.tokens import cjk_count, compiled
+from nacre.text.tokens import cjk_count, compiled, tokens
 
 TEMPERATURE = 1.5  # a hit that scores this much less than the best is shown with e times less confidence
 _OF_WORDS = frozenset({"words", "coverage", "filled", "phrase"})
@@ -101,12 +101,42 @@ _CHANGE = (  # of a text in lower case
     r"|postponed|pushed|brought forward|rescheduled|cancell?ed|up to|down to|bumped|raised|lowered|cut to|upgraded|left|took over|takes over|back to|off|correction|finally)\b"
     r"|改|换|不再|现在|以后|挪|推迟|提前|延期|取消|升级|升到|降到|调整|搬|接手|接替|离职|走了|不用了|停了|变成|涨到|降|加到|减到|其实|最终|最后|新的|更正|撤|从此"
 )
+_SENTENCE_END = r"[.!?;](?:\s|$)|[。！？；\n]|,\s+(?:so|and|but|which)\s"
+_WITH_A_NUMBER = 1.2  # what a sentence with a number counts more: what changes mostly is one
 _SPEAKER = r"\A[-*+\s]*([^\W\d_]\w{0,20}|[\u4e00-\u9fff]{2,4})[:：]\s"
 _DENIAL = r"(?i)\b(?:no|not|never|none|without|\w+n't)\b|[不没无别勿]"
 _NUMBERS = r"\d+(?:[.:,/]\d+)*|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day|周[一二三四五六日末]|[一二两三四五六七八九十]+(?=[点号月天个次周年])"
 Likeness = Callable[[Statement, Statement], float]
 Related = Callable[[Statement, Statement], Odds | None]
 Successors = Sequence[tuple[Statement, Statement | None]]  # statements that no longer hold, and what holds instead
+
+
+class Told(NamedTuple):
+    """What a statement tells of the matter that is asked about."""
+
+    text: str
+    words: frozenset[str]
+
+
+def told(statement: Statement, weights: Mapping[str, float]) -> Told:
+    """What it says, a long one by the sentence that holds most of the question."""
+    shown = statement.shown
+    if shown.size > LONGEST:
+        return _best_sentence(shown.text, tuple(weights.items()))
+    return Told(shown.text, frozenset(shown.body.split()))
+
+
+@lru_cache(maxsize=256)
+def _best_sentence(text: str, weights: tuple[tuple[str, float], ...]) -> Told:
+    best, most = Told("", frozenset()), -1.0
+    for sentence in compiled(_SENTENCE_END).split(text):
+        words = frozenset(tokens(sentence))
+        covered = sum(weight for token, weight in weights if token in words)
+        if compiled(_NUMBERS).search(sentence):
+            covered *= _WITH_A_NUMBER
+        if words and covered > most:
+            best, most = Told(sentence, words), covered
+    return best
 
 
 def pair_features(
@@ -119,8 +149,8 @@ def pair_features(
     odds: Odds | None,
 ) -> list[float]:
     """What speaks for the newer statement taking the place of the older one, in the order of PAIR."""
-    first, second = older.shown, newer.shown
-    words, new_words = set(first.body.split()), set(second.body.split())
+    first, second = told(older, weights), told(newer, weights)
+    words, new_words = first.words, second.words
     covered = {token for token in weights if token in words}
     new_covered = {token for token in weights if token in new_words}
     either = sum(weights[token] for token in covered | new_covered) or 1.0
@@ -146,14 +176,19 @@ def pair_features(
         older.features[at[2]],
         float(question.present),
         float(question.past),
-        float(first.layer == "longterm"),
-        float(second.layer == "longterm"),
+        float(older.shown.layer == "longterm"),
+        float(newer.shown.layer == "longterm"),
         days,
         float(bool(compiled(_DENIAL).search(first.text)) != bool(compiled(_DENIAL).search(second.text))),
-        float(_speaker(first.text) != _speaker(second.text)),
+        float(_speaker(older.shown.text) != _speaker(newer.shown.text)),
         *(odds or (0.0, 0.0, 0.0)),
         float(odds is None),
     ]
+
+
+def is_long(older: Statement, newer: Statement) -> bool:
+    """Whether one of the two is compared by a sentence of it."""
+    return max(older.shown.size, newer.shown.size) > LONGEST
 
 
 def _speaker(text: str) -> str:
@@ -179,7 +214,7 @@ def in_order_of_time(contenders: Sequence[Statement], like: Likeness) -> list[St
 
 
 def contending(
-    ranked: Sequence[Statement], question: Question, like: Likeness, related: Related
+    ranked: Sequence[Statement], question: Question, weights: Mapping[str, float], like: Likeness, related: Related
 ) -> Iterator[tuple[Statement, Statement, float]]:
     """The pairs, the older first, that are alike enough to be about the same, with their likeness. The one that would move up may not
     answer far worse, nor lack a number that the question names and the other has."""
@@ -188,19 +223,28 @@ def contending(
         odds = related(older, newer)
         return odds is not None and odds.replaces >= LIKELY
 
-    short = [statement for statement in ranked[:FURTHER] if statement.shown.size <= LONGEST]
-    best = [statement for statement in ranked[:CONTENDERS] if statement.shown.size <= LONGEST]
-    linked = [new for new in short[len(best) :] if any(likely(other, new) or likely(new, other) for other in best)]
+    best = ranked[:CONTENDERS]
+    further = ranked[CONTENDERS:FURTHER]
+    linked = [new for new in further if any(likely(other, new) or likely(new, other) for other in best)]
     contenders = in_order_of_time([*best, *linked], like)
     named = set(compiled(_NUMBERS).findall(question.text.lower()))
     for at, newer in enumerate(contenders):
         for older in contenders[:at]:
             above, below = (older, newer) if question.past else (newer, older)
             reach = FAR if likely(older, newer) else REACH
-            if above.score > below.score - reach and (near := like(older, newer)) >= ALIKE:
+            if above.score > below.score - reach and (near := _nearness(older, newer, weights, like)) >= ALIKE:
                 has, lacks = (set(compiled(_NUMBERS).findall(side.shown.text.lower())) for side in (below, above))
                 if not named & (has - lacks):
                     yield older, newer, near
+
+
+def _nearness(older: Statement, newer: Statement, weights: Mapping[str, float], like: Likeness) -> float:
+    """How alike two statements are; of two of which one is long, what they tell must have a word of the question in common."""
+    if not is_long(older, newer):
+        return like(older, newer)
+    first, second = told(older, weights).words, told(newer, weights).words
+    shared = first & second
+    return 0.0 if shared.isdisjoint(weights) else max(like(older, newer), len(shared) / min(len(first), len(second)))
 
 
 def supersede(
@@ -213,14 +257,16 @@ def supersede(
 ) -> list[Statement]:
     """Let what holds now stand above what it takes the place of, where the ledger knows it or the two statements tell; the other way
     round for a question about how things were before."""
-    best, table = ranked[0].score if ranked else 0.0, learned()["supersedes"]
+    best = ranked[0].score if ranked else 0.0
     changes: list[tuple[float, Statement, Statement]] = []
-    for older, newer, near in contending(ranked, question, like, related):
+    for older, newer, near in contending(ranked, question, weights, like, related):
         row = pair_features(older, newer, question, best, weights, near, related(older, newer))
+        table = learned()["supersedes long" if is_long(older, newer) else "supersedes"]
         odds = sum(table[name] * value for name, value in zip(PAIR, row, strict=True))
         if odds > 0:
             changes.append((odds, older, newer))
-            older.superseded = older.superseded or (odds > CERTAIN and row[PAIR.index("changes")] > 0)
+            certain = odds > CERTAIN and row[PAIR.index("changes")] > 0
+            older.superseded = older.superseded or (certain and not is_long(older, newer))  # the rest of it may hold
     for older, successor in successors:
         older.superseded = True
         if successor and successor is not older:
