@@ -146,12 +146,12 @@ class MeaningSource:
             row = self._store.db.execute("select dims from models where hash = ?", (model.hash,)).fetchone()
             if row:
                 key = model.hash, question
-                if (vector := self._asked.get(key)) is None:
+                if (vector := self._asked.get(key)) is None or len(vector) != row[0]:
                     vector = embedder.embed(model, [question], query=True)[0]
+                    must_fit(model, len(vector), row[0])
                     if len(self._asked) >= _ASKED:
                         self._asked.clear()
                     self._asked[key] = vector
-                must_fit(model, len(vector), row[0])
                 made[model.hash] = vector
         return made
 

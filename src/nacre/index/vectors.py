@@ -7,6 +7,7 @@ A slot is a position in a model's row of vectors; slot // BLOCK names its block.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ _CHANGED = "vectors changed"
 # Tells every scanner, of every thread and process, that what it holds is old. What is only appended it sees by itself.
 _NOTE_CHANGE = f"insert into meta values('{_CHANGED}', 1) on conflict(key) do update set value = value + 1"
 _AMONG = 300  # nearest by their signs, at least, that are scored exactly
-_SCANS = 2  # before whole vectors are held: a process that searches once reads less
+_SEARCHES = 2  # from which whole vectors are held: a process that searches once reads less
 _MOST_HELD = 64_000_000  # bytes of whole vectors of one model; of more, those that are needed are read each time
 # SQLite would read all vectors of a model to find some by their hash: 150 ms instead of one in a million.
 _BY = {"hash": "indexed by vector_hash", "slot": ""}
@@ -129,11 +130,12 @@ class Scanner:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._held: dict[int, _Held] = {}  # by model
-        self._scans = 0
+        self._searches: Counter[int] = Counter()  # by model
 
     def nearest(self, model: int, question: Floats, count: int, among: int = _AMONG) -> list[tuple[bytes, float]]:
         """The `count` texts nearest to the question, by hash, with their exact cosine, best first; out of the `among` that
         are nearest by their signs."""
+        self._searches[model] += 1
         held = self._hold(model, len(question))
         slots = np.arange(held.signs.shape[1])
         if among < len(slots):
@@ -164,8 +166,7 @@ class Scanner:
             data = b"".join(row[0] for row in db.execute(query, (model, whole)))
             added = np.ascontiguousarray(np.frombuffer(data, np.uint64).reshape(-1, len(held.signs)).T)
             held = held._replace(signs=np.concatenate((held.signs[:, : whole * BLOCK], added), axis=1))
-        self._scans += 1
-        if self._scans > _SCANS and len(held.values) < count and count * dims <= _MOST_HELD:
+        if self._searches[model] >= _SEARCHES and len(held.values) < count and count * dims <= _MOST_HELD:
             query = "select hash, scale, data from vectors where model = ? and slot >= ? order by slot"
             rows = db.execute(query, (model, len(held.values))).fetchall()
             held = held._replace(
@@ -177,6 +178,8 @@ class Scanner:
         return held
 
     def cosines(self, model: int, question: Floats, hashes: Sequence[bytes]) -> dict[bytes, float]:
+        if not hashes:
+            return {}
         held = self._hold(model, len(question))
         if len(held.values) != held.signs.shape[1]:
             stored, scores = self._scores("hash", model, question, hashes)

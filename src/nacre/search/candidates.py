@@ -206,11 +206,11 @@ def _any_of(tokens: Sequence[str]) -> str:
 
 # Misspelt names: words of the index that a word which is in no document is likely meant for.
 
-_SHORTEST = {False: 6, True: 4}  # letters of a word that can be misspelt, by whether it begins as a name does
+_SHORTEST = {False: 6, True: 5}  # letters of a word that can be misspelt, by whether it begins as a name does
 _LONG = 8  # letters from which two edits are allowed
 _SUFFIX = 3  # letters that stemming took away from an ordinary word of English, which is no name
 _MOST_NEAR = 3  # words that each may be meant for
-_BEGINNING = 3  # letters in which an edit is tried out; after them, whatever begins in the same way is compared
+_TRIED = 3  # letters in which an edit is tried out; after them, whatever begins in the same way is compared
 # A word that stands alone: no part of a path, an address, a version or a name in code.
 _PLAIN = rf"(?<![A-Za-z0-9_@/.`-])[^\W\d_{CJK}]{{4,64}}(?:['’]s)?(?![A-Za-z0-9_@/`-]|\.\w)"
 
@@ -235,11 +235,11 @@ def near_words(db: sqlite3.Connection, table: str, word: str, at_most: int) -> d
     is not what is looked for."""
     most = 2 if len(word) >= _LONG else 1
     # Behind the beginning an edit is found by comparing, in it by trying: few words begin with each of these.
-    ranges = [(word[:_BEGINNING], word[:_BEGINNING] + "~")]
+    ranges = [(word[:_TRIED], word[:_TRIED] + "~")]
     if most == 1:
         ranges += ((tried, tried) for tried in _edited(word))
     else:  # a second edit may follow
-        ranges += ((tried, tried + "~") for tried in _edited(word[: _BEGINNING + 2]))
+        ranges += ((tried, tried + "~") for tried in _edited(word[: _TRIED + 2]))
     query = (
         f"select distinct w.term, w.doc from (values {','.join(['(?,?)'] * len(ranges))}) v cross join {table}_terms w"
         " where w.term >= v.column1 and w.term <= v.column2"
@@ -254,9 +254,9 @@ def near_words(db: sqlite3.Connection, table: str, word: str, at_most: int) -> d
 
 def _edited(word: str) -> Iterator[str]:
     """The word with one edit in its beginning, but for its first letter."""
-    for at in range(_BEGINNING):
+    for at in range(_TRIED):
         yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-    for at in range(1, _BEGINNING):
+    for at in range(1, _TRIED):
         yield word[:at] + word[at + 1 :]
         for letter in string.ascii_lowercase:
             yield word[:at] + letter + word[at + 1 :]

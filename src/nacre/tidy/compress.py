@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from nacre.brain.local import classifier, digest
 from nacre.brain.local.judge import Judge
-from nacre.brain.local.wording import LONGEST, pieces
+from nacre.brain.local.wording import pieces
 from nacre.clock import monday
 from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, SecretRefused
 from nacre.guard.secrets import redact
@@ -35,7 +35,7 @@ LABELS = {
     "preference": ("Preference", "偏好"),
     "task": ("Task", "任务"),
 }
-SHARE = 0.58  # of a day's log that its digest may have, in bytes, headings included
+SHARE = 0.57  # of a day's log that its digest may have, in bytes, headings included
 SMALL = 120  # bytes of what was captured up to which it enters whole, as one line does: there is nothing to choose
 _ASIDE = re.compile(  # not what tells names, numbers and questions apart: "v1.2", ".env", "C++", "10:30", "?"
     r"[,;!\"'`*()\[\]{}“”‘’«»…—–。、【】「」『』《》]|\.(?=\s|\Z)|:(?![0-9a-z])|(?<![0-9a-z]):|_(?=\s|\Z)|(?<!\S)_|(?<!\S)-+(?!\S)"
@@ -284,33 +284,12 @@ def _pressed(
     for project, text in before:
         said.setdefault(project, []).extend(piece.text for piece in pieces(text))
     meant = {project: context.judge().meant(texts) for project, texts in said.items()}
-    groups: list[list[tuple[LogLine, digest.Telling]]] = []
-    for line in lines:
-        told = digest.without_repeats(captured[line], meant.get(_project(line), ()))
-        rows = [(line, sentence) for sentence in told]
-        if groups and _go_together([*groups[-1], *rows]):
-            groups[-1] += rows
-        elif rows:
-            groups.append(rows)
+    told = [digest.without_repeats(captured[line], meant.get(_project(line), ())) for line in lines]
     headings = {f"### {lines[0].day}\n"} | {f"#### project:{_project(line)}\n" for line in lines if _project(line)}
     room = int(SHARE * log_size(lines)) - sum(len(heading.encode()) for heading in headings)
-    frames = [len(f"[{labels[rows[0][0]]}]  (src: {rows[0][0].day})\n".encode()) for rows in groups]
-    options = [digest.Line([told for _, told in rows], frame) for rows, frame in zip(groups, frames, strict=True)]
-    texts: list[DigestText] = []
-    for place, (numbers, words) in digest.press(options, room).items():
-        rows = sorted((groups[place][number] for number in numbers), key=lambda row: -row[1].judged.lasting)
-        texts.append(
-            DigestText(words, "", tuple(dict.fromkeys(line for line, _ in rows)))
-        )  # the first gives the category
-    return texts
-
-
-def _go_together(rows: Sequence[tuple[LogLine, digest.Telling]]) -> bool:
-    """Whether one line may tell it all: it is of one section, the agent's words come last, and it is no longer than an entry."""
-    agents = [told.agents for _, told in rows]
-    size = sum(len("".join(told.clauses)) for _, told in rows)
-    sections = {(line.heading, line.group, line.project) for line, _ in rows}
-    return len(sections) == 1 and agents == sorted(agents) and size <= LONGEST[rows[0][1].judged.language]
+    frames = [len(f"[{labels[line]}]  (src: {line.day})\n".encode()) for line in lines]
+    options = [digest.Line(sentences, frame) for sentences, frame in zip(told, frames, strict=True)]
+    return [DigestText(words, "", (lines[place],)) for place, words in digest.press(options, room).items()]
 
 
 def _by_hand(line: LogLine) -> bool:

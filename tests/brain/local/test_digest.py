@@ -12,7 +12,7 @@ def told(*lines: str) -> list[list[Telling]]:
 
 def pressed(telling: list[Telling], room: int) -> str:
     result = press([Line(telling, 30)], room)
-    return result[0][1] if result else ""
+    return result.get(0, "")
 
 
 def test_a_question_tells_nothing_and_an_answered_question_is_told_with_its_answer() -> None:
@@ -24,12 +24,17 @@ def test_a_question_tells_nothing_and_an_answered_question_is_told_with_its_answ
     assert [sentence.clauses for sentence in answered] == [("Which pool mode does prod use? – Transaction",)]
 
 
-def test_a_question_and_its_outcome_are_told_as_the_owner_s_and_a_request_is_answered() -> None:
-    answered, requested = told(
+def test_what_an_agent_answers_stays_its_word_and_an_answer_ends_with_its_sentence() -> None:
+    answered, asked, requested = told(
         "User asked: is the preview up? → The preview answers with 200",
+        "What is Ana's role? She leads billing. Never deploy on Fridays",
         "User asked to add the quote number TQ-20471 → Added TQ-20471 to the order",
     )
-    assert [sentence.clauses for sentence in answered] == [("Is the preview up? – The preview answers with 200",)]
+    assert pressed(answered, 500) == "Agent: The preview answers with 200"
+    assert [sentence.clauses for sentence in asked] == [
+        ("What is Ana's role? – She leads billing",),
+        ("Never deploy on Fridays",),
+    ]
     assert [(sentence.agents, sentence.answers) for sentence in requested] == [(False, False), (True, True)]
     assert pressed(requested, 500) == "Add the quote number TQ-20471 → Added TQ-20471 to the order"
     assert pressed(requested[1:], 500) == "Agent: Added TQ-20471 to the order"
@@ -49,4 +54,4 @@ def test_the_rest_of_a_line_is_cheaper_than_a_line_of_its_own() -> None:
     [first], [second], [third] = told(*(f"Service {n} of the shop listens on port 800{n}" for n in range(3)))
     both = "Service 0 of the shop listens on port 8000; Service 2 of the shop listens on port 8002"
     result = press([Line([first, third], 30), Line([second], 30)], len(both) + 30)
-    assert result == {0: ([0, 1], both)}
+    assert result == {0: both}

@@ -79,12 +79,13 @@ def weigh(judge: Judge, sessions: Sequence[Sequence[tuple[str, bool]]]) -> list[
 def _parts(words: str, *, by_agent: bool) -> list[Piece]:
     """The statements of a line, a question in one with its answer."""
     parts: list[Piece] = []
-    for piece in pieces(words):
+    for piece in (piece._replace(agents=piece.agents or by_agent) for piece in pieces(words)):
         asked = parts[-1] if parts and is_question(parts[-1].text, parts[-1].language) else None
-        if asked and not is_question(piece.text, piece.language):
+        is_answered = asked is None or asked.agents != piece.agents or _ANSWER in asked.text
+        if asked and not is_answered and not is_question(piece.text, piece.language):
             parts[-1] = asked._replace(text=f"{asked.text}{_ANSWER}{piece.text}")
         else:
-            parts.append(piece._replace(agents=piece.agents or by_agent))
+            parts.append(piece)
     return parts
 
 
@@ -123,8 +124,8 @@ def without_repeats(told: Sequence[Telling], before: Sequence[Statement]) -> lis
     return [sentence._replace(clauses=()) if says_again(sentence.judged.statement) else sentence for sentence in told]
 
 
-def press(lines: Sequence[Line], room: int) -> dict[int, tuple[list[int], str]]:
-    """By their places the lines that fit into so many bytes: which of their sentences they tell, and their words.
+def press(lines: Sequence[Line], room: int) -> dict[int, str]:
+    """By their places the lines that fit into so many bytes, and what is told of each.
 
     What tells most for its bytes goes first: by its worth and its words that are not told yet, of which many count for less each.
     """
@@ -159,7 +160,7 @@ def press(lines: Sequence[Line], room: int) -> dict[int, tuple[list[int], str]]:
             ends.setdefault(place, {})[number] = end
             for row in offers(place):  # the rest of its line now costs less
                 heapq.heappush(heap, row)
-    return {place: (sorted(ends[place]), _text(lines[place], ends[place])) for place in sorted(ends)}
+    return {place: _text(lines[place], ends[place]) for place in sorted(ends)}
 
 
 def _text(line: Line, ends: dict[int, int]) -> str:
