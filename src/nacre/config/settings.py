@@ -19,7 +19,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre import disk
 from nacre.errors import BadSetting
 from nacre.i18n import say
 from nacre.model import Problem, problem
@@ -533,6 +532,8 @@ def changed(path: Path, key: str, value: Any) -> str:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
+    from nacre import disk
+
     *tables, name = key.split(".")
     try:
         text = (disk.read_bytes(path) or b"").decode("utf-8")
@@ -573,5 +574,7 @@ def _item(value: Any) -> Any:
 
 
 def set_key(path: Path, key: str, value: Any) -> None:
+    from nacre import disk
+
     with disk.hold(path.with_name("config.lock")):
         disk.write(path, changed(path, key, value).encode())
