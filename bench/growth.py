@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 
 from bench.capture import surroundings
@@ -31,9 +30,8 @@ from bench.measure import cpu_of, small_plots
 from bench.tidy import said
 from bench.transcripts import write_session
 from nacre.memory import Memory
-from nacre.tidy.collect import DecidedLines, TidyContext, new_lines
-from nacre.vault.ledger import LedgerStates
-from nacre.vault.provenance import Offered, Trail, provenance_line
+from nacre.tidy.collect import list_days, read_log
+from nacre.vault.provenance import Offered, provenance_line
 
 NACRE = (sys.executable, "-m", "nacre")
 FIRST, DAYS = dt.date(2026, 9, 1), 30
@@ -117,8 +115,6 @@ def multiplied(month: Path, home: Path, times: int) -> Path:
                 row = json.loads(_earlier(line, number))
                 row["id"] += (times - 1 - number) * most
                 file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
-    with Memory.open(home / "ws", now=NOW) as opened:
-        opened.tidy()  # the copies enter their digests; what of them would enter long-term memory is not wanted here
     settle(home / "ws")
     return home
 
@@ -126,13 +122,11 @@ def multiplied(month: Path, home: Path, times: int) -> Path:
 def settle(workspace: Path) -> None:
     """Note in the trail that every line was offered to long-term memory: the words of the copies, and so their marks, are others."""
     with Memory.open(workspace, now=NOW) as memory:
-        own = memory.opened
-        context = TidyContext(own.workspace, own.config, own.clock, own.scope, judge=lambda: memory.brain)
-        decided = DecidedLines(Trail(context.workspace), LedgerStates(context.workspace), ())
-        new, _, _ = new_lines(context, decided)
-    with (workspace / "memory" / "trail.jsonl").open("a", encoding="utf-8") as file:
-        for day, lines in groupby(new, key=lambda line: line.day):
-            file.write(provenance_line(Offered(day, tuple(line.mark for line in lines))))
+        own = memory.opened.workspace
+        days, _ = list_days(own, memory.clock.today())
+        marks = {day.date.isoformat(): tuple(line.mark for line in read_log(own, day).lines) for day in days}
+    with own.trail.open("a", encoding="utf-8") as file:
+        file.writelines(provenance_line(Offered(day, every)) for day, every in marks.items())
 
 
 def _copies(lines: list[str], times: int) -> Iterator[str]:
