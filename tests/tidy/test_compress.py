@@ -650,8 +650,10 @@ def test_lines_that_look_like_a_secret_only_together_do_not_hold_up_their_week(
         "2026-03-03",
         "- 老师们老是忘密码，登录全部换成企业微信扫码\n- [redacted: password] 助手：单元和 README 都改成 8060 了\n",
     )
+    planned = [step.detail for step in compress.plan(room).steps if step.action == "add"]
     assert tidy() == ()
     first, second = said_in(week(room))
+    assert planned == [first, second]  # a dry run shows nothing more
     assert "登录全部换成企业微信扫码" in first
     assert "单元和 README 都改成" in second
     assert not compress.plan(room)

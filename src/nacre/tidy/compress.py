@@ -312,7 +312,9 @@ def _press(week: Week, sizes: Mapping[str, int]) -> None:
         week.texts.sort(key=lambda row: (row[0][0].day, _project(row[0][0]) or ""))
         safe = redact("\n".join(text for _, text in week.texts)).text.split("\n")  # lines may be a secret only together
         if len(safe) == len(week.texts):
-            week.texts = [(of, text) for (of, _), text in zip(week.texts, safe, strict=True)]
+            shown = {text: now for (_, text), now in zip(week.texts, safe, strict=True)}
+            week.steps = [replace(step, detail=shown.get(step.detail, step.detail)) for step in week.steps]
+            week.texts = [(of, shown[text]) for of, text in week.texts]
         for (day, project), rows in groupby(week.texts, key=lambda row: (row[0][0].day, _project(row[0][0]))):
             doc = document(week.path, weekly.add_lines(doc, day, project, [text for _, text in rows]))
         week.data = doc.data
