@@ -111,31 +111,31 @@ Related = Callable[[Statement, Statement], Odds | None]
 Successors = Sequence[tuple[Statement, Statement | None]]  # statements that no longer hold, and what holds instead
 
 
-class Told(NamedTuple):
+class Focus(NamedTuple):
     """What a statement tells of the matter that is asked about."""
 
     text: str
     words: frozenset[str]
 
 
-def told(statement: Statement, weights: Mapping[str, float]) -> Told:
+def focus(statement: Statement, weights: Mapping[str, float]) -> Focus:
     """What it says, a long one by the sentence that holds most of the question."""
     shown = statement.shown
     if shown.size > LONGEST:
         return _best_sentence(shown.text, tuple(weights.items()))
-    return Told(shown.text, frozenset(shown.body.split()))
+    return Focus(shown.text, frozenset(shown.body.split()))
 
 
 @lru_cache(maxsize=256)
-def _best_sentence(text: str, weights: tuple[tuple[str, float], ...]) -> Told:
-    best, most = Told("", frozenset()), -1.0
+def _best_sentence(text: str, weights: tuple[tuple[str, float], ...]) -> Focus:
+    best, most = Focus("", frozenset()), -1.0
     for sentence in compiled(_SENTENCE_END).split(text):
         words = frozenset(tokens(sentence))
         covered = sum(weight for token, weight in weights if token in words)
         if compiled(_NUMBERS).search(sentence):
             covered *= _WITH_A_NUMBER
         if words and covered > most:
-            best, most = Told(sentence, words), covered
+            best, most = Focus(sentence, words), covered
     return best
 
 
@@ -149,7 +149,7 @@ def pair_features(
     odds: Odds | None,
 ) -> list[float]:
     """What speaks for the newer statement taking the place of the older one, in the order of PAIR."""
-    first, second = told(older, weights), told(newer, weights)
+    first, second = focus(older, weights), focus(newer, weights)
     words, new_words = first.words, second.words
     covered = {token for token in weights if token in words}
     new_covered = {token for token in weights if token in new_words}
@@ -242,7 +242,7 @@ def _nearness(older: Statement, newer: Statement, weights: Mapping[str, float], 
     """How alike two statements are; of two of which one is long, what they tell must have a word of the question in common."""
     if not is_long(older, newer):
         return like(older, newer)
-    first, second = told(older, weights).words, told(newer, weights).words
+    first, second = focus(older, weights).words, focus(newer, weights).words
     shared = first & second
     return 0.0 if shared.isdisjoint(weights) else max(like(older, newer), len(shared) / min(len(first), len(second)))
 
