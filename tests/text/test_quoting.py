@@ -103,6 +103,8 @@ def test_what_others_or_texts_say_is_a_report_and_nobody_s_own_word(text: str) -
         "我说一下，以后一律用表格",
         "部署说明必须写在 docs 里",
         "回复里永远不要加表情",
+        "Folk call me Ferg, only the taxman says Fergus",
+        "Backups go to the other box, the insurance wants that since the burst pipe claim",
     ],
 )
 def test_the_speaker_s_own_rule_is_no_report(text: str) -> None:
