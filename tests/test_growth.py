@@ -201,3 +201,7 @@ def test_a_function_that_takes_a_text_costs_in_proportion_to_its_length(module: 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_text_on_its_way_costs_in_proportion_to_its_length(way: str, every: int) -> None:
     must_grow_in_proportion(way, WAYS[way], HOSTILE[len(way) % every :: every])
+
+
+def test_a_line_that_a_log_repeats_is_indexed_in_proportion_to_its_length() -> None:
+    must_grow_in_proportion("indexed", WAYS["indexed"], [("- a\n", "- a\n")])

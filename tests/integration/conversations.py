@@ -136,16 +136,17 @@ def check_remove(name: str, place: Scratch, checks: Checks, before: Files, conne
 def _second(client: Client, place: Scratch, model: Stub, checks: Checks, shop: Path, other: Path) -> None:
     """The conversation after the first, in the same project and in another."""
 
-    def given(folder: Path, words: str) -> list[Request]:
-        since = len(model.asked)
-        session = client.say(place, folder, words)
+    def given(folder: Path, *turns: str) -> list[Request]:
+        since, session = len(model.asked), ""
+        for words in turns:
+            session = client.say(place, folder, words, session)
         requests = model.asked[since:]
         client.say(place, folder, "Thanks.", session)
         return requests
 
     before = place.log()
-    search = "" if client.hooks else ' CALL memory_search {"query": "pnpm or npm package manager"}'
-    requests = given(shop, QUESTION + search)
+    search = () if client.hooks else ('CALL memory_search {"query": "pnpm or npm package manager"}',)
+    requests = given(shop, QUESTION, *search)  # apart from the question, which is bare only so
     seen = "\n\n".join(request.text for request in requests)
     if not client.hooks:
         offered = {tool for request in requests for tool in request.tools}

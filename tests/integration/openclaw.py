@@ -235,7 +235,8 @@ def _turns(claw: Claw, checks: Checks) -> None:
 
 def _group(claw: Claw, checks: Checks) -> None:
     private = claw.tool("memory_search", GROUP, query="pnpm shop repository package manager")
-    checks("a group finds nothing private", private.get("results") == [], str(private))
+    only_own = all(chat_hash(GROUP) in result["heading"] for result in private["results"])  # which it may find as weak
+    checks("a group finds nothing private", only_own, str(private))
     own = claw.tool("memory_search", GROUP, query="where does the garden club meet")
     checks("a group finds its own", "Rosa" in str(own.get("results")), str(own))
     refused = claw.tool("memory_write", GROUP, text="The club has a new treasurer")

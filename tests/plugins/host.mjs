@@ -5,9 +5,9 @@ import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
 const [, , index, config] = process.argv;
-const plugin = (await import(pathToFileURL(index))).default;
 const seen = { tools: {}, hooks: {}, commands: {}, services: {}, logged: [] };
-plugin.register({
+const register = async (copy = "") => (await import(pathToFileURL(index) + copy)).default.register(api);
+const api = {
   pluginConfig: JSON.parse(config),
   config: {},
   logger: { info() {}, debug() {}, warn: (line) => seen.logged.push(line) },
@@ -18,7 +18,8 @@ plugin.register({
   registerService: (service) => (seen.services[service.id] = service),
   registerCli: () => {},
   on: (name, handler) => (seen.hooks[name] = handler),
-});
+};
+await register();
 
 const allowed = { toolAuthority: { allows: () => true } };
 const deeds = {
@@ -28,6 +29,7 @@ const deeds = {
   prompt: ({ key, tools }) => seen.memory.promptBuilder({ availableTools: new Set(tools ?? Object.keys(seen.tools)), agentSessionKey: key }),
   flush: ({ nowMs }) => seen.memory.flushPlanResolver({ nowMs }),
   command: ({ name, ctx = {} }) => seen.commands[name].handler(ctx),
+  again: () => register("?copy"),
   start: () => seen.services.nacre.start({}),
   stop: () => seen.services.nacre.stop({}),
   together: async ({ deeds: several }) => {

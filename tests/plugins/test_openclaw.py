@@ -98,6 +98,19 @@ def test_the_prompt_has_our_rules_and_none_where_the_tools_are_forbidden(host: H
     assert plugin.do("prompt", key="agent:main:main", tools=["exec"]) == []
 
 
+def test_what_one_copy_of_the_plugin_was_told_is_known_to_the_next(host: Host, root: Path) -> None:
+    (root / ".nacre" / "config.toml").write_text('language = "zh"\n', "utf8")
+    plugin = host()
+    before = plugin.do("prompt", key="agent:main:main")
+    plugin.do("start")
+    until = time.monotonic() + 60
+    while (told := plugin.do("prompt", key="agent:main:main")) == before:
+        assert time.monotonic() < until
+        plugin.do("wait", ms=100)
+    plugin.do("again")
+    assert plugin.do("prompt", key="agent:main:main") == told
+
+
 def test_the_flush_has_a_plan_before_anybody_answered_and_the_workspace_s_own_after(host: Host, root: Path) -> None:
     plugin = host()
     at = time.mktime((2026, 3, 5, 12, 0, 0, 0, 0, -1)) * 1000

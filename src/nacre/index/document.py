@@ -305,6 +305,7 @@ class Document:
         is_note = layer in ("note", "extra", "daily") and not is_log and name.upper() not in _OWNERS
         public = PUBLIC if front.get("public") is True and is_note else None
         redacted = cache(lambda text: redact(text).text)  # one heading stands over many chunks
+        repeats: dict[bytes, Iterator[int]] = {}  # how often each text came, which in a log can be thousands of times
         for chunk, is_closed in self._chunks(pieces, size, overlap):
             if layer == "longterm" and all(line.startswith(">") for line in chunk.text.split("\n")):
                 continue  # the rules at the head of the file are not memories
@@ -330,7 +331,8 @@ class Document:
             above = [named, *telling] if named and (named is title or not telling) else telling
             context = redacted(" > ".join(above))
             basis = f"{path}\n{heading}\n{text}".encode("utf-8", "surrogatepass")
-            keys = (hashlib.blake2b(basis + f"\n{repeat}".encode(), digest_size=5).hexdigest() for repeat in count(1))
+            numbers = repeats.setdefault(hashlib.blake2b(basis, digest_size=8).digest(), count(1))
+            keys = (hashlib.blake2b(basis + f"\n{number}".encode(), digest_size=5).hexdigest() for number in numbers)
             used.add(key := next(key for key in keys if key not in used))
             yield Part(
                 key=key,

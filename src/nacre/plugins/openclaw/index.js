@@ -26,10 +26,13 @@ const WORDS = {
   },
 };
 const NAMES = contract.tools.en.map((tool) => tool.name);
-// Registration runs several times in one process: these are for all of them.
-const daemons = new Map(); // by executable and workspace
-const told = new Map(); // by daemon: what promptBuilder and flushPlanResolver answer with, which cannot wait
-let usual; // the workspace of the first agent, once the gateway has named it
+// Registration runs several times in one process, each time with a copy of this module: these are for all of them.
+const shared = (globalThis[Symbol.for("nacre")] ??= {
+  daemons: new Map(), // by executable and workspace
+  told: new Map(), // by daemon: what promptBuilder and flushPlanResolver answer with, which cannot wait
+  usual: undefined, // the workspace of the first agent, once the gateway has named it
+});
+const { daemons, told } = shared;
 
 function register(api) {
   const settings = api.pluginConfig ?? {};
@@ -166,7 +169,7 @@ function register(api) {
   api.registerService({
     id: "nacre",
     start(ctx) {
-      usual = ctx.workspaceDir;
+      shared.usual = ctx.workspaceDir;
       const daemon = daemonOf();
       void prepare(daemon);
       awake = setInterval(() => prepare(daemon), KEEP_AWAKE);
@@ -189,10 +192,10 @@ function register(api) {
 /** The workspace of the agent that asks, by its settings: a sandbox has a copy of it, which is no place for memory. */
 function workspaceOf(api, ctx) {
   try {
-    const named = ctx.workspaceDir ?? usual;
+    const named = ctx.workspaceDir ?? shared.usual;
     return ctx.agentId || !named ? api.runtime.agent.resolveAgentWorkspaceDir(api.config, ctx.agentId || "main") : named;
   } catch {
-    return ctx.workspaceDir ?? usual;
+    return ctx.workspaceDir ?? shared.usual;
   }
 }
 
