@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from nacre.brain.orders import Change
 
 # Odds that a statement belongs into long-term memory from which it is kept, and from which the person is asked. Precision first: of what
-# lies between 0.5 and 0.6 every second line was noise in replays of invented weeks.
-KEEP_FROM, ASK_FROM = 0.6, 0.3
+# lies between 0.5 and 0.6 every second line was noise in replays of invented weeks; under 0.4, three questions in four were idle.
+KEEP_FROM, ASK_FROM = 0.6, 0.4
 PLAIN_FROM = 0.4  # the first without the tuned models; nobody is asked then: too many questions would be idle
 # How much rarer what is worth keeping is among the sentences of a session than among those that the tuned models learnt from: a
 # quarter against two fifths, on the scale on which evidence adds up.
 IN_TALK = 0.7
-ALONE = 1.6  # the other way round: what somebody puts forward by itself is mostly worth keeping
+ALONE = 2.2  # the other way round: what somebody puts forward by itself is mostly worth keeping
 _CLEAR = 0.3  # odds under which the type is a guess, and what kind of event it was says more
 _HEADS = {"a": "prevents_error", "b": "broad", "c": "self_contained"}
 
