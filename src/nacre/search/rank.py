@@ -329,6 +329,8 @@ def confidence(ranked: Sequence[Statement], question: Question, total: int, *, t
 
 # Variety.
 
+VARIED = 10  # statements that are considered for a place, so that how many places there are changes none of them
+
 
 def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance: float, count: int) -> list[int]:
     """The positions of the best `count`, in order (maximal marginal relevance). `balance` 1 is relevance alone, 0
@@ -341,7 +343,7 @@ def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance:
     compared = [0] * len(scores)  # with how many of those taken
     copied = [0.0] * len(scores)  # 0 for texts that share less than half of their words, rising to 1 for the same words
     while waiting and len(taken) < count:
-        best = max(waiting, key=lambda at: balance * scores[at] - (1 - balance) * copied[at])
+        best = max(waiting[:VARIED], key=lambda at: balance * scores[at] - (1 - balance) * copied[at])
         for other in taken[compared[best] :]:
             fewer, more = sorted((len(words[best]), len(words[other])))
             if 2 * fewer > more:
