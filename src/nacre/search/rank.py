@@ -18,6 +18,7 @@ from nacre.search.evidence import FEATURES, Statement
 from nacre.search.query import Question
 from nacre.search.relations import LIKELY, LONGEST, Odds
 from nacre.text.tokens import cjk_count, compiled, tokens
+from nacre.vault.storage import TIERS
 
 TEMPERATURE = 1.5  # a hit that scores this much less than the best is shown with e times less confidence
 _OF_WORDS = frozenset({"words", "coverage", "filled", "phrase"})
@@ -266,7 +267,8 @@ def supersede(
         if odds > 0:
             changes.append((odds, older, newer))
             certain = odds > CERTAIN and row[PAIR.index("changes")] > 0
-            older.superseded = older.superseded or (certain and not is_long(older, newer))  # the rest of it may hold
+            is_whole = older.shown.layer not in TIERS and not is_long(older, newer)  # else the rest of it may hold
+            older.superseded = older.superseded or (certain and is_whole)
     for older, successor in successors:
         older.superseded = True
         if successor and successor is not older:

@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.config.settings import SearchSettings
+from nacre.i18n import say
 from nacre.index.embedding import Meaning, MeaningSource
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS, in_groups
@@ -359,15 +360,18 @@ def _closed(request: SearchRequest) -> ClosedEntries:
 
 
 def _with_closed(report: SearchReport, request: SearchRequest) -> SearchReport:
-    """Passages of checkpoints that state what no longer holds are marked, and stand below the entry that holds instead."""
+    """Lines of checkpoints that state what no longer holds are marked, and their passages stand below the entry that holds instead."""
     if request.context.config.search.decay == "off" or not any(hit.layer in TIERS for hit in report.hits):
         return report
     closed, hits = _closed(request), list(report.hits)
     for hit in report.hits:
-        ends = (closed.of_talk(line, hit.date)[1] for line in hit.snippet.split("\n")) if hit.layer in TIERS else ()
+        lines = hit.snippet.split("\n") if hit.layer in TIERS else []
+        ends = [closed.of_talk(line, hit.date)[1] for line in lines]
         if end := next(filter(None, ends), None):
             at = hits.index(hit)
-            hits[at] = dataclasses.replace(hit, superseded=True)
+            mark = say(" (superseded)", "（已被取代）")
+            marked = "\n".join(line + mark * bool(over) for line, over in zip(lines, ends, strict=True))
+            hits[at] = dataclasses.replace(hit, snippet=marked[: request.context.config.search.snippet_chars])
             current = [other for other in hits[at:_PAGE] if entry_id(bare_words(other.snippet)) == end.by]
             for other in current if not request.question.past else ():
                 hits.remove(other)
