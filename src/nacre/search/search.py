@@ -64,6 +64,7 @@ _LOGGED = ("daily", "archive", "weekly")
 _FIRST_FEW, _LEAST = 5, 0.1
 _NOTHING = 0.001  # of words and meaning
 _LIFTED = 25  # the best candidates whose neighbours are looked at too
+_MAY_HAVE_ENDED = 50  # of the best, that the ledger is asked about
 _PAGE, _SAFE = 10, 8  # hits that entries and checkpoints share, and how many of them are for entries alone
 
 
@@ -95,7 +96,7 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
                         _search(db, request, vectors, checkpoints=of, joined=len(kinds) == 2, to_the_second=is_exact)
                         for of in kinds
                     ]
-                    return _with_closed(_joined(*reports) if len(kinds) == 2 else reports[0], request)
+                    return _with_closed(_joined(*reports, request.limit) if len(kinds) == 2 else reports[0], request)
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
@@ -110,7 +111,7 @@ def _kinds(db: sqlite3.Connection, request: SearchRequest) -> list[bool]:
     return [True] if wanted and wanted <= {*TIERS} else [False, True]
 
 
-def _joined(entries: SearchReport, checkpoints: SearchReport) -> SearchReport:
+def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> SearchReport:
     """Entries as they rank alone, and below those that answer the passages of checkpoints. On the first page a passage that answers better
     than the last entries may take their places; what neither has room for there follows."""
     safe = entries.hits[:_SAFE]
@@ -119,7 +120,7 @@ def _joined(entries: SearchReport, checkpoints: SearchReport) -> SearchReport:
     most = min((hit.score for hit in page if hit.layer not in TIERS and not hit.weak), default=1.0)
     page = [_at_most(hit, most) if hit.layer in TIERS else hit for hit in page]
     page.sort(key=lambda hit: -hit.score)
-    hits = (*page, *(_at_most(hit, page[-1].score) for hit in further))
+    hits = (*page, *(_at_most(hit, page[-1].score) for hit in further))[:limit]
     took = entries.took_ms + checkpoints.took_ms
     abstained = entries.abstained and checkpoints.abstained
     return dataclasses.replace(entries, hits=hits, abstained=abstained, took_ms=took)
@@ -382,6 +383,7 @@ def _with_closed(report: SearchReport, request: SearchRequest) -> SearchReport:
 def _successors(ranked: Sequence[Statement], request: SearchRequest) -> Successors:
     """Which of the best no longer hold as the ledger knows, with the statement among them that holds instead."""
     closed = _closed(request)
+    ranked = ranked[:_MAY_HAVE_ENDED]
     logged = (statement for statement in ranked if statement.shown.layer in _LOGGED)
     ended = [(one, end) for one in logged if (end := closed.of(one.shown.text, one.date))]
     ids = {entry_id(bare_words(statement.shown.text)): statement for statement in ranked if ended}
