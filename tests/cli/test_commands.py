@@ -119,6 +119,26 @@ def test_settings_are_listed_read_and_set_with_their_origin(nacre: Nacre, tmp_pa
     assert "max_lines" not in (tmp_path / "ws" / ".nacre" / "config.toml").read_text("utf8")
 
 
+@pytest.mark.parametrize(
+    ("key", "wrong", "right"),
+    [
+        ("tidy.time", "25:99", "02:30"),
+        ("sync.times", '["10:00", "26:00"]', '["10:00", "22:00"]'),
+        ("sync.lookback", "four hours", "6h"),
+        ("jobs.organise", "61 * * * *", "17 * * * *"),
+        ("jobs.tidy", "at night", "off"),
+        ("timezone", "Mars/One", "Europe/London"),
+    ],
+)
+def test_a_time_that_cannot_be_understood_is_refused_when_it_is_set(
+    nacre: Nacre, key: str, wrong: str, right: str
+) -> None:
+    refused = nacre("config", "set", key, wrong)
+    assert (refused.returncode, key in refused.stderr) == (2, True)
+    assert nacre("config", "set", key, right).returncode == 0
+    assert nacre("doctor").returncode == 0
+
+
 def test_a_setting_that_came_with_a_clone_cannot_redirect_anything(nacre: Nacre, tmp_path: Path) -> None:
     (tmp_path / "ws" / ".nacre" / "config.toml").write_text(
         '[embed]\nbase_url = "http://evil.example"\nprovider = "openai"\n', "utf8"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -119,11 +120,26 @@ def test_nothing_heavy_is_loaded_before_a_text_is_embedded() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_running_a_model_writes_nothing_into_the_home_folder(local: LocalEmbedder, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from nacre.embed.local import LocalEmbedder as L; e = L(); e.embed(e.models()[0], ['a'], query=True)",
+        "from nacre.embed.local import LocalEmbedder as L; e = L(tuned=True); e.embed(e.models()[0], ['a'])",
+        "from nacre.brain.local.encoder import load; [load(language, task) for language in ('en', 'zh') for task in ('keep', 'relation')]",
+    ],
+)
+def test_running_a_model_writes_nothing_into_the_home_folder(local: LocalEmbedder, tmp_path: Path, code: str) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    code = "from nacre.embed.local import LocalEmbedder as L; e = L(); e.embed(e.models()[0], ['a'], query=True)"
     env = {**os.environ, "HOME": str(home), "NACRE_MODELS_PATH": str(models_folder())}
     env.pop("ORT_DISABLE_TELEMETRY", None)
     subprocess.run([sys.executable, "-c", code], env=env, check=True)
     assert list(home.rglob("*")) == []
+
+
+def test_telemetry_is_turned_off_before_the_library_is_loaded() -> None:
+    """It writes as soon as it is loaded, so it must be loaded in one place only."""
+    root = Path(__file__).parents[2]
+    importing = re.compile(r"^\s*(?:import|from)\s+onnxruntime\b|import_module\(.onnxruntime", re.MULTILINE)
+    files = [path for folder in ("src", "bench", "training") for path in (root / folder).rglob("*.py")]
+    assert [path.name for path in files if importing.search(path.read_text("utf8"))] == ["tuned.py"]

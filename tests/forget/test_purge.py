@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.capture.talks import Desk
 from tests.conftest import FakeEmbedder
 from tests.forget.conftest import BULLET, FACT, NOW, OLDER, bytes_below, everything, take
 
+from nacre.checks.status import findings
 from nacre.embed.local import LocalEmbedder
 from nacre.errors import NotFound
 from nacre.forget import purge
@@ -322,3 +324,40 @@ def test_an_item_with_nested_lines_is_purged_later_by_its_id(memory: Memory, roo
 def traces_of(root: Path) -> list[bytes]:
     """Everything that stands below the workspace, unpacked."""
     return [content for path in purge.files_below(root) for content in purge.contents(path.read_bytes())]
+
+
+LONG = f"{FACT}, because the lockfile of the workspace names every package and the pipeline of the billing team refuses to build without it"
+
+
+@pytest.mark.parametrize("purging", [False, True])
+def test_what_was_derived_from_it_is_gone(root: Path, purging: bool) -> None:
+    with Memory.open(root, now=NOW) as memory:
+        path = memory.workspace.longterm
+        path.write_text(f"# Long-Term Memory\n\n## User Preferences\n- {LONG}\n- {LONG}\n", "utf8")
+        memory.index()
+        assert any(problem.kind == "duplicate" for problem in findings(memory))
+        memory.brain.save()
+        kept = memory.workspace.index / "findings.json"
+        assert "names every package" in kept.read_text("utf8")
+        assert LONG not in kept.read_text("utf8")
+        report = memory.forget(LONG, purge=purging)
+        assert report.purged is None or report.purged.left == ()
+    assert b"names every package" not in bytes_below(root / ".nacre" / "index")
+    assert purging is False or not list((root / ".nacre" / "index").glob("*.npz"))
+
+
+@pytest.mark.parametrize(
+    ("text", "copy", "is_found"),
+    [
+        (LONG, f"“{LONG[:60]}…” (MEMORY.md:4)", True),
+        (LONG, json.dumps(f"{LONG[:61]}…"), True),
+        (LONG, f"**{LONG[:60]}** ...", True),
+        (LONG, f"{LONG[:60]} and so on", False),
+        ("门口的备用钥匙放在左边花盆下面，请不要告诉任何人", "# 门口的备用钥匙放在左边花盆…", True),
+        ("门口的备用钥匙放在左边花盆“下面”，请不要告诉人", "# 门口的备用钥匙放在左边花盆…", True),
+        ("门口的备用钥匙放在左边花盆下面，请不要告诉任何人", "# 门口的备用钥匙放在右边…", False),
+        ("The gate opens at nine every day", "The gate opens…", False),
+    ],
+)
+def test_the_proof_finds_a_copy_that_was_cut_short(text: str, copy: str, is_found: bool) -> None:
+    assert bool(Words([text]).found(copy.encode())) is is_found

@@ -370,3 +370,25 @@ def test_a_group_recalls_nothing(tmp_path: Path) -> None:
     memory_with(tmp_path, {"memory_fs/hot/pay.md": RETRIES})
     with pytest.raises(BadInput):
         Memory.open(tmp_path, scope="group:team").recall(QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("question", "word", "text"),
+    [
+        (
+            "humidity threshold",
+            "threshold",
+            "# Sensor 3\n\n**User:** 42 was too nervous\n\n**Agent:** The threshold is 38 now.\n",
+        ),
+        ("潮湿传感器", "传感器", "# 三号\n\n**用户：** 四十二太敏感\n\n**助手：** 传感器的值改成三十八了。\n"),
+    ],
+)
+def test_a_further_word_does_not_hide_what_a_rare_one_finds_alone(
+    tmp_path: Path, question: str, word: str, text: str
+) -> None:
+    others = {f"memory_fs/warm/day-{day}.md": f"# Talk {day}\n\nThe trip number {day}, 钢琴课\n" for day in range(12)}
+    memory = memory_with(tmp_path, {"memory_fs/hot/sensor.md": text} | others)
+    alone, both = (memory.recall(asked, dry_run=True) for asked in (word, question))
+    assert names(alone) == names(both) == ["sensor.md"]
+    assert both.found[0].confidence < alone.found[0].confidence
+    assert memory.recall("number of the walrus", dry_run=True).found == ()  # it stands in every talk

@@ -311,7 +311,7 @@ def test_entries_rank_as_if_there_were_no_checkpoints(root: Path) -> None:
     questions = ("what is the deadline of shop-api", "walnut desk", "who owns billing")
 
     def entries() -> list[list[tuple[str, float]]]:
-        hits = [Memory.open(root).search(question, 5, mode="text") for question in questions]
+        hits = [Memory.open(root).search(question, 10, mode="text", min_score=0) for question in questions]
         return [[(hit.id, hit.score) for hit in found if hit.layer != "warm"] for found in hits]
 
     before = entries()
@@ -324,3 +324,21 @@ def test_entries_rank_as_if_there_were_no_checkpoints(root: Path) -> None:
     assert [found[:4] for found in entries()] == [found[:4] for found in before]
     layers = [hit.layer for hit in Memory.open(root).search(questions[0], mode="text")]
     assert layers == sorted(layers, key=lambda layer: layer == "warm")
+
+
+def test_how_hits_rank_and_rate_does_not_depend_on_how_many_are_asked_for(root: Path) -> None:
+    for number in range(30):
+        path = root / "memory_fs" / "warm" / f"2026-02-{10 + number % 3}-14{number:02}-61871d67-{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        talk = "".join(f"**User** 2026-02-10 14:{at:02}\n\nThe oven of shop-api {at * number}\n\n" for at in range(40))
+        path.write_text(
+            f"# Talk {number}\n\n{talk}The ferry to Inchcolm runs until October, deadline {number}\n", "utf8"
+        )
+    lines = "".join(f"- The deadline of the blog moved to May {day}\n- Oven {day} is now hot\n" for day in range(1, 31))
+    (root / "memory" / "2026-03-05.md").write_text(f"# 2026-03-05\n\n## 09:30 note\n{lines}", "utf8")
+    memory = Memory.open(root)
+    for question in ("when does the ferry to Inchcolm run", "deadline of the blog", "how hot is the oven", "who am I"):
+        reports = {most: memory.ask(question, most, mode="text", min_score=0) for most in (1, 2, 3, 5, 8, 10, 15, 40)}
+        for most, report in reports.items():
+            assert report.hits == reports[40].hits[:most]
+            assert report.abstained is reports[40].abstained

@@ -227,6 +227,25 @@ def test_what_the_ledger_calls_superseded_is_marked_and_stands_below_its_success
     assert said(ask(tmp_path, f"originally, did we {TOOLS}").hits)[:2] == [PNPM, BUN]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "rest", "query"),
+    [
+        (PNPM, BUN, "The ferry to Inchcolm runs until October.", "is the ferry to Inchcolm running in October"),
+        ("周会时间是周一上午九点半", "周会时间改到周四上午十一点", "小满对海鲜过敏。", "小满对什么过敏"),
+    ],
+)
+def test_of_a_checkpoint_only_the_line_is_marked_that_no_longer_holds(
+    tmp_path: Path, older: str, newer: str, rest: str, query: str
+) -> None:
+    talk = f"# Talk\n\n**User** 2026-01-06 14:00\n\n{older}.\n\n**Agent** 2026-01-06 14:01\n\n{rest}\n"
+    lay_out(tmp_path, log("2026-02-20", newer) | {"memory_fs/warm/2026-01-06-1400-61871d67-1.md": talk})
+    write_ledger(tmp_path, older, newer)
+    (hit,) = (hit for hit in ask(tmp_path, query).hits if hit.layer == "warm")
+    assert not hit.superseded
+    assert [line for line in hit.snippet.split("\n") if line.endswith("(superseded)")] == [f"{older}. (superseded)"]
+    assert rest in hit.snippet.split("\n")
+
+
 def test_what_was_said_again_after_the_ledger_closed_it_is_not_superseded(tmp_path: Path) -> None:
     lay_out_tools(tmp_path)
     write_ledger(tmp_path, PNPM, BUN)

@@ -17,6 +17,7 @@ from nacre.clock import duration
 from nacre.config import settings
 from nacre.errors import BadInput, NoWorkspace
 from nacre.i18n import say
+from nacre.jobs.schedule import check_times
 from nacre.memory import (
     Memory,
     change_setting,
@@ -173,6 +174,8 @@ def get(options: ui.Options, key: str) -> Report:
 def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report:
     """Change a setting, in this workspace if possible, otherwise in the user settings. An empty VALUE resets it."""
     parsed = settings.parse_value(key, value) if value else None
+    if parsed is not None:
+        check_times(key, parsed)
     known = settings.known_settings().get(key)
     root = None if for_user or (known and not known.shared) else _root(options)
     path = root / ".nacre" / "config.toml" if root else settings.user_config_file()

@@ -89,8 +89,6 @@ class LocalEmbedder:
 class _Running:
     def __init__(self, model: LocalModel, folder: Path, *, tuned: bool) -> None:
         self._model = model
-        # onnxruntime counts its uses and reports them over the network; what runs here is nobody else's business.
-        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         try:
             from tokenizers import Tokenizer
 

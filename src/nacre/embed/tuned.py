@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Iterator
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,9 @@ def read_weights(file: Traversable) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def open_session(model: str | bytes) -> Any:
     """A model, by its path or its bytes, ready to run on one thread."""
-    import onnxruntime
+    # onnxruntime counts its uses and reports them over the network; what runs here is nobody else's business.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime  # noqa: TID251
 
     onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()

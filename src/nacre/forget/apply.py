@@ -127,6 +127,7 @@ def forget(
             spool.forget_delivered(context.workspace)
             apply_forget(context, plan)
     if not dry_run:
+        purge.drop_derived(context.workspace)
         index = context.keeper()
         index.store.safely(index.current)
     if not purging:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import json
 import os
 import re
@@ -62,6 +63,7 @@ class Remaining:
 class PurgePlan:
     """What is left of something forgotten: earlier contents in history, lines of backups, words in the ledger."""
 
+    id: str  # by which it can be purged again
     ids: frozenset[str]
     words: tuple[str, ...]  # none when they stand nowhere that they could be recognised in
     blobs: tuple[str, ...]
@@ -112,7 +114,9 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
         if name := source.get("session"):
             day = source.get("day", "")
             sessions.setdefault((day, name), SourceSession("", name, day))
-    return PurgePlan(ids, tuple(sorted(said)), tuple(held), undoes, tuple(cleaned), tuple(sessions.values()))
+    return PurgePlan(
+        facts[0].id, ids, tuple(sorted(said)), tuple(held), undoes, tuple(cleaned), tuple(sessions.values())
+    )
 
 
 def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
@@ -191,6 +195,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
             disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
         spool.forget_delivered(workspace)
         forget_orders(workspace)
+        drop_derived(workspace, vectors=True)
         for root in (workspace.root, workspace.tiers(config.tiers.path)):
             for place, _, _ in os.walk(root):
                 disk.clean_stale(Path(place))
@@ -203,9 +208,17 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
     rebuilt = _clean_index(context, gone)
     traces += [trace for path in files_below(store.path.parent) for trace in traces_in(path, gone)]
     remaining = (
-        Remaining(workspace.relative(trace.path), trace.line, _why_left(context, trace, library)) for trace in traces
+        Remaining(workspace.relative(trace.path), trace.line, _why_left(context, plan, trace, library))
+        for trace in traces
     )
     return PurgeReport(tuple(dict.fromkeys(remaining)), rebuilt)
+
+
+def drop_derived(workspace: Workspace, *, vectors: bool = False) -> None:
+    """Remove what was derived from memory and is kept beside the index: problems, which quote it, and of a purge the vectors."""
+    for pattern in ("*.json", "*.npz") if vectors else ("*.json",):
+        for path in workspace.index.glob(pattern):
+            disk.remove(path)
 
 
 def _clean_index(context: ForgetContext, words: Words) -> bool:
@@ -228,7 +241,7 @@ def _clean_index(context: ForgetContext, words: Words) -> bool:
     return True
 
 
-def _why_left(context: ForgetContext, trace: Trace, library: Collection[Path]) -> str:
+def _why_left(context: ForgetContext, plan: PurgePlan, trace: Trace, library: Collection[Path]) -> str:
     """Why words stand where they do, and who can take them out."""
     workspace, config = context.workspace, context.config
     if trace.inside == UNREADABLE:
@@ -245,7 +258,8 @@ def _why_left(context: ForgetContext, trace: Trace, library: Collection[Path]) -
     if cache_folder(config.cache.path) in trace.path.parents:
         return say("a session cache: run nacre cache clear", "会话缓存：请运行 nacre cache clear")
     if workspace.machine in trace.path.parents or trace.path.name.startswith("index.sqlite"):
-        return say("one of Nacre's files: run the command again", "Nacre 自己的文件：请再次运行命令")
+        again = f"nacre forget {plan.id} --purge"
+        return say(f"one of Nacre's files: run {again}", f"Nacre 自己的文件：请运行 {again}")
     ours = ("memory/", "memory_fs/", "projects/", "MEMORY.md", "USER.md", "SESSION-STATE.md", "promote_report.md")
     shown = workspace.relative(trace.path)
     if trace.path in library or (not shown.startswith(ours) and not Path(shown).is_absolute()):
@@ -261,6 +275,8 @@ def _why_left(context: ForgetContext, trace: Trace, library: Collection[Path]) -
 LARGEST = 500_000_000  # bytes that are read or unpacked of one file
 UNREADABLE, NAME = "unreadable", "name"
 DISTINCTIVE = 16  # bytes; shorter words may stand anywhere, and count as a line of their own unless they say enough
+RECOGNISED = 30  # bytes of the beginning of words, by which a copy that was cut short is recognised
+_ELLIPSIS = re.compile(rb"\s*(?:\xe2\x80\xa6|\\u2026|\.\.\.)")
 _SIGNS = re.compile(r"\A[\s>*+#-]*(?:\[[^\]]{1,12}\]\s*)?|[\s.,;:!?。，；：！？…\"”]+\Z")
 _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]")  # how a stream begins
 
@@ -315,11 +331,27 @@ def _says_enough(form: bytes) -> bool:
 
 def _stands_in(data: bytes, form: bytes) -> bool:
     """Whether the words stand in the bytes, short ones not as a part of longer ones."""
-    if len(form) >= DISTINCTIVE or form not in data:
-        return form in data
+    if len(form) >= DISTINCTIVE:
+        return _stands_in_part(data, form)
+    if form not in data:
+        return False
     before = rb"(?<![0-9a-z])" if form[:1].isalnum() else b""
     after = rb"(?![0-9a-z])" if form[-1:].isalnum() else b""
     return re.search(before + re.escape(form) + after, data) is not None
+
+
+def _stands_in_part(data: bytes, form: bytes) -> bool:
+    """Whether long words stand in the bytes, whole or cut short by an ellipsis."""
+    beginning, start = form[:RECOGNISED], -1
+    while (start := data.find(beginning, start + 1)) >= 0:
+        same = itertools.takewhile(
+            lambda pair: pair[0] == pair[1], zip(form, data[start : start + len(form)], strict=False)
+        )
+        end = start + len(list(same))
+        # What follows may share its first two bytes with the ellipsis.
+        if end == start + len(form) or any(_ELLIPSIS.match(data, at) for at in range(end - 2, end + 1)):
+            return True
+    return False
 
 
 def scan(roots: Iterable[Path], words: Words) -> Iterator[Trace]:

@@ -13,7 +13,7 @@ from itertools import islice, repeat
 from pathlib import Path
 
 from nacre.clock import Clock
-from nacre.config.settings import Config
+from nacre.config.settings import Config, JobsSettings
 from nacre.errors import BadSetting
 from nacre.i18n import language, say
 from nacre.jobs.journal import JobRun, Journal
@@ -59,6 +59,16 @@ def expressions(config: Config, name: str) -> tuple[str, ...]:
         f'jobs.{setting} is "{expression}", which is not a valid cron expression or never fires; write five fields such as "0 3 * * *", or "off".',
         f"jobs.{setting} 的值“{expression}”不是有效的 cron 表达式，或永远不会触发；请写五个字段，例如“0 3 * * *”，或写“off”。",
     )
+
+
+def check_times(key: str, value: object) -> None:
+    """An error where a setting says when jobs run and cannot be understood."""
+    section, _, name = key.partition(".")
+    job = {"sync": SYNC, "tidy": TIDY}.get(name, name)
+    if key in ("sync.times", "tidy.time"):
+        _times_of_day(key, value if isinstance(value, list) else [str(value)])
+    elif section == "jobs" and job in JOB_NAMES and isinstance(value, str):
+        expressions(Config(jobs=JobsSettings(**{name: value})), job)
 
 
 def _times_of_day(setting: str, times: Sequence[str]) -> tuple[str, ...]:

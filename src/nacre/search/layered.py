@@ -37,6 +37,7 @@ _WINDOW = 40  # lines within which the words must stand together: a question, it
 _PARTLY = 0.6  # share of the characters of a Chinese word that must stand there, in pieces of two or more
 _BY_WORDS = 1000  # chunks that are looked at
 _FEW = 5  # files of a layer below which nothing can be said about how common a word is
+_MANY = 10  # checkpoints of which a telling word stands in one
 _COMMONPLACE = 0.2  # what is left of the weight of a name that stands in all of them
 _NARROWER = (0.7, 0.85, 0.99)  # thresholds applied in turn while more than MAX_FILES answer
 _COMPOUND = 4  # characters from which a Chinese word is two
@@ -140,10 +141,12 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     checkpoints, problems = survey_checkpoints(context.workspace, context.config)
     files = index.store.safely(lambda: _search(context, index, words, checkpoints))
     grouped = families(checkpoints)
+    held = [(family.layer, _files_of(family, files)) for family in grouped]
+    telling = _told_apart(words, [pieces for _, pieces in held])
     tried: list[tuple[str, list[_Answer]]] = []
     for layer in TIERS:
-        here = [family for family in grouped if family.layer == layer]
-        answers = _answers([held for family in here if (held := _files_of(family, files))], words, len(here))
+        here = [pieces for own, pieces in held if own == layer]
+        answers = _answers(list(filter(None, here)), words, telling, len(here))
         if answers:
             tried.append((layer, answers))
             if answers[0].answered >= _WELL:
@@ -266,7 +269,17 @@ def _files_of(family: Family, files: dict[Checkpoint, _File]) -> list[_File]:
     return [files.get(piece) or _File(piece) for piece in pieces] if any(piece in files for piece in pieces) else []
 
 
-def _answers(candidates: list[list[_File]], words: Sequence[KeyWord], among: int) -> list[_Answer]:
+def _told_apart(words: Sequence[KeyWord], checkpoints: Sequence[Sequence[_File]]) -> list[KeyWord]:
+    """The words, where a plain one that hardly any of many checkpoints holds tells as much as a name."""
+    most = len(checkpoints) // _MANY
+    held = [sum(any(file.shares[at] for file in files) for files in checkpoints) for at in range(len(words))]
+    pairs = zip(words, held, strict=True)
+    return [word._replace(weight=NAMED) if PLAIN <= word.weight < NAMED and n <= most else word for word, n in pairs]
+
+
+def _answers(
+    candidates: list[list[_File]], words: Sequence[KeyWord], telling: Sequence[KeyWord], among: int
+) -> list[_Answer]:
     """The checkpoints of a layer of so many that hold enough of the words, the best first. A name counts by how rare it is
     there: one that stands in every session tells nothing."""
     rare = list(words)
@@ -278,7 +291,7 @@ def _answers(candidates: list[list[_File]], words: Sequence[KeyWord], among: int
     for files in candidates:
         best = max((file.shares for file in files), key=lambda shares: _weigh(shares, rare))
         coverage = _weigh(best, rare) / sum(word.weight for word in rare)
-        if coverage >= _ENOUGH and _tells(best, words):
+        if coverage >= _ENOUGH and _tells(best, telling):
             about = any(_is_about(file, words) for file in files if file.rows)
             answers.append(_Answer(files, coverage, coverage if about else coverage * _IN_PASSING))
 

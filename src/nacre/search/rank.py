@@ -18,6 +18,7 @@ from nacre.search.evidence import FEATURES, Statement
 from nacre.search.query import Question
 from nacre.search.relations import LIKELY, LONGEST, Odds
 from nacre.text.tokens import cjk_count, compiled, tokens
+from nacre.vault.storage import TIERS
 
 TEMPERATURE = 1.5  # a hit that scores this much less than the best is shown with e times less confidence
 _OF_WORDS = frozenset({"words", "coverage", "filled", "phrase"})
@@ -266,7 +267,8 @@ def supersede(
         if odds > 0:
             changes.append((odds, older, newer))
             certain = odds > CERTAIN and row[PAIR.index("changes")] > 0
-            older.superseded = older.superseded or (certain and not is_long(older, newer))  # the rest of it may hold
+            is_whole = older.shown.layer not in TIERS and not is_long(older, newer)  # else the rest of it may hold
+            older.superseded = older.superseded or (certain and is_whole)
     for older, successor in successors:
         older.superseded = True
         if successor and successor is not older:
@@ -329,6 +331,8 @@ def confidence(ranked: Sequence[Statement], question: Question, total: int, *, t
 
 # Variety.
 
+VARIED = 10  # statements that are considered for a place, so that how many places there are changes none of them
+
 
 def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance: float, count: int) -> list[int]:
     """The positions of the best `count`, in order (maximal marginal relevance). `balance` 1 is relevance alone, 0
@@ -341,7 +345,7 @@ def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance:
     compared = [0] * len(scores)  # with how many of those taken
     copied = [0.0] * len(scores)  # 0 for texts that share less than half of their words, rising to 1 for the same words
     while waiting and len(taken) < count:
-        best = max(waiting, key=lambda at: balance * scores[at] - (1 - balance) * copied[at])
+        best = max(waiting[:VARIED], key=lambda at: balance * scores[at] - (1 - balance) * copied[at])
         for other in taken[compared[best] :]:
             fewer, more = sorted((len(words[best]), len(words[other])))
             if 2 * fewer > more:

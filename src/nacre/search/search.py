@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.config.settings import SearchSettings
+from nacre.i18n import say
 from nacre.index.embedding import Meaning, MeaningSource
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import CHECKPOINT_WORDS, in_groups
@@ -34,6 +35,7 @@ from nacre.search.rank import (
     FURTHER,
     SURE_OF_DAYS,
     TEMPERATURE,
+    VARIED,
     WEAK,
     Successors,
     confidence,
@@ -45,6 +47,7 @@ from nacre.search.rank import (
 from nacre.search.relations import relations_between, successors
 from nacre.text.blocks import stamp_of
 from nacre.text.tokens import stop_tokens, tokens
+from nacre.vault.checkpoints import stem_of
 from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries, load_closed
 from nacre.vault.storage import TIERS, storage_of
@@ -61,6 +64,8 @@ _LOGGED = ("daily", "archive", "weekly")
 _FIRST_FEW, _LEAST = 5, 0.1
 _NOTHING = 0.001  # of words and meaning
 _LIFTED = 25  # the best candidates whose neighbours are looked at too
+_MAY_HAVE_ENDED = 50  # of the best, that the ledger is asked about
+_PAGE, _SAFE = 10, 8  # hits that entries and checkpoints share, and how many of them are for entries alone
 
 
 class SearchRequest(NamedTuple):
@@ -75,7 +80,9 @@ class SearchRequest(NamedTuple):
 
 
 def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -> SearchReport:
-    """Bring an index up to date and search it."""
+    """Bring an index up to date and search it. The report holds a page of hits at least: how they rank must not depend on how many are
+    asked for, so whoever asked leaves the rest out."""
+    request = request._replace(limit=max(request.limit, _PAGE))
 
     def work() -> SearchReport:
         while True:
@@ -84,12 +91,12 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
             vectors = meaning.now(request.question.text) if request.mode != "text" else None
             with index.store.reading() as db:  # one moment, whatever others write meanwhile
                 if index.store.epoch == epoch:
+                    is_exact, kinds = index.to_the_second, _kinds(db, request)
                     reports = [
-                        _search(db, request, vectors, checkpoints=of, to_the_second=index.to_the_second)
-                        for of in _kinds(db, request)
+                        _search(db, request, vectors, checkpoints=of, joined=len(kinds) == 2, to_the_second=is_exact)
+                        for of in kinds
                     ]
-                    report = _joined(reports[0], reports[1], request.limit) if len(reports) == 2 else reports[0]
-                    return _with_closed(report, request)
+                    return _with_closed(_joined(*reports, request.limit) if len(kinds) == 2 else reports[0], request)
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
@@ -105,24 +112,23 @@ def _kinds(db: sqlite3.Connection, request: SearchRequest) -> list[bool]:
 
 
 def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> SearchReport:
-    """Entries as they rank alone, and below those that answer the best passage of each checkpoint. A passage that answers better than the
-    last entries may take their places, a fifth of all at most."""
-    best: dict[str, Hit] = {}
-    for hit in checkpoints.hits:
-        name = hit.path.rpartition("/")[2].removesuffix(".md").removesuffix(".gist")  # of a summary as of its original
-        best.setdefault(name, hit)
-    safe = limit - limit // 5
-    rest = sorted([*entries.hits[safe:], *best.values()], key=lambda hit: -hit.score)[
-        : limit - len(entries.hits[:safe])
-    ]
-    kept = [*entries.hits[:safe], *(hit for hit in rest if hit.layer not in TIERS)]
-    most = min((hit.score for hit in kept if not hit.weak), default=1.0)
-    lowered = ((hit, min(hit.score, most)) for hit in rest if hit.layer in TIERS)
-    passages = (dataclasses.replace(hit, score=score, weak=score < WEAK) for hit, score in lowered)
-    hits = tuple(sorted((*kept, *passages), key=lambda hit: -hit.score))
+    """Entries as they rank alone, and below those that answer the passages of checkpoints. On the first page a passage that answers better
+    than the last entries may take their places; what neither has room for there follows."""
+    safe = entries.hits[:_SAFE]
+    rest = sorted([*entries.hits[_SAFE:], *checkpoints.hits], key=lambda hit: -hit.score)
+    page, further = [*safe, *rest[: _PAGE - len(safe)]], rest[_PAGE - len(safe) :]
+    most = min((hit.score for hit in page if hit.layer not in TIERS and not hit.weak), default=1.0)
+    page = [_at_most(hit, most) if hit.layer in TIERS else hit for hit in page]
+    page.sort(key=lambda hit: -hit.score)
+    hits = (*page, *(_at_most(hit, page[-1].score) for hit in further))[:limit]
     took = entries.took_ms + checkpoints.took_ms
     abstained = entries.abstained and checkpoints.abstained
     return dataclasses.replace(entries, hits=hits, abstained=abstained, took_ms=took)
+
+
+def _at_most(hit: Hit, score: float) -> Hit:
+    score = min(hit.score, score)
+    return dataclasses.replace(hit, score=score, weak=score < WEAK)
 
 
 def merge_reports(reports: Sequence[SearchReport], request: SearchRequest) -> SearchReport:
@@ -203,9 +209,15 @@ def gather(
 
 
 def _search(
-    db: sqlite3.Connection, request: SearchRequest, meaning: Meaning | None, *, checkpoints: bool, to_the_second: bool
+    db: sqlite3.Connection,
+    request: SearchRequest,
+    meaning: Meaning | None,
+    *,
+    checkpoints: bool,
+    joined: bool,
+    to_the_second: bool,
 ) -> SearchReport:
-    """The best hits, inside one moment of the index."""
+    """The best hits, inside one moment of the index; of each checkpoint one, where they are `joined` to entries."""
     started = time.perf_counter()
     question, settings = request.question, request.context.config.search
     gathered = gather(db, request, meaning, checkpoints=checkpoints, to_the_second=to_the_second)
@@ -227,9 +239,11 @@ def _search(
             sure = max(sure, SURE_OF_DAYS)
     if settings.decay == "multiply":
         weigh_age(ranked, "multiply")
+    if checkpoints and joined:
+        ranked = _best_of_each(db, ranked)
     hits = _hits(db, ranked, frozenset(gathered.terms.weights), request, sure)
     least = request.min_score if request.min_score is not None else settings.min_score
-    kept = tuple(hit for hit in hits if least is None or hit.score >= least)[: request.limit]
+    kept = tuple(hit for hit in hits if least is None or hit.score >= least)
     return SearchReport(
         hits=kept,
         mode="hybrid" if not text_only and request.mode == "hybrid" else "text" if text_only else "vector",
@@ -240,6 +254,16 @@ def _search(
         stale=bool(meaning and meaning.stale),
         took_ms=(time.perf_counter() - started) * 1000,
     )
+
+
+def _best_of_each(db: sqlite3.Connection, ranked: list[Statement]) -> list[Statement]:
+    """The best passage of each checkpoint; a summary and its original are one."""
+    files = in_groups(db, "select id, path from files where id in (%s)", list({one.shown.file for one in ranked}))
+    names = {number: stem_of(path.rpartition("/")[2]) for number, path in files}
+    best: dict[str, Statement] = {}
+    for statement in ranked:
+        best.setdefault(names[statement.shown.file], statement)
+    return list(best.values())
 
 
 def _by_meaning(
@@ -337,16 +361,19 @@ def _closed(request: SearchRequest) -> ClosedEntries:
 
 
 def _with_closed(report: SearchReport, request: SearchRequest) -> SearchReport:
-    """Passages of checkpoints that state what no longer holds are marked, and stand below the entry that holds instead."""
+    """Lines of checkpoints that state what no longer holds are marked, and their passages stand below the entry that holds instead."""
     if request.context.config.search.decay == "off" or not any(hit.layer in TIERS for hit in report.hits):
         return report
     closed, hits = _closed(request), list(report.hits)
     for hit in report.hits:
-        ends = (closed.of_talk(line, hit.date)[1] for line in hit.snippet.split("\n")) if hit.layer in TIERS else ()
+        lines = hit.snippet.split("\n") if hit.layer in TIERS else []
+        ends = [closed.of_talk(line, hit.date)[1] for line in lines]
         if end := next(filter(None, ends), None):
             at = hits.index(hit)
-            hits[at] = dataclasses.replace(hit, superseded=True)
-            current = [other for other in hits[at:] if entry_id(bare_words(other.snippet)) == end.by]
+            mark = say(" (superseded)", "（已被取代）")
+            marked = "\n".join(line + mark * bool(over) for line, over in zip(lines, ends, strict=True))
+            hits[at] = dataclasses.replace(hit, snippet=marked[: request.context.config.search.snippet_chars])
+            current = [other for other in hits[at:_PAGE] if entry_id(bare_words(other.snippet)) == end.by]
             for other in current if not request.question.past else ():
                 hits.remove(other)
                 hits.insert(at, dataclasses.replace(other, score=hit.score, weak=hit.weak))
@@ -356,12 +383,11 @@ def _with_closed(report: SearchReport, request: SearchRequest) -> SearchReport:
 def _successors(ranked: Sequence[Statement], request: SearchRequest) -> Successors:
     """Which of the best no longer hold as the ledger knows, with the statement among them that holds instead."""
     closed = _closed(request)
-    ids = {entry_id(bare_words(statement.shown.text)): statement for statement in ranked[: request.limit]}
-    return [
-        (statement, ids.get(end.by or ""))
-        for statement in ids.values()
-        if statement.shown.layer in _LOGGED and (end := closed.of(statement.shown.text, statement.date))
-    ]
+    ranked = ranked[:_MAY_HAVE_ENDED]
+    logged = (statement for statement in ranked if statement.shown.layer in _LOGGED)
+    ended = [(one, end) for one in logged if (end := closed.of(one.shown.text, one.date))]
+    ids = {entry_id(bare_words(statement.shown.text)): statement for statement in ranked if ended}
+    return [(statement, ids.get(end.by or "")) for statement, end in ended]
 
 
 def _share_of_meaning(settings: SearchSettings) -> float | None:
@@ -378,7 +404,7 @@ def _hits(
     db: sqlite3.Connection, ranked: list[Statement], words: frozenset[str], request: SearchRequest, sure: float
 ) -> list[Hit]:
     """The best, made varied, as hits. The score of the best is how sure we are; the others stand in proportion."""
-    top = ranked[: request.limit + 10]
+    top = ranked[: request.limit + VARIED]
     relative = [math.exp((statement.score - top[0].score) / TEMPERATURE) for statement in top]
     bodies = [frozenset(statement.shown.body.split()) for statement in top]
     order = diversify(relative, bodies, request.context.config.search.mmr_lambda, request.limit)
