@@ -183,8 +183,22 @@ def test_a_workspace_found_by_walking_up_must_be_trusted_first(nacre: Nacre, tmp
 
     assert inside("search", "purple rain").returncode == 10
     assert not (clone / ".nacre" / "index").exists()
+    refused = forked.run(["trust"], env=dict(os.environ), cwd=tmp_path)
+    assert (refused.returncode, "There is no workspace" in refused.stderr) == (10, True)
     assert inside("trust").returncode == 0
     assert "purple rain" in inside("search", "purple rain", "--mode", "text").stdout
+
+
+def test_the_home_folder_that_holds_the_default_workspace_cannot_be_trusted(tmp_path: Path) -> None:
+    env = {**os.environ, "HOME": str(tmp_path)}
+    assert forked.run(["init"], env=env, cwd=tmp_path).returncode == 0
+    refused = forked.run(["trust"], env=env, cwd=tmp_path)
+    assert refused.returncode == 10
+    assert refused.stderr == "nacre: Your home folder is not a workspace; your memory is in ~/.nacre/workspace.\n"
+    assert "~/." not in forked.run(["trust", "--remove"], env=env, cwd=tmp_path).stderr
+    written = forked.run(["remember", "The ferry leaves at nine"], env=env, cwd=tmp_path)
+    assert written.returncode == 0
+    assert not (tmp_path / "memory").exists()
 
 
 def test_a_reader_that_goes_away_is_no_error(nacre: Nacre, tmp_path: Path) -> None:

@@ -591,7 +591,7 @@ def size_of(size: int) -> str:
 def shown_path(path: str | Path) -> str:
     """A path for people, with the home folder as ~."""
     try:
-        return "~/" + Path(path).relative_to(Path.home()).as_posix()
+        return (Path("~") / Path(path).relative_to(Path.home())).as_posix()
     except ValueError:
         return str(path)
 

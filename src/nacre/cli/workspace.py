@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import sys
 from dataclasses import asdict, replace
 from functools import reduce
@@ -23,7 +24,7 @@ from nacre.memory import (
     default_place,
     embedding_models,
     install_models,
-    is_workspace,
+    is_marked,
     machine_folder,
     plan_init,
     trust_workspace,
@@ -71,8 +72,14 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
     if listing:
         trusted = list(trusted_workspaces())
         return Report(trusted, lines=trusted)
-    place = Path(options.workspace or path).expanduser().absolute()
-    if not remove and not is_workspace(place):
+    place = Path(os.path.abspath(Path(options.workspace or path).expanduser()))
+    if not remove and not is_marked(place):
+        if place == Path.home():
+            own = ui.shown_path(default_place())
+            raise NoWorkspace(
+                f"Your home folder is not a workspace; your memory is in {own}.",
+                f"主文件夹不是工作区；你的记忆在 {own}。",
+            )
         english = f'There is no workspace at {place}. Create one with "nacre init {place}".'
         raise NoWorkspace(english, f"{place} 没有工作区。可用“nacre init {place}”创建。")
     trust_workspace(place, trust=not remove)
