@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -134,7 +135,10 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
         if len(targets) == 1 and (certain or options.dry_run):
             return targets
+        more = [] if certain else _further_mentions(memory, words, targets)
         if ui.is_interactive() and not options.as_json:
+            for sentence in more:
+                ui.note(sentence)
             return _ask_which(targets)
         rows = [(target.id, *_row(target)) for target in targets]
         candidates = [
@@ -149,6 +153,8 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
             english = f"1 match; nothing was removed yet. To remove it: nacre forget {targets[0].id}"
             chinese = f"有 1 项匹配，尚未删除任何内容。要删除它：nacre forget {targets[0].id}"
         ui.note(english, chinese)
+        for sentence in more:
+            ui.note(sentence)
         raise click.exceptions.Exit(2)
 
     made = memory.forget(words, purge=purge, dry_run=options.dry_run, similar=similar, choose=choose)
@@ -158,6 +164,17 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     if made.purged:
         lines += [*left_rows(left), Note(say("Git history was not checked.", "未检查 git 历史。"))]
     return Report(_forgotten_json(made, dry_run=options.dry_run), lines=lines, code=NOT_ALL if left else 0)
+
+
+def _further_mentions(memory: Memory, words: str, targets: Sequence[Target]) -> list[str]:
+    """That more statements name it than those that forget offers, and how to see them."""
+    try:
+        further = memory.about(words).entries - len(targets)
+    except NotFound:
+        return []
+    what = "1 more line mentions" if further == 1 else f"{further} more lines mention"
+    command = f"nacre about {words if words.isalnum() else shlex.quote(words)}"
+    return ui.every((further > 0, f"{what} it: {command}", f"另有 {further} 条提到它：{command}"))
 
 
 def _row(target: Target) -> tuple[str, str]:
