@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -10,6 +11,10 @@ from pathlib import Path
 
 import pytest
 from tests import forked
+
+import nacre as nacre_package
+from nacre.i18n import use_language
+from nacre.model import Step
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -285,3 +290,34 @@ def test_a_note_names_its_project_or_holds_everywhere(nacre: Nacre, tmp_path: Pa
     assert project("--global") is None
     assert nacre("remember", "Both", "--global", "--project", "shop").returncode == 2
     assert "(project shop)" in nacre("remember", "Told to people", "--project", "shop").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("diff", "abc"), "'[NUMBER]' 的值无效：'abc' 不是整数。"),
+        (("undo", "--last", "0"), "'--last' 的值无效：0 不在范围 x>=1 内。"),
+        (("search", "x", "--layer", "长期"), "'--layer' 的值无效：'长期' 不在可选值之列：'longterm'"),
+        (("wal", "任务"), "没有命令“任务”。"),
+        (("status", "x"), "多余的参数：x。"),
+        (("search", "x", "--since"), "选项 --since 后面缺少值。"),
+        (("status", "--json=1"), "选项 --json 不带值。"),
+        (("review", "--edit", "x"), "选项 --edit 后面缺少值。"),
+    ],
+)
+def test_wrong_usage_is_told_in_chinese(nacre: Nacre, arguments: tuple[str, ...], said: str) -> None:
+    done = nacre(*arguments, NACRE_LANGUAGE="zh")
+    assert done.returncode == 2
+    assert f"错误：{said}" in done.stderr
+
+
+def test_what_a_step_does_is_told_in_chinese() -> None:
+    source = Path(nacre_package.__file__).parent
+    actions = {
+        action
+        for file in source.rglob("*.py")
+        for action in re.findall(r'\b[Ss]tep\(\s*"([a-z ]+)"', file.read_text("utf8"))
+    }
+    assert {"refuse", "keep", "move back"} <= actions
+    use_language("zh")
+    assert not {action for action in actions if Step(action, "", "").word.isascii()}

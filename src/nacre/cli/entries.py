@@ -404,11 +404,9 @@ def undo(options: ui.Options, number: int | None, last: int | None, only: int | 
         (not made.plan, "Nothing to undo.", "没有可撤销的操作。"),
         (count < (last or 0), f"Only {count} could be undone.", f"只有 {count} 个操作可以撤销。"),
     )
-    verbs = ui.localised({"remove": "移除", "restore": "恢复", "move back": "移回"})
-    verbs |= {"bring back": say("recreate", "重建"), "cut": say("truncate", "截断")}
     facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
     steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
-    return Report(facts, lines=ui.step_rows(steps, verbs), notes=[outcome])
+    return Report(facts, lines=ui.step_rows(steps), notes=[outcome])
 
 
 def _confirm_last(memory: Memory, last: int) -> None:

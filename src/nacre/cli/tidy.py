@@ -83,9 +83,7 @@ def decay_summary(report: DecayReport) -> str:
 
 
 def _step(step: Step) -> str:
-    from nacre.tidy.run import action_word
-
-    return f"{action_word(step.action):>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}"
+    return f"{step.word:>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}"
 
 
 def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
@@ -138,9 +136,7 @@ def review(
 
 
 def _answered(step: Step) -> str:
-    from nacre.tidy.run import action_word
-
-    return f"{action_word(step.action)}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}"
+    return f"{step.word}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}"
 
 
 def question_json(question: Question) -> dict[str, Any]:

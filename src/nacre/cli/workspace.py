@@ -53,10 +53,9 @@ def init(options: ui.Options, path: Path | None) -> Report:
         (not planned, f"{shown} is already set up.", f"{shown} 已设置好，无需更改。"),
         (planned and not options.dry_run, f"The workspace is at {shown}.", f"工作区位于 {shown}。"),
     )
-    verbs = {"create": say("create", "新建")}
-    steps = [replace(step, action=verbs.get(step.action, say("change", "修改")), detail="") for step in planned]
+    steps = [replace(step, detail="") for step in planned]
     facts = {"workspace": str(root), "steps": [asdict(step) for step in planned], "dryRun": options.dry_run}
-    return Report(facts, lines=ui.step_rows(steps, {}), notes=notes)
+    return Report(facts, lines=ui.step_rows(steps), notes=notes)
 
 
 @ui.command("nacre trust ~/work/shop-api")
