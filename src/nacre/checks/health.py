@@ -19,6 +19,7 @@ from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model import Problem, fields, problem
+from nacre.text.layout import shortened
 from nacre.text.tokens import tokens_estimate
 from nacre.tidy import budget, collect, compare
 from nacre.tidy.collect import Day, TidyContext
@@ -112,8 +113,7 @@ def take_snapshot(memory: Memory) -> Snapshot:
 
 @lru_cache(maxsize=500)  # an entry is quoted once for every pair that it stands in
 def quoted(words: str) -> str:
-    text = one_line(redact(words).text)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
+    return shortened(one_line(redact(words).text), LONGEST)
 
 
 def _remedy(snapshot: Snapshot, file: LongTermFile, line: Line, *others: Line) -> str:
