@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,11 +17,11 @@ from nacre.cli import ui
 from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model import EVERYWHERE, TYPES, Note, Report, fields
-from nacre.text.layout import cut_path
+from nacre.model import EVERYWHERE, TYPES, Note, Report, Step, fields
+from nacre.text.layout import cut_path, shortened
 
 if TYPE_CHECKING:
-    from nacre.memory import ForgetReport, Remaining, Removal, Target
+    from nacre.memory import ForgetReport, Remaining, Removal, Target, UndoPlan
 
 
 @ui.command('nacre remember "Use pnpm, never npm" --type PREF', dry_run=True)
@@ -385,7 +388,10 @@ def diff(options: ui.Options, number: int | None) -> Report:
 )
 @click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="Same as NUMBER.")
 @ui.flag("--yes", "Do not ask for confirmation with --last.")
-def undo(options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool) -> Report:
+@ui.flag("--verbose", "-v", "Show every file with its size, Nacre's own files too.")
+def undo(
+    options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool, verbose: bool
+) -> Report:
     """Undo an operation: NUMBER from "nacre history"; default: the last one that is neither an undo nor already undone. An undo is itself an
     operation and can be undone by its number.
 
@@ -406,7 +412,38 @@ def undo(options: ui.Options, number: int | None, last: int | None, only: int | 
     )
     facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
     steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
-    return Report(facts, lines=ui.step_rows(steps), notes=[outcome])
+    lines = [*_changed_lines(made), *dict.fromkeys(step.reason for step in made.plan.steps)]
+    return Report(facts, lines=ui.step_rows(steps) if verbose else lines, notes=[outcome])
+
+
+_MOST_CHANGED = 12  # lines that are shown of a file
+_LONGEST_CHANGED = 100  # characters of each
+_NOTES = re.compile(r" *<!-- nacre:.*?-->")
+
+
+def _changed_lines(made: UndoPlan) -> list[str]:
+    """Which lines of memory come back (+) and which go (-); of a session only that it does, of our own files nothing."""
+    shown: list[str] = []
+    for change in made.changes:
+        path, after = change.to or change.name, change.before if change.to and change.data is None else change.data
+        if not path.endswith(".md") or "/archive/" in path:
+            continue
+        before, is_new = None if change.to else change.before, change.to or change.before is None
+        action = "move back" if change.to else "remove" if after is None else "bring back" if is_new else "restore"
+        shown.append(f"{Step(action, path, '').word}  {path}")
+        if change.to or path.startswith("memory_fs/"):
+            continue
+        old, new = (_NOTES.sub("", (data or b"").decode("utf-8", "replace")).splitlines() for data in (before, after))
+        hunks = islice(difflib.unified_diff(old, new, n=0, lineterm=""), 2, None)
+        differing = [
+            (line[0], line[1:].strip().removeprefix("- ")) for line in hunks if line[0] in "+-" and line[1:].strip()
+        ]
+        shown += [
+            f"  {sign} {shortened(ui.legible(text), _LONGEST_CHANGED)}" for sign, text in differing[:_MOST_CHANGED]
+        ]
+        if more := len(differing) - _MOST_CHANGED:
+            shown += ui.every((more > 0, f"  … {more} more", f"  …… 另有 {more} 行"))
+    return shown
 
 
 def _confirm_last(memory: Memory, last: int) -> None:

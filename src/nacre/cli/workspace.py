@@ -108,10 +108,11 @@ def pause(options: ui.Options, length: str | None) -> Report:
         end = memory.clock.now() + span if span else None
         if not options.dry_run:
             memory.pause(span)
-    until = f"{end:%Y-%m-%d %H:%M}" if end else say('you run "nacre resume"', "运行“nacre resume”")
+    until = f"{end:%Y-%m-%d %H:%M}" if end else 'you run "nacre resume"'
+    chinese = f"直到 {until}。" if end else "直到你运行“nacre resume”。"
     outcome = ui.first(
-        (options.dry_run, f"Capture would be paused until {until}.", f"将暂停采集，直到 {until}。"),
-        (True, f"Capture is paused until {until}.", f"采集已暂停，直到 {until}。"),
+        (options.dry_run, f"Capture would be paused until {until}.", f"将暂停采集，{chinese}"),
+        (True, f"Capture is paused until {until}.", f"采集已暂停，{chinese}"),
     )
     facts = {"paused": not options.dry_run, "until": end.isoformat(timespec="minutes") if end else None}
     return Report({**facts, "dryRun": options.dry_run}, notes=[outcome])

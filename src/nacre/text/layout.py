@@ -60,6 +60,18 @@ def cut_path(path: str, width: int) -> str:
     return f"{head}…{tail}"
 
 
+def nested_quotes(text: str) -> str:
+    """A Chinese sentence that quotes what holds quotation marks: those inside are single ones. As it is when they do not pair."""
+    depth, signs = 0, []
+    for sign in text:
+        depth -= sign == "”"
+        signs.append({"“": "‘", "”": "’"}.get(sign, sign) if depth else sign)
+        depth += sign == "“"
+        if depth < 0:
+            return text
+    return text if depth else "".join(signs)
+
+
 def padded(text: str, width: int) -> str:
     return text + " " * (width - width_of(text))
 
