@@ -21,7 +21,7 @@ from nacre.errors import BadInput, BrainFailed, ModelUnusable, NacreError, NotFo
 from nacre.i18n import language, say, use_language
 from nacre.model import EVERYWHERE, Context, Entry, Problem, Scope, Workspace, slug_of
 from nacre.vault import discover
-from nacre.vault.discover import is_workspace, trust_workspace, trusted_workspaces
+from nacre.vault.discover import is_marked, is_workspace, trust_workspace, trusted_workspaces
 from nacre.vault.storage import memory_files
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ else:
 
 
 # The facade, and for annotations what its methods return, so that no face imports past it.
-__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "NextOrder", "OrganiseReport", "PromotePlan", "Question", "Record", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "Why", "Working", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
+__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "NextOrder", "OrganiseReport", "PromotePlan", "Question", "Record", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "UndoPlan", "Why", "Working", "is_marked", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search

@@ -58,6 +58,13 @@ def test_ids_that_begin_alike_in_the_same_minute_have_files_of_their_own(desk: D
     assert len(names) == 2
 
 
+def test_a_title_is_never_cut_inside_the_mark_of_a_secret(desk: Desk) -> None:
+    for words in ("前台有位客人登记，身份证 330106199001011234，帮我看看归属地是哪", "是杭州。", "好的"):
+        desk.claude(("2026-03-02 09:00", "user", words), cwd="/work/shop")
+    title = checkpoint_of_session(desk.setting(), SESSION).text.split("\n")[0]
+    assert title.count("[") == title.count("]")
+
+
 def test_what_is_left_out_or_was_said_in_a_pause_is_not_in_it(desk: Desk) -> None:
     desk.claude(*SAID, cwd="/work/shop")
     begin_pause(desk.workspace, at("2026-03-02 09:04"), None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nacre.checks import health
-from nacre.checks.health import CONTRADICTION, KINDS, UNTYPED, Deduction, graded, kind_title
+from nacre.checks.health import CONTRADICTION, KINDS, QUESTION, Deduction, graded, kind_title
 from nacre.model import Problem
 
 
@@ -34,8 +34,8 @@ def test_no_kind_takes_more_than_its_most(count: int, letter: str, points: int) 
 
 
 def test_the_largest_deduction_comes_first() -> None:
-    told = graded([*[Problem(UNTYPED, "")] * 3, Problem(CONTRADICTION, "")])
-    assert told.deductions == (Deduction(CONTRADICTION, 1, 6.0), Deduction(UNTYPED, 3, 1.5))
+    told = graded([*[Problem(QUESTION, "")] * 3, Problem(CONTRADICTION, "")])
+    assert told.deductions == (Deduction(CONTRADICTION, 1, 6.0), Deduction(QUESTION, 3, 3.0))
 
 
 def test_all_kinds_together_are_an_f_and_never_less_than_nothing() -> None:

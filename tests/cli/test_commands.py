@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -10,6 +11,10 @@ from pathlib import Path
 
 import pytest
 from tests import forked
+
+import nacre as nacre_package
+from nacre.i18n import use_language
+from nacre.model import Step
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -187,8 +192,8 @@ def test_chinese_users_are_spoken_to_in_chinese(nacre: Nacre) -> None:
     nacre("remember", "报告一律用 Typst 排版", NACRE_LANGUAGE="zh")
     assert "\t已完成\t" in nacre("history", NACRE_LANGUAGE="zh").stdout
     taken_back = nacre("undo", NACRE_LANGUAGE="zh").stdout
-    assert taken_back.startswith(("截去\t", "移除\t"))
-    assert taken_back.endswith(" 字节\n")
+    assert taken_back.startswith("移除  memory/")
+    assert "  - 报告一律用 Typst 排版\n" in taken_back
 
 
 def test_a_workspace_found_by_walking_up_must_be_trusted_first(nacre: Nacre, tmp_path: Path) -> None:
@@ -203,8 +208,22 @@ def test_a_workspace_found_by_walking_up_must_be_trusted_first(nacre: Nacre, tmp
 
     assert inside("search", "purple rain").returncode == 10
     assert not (clone / ".nacre" / "index").exists()
+    refused = forked.run(["trust"], env=dict(os.environ), cwd=tmp_path)
+    assert (refused.returncode, "There is no workspace" in refused.stderr) == (10, True)
     assert inside("trust").returncode == 0
     assert "purple rain" in inside("search", "purple rain", "--mode", "text").stdout
+
+
+def test_the_home_folder_that_holds_the_default_workspace_cannot_be_trusted(tmp_path: Path) -> None:
+    env = {**os.environ, "HOME": str(tmp_path)}
+    assert forked.run(["init"], env=env, cwd=tmp_path).returncode == 0
+    refused = forked.run(["trust"], env=env, cwd=tmp_path)
+    assert refused.returncode == 10
+    assert refused.stderr == "nacre: Your home folder is not a workspace; your memory is in ~/.nacre/workspace.\n"
+    assert "~/." not in forked.run(["trust", "--remove"], env=env, cwd=tmp_path).stderr
+    written = forked.run(["remember", "The ferry leaves at nine"], env=env, cwd=tmp_path)
+    assert written.returncode == 0
+    assert not (tmp_path / "memory").exists()
 
 
 def test_a_reader_that_goes_away_is_no_error(nacre: Nacre, tmp_path: Path) -> None:
@@ -291,3 +310,34 @@ def test_a_note_names_its_project_or_holds_everywhere(nacre: Nacre, tmp_path: Pa
     assert project("--global") is None
     assert nacre("remember", "Both", "--global", "--project", "shop").returncode == 2
     assert "(project shop)" in nacre("remember", "Told to people", "--project", "shop").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("diff", "abc"), "'[NUMBER]' 的值无效：'abc' 不是整数。"),
+        (("undo", "--last", "0"), "'--last' 的值无效：0 不在范围 x>=1 内。"),
+        (("search", "x", "--layer", "长期"), "'--layer' 的值无效：'长期' 不在可选值之列：'longterm'"),
+        (("wal", "任务"), "没有命令“任务”。"),
+        (("status", "x"), "多余的参数：x。"),
+        (("search", "x", "--since"), "选项 --since 后面缺少值。"),
+        (("status", "--json=1"), "选项 --json 不带值。"),
+        (("review", "--edit", "x"), "选项 --edit 后面缺少值。"),
+    ],
+)
+def test_wrong_usage_is_told_in_chinese(nacre: Nacre, arguments: tuple[str, ...], said: str) -> None:
+    done = nacre(*arguments, NACRE_LANGUAGE="zh")
+    assert done.returncode == 2
+    assert f"错误：{said}" in done.stderr
+
+
+def test_what_a_step_does_is_told_in_chinese() -> None:
+    source = Path(nacre_package.__file__).parent
+    actions = {
+        action
+        for file in source.rglob("*.py")
+        for action in re.findall(r'\b[Ss]tep\(\s*"([a-z ]+)"', file.read_text("utf8"))
+    }
+    assert {"refuse", "keep", "move back"} <= actions
+    use_language("zh")
+    assert not {action for action in actions if Step(action, "", "").word.isascii()}

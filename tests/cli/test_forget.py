@@ -50,12 +50,24 @@ def test_a_hit_is_forgotten_by_the_id_that_search_shows(nacre: Nacre, root: Path
     assert FACT in (root / "MEMORY.md").read_text("utf8")
 
 
+def test_lines_that_only_mention_it_are_counted_and_shown_by_about(nacre: Nacre, root: Path) -> None:
+    log = "".join(
+        f"- {said}\n" for said in ("老周腰不好，重活别派给他", "三号房热水器坏了，老周去修了", "店里老周盯着")
+    )
+    (root / "memory" / "2026-03-19.md").write_text(f"# 2026-03-19\n\n## 14:05 note\n{log}", "utf8")
+    offered = nacre("forget", "老周")
+    left = 3 - len(offered.stdout.splitlines())
+    assert left > 0
+    assert f"{left} more line{'s mention' if left > 1 else ' mentions'} it: nacre about 老周" in offered.stderr
+
+
 def test_words_that_fit_several_things_are_listed_and_nothing_is_done(nacre: Nacre, root: Path) -> None:
     before = (root / "MEMORY.md").read_bytes()
     done = nacre("forget", "Maria")
     assert done.returncode == 2
     assert len(done.stdout.splitlines()) == 2
     assert "nothing was removed" in done.stderr
+    assert "more line" not in done.stderr
     told = json.loads(nacre("forget", "Maria", "--json").stdout)
     assert {one["path"] for one in told["candidates"]} == {"MEMORY.md", "memory/2026-03-18.md"}
     assert (root / "MEMORY.md").read_bytes() == before

@@ -75,7 +75,7 @@ def test_a_bad_memory_is_told_on_one_screen_the_most_important_first_and_is_no_e
     assert lines[1].startswith(why)
     assert lines[1].count("−") == 3
     assert text.index("\n\n" + named) < text.index("\n\n", text.index(named))
-    assert text.count("\n    → ") == 4
+    assert text.count("\n    → ") == 3
 
 
 def test_verbose_shows_every_finding(nights: Nights, told: Told) -> None:
@@ -93,7 +93,7 @@ def test_programs_get_everything_as_json(nights: Nights, told: Told) -> None:
         "workspace", "agent", "grade", "points", "deductions", "findings", "longterm", "files", "tokens", "meaning",
     ]  # fmt: skip
     assert {one["kind"] for one in health["findings"]} == {
-        *("contradiction", "duplicate", "faded", "untyped"),
+        *("contradiction", "duplicate", "faded"),
     }  # fmt: skip
     for one in health["findings"]:
         assert list(one) == ["kind", "message", "path", "line", "id", "command", "byHand"]

@@ -98,6 +98,33 @@ def test_without_a_number_the_last_operation_that_still_stands_goes(nacre: Nacre
     assert nacre("undo").returncode == 1
 
 
+def test_what_was_purged_cannot_be_undone_and_nothing_else_is_in_its_place(nacre: Nacre, desk: Desk) -> None:
+    for text in ("The ferry leaves at nine", "Anna sits in Utrecht"):
+        nacre("remember", text)
+    assert nacre("forget", "Anna sits in Utrecht", "--purge").returncode == 0
+    before = files(desk)
+    done = nacre("undo")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Operation 4 (forget) cannot be undone: what it changed was purged from history." in done.stderr
+    assert "无法撤销" in nacre("undo", NACRE_LANGUAGE="zh").stderr
+    assert "can be neither shown nor undone" in nacre("diff", "4").stderr
+    assert files(desk) == before
+    assert nacre("undo", "2").returncode == 0
+    assert "ferry" not in "".join(map(str, files(desk).values()))
+
+
+def test_an_undo_shows_the_lines_of_memory_that_come_and_go_and_our_own_files_only_when_asked(
+    nacre: Nacre, desk: Desk
+) -> None:
+    assert nacre("sync").returncode == 0
+    shown = nacre("undo", "--dry-run").stdout
+    assert "remove  memory/2026-03-02.md\n" in shown
+    assert "  - [PREF]" in shown
+    assert shown.endswith("undo of operation 2 (sync)\n")
+    assert "trail.jsonl" not in shown
+    assert "remove\tmemory/trail.jsonl\t" in nacre("undo", "--dry-run", "--verbose").stdout
+
+
 def test_several_at_once_are_listed_and_need_a_yes(nacre: Nacre, desk: Desk) -> None:
     for text in ("The ferry leaves at nine", "Anna sits in Utrecht"):
         nacre("remember", text)

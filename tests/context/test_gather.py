@@ -238,6 +238,29 @@ def test_where_room_is_short_an_answer_comes_before_a_hot_talk_and_new_talks_bef
         assert "lighthouse keeper is called Ada" in pack.text
 
 
+def test_a_hot_talk_gives_no_nods_and_nothing_that_the_pack_holds_already(memory: Memory, root: Path) -> None:
+    longterm = root / "MEMORY.md"
+    longterm.write_text(f"{longterm.read_text('utf8')}\n- 小满转学了，走路就到；周六下午有古筝课，我得陪着\n", "utf8")
+    said = (
+        "退订的规矩改一改，平日提前一天就全退",
+        "就定了：周六下午有古筝课，我得陪着",
+        "周六下午有古筝课，我得陪着",
+        "行嘞。",
+        "算了，还是不接",
+        "那就定走山路吧，海边风大",
+    )
+    talk = "".join(
+        f"**用户** 2026-03-20 17:0{at}\n\n{text}\n\n**助手** 2026-03-20 17:0{at}\n\n换好了。\n\n"
+        for at, text in enumerate(said)
+    )
+    place = root / "memory_fs" / "hot" / "2026-03-20-1700-rules.md"
+    place.write_text(f"# {said[0]}\n\n{talk}", "utf8")
+    _, _, given = memory.context().text.partition("2026-03-20-1700-rules.md")
+    assert given.count(said[0]) == 1
+    assert "海边风大" in given
+    assert not [line for line in given.splitlines() if line in ("行嘞。", "算了，还是不接", "换好了。", said[2])]
+
+
 def test_a_hot_talk_is_told_by_what_it_came_to(memory: Memory, root: Path) -> None:
     talk = "".join(
         f"**User** 2026-03-20 17:0{at}\n\nwhat about tin {at}?\n\n**Agent** 2026-03-20 17:0{at}\n\nIt rusts.\n\n"

@@ -97,7 +97,7 @@ def test_what_was_purged_cannot_be_undone_and_undo_says_so(busy: Memory, root: P
     assert report.purge_plan
     before = everything(root)
     assert {one.id for one in read_history(busy.workspace).operations} >= set(report.purge_plan.undoes) != set()
-    with pytest.raises(NotFound, match="missing from history"):
+    with pytest.raises(NotFound, match="what it changed was purged"):
         undo(busy.opened, number=report.purge_plan.undoes[-1])
     assert everything(root) == before
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.i18n import use_language
-from nacre.text.layout import age, cut, cut_path, padded, width_of, wrapped
+from nacre.text.layout import age, cut, cut_path, nested_quotes, padded, shortened, stretch, width_of, wrapped
 
 NOW = dt.datetime(2026, 2, 14, 14, 5, tzinfo=dt.UTC)
 texts = st.text(st.sampled_from("ab c记忆。，（）“” é…/"), max_size=60)
@@ -50,3 +50,20 @@ def test_ages_in_both_languages() -> None:
     for language, place in (("en", 0), ("zh", 1)):
         use_language(language)
         assert {moment: age(moment, NOW) for moment in moments} == {m: said[place] for m, said in moments.items()}
+
+
+def test_a_mark_of_what_was_taken_out_is_never_cut_in_two() -> None:
+    text = "身份证 [redacted: identity number]，归属地是哪"
+    for most in range(len(text)):
+        for start in (0, 3, 8, 20):
+            part = stretch(text, start, most)
+            assert part.count("[redacted") == part.count("number]") == part.count("identity")
+    assert shortened(text, 12) == "身份证…"
+    assert shortened(text, 100) == text
+    assert "[redacted" not in cut(text, 20)
+
+
+def test_quotation_marks_inside_others_are_single_ones() -> None:
+    assert nested_quotes("可能已被““听雨”改成亲子房”取代") == "可能已被“‘听雨’改成亲子房”取代"
+    for text in ("被“甲”取代，不是“乙”", "没有“配对", "没有”配“对", 'English "quotes"'):
+        assert nested_quotes(text) == text

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import NoWorkspace
+from nacre.vault.create import init
 from nacre.vault.discover import (
     Discovered,
     find_workspace,
@@ -111,9 +113,18 @@ def test_the_folder_of_the_default_workspace_makes_no_workspace_of_the_home(home
     own = made(home / ".nacre" / "workspace")
     below = home / "code"
     below.mkdir()
+    trust_workspace(home, home / "settings")
     found = look(home, below)
     assert found.workspace.root == own
     assert not found.problems
+    with pytest.raises(NoWorkspace):
+        look(home, named=str(home))
+
+
+def test_a_home_folder_that_was_made_a_workspace_is_one(home: Path) -> None:
+    made(home / ".nacre" / "workspace")
+    init(home, Clock(), trust_folder=home / "settings")
+    assert look(home).workspace.root == home
 
 
 def test_a_place_that_is_no_workspace_is_named_with_a_remedy(home: Path, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript
 from nacre.text.blocks import FRONT, blocks, without_message_marks
 from nacre.text.keywords import tags
+from nacre.text.layout import beginning, shortened
 from nacre.text.quoting import demands, own_part, own_words, reports
 from nacre.text.tokens import language_of, query_tokens, sentences
 from nacre.vault.checkpoints import FORGOTTEN, HOT, WARM
@@ -46,7 +47,7 @@ LIMIT = 24_000
 NAME_LENGTH = 40  # characters of the name of a file that are made of its title
 _SPEAKS = re.compile(r"(?m)^[^\S\n]*\*\*(?:User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\*")
 _MARKS = re.compile(r"\A[#>*\s-]+")
-_CLAUSES = re.compile(r"(?<=[,;:，；：、。])(?=\s|[^\x00-\x7f])|(?<=[^\x00-\x7f],)|(?= [-–—] )")
+_CLAUSES = re.compile(r"(?:(?<=[,;:，；：、。])(?=\s|[^\x00-\x7f])|(?<=[^\x00-\x7f],)|(?= [-–—] ))(?![^\[\]\n]*\])")
 _ASKS = re.compile(r"[?？]|\b(?:can|could|would) you\b|\bplease\b|\bI need\b|帮|麻烦|请", re.IGNORECASE)
 _MARK = re.compile(r"[a-p]{8}")
 _REPEATS = 2  # words of a forgotten message, or of others, in an answer, from which on that repeats them
@@ -216,9 +217,14 @@ def _clauses(sentence: str, longest: int) -> Iterator[str]:
     for clause in (*_CLAUSES.split(sentence), ""):
         if run and (not clause or len(run) + len(clause) > longest):
             run = run.strip()
-            yield run if len(run) <= longest else (run[: longest - 1].rpartition(" ")[0] or run[: longest - 1]) + "…"
+            yield run if len(run) <= longest else _whole_words(beginning(run, longest - 1)) + "…"
             run = ""
         run += clause
+
+
+def _whole_words(text: str) -> str:
+    """The text without the word at its end, where there are others and no mark of what was taken out ends it."""
+    return text.rstrip() if text.endswith("]") else text.rpartition(" ")[0] or text
 
 
 # What sync puts away by itself.
@@ -356,7 +362,7 @@ def _block(message: Message, clock: Clock, language: str) -> list[str]:
 def _first_line(text: str) -> str:
     bare = (_MARKS.sub("", line).strip() for line in text.splitlines())
     line = next(filter(None, bare), "checkpoint")
-    return line if len(line) <= _TITLE["en"] else line[: _TITLE["en"] - 1] + "…"
+    return shortened(line, _TITLE["en"])
 
 
 # A checkpoint read back: the messages of the session that Nacre wrote down, or a text as its owner's.

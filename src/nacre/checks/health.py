@@ -11,7 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nacre.capture.extract import lacks_type
 from nacre.disk import COMPRESSED
 from nacre.errors import BadInput, NacreError
 from nacre.guard.sanitise import one_line
@@ -19,6 +18,7 @@ from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model import Problem, fields, problem
+from nacre.text.layout import shortened
 from nacre.text.tokens import tokens_estimate
 from nacre.tidy import budget, collect, compare
 from nacre.tidy.collect import Day, TidyContext
@@ -26,19 +26,17 @@ from nacre.tidy.compare import entry_parts
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
 from nacre.vault import review
-from nacre.vault.entries import document, normal_words
+from nacre.vault.entries import normal_words
 from nacre.vault.ledger import EntryState
 from nacre.vault.storage import check_place, read_memory, storage_of
 
 LONGEST = 120  # characters of a line that are quoted
-TYPED_DAYS = 30  # in which a note without a type is worth a word
 PATIENCE = 7  # days after which a question has waited for too long
 _UNDATED = "~"  # a line that the ledger does not know was written after everything that it does
 
 UNREADABLE, OVER = "unreadable", "over limits"
 CONTRADICTION, QUESTION, DUPLICATE, FADED = "contradiction", "question", "duplicate", "faded"
 DANGLING = "dangling"
-UNTYPED = "untyped"
 
 
 class Kind(NamedTuple):
@@ -59,7 +57,6 @@ KINDS = {
     DANGLING: Kind(3, 15, "entries that are unclear on their own", "脱离上下文看不懂的条目"),
     QUESTION: Kind(1, 10, "questions waiting for more than a week", "等待超过一周的问题"),
     FADED: Kind(2, 10, "outdated entries", "已过时的条目"),
-    UNTYPED: Kind(0.5, 10, "notes without a type", "没有类型的笔记"),
 }
 
 
@@ -112,8 +109,7 @@ def take_snapshot(memory: Memory) -> Snapshot:
 
 @lru_cache(maxsize=500)  # an entry is quoted once for every pair that it stands in
 def quoted(words: str) -> str:
-    text = one_line(redact(words).text)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
+    return shortened(one_line(redact(words).text), LONGEST)
 
 
 def _remedy(snapshot: Snapshot, file: LongTermFile, line: Line, *others: Line) -> str:
@@ -291,24 +287,11 @@ def dangling_entries(snapshot: Snapshot) -> Iterator[Problem]:
         yield _of_entry(DANGLING, file, line, english, chinese, _remedy(snapshot, file, line))
 
 
-def untyped_notes(snapshot: Snapshot) -> Iterator[Problem]:
-    """Notes of the last days that carry no type, as `nacre classify` sees them."""
-    for day in snapshot.days:
-        if day.archived or (snapshot.today - day.date).days > TYPED_DAYS:
-            continue
-        text = read_memory(snapshot.context.workspace, day.path).decode("utf-8", "replace")
-        for item in document(day.path, text.encode()).items if "\ufffd" not in text else ():
-            if lacks_type(item) and not redact(item.text).findings:
-                shown = snapshot.context.workspace.relative(day.path)
-                yield Problem(UNTYPED, f"“{quoted(item.words)}”", shown, item.start, "nacre classify --apply")
-
-
 CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
     files_and_questions,
     duplicates_and_conflicts,
     dangling_entries,
     outdated_entries,
-    untyped_notes,
 )
 
 

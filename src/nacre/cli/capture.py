@@ -171,5 +171,5 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
     )
     facts = {"kind": made.kind, "from": made.origin, "changed": changed, "steps": list(map(asdict, made.steps))}
     facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": options.dry_run}
-    lines = ui.step_rows(() if made.paused else made.steps, {})
+    lines = ui.step_rows(() if made.paused else made.steps)
     return Report(facts, lines=lines, notes=[outcome], left=[Problem("unreadable", sentence) for sentence in left])

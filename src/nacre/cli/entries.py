@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,11 +17,11 @@ from nacre.cli import ui
 from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model import EVERYWHERE, TYPES, Note, Report, fields
-from nacre.text.layout import cut_path
+from nacre.model import EVERYWHERE, TYPES, Note, Report, Step, fields
+from nacre.text.layout import cut_path, shortened
 
 if TYPE_CHECKING:
-    from nacre.memory import ForgetReport, Remaining, Removal, Target
+    from nacre.memory import ForgetReport, Remaining, Removal, Target, UndoPlan
 
 
 @ui.command('nacre remember "Use pnpm, never npm" --type PREF', dry_run=True)
@@ -134,7 +138,10 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
         if len(targets) == 1 and (certain or options.dry_run):
             return targets
+        more = [] if certain else _further_mentions(memory, words, targets)
         if ui.is_interactive() and not options.as_json:
+            for sentence in more:
+                ui.note(sentence)
             return _ask_which(targets)
         rows = [(target.id, *_row(target)) for target in targets]
         candidates = [
@@ -149,6 +156,8 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
             english = f"1 match; nothing was removed yet. To remove it: nacre forget {targets[0].id}"
             chinese = f"有 1 项匹配，尚未删除任何内容。要删除它：nacre forget {targets[0].id}"
         ui.note(english, chinese)
+        for sentence in more:
+            ui.note(sentence)
         raise click.exceptions.Exit(2)
 
     made = memory.forget(words, purge=purge, dry_run=options.dry_run, similar=similar, choose=choose)
@@ -158,6 +167,17 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     if made.purged:
         lines += [*left_rows(left), Note(say("Git history was not checked.", "未检查 git 历史。"))]
     return Report(_forgotten_json(made, dry_run=options.dry_run), lines=lines, code=NOT_ALL if left else 0)
+
+
+def _further_mentions(memory: Memory, words: str, targets: Sequence[Target]) -> list[str]:
+    """That more statements name it than those that forget offers, and how to see them."""
+    try:
+        further = memory.about(words).entries - len(targets)
+    except NotFound:
+        return []
+    what = "1 more line mentions" if further == 1 else f"{further} more lines mention"
+    command = f"nacre about {words if words.isalnum() else shlex.quote(words)}"
+    return ui.every((further > 0, f"{what} it: {command}", f"另有 {further} 条提到它：{command}"))
 
 
 def _row(target: Target) -> tuple[str, str]:
@@ -368,7 +388,10 @@ def diff(options: ui.Options, number: int | None) -> Report:
 )
 @click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="Same as NUMBER.")
 @ui.flag("--yes", "Do not ask for confirmation with --last.")
-def undo(options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool) -> Report:
+@ui.flag("--verbose", "-v", "Show every file with its size, Nacre's own files too.")
+def undo(
+    options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool, verbose: bool
+) -> Report:
     """Undo an operation: NUMBER from "nacre history"; default: the last one that is neither an undo nor already undone. An undo is itself an
     operation and can be undone by its number.
 
@@ -387,11 +410,40 @@ def undo(options: ui.Options, number: int | None, last: int | None, only: int | 
         (not made.plan, "Nothing to undo.", "没有可撤销的操作。"),
         (count < (last or 0), f"Only {count} could be undone.", f"只有 {count} 个操作可以撤销。"),
     )
-    verbs = ui.localised({"remove": "移除", "restore": "恢复", "move back": "移回"})
-    verbs |= {"bring back": say("recreate", "重建"), "cut": say("truncate", "截断")}
     facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
     steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
-    return Report(facts, lines=ui.step_rows(steps, verbs), notes=[outcome])
+    lines = [*_changed_lines(made), *dict.fromkeys(step.reason for step in made.plan.steps)]
+    return Report(facts, lines=ui.step_rows(steps) if verbose else lines, notes=[outcome])
+
+
+_MOST_CHANGED = 12  # lines that are shown of a file
+_LONGEST_CHANGED = 100  # characters of each
+_NOTES = re.compile(r" *<!-- nacre:.*?-->")
+
+
+def _changed_lines(made: UndoPlan) -> list[str]:
+    """Which lines of memory come back (+) and which go (-); of a session only that it does, of our own files nothing."""
+    shown: list[str] = []
+    for change in made.changes:
+        path, after = change.to or change.name, change.before if change.to and change.data is None else change.data
+        if not path.endswith(".md") or "/archive/" in path:
+            continue
+        before, is_new = None if change.to else change.before, change.to or change.before is None
+        action = "move back" if change.to else "remove" if after is None else "bring back" if is_new else "restore"
+        shown.append(f"{Step(action, path, '').word}  {path}")
+        if change.to or path.startswith("memory_fs/"):
+            continue
+        old, new = (_NOTES.sub("", (data or b"").decode("utf-8", "replace")).splitlines() for data in (before, after))
+        hunks = islice(difflib.unified_diff(old, new, n=0, lineterm=""), 2, None)
+        differing = [
+            (line[0], line[1:].strip().removeprefix("- ")) for line in hunks if line[0] in "+-" and line[1:].strip()
+        ]
+        shown += [
+            f"  {sign} {shortened(ui.legible(text), _LONGEST_CHANGED)}" for sign, text in differing[:_MOST_CHANGED]
+        ]
+        if more := len(differing) - _MOST_CHANGED:
+            shown += ui.every((more > 0, f"  … {more} more", f"  …… 另有 {more} 行"))
+    return shown
 
 
 def _confirm_last(memory: Memory, last: int) -> None:

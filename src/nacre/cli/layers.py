@@ -53,7 +53,7 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
         for step in made.steps:
             if verbose or options.dry_run or step.action == "delete":  # what is deleted is named in any case
                 to = f" → {step.detail}" if step.detail else ""
-                lines.append(f"{_word(step.action):>10}  {step.path}{to}\n{'':>12}{step.reason}")
+                lines.append(f"{step.word:>10}  {step.path}{to}\n{'':>12}{step.reason}")
         if made.steps or made.counted:
             lines += [f"{layer:>10}  {before} → {made.after[layer]}" for layer, before in made.before.items()]
         summary = organise_summary(made)
@@ -77,10 +77,6 @@ def organise_summary(report: OrganiseReport) -> str:
 
 _WORDS = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升"}
 _DONE = {"delete": "deleted", "forget": "forgotten", "move": "moved", "summarise": "summarised", "rise": "moved up"}
-
-
-def _word(action: str) -> str:
-    return say("move up" if action == "rise" else action, _WORDS.get(action, action))
 
 
 @ui.command("nacre promote --apply", dry_run=True)

@@ -11,7 +11,7 @@ from typing import Any
 from nacre.agents.connection import RECORD_NAME, agent_states, connection_problems, state_folder
 from nacre.agents.registry import all_agents
 from nacre.checks.doctor import bad_setting, examine, repair
-from nacre.checks.health import UNTYPED, Grade, Health, check_health, kind_title
+from nacre.checks.health import Grade, Health, check_health, kind_title
 from nacre.checks.status import grade_and_problems, status_facts
 from nacre.cli import ui
 from nacre.cli.brain import spent, waiting, writer
@@ -23,6 +23,7 @@ from nacre.i18n import say
 from nacre.jobs.installer import this_machine
 from nacre.memory import Memory
 from nacre.model import Problem, Report
+from nacre.text.layout import nested_quotes
 from nacre.tidy.night import Night
 
 Row = tuple[str, str]
@@ -284,9 +285,8 @@ def _problem_lines(problems: Sequence[Problem], indent: int = 0) -> list[str]:
     lines: list[str] = []
     for problem in problems:
         place = "" if problem.place in problem.message and (indent or sys.stdout.isatty()) else problem.place
-        title = kind_title(UNTYPED) if problem.kind == UNTYPED else ""  # whose message is but the note itself
-        lead = () if indent else (severities[problem.severity], title)
-        text = "  ".join(filter(None, (*lead, place, problem.message)))
+        lead = () if indent else (severities[problem.severity],)
+        text = "  ".join(filter(None, (*lead, place, nested_quotes(problem.message))))
         colour = "red" if problem.severity == "error" else "yellow"
         lines += [line if indent else ui.Coloured(line, colour) for line in ui.fitted(text, indent)]
         is_told = not problem.remedy or problem.remedy in problem.message

@@ -12,6 +12,7 @@ import click
 from nacre.cli import ui
 from nacre.i18n import say
 from nacre.model import Report, Step, fields
+from nacre.text.layout import nested_quotes
 from nacre.text.tables import rows
 
 if TYPE_CHECKING:
@@ -83,9 +84,7 @@ def decay_summary(report: DecayReport) -> str:
 
 
 def _step(step: Step) -> str:
-    from nacre.tidy.run import action_word
-
-    return f"{action_word(step.action):>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}"
+    return f"{step.word:>10}  {step.path}: {step.detail}\n{'':>12}{nested_quotes(step.reason)}"
 
 
 def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
@@ -138,9 +137,7 @@ def review(
 
 
 def _answered(step: Step) -> str:
-    from nacre.tidy.run import action_word
-
-    return f"{action_word(step.action)}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}"
+    return f"{step.word}  {step.path}: {ui.legible(step.detail)}\n    {nested_quotes(step.reason)}"
 
 
 def question_json(question: Question) -> dict[str, Any]:
@@ -151,7 +148,7 @@ def question_json(question: Question) -> dict[str, Any]:
 def question_line(question: Question) -> str:
     from nacre.vault.review import kind_title
 
-    title, text, why = kind_title(question.kind), ui.legible(question.text), ui.legible(question.why)
+    title, text, why = kind_title(question.kind), ui.legible(question.text), nested_quotes(ui.legible(question.why))
     return f"{question.id}  [{title}] {text}\n            {why}"
 
 

@@ -8,6 +8,7 @@ import datetime as dt
 import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -196,22 +197,49 @@ def did_you_mean(words: Iterable[str]) -> str:
     return say(f" Did you mean {english}?", f"你是想用{chinese}吗？") if words else ""
 
 
+# What click says in English alone, each with the same in Chinese.
+CLICK_SENTENCES = {
+    r"(.+) is not a valid integer\.": r"\1 不是整数。",
+    r"(.+) is not a valid .+\.": r"\1 无效。",
+    r"(.+) is not in the range (.+)\.": r"\1 不在范围 \2 内。",
+    r"(.+) is not one of (.+)\.": r"\1 不在可选值之列：\2。",
+    r"No such command '(.+)'\.": r"没有命令“\1”。",
+    r"Missing command\.": "缺少命令。",
+    r"Got unexpected extra arguments? \((.+)\)": r"多余的参数：\1。",
+    r"Option '(.+)' requires (?:an|\d+) arguments?\.": r"选项 \1 后面缺少值。",
+    r"Option '(.+)' does not take a value\.": r"选项 \1 不带值。",
+    r"(?:Argument .+ t|T)akes (\d+) values.*\.": r"需要 \1 个值。",
+    r"\w+ '(.+)' does not exist\.": r"“\1”不存在。",
+    r"\w+ '(.+)' is a directory\.": r"“\1”是文件夹。",
+    r"\w+ '(.+)' is a file\.": r"“\1”是文件。",
+    r"\w+ '(.+)' is not (?:readable|writable|executable)\.": r"无法访问“\1”。",
+}
+
+
+def in_chinese(sentence: str) -> str:
+    """A sentence of click's in Chinese; as it is when it is one of ours."""
+    for english, chinese in CLICK_SENTENCES.items():
+        if match := re.fullmatch(english, sentence, re.DOTALL):
+            return match.expand(chinese)
+    return sentence
+
+
 def show_error(error: click.ClickException) -> None:
     """What click says of wrong usage, in the user's language."""
     use_user_language()
     is_help = isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ()))  # of click 8.2 and later
-    if language() != "zh" or is_help or not isinstance(error, click.UsageError) or error.ctx is None:
+    if language() != "zh" or is_help or not isinstance(error, click.UsageError):
         error.show()
         return
-    message = error.format_message()
+    message = in_chinese(error.format_message())
     if isinstance(error, click.NoSuchOption):
         message = f"没有选项 {error.option_name}。" + did_you_mean(error.possibilities or ())
     elif isinstance(error, click.MissingParameter):
         message = f"缺少参数 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
     elif isinstance(error, click.BadParameter) and error.param:
-        message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{error.message}"
-    path = error.ctx.command_path
-    click.echo(f"{error.ctx.get_usage()}\n运行“{path} --help”查看说明。\n\n错误：{message}", err=True)
+        message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{in_chinese(error.message)}"
+    page = error.ctx and f"{error.ctx.get_usage()}\n运行“{error.ctx.command_path} --help”查看说明。\n\n"
+    click.echo(f"{page or ''}错误：{message}", err=True)
 
 
 # Commands.
@@ -404,10 +432,9 @@ def _print_report(report: Report) -> None:
         note(sentence)
 
 
-def step_rows(steps: Iterable[Step], verbs: Mapping[str, str]) -> list[tuple[str, ...]]:
+def step_rows(steps: Iterable[Step]) -> list[tuple[str, ...]]:
     """The steps of a plan as rows of a table, with what they do in the user's language."""
-    cells = ((verbs.get(step.action, step.action), step.path, step.reason, step.detail) for step in steps)
-    return [tuple(filter(None, row)) for row in cells]
+    return [tuple(filter(None, (step.word, step.path, step.reason, step.detail))) for step in steps]
 
 
 def problems_json(problems: Iterable[Problem]) -> list[dict[str, Any]]:
@@ -591,7 +618,7 @@ def size_of(size: int) -> str:
 def shown_path(path: str | Path) -> str:
     """A path for people, with the home folder as ~."""
     try:
-        return "~/" + Path(path).relative_to(Path.home()).as_posix()
+        return (Path("~") / Path(path).relative_to(Path.home())).as_posix()
     except ValueError:
         return str(path)
 

@@ -31,7 +31,7 @@ from nacre.i18n import language, say, use_language
 from nacre.jobs.installer import Machine, installed_kinds, this_machine
 from nacre.memory import Memory, change_setting, default_place, embedding_models, opened_at
 from nacre.text.keywords import weighed
-from nacre.text.layout import width_of, wrapped
+from nacre.text.layout import shortened, width_of, wrapped
 
 _WIDTH = 11  # columns of a label
 _LABELS = {"Workspace": "工作区", "Models": "模型", "Agents": "智能体", "Sessions": "会话", "Search": "搜索"}
@@ -218,12 +218,12 @@ def _show_memory(memory: Memory, *, captures: bool) -> None:
     for path, rows in groupby(lines, key=itemgetter(0)):
         click.echo("  " + click.style(path, dim=True))
         for _, entry in rows:
-            click.echo(_shortened(f"  - {entry.text}"))
+            click.echo(shortened(f"  - {entry.text}", _LONGEST))
     _show_rest(count - _SHOWN)
     if asked := len(questions):
         _heading(f"For you to decide ({asked}; nacre review)", f"待你确认（{asked} 条：nacre review）")
         for question in questions[:_ASKED]:
-            click.echo(_shortened(f"  ? {ui.legible(question.text)}"))
+            click.echo(shortened(f"  ? {ui.legible(question.text)}", _LONGEST))
         _show_rest(asked - _ASKED)
     click.echo()
     for project in (None, *[file.project for file in files if file.project][:_PROJECTS]):
@@ -249,10 +249,6 @@ def _show_start(memory: Memory, project: str | None) -> None:
 
 def _heading(english: str, chinese: str) -> None:
     click.echo("\n" + click.style(say(english, chinese), bold=True))
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 # What is offered last: that all this happens by itself from now on, that a process stays warm, that the shell finds the command.
@@ -415,7 +411,7 @@ def show_demo(tongue: str | None, *, keep: bool) -> None:
     for title, lines in story:
         click.echo(click.style(title, bold=True))
         for line in lines:
-            click.echo(_shortened(f"  {line}"))
+            click.echo(shortened(f"  {line}", _LONGEST))
     nacre = program()
     if keep:
         place = f"--workspace {stage.workspace.root} --now {NOW}"

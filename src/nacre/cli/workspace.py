@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import sys
 from dataclasses import asdict, replace
 from functools import reduce
@@ -24,7 +25,7 @@ from nacre.memory import (
     default_place,
     embedding_models,
     install_models,
-    is_workspace,
+    is_marked,
     machine_folder,
     plan_init,
     trust_workspace,
@@ -53,10 +54,9 @@ def init(options: ui.Options, path: Path | None) -> Report:
         (not planned, f"{shown} is already set up.", f"{shown} 已设置好，无需更改。"),
         (planned and not options.dry_run, f"The workspace is at {shown}.", f"工作区位于 {shown}。"),
     )
-    verbs = {"create": say("create", "新建")}
-    steps = [replace(step, action=verbs.get(step.action, say("change", "修改")), detail="") for step in planned]
+    steps = [replace(step, detail="") for step in planned]
     facts = {"workspace": str(root), "steps": [asdict(step) for step in planned], "dryRun": options.dry_run}
-    return Report(facts, lines=ui.step_rows(steps, {}), notes=notes)
+    return Report(facts, lines=ui.step_rows(steps), notes=notes)
 
 
 @ui.command("nacre trust ~/work/shop-api")
@@ -72,8 +72,14 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
     if listing:
         trusted = list(trusted_workspaces())
         return Report(trusted, lines=trusted)
-    place = Path(options.workspace or path).expanduser().absolute()
-    if not remove and not is_workspace(place):
+    place = Path(os.path.abspath(Path(options.workspace or path).expanduser()))
+    if not remove and not is_marked(place):
+        if place == Path.home():
+            own = ui.shown_path(default_place())
+            raise NoWorkspace(
+                f"Your home folder is not a workspace; your memory is in {own}.",
+                f"主文件夹不是工作区；你的记忆在 {own}。",
+            )
         english = f'There is no workspace at {place}. Create one with "nacre init {place}".'
         raise NoWorkspace(english, f"{place} 没有工作区。可用“nacre init {place}”创建。")
     trust_workspace(place, trust=not remove)
@@ -103,10 +109,11 @@ def pause(options: ui.Options, length: str | None) -> Report:
         end = memory.clock.now() + span if span else None
         if not options.dry_run:
             memory.pause(span)
-    until = f"{end:%Y-%m-%d %H:%M}" if end else say('you run "nacre resume"', "运行“nacre resume”")
+    until = f"{end:%Y-%m-%d %H:%M}" if end else 'you run "nacre resume"'
+    chinese = f"直到 {until}。" if end else "直到你运行“nacre resume”。"
     outcome = ui.first(
-        (options.dry_run, f"Capture would be paused until {until}.", f"将暂停采集，直到 {until}。"),
-        (True, f"Capture is paused until {until}.", f"采集已暂停，直到 {until}。"),
+        (options.dry_run, f"Capture would be paused until {until}.", f"将暂停采集，{chinese}"),
+        (True, f"Capture is paused until {until}.", f"采集已暂停，{chinese}"),
     )
     facts = {"paused": not options.dry_run, "until": end.isoformat(timespec="minutes") if end else None}
     return Report({**facts, "dryRun": options.dry_run}, notes=[outcome])

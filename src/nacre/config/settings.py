@@ -462,9 +462,10 @@ def checked(setting: Setting, value: Any, origin: str) -> Any:
         if isinstance(value, int | float) and not {int, float}.isdisjoint(kinds):
             expected += f" >= {setting.least:g}" + ("" if setting.most is None else f", <= {setting.most:g}")
         place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
+        space = " " if expected[0].isascii() else ""
         raise BadSetting(
             f'"{setting.key}" cannot be {value!r}{place}; it must be {expected}.',
-            f"“{setting.key}”不能是 {value!r}{place}；应为 {expected}。",
+            f"“{setting.key}”不能是 {value!r}{place}；应为{space}{expected}。",
         )
     # A setting is a length of time when its default is written as one.
     default = setting.default if isinstance(setting.default, str) else ""

@@ -159,7 +159,9 @@ def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:
 
 def _again(lines: Sequence[PieceLine], texts: Sequence[str]) -> list[PieceLine]:
     """The lines that were given already. One with more lines below it that belong to it is given all the same."""
-    said = {words for text in texts for line in text.split("\n") if (words := comparable_words(line))}
+    lines_said = [line for text in texts for line in text.split("\n")]
+    parts = (part for line in lines_said for part in (line, *pattern("[;；。]").split(line)))
+    said = {words for part in parts if (words := comparable_words(part))}
     below = (*(line.text for line in lines[1:]), "")
     pairs = ((line, next_) for line, next_ in zip(lines, below, strict=True) if comparable_words(line.text) in said)
     return [line for line, next_ in pairs if not (next_.strip() and next_[0] in " \t")]

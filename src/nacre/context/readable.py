@@ -16,8 +16,9 @@ from nacre.guard.secrets import redact, safe_lines
 from nacre.i18n import say
 from nacre.model import DAY_NAME, Stored, Workspace, slug_of
 from nacre.text.blocks import HEADING, blocks, is_structural, project_in_head, stamp_of
+from nacre.text.layout import shortened
 from nacre.vault.discover import project_at
-from nacre.vault.entries import bare_words
+from nacre.vault.entries import bare_words, comparable_words
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries
 from nacre.vault.storage import read_memory, storage_of
 from nacre.vault.working import BLOCKERS, CONTEXT, DAY_MARK, DECISIONS, PENDING, TASK, name_of
@@ -32,10 +33,12 @@ _LOOKED_AT = 12  # lines that are searched for secrets to give these: one may go
 _LONGEST = 240  # characters of each
 # What a checkpoint says of itself: whose session it is, who speaks and when.
 _ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}(?: <!-- \w+ -->)?$")
-# An agent's "Got it.": it tells nothing.
+# "Got it." and "Done.": it tells nothing, nor does "no, leave it", without what that is said of.
 _NOD = re.compile(
-    r"(?:(?:好|嗯|行|可以|明白|收到|了解|清楚|没问题|已?经?(?:记住|记下|记录|知道)|got it|noted|ok(?:ay)?|sure|understood|will do|done|great|thanks"
-    r"|i(?:'ll|’ll| will) remember(?: (?:that|this|it))?)[的了啦来]*[\s,，.。!！、;；]*)+",
+    r"(?:(?:[好嗯行成得对是妥哦噢]|可以|明白|收到|了解|清楚|没问题|没事|不用|搞定|完事|就这样|算|还是|先|已?经?(?:记住|记下|记录|知道)|[换改弄做写删加修发传装配搬办补清回]好"
+    r"|[不别][\u4e00-\u9fff](?![\u4e00-\u9fff])"
+    r"|got it|noted|ok(?:ay)?|sure|understood|will do|done|great|perfect|nice|thanks|thank you|never ?mind|no problem|all right|alright|agreed|fixed|yes|yep|no"
+    r"|i(?:'ll|’ll| will) remember(?: (?:that|this|it))?)[的了啦来嘞咧吧哈呢呀啊]*[\s,，.。!！、;；~～]*)+",
     re.IGNORECASE,
 )
 _TAGS = re.compile(r"(?:标签|Tags)[:：]|project:\S+$")
@@ -120,7 +123,7 @@ class Reader:
             else:
                 lines = self._outcome(path, texts)
             if head := self._talk(path, lines, made[name][:10]):
-                given.append(Piece(self._shown(path), self._shown(path), tuple(head)))
+                given.append(Piece(self._shown(path), self._shown(path), tuple(head), once=True))
         return given
 
     def _outcome(self, path: Path, head: Sequence[str]) -> list[PieceLine]:
@@ -161,6 +164,7 @@ class Reader:
                 reason = say(f"superseded on {end.until}", f"已于 {end.until} 被取代")
                 self._leave(path, [line], reason, needless=True)
             kept += [line._replace(text=text)] if text and not _NOD.fullmatch(text) else []
+        kept = _each_once(kept)
         return kept if len(lines) == 1 or kept != [lines[0]] else []
 
     def _owners(self, path: Path, lines: list[PieceLine]) -> list[PieceLine]:
@@ -332,7 +336,17 @@ def _telling(texts: Sequence[str]) -> list[tuple[int, str]]:
 def _shortened(lines: Sequence[tuple[int, str]]) -> list[PieceLine]:
     """Each line as long as is needed to recognise the session."""
     texts = ((number, text.lstrip("# ").strip() or "…") for number, text in safe_lines(lines))
-    return [PieceLine(at, text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…") for at, text in texts]
+    return [PieceLine(at, shortened(text, _LONGEST)) for at, text in texts]
+
+
+def _each_once(lines: Sequence[PieceLine]) -> list[PieceLine]:
+    """The lines without what another of them says too: a title is often the better part of what was settled."""
+    words = [comparable_words(line.text) for line in lines]
+    again = (
+        own and (own in words[:at] or any(own in other and len(own) < len(other) <= 2 * len(own) for other in words))
+        for at, own in enumerate(words)
+    )
+    return [line for line, is_again in zip(lines, again, strict=True) if not is_again]
 
 
 def _of_another(project: str) -> str:

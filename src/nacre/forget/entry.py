@@ -20,6 +20,7 @@ from nacre.model import Message, Session, fields
 from nacre.sources.registry import places_of, sources
 from nacre.sources.transcript import Transcript, line_of
 from nacre.text.blocks import stamp_of
+from nacre.text.layout import shortened
 from nacre.vault import ledger
 from nacre.vault.entries import document, source_day
 from nacre.vault.history import operation
@@ -239,7 +240,7 @@ def _sessions(context: ForgetContext, captured: Iterable[tuple[Captured, set[str
         kept = drop_private(redact_messages(match[1].messages))
         messages = [message for message in kept if storable(message.id) in ids]
         for message in messages:
-            text = _shortened(" ".join(message.text.split()))
+            text = shortened(" ".join(message.text.split()), LONGEST_MESSAGE)
             date = f"{context.clock.local(message.at):%Y-%m-%d %H:%M}"
             line = line_of(match[0].path, message.id)
             links.append(Link("message", path, line, date, text, message.speaker, storable(message.id)))
@@ -268,10 +269,6 @@ def _missing(section: Captured, session: Session, ids: Container[str]) -> tuple[
         f"The transcript of session {name} no longer contains the message.",
         f"会话 {name} 的记录中已没有这条消息。",
     )
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
 
 
 class Said(NamedTuple):
@@ -323,7 +320,7 @@ def conversation(
                 f"{context.clock.local(one.at):%Y-%m-%d %H:%M}",
                 one.speaker,
                 redact(one.name).text,
-                legible(_shortened(one.text)),
+                legible(shortened(one.text, LONGEST_MESSAGE)),
                 line_of(transcript.path, one.id),
                 one is kept[at],
             )

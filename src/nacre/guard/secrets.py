@@ -30,6 +30,7 @@ from nacre.guard.values import (
     pattern,
     rule_rows,
 )
+from nacre.text.layout import beginning
 
 if TYPE_CHECKING:
     from nacre.model import Message
@@ -298,7 +299,7 @@ def legible(text: str) -> str:
 
 def excerpt(text: str, most: int) -> str:
     """The beginning of such words on one line, as a sentence quotes them; a secret that the cut would halve is gone before."""
-    return one_line(legible(text))[:most]
+    return beginning(one_line(legible(text)), most)
 
 
 # Secrets known by their own form: tokens of vendors, addresses, key blocks, headers.

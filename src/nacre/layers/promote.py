@@ -18,7 +18,7 @@ from nacre.tidy import apply as tidy_apply
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import LogLine, TidyContext
 from nacre.tidy.judge import make_candidates
-from nacre.tidy.run import action_word, plan_distil
+from nacre.tidy.run import plan_distil
 from nacre.vault import longterm, refcount
 from nacre.vault.checkpoints import Family, checkpoint_bytes, layers_lock
 from nacre.vault.discover import project_of
@@ -208,7 +208,7 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
             lines.append(f"- {goes} {place}: {lesson.text}")
     steps = [step for step in made.distilled.steps if step.detail]
     lines += ["", f"## {say('Long-term memory', '长期记忆')}", ""] if steps else []
-    lines += [f"- {action_word(step.action)} {step.path}: {step.detail} ({step.reason})" for step in steps]
+    lines += [f"- {step.word} {step.path}: {step.detail} ({step.reason})" for step in steps]
     return guarded("\n".join(lines) + "\n", REDACT)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from nacre.errors import NotFound
 from nacre.guard.secrets import legible
 from nacre.model import Context, citation, fields, slug_of
-from nacre.text.names import names
+from nacre.text.names import names, possible_names
 from nacre.text.tokens import CJK, tokens
 from nacre.vault.entries import bare_words, normal_words, words_of
 from nacre.vault.ledger import LedgerStates, load_closed
@@ -87,9 +87,10 @@ class Profile:
 
 
 @lru_cache(maxsize=8192)  # the same entries are looked at with every view
-def _read(text: str) -> tuple[str, tuple[str, ...]]:
-    """What tells a statement from others, and the names in it."""
-    return normal_words(text), tuple(names(bare_words(words_of(text))))
+def _read(text: str) -> tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """What tells a statement from others, the names in it, and what may be one with the sign that follows."""
+    bare = bare_words(words_of(text))
+    return normal_words(text), tuple(names(bare)), tuple(possible_names(bare))
 
 
 def known_names(db: sqlite3.Connection) -> list[KnownName]:
@@ -105,9 +106,18 @@ def _counted(rows: Iterable[_Row]) -> list[KnownName]:
     said: dict[tuple[str, str], set[str]] = {}
     written: dict[tuple[str, str], Counter[str]] = {}
     last: dict[tuple[str, str], str] = {}
+    rows = list(rows)
+    sure = {name for row in rows for name in _read(row.text)[1]}
+    following: dict[str, set[str]] = {}
     for row in rows:
-        words, named = _read(row.text)
-        found = [(name, NAME) for name in named] + ([(row.project, PROJECT)] if row.project else [])
+        for name, sign in _read(row.text)[2]:
+            following.setdefault(name, set()).add(sign)
+    for row in rows:
+        words, named, possible = _read(row.text)
+        recurring = (name for name, _ in possible if name in sure or len(following[name]) > 1)
+        found = [(name, NAME) for name in dict.fromkeys([*named, *recurring])] + (
+            [(row.project, PROJECT)] if row.project else []
+        )
         for name, kind in found:
             key = name.casefold(), kind
             said.setdefault(key, set()).add(words)

@@ -46,6 +46,7 @@ from nacre.search.rank import (
 )
 from nacre.search.relations import relations_between, successors
 from nacre.text.blocks import stamp_of
+from nacre.text.layout import stretch
 from nacre.text.tokens import stop_tokens, tokens
 from nacre.vault.checkpoints import stem_of
 from nacre.vault.entries import bare_words, entry_id
@@ -476,7 +477,7 @@ def snippet(text: str, words: frozenset[str], most: int) -> str:
         step = max(1, most // 4)
         starts = range(0, max(1, len(shown) - most + step), step)
         start = max(starts, key=lambda at: len(words.intersection(tokens(shown[at : at + most - 2]))))
-        window = shown[start : start + most - 2].strip()
+        window = stretch(shown, start, most - 2).strip()
         return ("…" if start else "") + window + ("…" if start + most - 2 < len(shown) else "")
     first = last = best
     while True:

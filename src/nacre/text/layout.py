@@ -12,6 +12,7 @@ from nacre.i18n import say
 _PIECE = re.compile(
     r"\s+|[（《「【]*(?:[^\s\u2e80-\u9fff\uac00-\ud7ff\uf900-\uffef]+|\S)[，。；：、！？）》」】…\u201d\u2019]*"
 )
+_TAKEN_OUT = re.compile(r"\[redacted[^\]\n]*\]")
 _DAY, _WEEK, _MONTH, _YEAR = 1, 7, 30, 365  # in days
 
 
@@ -22,12 +23,30 @@ def width_of(text: str) -> int:
     return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
+def stretch(text: str, start: int, most: int) -> str:
+    """At most this many characters of a text; the mark of what was taken out of it is there whole or not at all."""
+    end = start + most
+    for match in _TAKEN_OUT.finditer(text):
+        start = match.end() if match.start() < start < match.end() else start
+        end = match.start() if match.start() < end < match.end() else end
+    return text[start:end]
+
+
+def beginning(text: str, most: int) -> str:
+    return stretch(text, 0, most)
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most this many characters, with a sign that it went on."""
+    return text if len(text) <= most else beginning(text, most - 1).rstrip() + "…"
+
+
 def cut(text: str, width: int) -> str:
     """As much of a text as fits."""
     if width_of(text) <= width:
         return text
     while width_of(text) > width - 1:
-        text = text[: max(0, min(len(text) - 1, width))]
+        text = beginning(text, max(0, min(len(text) - 1, width)))
     return text.rstrip() + "…"
 
 
@@ -39,6 +58,18 @@ def cut_path(path: str, width: int) -> str:
     while tail and width_of(head) + 1 + width_of(tail) > width:
         tail = tail[1:]
     return f"{head}…{tail}"
+
+
+def nested_quotes(text: str) -> str:
+    """A Chinese sentence that quotes what holds quotation marks: those inside are single ones. As it is when they do not pair."""
+    depth, signs = 0, []
+    for sign in text:
+        depth -= sign == "”"
+        signs.append({"“": "‘", "”": "’"}.get(sign, sign) if depth else sign)
+        depth += sign == "“"
+        if depth < 0:
+            return text
+    return text if depth else "".join(signs)
 
 
 def padded(text: str, width: int) -> str:

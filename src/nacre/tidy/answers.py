@@ -112,12 +112,13 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
     reason = say("an agent's answer", "智能体的答复") if answer.by_agent else say("your answer", "你的答复")
     # Only what the person answered is left alone from then on: an agent's word may be overtaken like any other.
     answered: dict[str, object] = {} if answer.by_agent else {"answer": question.kind}
+    shown = str(about.get("file") or "MEMORY.md")
     record = draft.record_question(question, "refused", failed=by, brain=by, more=answered)
     if answer.verb == REFUSE:
         draft.record(record)
-        draft.step("refuse", "MEMORY.md", reason, question.text)
+        draft.step("refuse", shown, reason, question.text)
         return
-    file = draft.memory.file(str(about.get("file") or "MEMORY.md"))
+    file = draft.memory.file(shown)
     kind = str(about.get("type") or "TECH")
     old = file.find(str(about.get("against", ""))) if question.kind == review.CLASH else None
     if old and old.words not in question.why:  # the file may have come with a clone, or been edited

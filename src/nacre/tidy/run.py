@@ -24,30 +24,7 @@ from nacre.vault.ledger import LedgerStates
 from nacre.vault.provenance import Offered, Trail
 from nacre.vault.storage import list_longterm, read
 
-_ACTIONS_ZH = {
-    "add": "新增",
-    "say once": "不重复",
-    "move": "移动",
-    "append": "追加",
-    "compress": "压缩",
-    "remove": "移除",
-    "adopt": "采纳",
-    "close": "关闭",
-    "set": "设置",
-    "supersede": "取代",
-    "merge": "合并",
-    "demote": "移出",
-    "refuse": "拒绝",
-    "ask": "询问",
-    "expire": "到期",
-    "drop": "略过",
-    "propose": "建议",
-}
 COMPRESS, DISTIL, ARCHIVE, PROMOTE, REVIEW = "compress", "distil", "archive", "promote", "review"
-
-
-def action_word(action: str) -> str:
-    return say(action, _ACTIONS_ZH.get(action, action))
 
 
 @dataclass(frozen=True)

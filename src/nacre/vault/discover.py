@@ -117,7 +117,16 @@ def find_workspace(
 
 def is_workspace(root: Path) -> bool:
     """Whether a folder holds memory: ours, or an agent's."""
-    return any((root / name).exists() for name in (".nacre", "MEMORY.md", "memory", "AGENTS.md"))
+    return is_marked(root) or any((root / name).exists() for name in ("MEMORY.md", "memory", "AGENTS.md"))
+
+
+def is_marked(root: Path) -> bool:
+    """Whether a folder's `.nacre` makes it a workspace. The one in the home folder holds the user's own workspace, and no files of ours
+    unless the home folder was made a workspace too."""
+    machine = root / ".nacre"
+    return machine.is_dir() and (
+        not (machine / "workspace").is_dir() or any((machine / name).exists() for name in ("lock", "history", "index"))
+    )
 
 
 def expand(place: str, home: Path, cwd: Path | None = None) -> Path:
@@ -144,11 +153,10 @@ def _trusted_parent(cwd: Path | None, home: Path, trust_folder: Path | None, pro
     except FileNotFoundError:  # the current folder is gone
         return None
     for folder in (here, *here.parents):
-        if not os.path.isdir(folder / ".nacre"):
+        if not is_marked(folder):
             continue
         if is_trusted(folder, trust_folder):
             return folder
-        # `~/.nacre` holds the user's own default workspace; it makes no workspace of the home folder.
         if os.path.realpath(folder) != os.path.realpath(home):
             english = f"{folder} contains a workspace that you have not trusted; it was neither read nor written."
             chinese = f"{folder} 中有一个你尚未信任的工作区；未读取也未写入。"

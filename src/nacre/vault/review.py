@@ -130,7 +130,7 @@ def _about(text: str) -> dict[str, Any]:
 def kind_title(kind: str) -> str:
     return {
         CLASH: say("conflict", "冲突"),
-        DOUBT: say("uncertain", "存疑"),
+        DOUBT: say("uncertain", "待定"),
         FULL: say("no room", "空间不足"),
         ADOPTED: say("existing line", "已有的行"),
         FADED: say("no longer needed?", "可能已过时"),

@@ -44,7 +44,7 @@ def rules_section(language: str, names: Mapping[str, str], *, writes: bool = Tru
     """The rules as Markdown, from their heading on, ending in a newline: those of rules.en.md and rules.zh.md. Who may not write is not
     told how."""
     opening, both, reading, writing = wordings("vault/rules", language)
-    opening = opening if names is TOOLS else f"{opening} {both}"
+    opening = opening if names is TOOLS else f"{opening}{' ' if language == 'en' else ''}{both}"
     parts = [TITLE[language], opening, reading, *([writing] if writes else [])]
     return "\n\n".join(parts).format_map(names) + "\n"
 

@@ -139,8 +139,8 @@ class Disk:
             data = zlib.decompressobj().decompress(stored, _LARGEST_BLOB)
         if data is None or disk.digest(data) != digest:
             raise NotFound(
-                f"The content {digest[:12]} is missing from history; this change can be neither shown nor undone.",
-                f"历史中缺少内容 {digest[:12]}；无法显示或撤销此更改。",
+                "What this change replaced is no longer in history (purged, or deleted by hand), so it can be neither shown nor undone.",
+                "这次改动之前的内容已不在历史中（已彻底清除，或被手动删除），无法显示或撤销。",
             )
         return data
 

@@ -85,8 +85,15 @@ def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> 
                 f"操作 {undone.id} 已被操作 {undone.undone_by} 撤销；“nacre undo {undone.undone_by}”可取消该次撤销。",
             )
         later = [other for other in reversed(past) if other.id > undone.id and other not in chosen]
-        for change in reversed(undone.carried_changes):
-            steps += files.take_back(undone, change, later)
+        try:
+            for change in reversed(undone.carried_changes):
+                steps += files.take_back(undone, change, later)
+        except NotFound as error:
+            what, chinese = f"Operation {undone.id} ({undone.command})", f"操作 {undone.id}（{undone.command}）"
+            raise NotFound(
+                f'{what} cannot be undone: what it changed was purged from history. Undo another one by its number ("nacre history").',
+                f"{chinese}无法撤销：它改动的内容已从历史中彻底清除。可按编号撤销其他操作（“nacre history”）。",
+            ) from error
     if not any(undone.undoes for undone in chosen):  # what an undo noted, its record brings back
         files.note_what_leaves_memory()
     taken = tuple(undone.id for undone in chosen if undone.state != history.NOT_CARRIED_OUT)

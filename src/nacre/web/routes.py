@@ -90,7 +90,7 @@ _decision = Parameter("answer", choices=("keep", "refuse"), required=True)
 _hash = Parameter("hash", required=True)  # of the file as it was read: one that has changed since is not edited
 
 VIEWS = (
-    View("morning", views.morning, title=("Morning", "早晨")),
+    View("morning", views.morning, title=("Overview", "概览")),
     View("memory", views.memory, title=("Memory", "记忆")),
     View(
         "search",
