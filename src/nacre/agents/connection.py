@@ -190,6 +190,8 @@ def _plan_file(target: Target, written: WrittenFile | None, folder: Path) -> Fil
         if not target.edits:
             return FileChange(path, form, data, base, left=tuple(left), folders=written.folders if written else ())
         after, done = edits.apply_edits(_decoded(base), form, target.edits)
+    except edits.CannotEdit as error:
+        raise NacreError(f"{path} was left untouched: {error}.", f"没有改动 {path}：{error}。") from error
     except ValueError as error:
         raise NacreError(
             f"{path} cannot be parsed ({error}), so Nacre left it untouched. Fix it and run the command again.",
