@@ -388,7 +388,7 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any] | None) -
         after = after.removesuffix(newline)  # the blank line that set the table apart
     letters = iter(after)
     is_intact = value is None or not is_new or all(letter in letters for letter in text)  # only adds
-    comments = [[line.strip() for line in some.splitlines() if line.lstrip().startswith("#")] for some in (text, after)]
+    comments = [[line.strip() for line in part.splitlines() if line.lstrip().startswith("#")] for part in (text, after)]
     if is_intact and _is_toml_of(after, wanted) and comments[0] == comments[1]:
         return after
     name = ".".join(path)
