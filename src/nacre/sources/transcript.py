@@ -261,12 +261,12 @@ def follow(
         notes = Notes(dict(begin.facts), begin.offset > 0)
         try:
             entries = _entries(file, begin.offset, skip)
-            offset, whole = take_entries(entries, begin.offset, notes, until, take, time)
+            offset, is_whole = take_entries(entries, begin.offset, notes, until, take, time)
         except TakenBack:
             return replace(follow(path, None, until, take, make, skip=skip, time=time), rewritten=True)
-        whole = whole and offset >= file.seek(0, 2)
+        is_whole = is_whole and offset >= file.seek(0, 2)
         reached = Mark(offset, _fingerprint(file, offset), notes.facts)
-    return Reading(make(notes), reached, whole, notes.unknown, rewritten)
+    return Reading(make(notes), reached, is_whole, notes.unknown, rewritten)
 
 
 def _entries(file: IO[bytes], offset: int, skip: Callable[[bytes], object]) -> Iterator[tuple[Any, str, int]]:
@@ -318,8 +318,8 @@ def follow_list(
     begin = Mark() if rewritten else begin
     notes = Notes(dict(begin.facts), begin.offset > 0)
     entries = ((load(name), name, place) for place, name in enumerate(ids[begin.offset :], begin.offset + 1))
-    end, whole = take_entries(entries, begin.offset, notes, until, take, time)
-    return Reading(make(notes), Mark(end, digest_of(ids[:end]), notes.facts), whole, notes.unknown, rewritten)
+    end, is_whole = take_entries(entries, begin.offset, notes, until, take, time)
+    return Reading(make(notes), Mark(end, digest_of(ids[:end]), notes.facts), is_whole, notes.unknown, rewritten)
 
 
 # Databases of programs that run meanwhile: looked into, never written, never waited for.
