@@ -195,14 +195,13 @@ class TakenBack(Exception):
     """An entry takes back what an earlier reading gave out: all is to be read again."""
 
 
-def time_field(*fields: str) -> When:
-    """The time in the first field that holds one, else that of the entry before: messages are not lost for want of it."""
+def time_field(name: str) -> When:
+    """The time in a field, else that of the entry before: messages are not lost for want of it."""
 
     def when(entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
-        for name in fields:
-            if at := parse_time(entry.get(name)):
-                notes.facts["at"] = at.isoformat()
-                return at
+        if at := parse_time(entry.get(name)):
+            notes.facts["at"] = at.isoformat()
+            return at
         return parse_time(notes.facts.get("at"))
 
     return when
