@@ -60,7 +60,7 @@ _NAMED = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:-(\d{2})(\d{2})(?!\d))?(?!\d)
 class CheckpointDate(NamedTuple):
     """When the content of a checkpoint is from, in seconds since 1970; must be written down as `created` where `by_file`."""
 
-    own: float
+    at: float
     by_file: bool = False
 
 
@@ -186,12 +186,12 @@ def decide_layer(
 ) -> Placement:
     """Where a checkpoint of a layer belongs now. Age lets it sink; only a recall lets it rise."""
     now, limits = clock.now().timestamp(), limits_of(settings)
-    complete = refcount.complete_count(counts.entry or {}, int(dated.own))
+    complete = refcount.complete_count(counts.entry or {}, int(dated.at))
     entry, recalled = fold_recalls(complete, counts.recalls, clock)
     moments = [at for at in refcount.moments(entry, clock) if at <= now]
     entry["7d"] = sum(now - refcount.WEEK < at for at in moments)
     last = max(moments, default=None)
-    since = dated.own if last is None else max(dated.own, last)
+    since = dated.at if last is None else max(dated.at, last)
     by_age = _layer_by_age(now - since, limits)
     mark = moment(entry.get(refcount.FORGOTTEN), clock)
     if mark is not None and mark > now:  # by a clock that was wrong
@@ -268,7 +268,7 @@ class Transition:
     """What becomes of one checkpoint. Without `after` it goes for good."""
 
     family: Family
-    kept: CheckpointCounts
+    counts: CheckpointCounts
     dated: CheckpointDate
     belongs: Placement
     summary_of: str = ""  # the hash of the text that a summary is to be made of
@@ -283,7 +283,7 @@ class Transition:
         entry = self.belongs.entry
         if self.summary_of:
             entry = {**entry, "summarized": True, SUMMARY_OF: self.summary_of[:_MARK]}
-        is_empty = self.kept.entry is None and entry == refcount.new_count(int(self.dated.own))
+        is_empty = self.counts.entry is None and entry == refcount.new_count(int(self.dated.at))
         return {self.after.lead.place: None if is_empty and not self.dated.by_file else entry}
 
 
@@ -302,7 +302,7 @@ class OrganisePlan:
         """The counts once some of the transitions are made; what belongs to the others, or to nobody here, stays as it is."""
         turns = list(done)
         counted = {place: entry for turn in turns for place, entry in turn.counted().items()}
-        keys = self.finished.union(*(turn.kept.keys for turn in turns))
+        keys = self.finished.union(*(turn.counts.keys for turn in turns))
         return refcount.with_counts(self.counts.entries, keys, dict(sorted(counted.items())))
 
 
@@ -461,7 +461,7 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
         {layer: after[layer] for layer in TIERS},
         changed=bool(steps) or entries != planned.counts.entries,
         dry_run=dry_run,
-        counted=sum(_recalls(turn.belongs.entry) - _recalls(turn.kept.entry or {}) for turn in planned.turns),
+        counted=sum(_recalls(turn.belongs.entry) - _recalls(turn.counts.entry or {}) for turn in planned.turns),
         left=(*planned.left, *left),
         notes=planned.notes,
     )

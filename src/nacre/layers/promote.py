@@ -36,7 +36,7 @@ class Nominee(NamedTuple):
     family: Family
     keys: tuple[str, ...]  # every place in refcount.json under which it was counted so far
     entry: dict[str, Any]  # as it stands there; of several, all together
-    own: float  # when its content is from, in seconds since 1970
+    at: float  # when its content is from, in seconds since 1970
     total: int
     week: int
     fortnight: int
@@ -52,8 +52,8 @@ def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
 
 
 def _nominee(turn: Transition, context: Context) -> Nominee | None:
-    counts, dated, clock = turn.kept, turn.dated, context.clock
-    stored = dict(counts.entry or refcount.new_count(int(dated.own)))
+    counts, dated, clock = turn.counts, turn.dated, context.clock
+    stored = dict(counts.entry or refcount.new_count(int(dated.at)))
     entry, _ = fold_recalls(stored, counts.recalls, clock)
     if entry.get("promoted"):
         return None
@@ -79,7 +79,7 @@ def _nominee(turn: Transition, context: Context) -> Nominee | None:
     if not rule:
         return None
     keys = counts.keys or (turn.family.lead.place,)
-    return Nominee(turn.family, keys, stored, dated.own, total, week, fortnight, marked, rule)
+    return Nominee(turn.family, keys, stored, dated.at, total, week, fortnight, marked, rule)
 
 
 class Lesson(NamedTuple):
@@ -132,7 +132,7 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
     workspace, lead = context.workspace, nominee.family.lead
     session = parse_checkpoint(checkpoint_bytes(workspace, lead).decode("utf-8", "replace"), context.clock)
     path = workspace.relative(lead.path)
-    day = local_time(nominee.own, context.clock).date().isoformat()
+    day = local_time(nominee.at, context.clock).date().isoformat()
     bullets = extract(redact_messages(list(session.messages)), context.judge(), least=1) if session.messages else []
     held = Session(session.session, session.agent, Kind.MAIN, None, (), session.cwd)
     project = project_name(held, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
