@@ -125,13 +125,13 @@ def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkp
     clock, origin = setup.context.clock, _text_of_origin(setup, transcript)
     messages = [
         message
-        for message in _kept(setup, session, Forgotten(setup.context.workspace))
+        for message in _allowed(setup, session, Forgotten(setup.context.workspace))
         if not any("\n".join(_block(form, clock, language)) in origin for language in _WHO for form in _forms(message))
     ] or [replace(session.messages[0], text="…")]
     return _checkpoint(setup, session, messages)
 
 
-def _kept(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
+def _allowed(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
     """The messages of a session that may be kept, by their marks."""
     name = storable(session.id)
     allowed = showable(session, setup.off_record, forgotten.messages)
@@ -230,7 +230,7 @@ def checkpoint_of_captured(
     """The session's own words that came after a moment, behind what its file holds already; None where there is nothing new. What
     was taken out of the file, or with all of it, stays out: it is not read from the transcript again."""
     clock, path, name = setup.context.clock, _path_of(setup, session.id), storable(session.id)
-    allowed = _kept(setup, session, forgotten)
+    allowed = _allowed(setup, session, forgotten)
     text = read_memory(setup.context.workspace, path).decode("utf-8", "replace") if path else ""
     before = parse_checkpoint(text, clock) if path else None
     if before and not before.session:  # somebody made something else of it

@@ -163,7 +163,7 @@ def _read_composer(transcript: Transcript, mark: Mark | None, until: dt.datetime
         with reading.open_readonly(transcript.path) as connection:
             composer = _value(connection, f"composerData:{name}")
             if composer is None:
-                return reading.gone(mark)
+                return reading.missing_transcript(mark)
             return _read_bubbles(connection, name, composer, transcript.changed, mark, until)
     except sqlite3.Error:
         return Reading(None, mark or Mark(), whole=False)

@@ -282,7 +282,7 @@ def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime 
 def _read_events(connection: sqlite3.Connection, name: str, mark: Mark | None, until: dt.datetime | None) -> Reading:
     window = _row(connection, _WINDOW, name)
     if not window:
-        return reading.gone(mark)
+        return reading.missing_transcript(mark)
     key = as_text(window.get("session_key"))
     node = _row(connection, _NODE, key)
     generation = as_text(_row(connection, f"{_GENERATIONS} WHERE session_id = ?", name).get("generation"))

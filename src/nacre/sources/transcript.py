@@ -350,6 +350,6 @@ def in_database(agent: str, path: Path, session: str, stamp: tuple[int, ...], ch
     return Transcript(agent, path, f"{path}#{session}", stamp, at.timestamp() if at else last_written(path))
 
 
-def gone(mark: Mark | None) -> Reading:
+def missing_transcript(mark: Mark | None) -> Reading:
     """The reading of a session that is no longer in its store."""
     return Reading(None, Mark(), rewritten=bool(mark and mark.offset))
