@@ -440,7 +440,7 @@ class Tombstones:
     def matches(self, texts: Sequence[str], vectors: Sequence[Vectors] | None = None) -> list[bool]:
         """Whether each text says what was forgotten: in the same words, whole or as a sentence of it, or nearly so."""
         pairs = zip(texts, vectors or [{}] * len(texts), strict=True)
-        return [any(map(self._known, _parts(text))) or self._is_near(of_text) for text, of_text in pairs]
+        return [any(map(self._id_of, _parts(text))) or self._is_near(of_text) for text, of_text in pairs]
 
     def exactly(self, texts: Sequence[str]) -> list[bool]:
         return [self.known(text) is not None for text in texts]
@@ -448,14 +448,14 @@ class Tombstones:
     def known(self, text: str) -> str | None:
         """The id of the tombstone of these very words."""
         words = bare_words(words_of(text))
-        return self._known(normal_words(words)) or self._known(words)
+        return self._id_of(normal_words(words)) or self._id_of(words)
 
     def only(self, ids: Container[str]) -> Tombstones:
         """Those of these ids, and of the same things in other words."""
         facts = {stone.fact for stone in self.stones if stone.id in ids}
         return Tombstones((stone for stone in self.stones if stone.fact in facts), self._key)
 
-    def _known(self, words: str) -> str | None:
+    def _id_of(self, words: str) -> str | None:
         by_hash = self._by_hash.get(_hash(self._key, words)) if self._key else None
         return by_hash or (plain if (plain := entry_id(words)) in self._ids else None)
 

@@ -34,7 +34,7 @@ class _Head(NamedTuple):
 
     start: int
     last: int  # of the heading itself
-    own: int  # last line before the next heading of any depth
+    stop: int  # last line before the next heading of any depth
     end: int  # last line before the next heading that does not belong to it
     level: int
     day: str | None
@@ -101,7 +101,7 @@ def _places(doc: Document, day: str, project: str | None, new: Sequence[str]) ->
         inside = [head for head in heads if of_day.last < head.start <= of_day.end]
         of_project = next((head for head in inside if head.project == project), None)
         if head := of_project if project else of_day:
-            blocks = [block for block in doc.blocks if head.last < block.start <= head.own and block.kind != HEADING]
+            blocks = [block for block in doc.blocks if head.last < block.start <= head.stop and block.kind != HEADING]
             if blocks:
                 if blocks[-1].kind == TEXT and label_of(doc.bare[blocks[-1].start - 1]):
                     yield blocks[-1].end, new
@@ -110,7 +110,7 @@ def _places(doc: Document, day: str, project: str | None, new: Sequence[str]) ->
         else:
             section = [_heading(of_day.level + 1, f"project:{project}"), *new]
             yield of_day.end, _with_air(doc, of_day.end, section)
-            yield of_day.own, _with_air(doc, of_day.own, section)
+            yield of_day.stop, _with_air(doc, of_day.stop, section)
     # A section of its own: behind the day before it, before the day after it, else at the end.
     before = max((pair for pair in days if pair[0] < day), key=itemgetter(0), default=(None, None))[1]
     after = min((pair for pair in days if pair[0] > day), key=itemgetter(0), default=(None, None))[1]
