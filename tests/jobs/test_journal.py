@@ -127,7 +127,7 @@ def test_a_journal_that_grew_long_is_shortened_and_still_tells_since_when_a_job_
 def test_shortening_keeps_what_decides_whether_a_time_was_run_for() -> None:
     runs = [JobRun(at, "organise", NOW, NOW + at * MINUTE, result="done", ended=NOW) for at in range(1, 50)]
     alone = JobRun(0, "memory-tidy", NOW, NOW, result="failed", ended=NOW)
-    assert newest_runs([alone, *runs], room=0) == [alone, runs[-1]]
+    assert newest_runs([alone, *runs], budget=0) == [alone, runs[-1]]
 
 
 def test_what_others_add_change_or_replace_is_seen(workspace: Workspace) -> None:

@@ -171,23 +171,6 @@ def test_going_back_takes_back_what_was_said(path: Path) -> None:
     assert said(after) == [("owner", "keep"), ("agent", "kept"), ("owner", "right")]
 
 
-def test_files_of_older_versions_are_read(path: Path) -> None:
-    old = [
-        {"id": "s0", "timestamp": stamp(0), "instructions": None},
-        {"record_type": "state"},
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<environment_context>"}]},
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "use tabs"}]},
-        {"type": "function_call_output", "output": "x"},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]},
-    ]
-    write(path, lines(*old))
-    reading = read(SOURCE.read, path)
-    assert said(reading) == [("owner", "use tabs"), ("agent", "done")]
-    assert reading.session
-    assert (reading.session.id, reading.session.messages[0].at) == ("s0", NOON)
-    assert not reading.unknown
-
-
 def test_a_session_without_its_first_entry_is_named_by_its_file(path: Path) -> None:
     write(path, lines(prompt("hello")))
     reading = read(SOURCE.read, path)

@@ -149,12 +149,6 @@ def test_sub_agents_and_tries_are_nobodys_talk(ide: Ide, sign: dict[str, Any]) -
     assert session.kind is Kind.ISOLATED
 
 
-def test_older_composers_hold_their_bubbles_themselves(ide: Ide) -> None:
-    inside = [{"bubbleId": "a", "type": 1, "text": "one"}, {"bubbleId": "b", "type": 2, "text": "two"}]
-    ide.composer(conversation=inside)
-    assert said(ide.read()) == [("owner", "one"), ("agent", "two")]
-
-
 def test_what_cannot_be_understood_is_counted(ide: Ide) -> None:
     ide.say("a", 1, "<user_query>mine</user_query>")
     ide.say("b", [], "x")

@@ -263,7 +263,6 @@ def test_broken_bubbles_and_composers_of_cursor_do_no_harm(tmp_path: Path) -> No
     small = {
         **composer,
         "fullConversationHeadersOnly": [{"bubbleId": "b0", "type": 1}],
-        "conversation": [models[0]],
         "status": "generating",
     }
     composers = {"c": json.dumps(composer).encode()} | {f"x{at}": torn(small, rng) for at in range(200)}

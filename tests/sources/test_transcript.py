@@ -25,7 +25,7 @@ def session(notes: Notes) -> Session:
 
 
 def made(path: Path, mark: Mark | None = None) -> Reading:
-    return follow(path, mark, None, take, session, time=time_field("at", "timestamp"))
+    return follow(path, mark, None, take, session, time=time_field("at"))
 
 
 def texts(reading: Reading) -> list[str]:
@@ -41,7 +41,7 @@ def test_an_entry_that_a_reader_stumbles_over_is_counted_and_passed_over(tmp_pat
 
 
 def test_a_time_is_carried_to_entries_without_one(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.jsonl", lines({"text": "a", "timestamp": stamp(5)}, {"text": "b"}))
+    path = write(tmp_path / "x.jsonl", lines({"text": "a", "at": stamp(5)}, {"text": "b"}))
     reading = made(path)
     assert reading.session
     assert [message.at for message in reading.session.messages] == [parse_time(stamp(5))] * 2

@@ -100,7 +100,7 @@ class Killed(BaseException):
 
 
 def test_a_call_that_is_cut_off_leaves_its_batches_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, reached = LineIndex._found, []
+    real, reached = LineIndex._keys_in, []
     for _ in range(100):
         left = 2
 
@@ -111,7 +111,7 @@ def test_a_call_that_is_cut_off_leaves_its_batches_behind(path: Path, monkeypatc
                 raise Killed
             return real(self, *place)
 
-        monkeypatch.setattr(LineIndex, "_found", found)
+        monkeypatch.setattr(LineIndex, "_keys_in", found)
         try:
             assert len(texts(path, 3)) == 71
             break
@@ -156,10 +156,10 @@ def test_an_edit_while_it_is_open_is_noticed(old: Path) -> None:
 
 
 def test_two_that_bring_it_up_to_date_at_once_both_answer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = LineIndex._found
+    real = LineIndex._keys_in
 
     def disturbed(self: LineIndex, *place: Any) -> Iterable[Any]:
-        monkeypatch.setattr(LineIndex, "_found", real)
+        monkeypatch.setattr(LineIndex, "_keys_in", real)
         return real(self, *place)
 
     def begun(data: memoryview, start: int) -> int:
@@ -169,7 +169,7 @@ def test_two_that_bring_it_up_to_date_at_once_both_answer(path: Path, monkeypatc
 
     end_of = lines._batch_end
     monkeypatch.setattr(lines, "_batch_end", begun)
-    monkeypatch.setattr(LineIndex, "_found", disturbed)
+    monkeypatch.setattr(LineIndex, "_keys_in", disturbed)
     assert len(texts(path, 3)) == 71
     assert len(texts(path, 3)) == 71
 

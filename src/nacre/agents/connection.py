@@ -190,6 +190,8 @@ def _plan_file(target: Target, written: WrittenFile | None, folder: Path) -> Fil
         if not target.edits:
             return FileChange(path, form, data, base, left=tuple(left), folders=written.folders if written else ())
         after, done = edits.apply_edits(_decoded(base), form, target.edits)
+    except edits.CannotEdit as error:
+        raise NacreError(f"{path} was left untouched: {error}.", f"没有改动 {path}：{error}。") from error
     except ValueError as error:
         raise NacreError(
             f"{path} cannot be parsed ({error}), so Nacre left it untouched. Fix it and run the command again.",
@@ -393,7 +395,7 @@ def agent_states(agents: tuple[Agent, ...], machine: Machine, folder: Path) -> l
     for agent in agents:
         connection = connections.get(agent.name)
         present = {file.path: _edits_present(file) for file in connection.files} if connection else {}
-        missing, unreadable = (tuple(path for path, there in present.items() if there is how) for how in (False, None))
+        missing, unreadable = (tuple(path for path, state in present.items() if state is how) for how in (False, None))
         starts = connection is None or os.access("".join(connection.program[:1]), os.X_OK)
         states.append(AgentState(agent, agent.is_here(machine), connection, missing, unreadable, starts))
     return states
@@ -428,9 +430,9 @@ def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Pat
             message = say(english, f"{title} 的设置会运行 {program}，但该文件已不存在。")
             problems.append(Problem("connection", message, severity="error", remedy=remedy))
         english = f"The settings of {title} no longer connect it to this memory."
-        gone = say(english, f"{title} 的设置中已没有指向这份记忆的连接。")
+        disconnected = say(english, f"{title} 的设置中已没有指向这份记忆的连接。")
         unknown = say(f"The settings of {title} cannot be read.", f"无法读取 {title} 的设置。")
-        for message, paths in ((gone, state.missing), (unknown, state.unreadable)):
+        for message, paths in ((disconnected, state.missing), (unknown, state.unreadable)):
             problems += [Problem("connection", message, path, remedy=remedy) for path in paths]
     return problems
 

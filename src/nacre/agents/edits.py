@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -90,9 +89,9 @@ def apply_edits(text: str, form: str, edits: Sequence[Edit]) -> tuple[str, list[
         elif form == TOML:
             assert isinstance(edit, Put)
             before = value_at(load_toml(text), edit.path)
-            value = _server_with_scope(before, edit)
-            after = with_table(text, edit.path, value)
-            done = Done("put", edit.path, value, previous=None if before is None else "")
+            _refuse_limited(before, edit)
+            after = with_table(text, edit.path, edit.value)
+            done = Done("put", edit.path, edit.value, previous=None if before is None else "")
         else:
             put = _put_json if isinstance(edit, Put) else _add_json
             after, done = put(new_json(text) if parse(text) is None else text, edit)  # type: ignore[arg-type]
@@ -176,49 +175,28 @@ def recognise_edits(text: str, form: str, edits: Sequence[Edit]) -> list[Done]:
     return changes
 
 
-# What somebody set for us by hand before stays: whom an entry is for above all. Connecting never lets anybody hear more.
+# Connecting never lets anybody hear more: an entry that is limited to a group is not written over.
 
 _ADDRESS_KEYS = ("url", "httpUrl", "serverUrl")  # of a server that is reached by an address
 _PROGRAM_NAMES = ("nacre", "nacre.exe", "nacre.cmd")
-_SCOPE = re.compile(r"""(?:--scope(?:=|\s+)|NACRE_SCOPE=)("[^"]*"|'[^']*'|[^\s"']+)""")
 
 
-def _server_with_scope(now: Any, edit: Put) -> Any:
-    """The entry that is wanted, for nobody but those whom the one that stands there is for. What of it cannot be understood, and so
-    might be narrower than ours, is not written over."""
-    wanted = edit.value
-    if not isinstance(now, Mapping) or not isinstance(wanted, dict) or "command" not in wanted:
-        return wanted
-    parts = [now.get("command"), now.get("args")]
-    words = [str(word) for part in parts if part for word in (part if isinstance(part, list) else [part])]
-    line = shlex.join(words)
-    is_program = any(PureWindowsPath(word).name.lower() in _PROGRAM_NAMES for word in words)
-    is_clear = is_program and "scope" not in _SCOPE.sub("", line).lower()
-    if any(key in now for key in _ADDRESS_KEYS) or (words and not is_clear):
+def _refuse_limited(now: Any, edit: Put | Add) -> None:
+    """Refuse to replace a server or a hook that has a scope, or a server that may reach Nacre in a narrower way of its own."""
+    words, is_other = list(_commands_in(now)), False
+    if isinstance(edit, Put) and isinstance(now, Mapping) and "command" in edit.value:
+        parts = [now.get("command"), now.get("args")]
+        words = [str(word) for part in parts if part for word in (part if isinstance(part, list) else [part])]
+        is_ours = not words or any(PureWindowsPath(word).name.lower() in _PROGRAM_NAMES for word in words)
+        is_other = not is_ours or any(key in now for key in _ADDRESS_KEYS)
+    if is_other or any(sign in word for sign in ("--scope", "NACRE_SCOPE") for word in words):
+        name = ".".join(edit.path)
         raise CannotEdit(
             say(
-                f'"{".".join(edit.path)}" was added by hand and Nacre cannot tell what access it gives; rename or remove it first',
-                f"“{'.'.join(edit.path)}”是手动添加的，无法判断它的权限；请先改名或删除",
+                f'"{name}" was limited or added by hand and Nacre would give it more access; rename or remove it first',
+                f"“{name}”是手动添加或限制过的，改写会扩大它的权限；请先改名或删除",
             )
         )
-    scopes = [scope.strip("\"'") for scope in _SCOPE.findall(line)]
-    holder = "args" if "args" in wanted else "command"
-    return {**wanted, holder: [*wanted[holder], "--scope", scopes[-1]]} if scopes else wanted
-
-
-def _hook_with_scope(now: Any, wanted: Any) -> Any:
-    """The hook that is wanted, for the scope that the commands of the one that stands there name."""
-    scopes = [scope for command in _commands_in(now) for scope in _SCOPE.findall(command)]
-
-    def limited(value: Any) -> Any:
-        if isinstance(value, list):
-            return [limited(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        hook = {name: limited(item) for name, item in value.items()}
-        return hook | ({"command": f"{hook['command']} --scope {scopes[-1]}"} if "command" in hook else {})
-
-    return limited(wanted) if scopes else wanted
 
 
 def _holds(now: Any, wanted: Any) -> bool:
@@ -268,8 +246,8 @@ def _put_json(text: str, edit: Put) -> tuple[str, Done]:
         return insert_value(text, node, value, edit.path[depth]), done
     if edit.default:
         return text, done
-    value = _server_with_scope(node.value, edit)
-    done = replace(done, value=value, previous=text[node.start : node.end])
+    _refuse_limited(node.value, edit)
+    value, done = edit.value, replace(done, previous=text[node.start : node.end])
     if not isinstance(value, dict) or node.kind != "object":
         return (text if node.value == value else replace_value(text, node, value)), done
     for name, item in value.items():  # what else somebody set there stays, and so do comments
@@ -292,9 +270,9 @@ def _add_json(text: str, edit: Add) -> tuple[str, Done]:
     if not ours:
         return insert_value(text, array, edit.value), done
     node = ours[-1]
-    value = _hook_with_scope(node.value, edit.value)
-    done = replace(done, value=value, previous=text[node.start : node.end])
-    return (text if node.value == value else replace_value(text, node, value)), done
+    _refuse_limited(node.value, edit)
+    done = replace(done, previous=text[node.start : node.end])
+    return (text if node.value == edit.value else replace_value(text, node, edit.value)), done
 
 
 def _take_back_json(text: str, done: Done) -> str | None:
@@ -410,7 +388,7 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any] | None) -
         after = after.removesuffix(newline)  # the blank line that set the table apart
     letters = iter(after)
     is_intact = value is None or not is_new or all(letter in letters for letter in text)  # only adds
-    comments = [[line.strip() for line in some.splitlines() if line.lstrip().startswith("#")] for some in (text, after)]
+    comments = [[line.strip() for line in part.splitlines() if line.lstrip().startswith("#")] for part in (text, after)]
     if is_intact and _is_toml_of(after, wanted) and comments[0] == comments[1]:
         return after
     name = ".".join(path)

@@ -126,17 +126,17 @@ def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkp
     clock, origin = setup.context.clock, _text_of_origin(setup, transcript)
     messages = [
         message
-        for message in _kept(setup, session, Forgotten(setup.context.workspace))
+        for message in _allowed(setup, session, Forgotten(setup.context.workspace))
         if not any("\n".join(_block(form, clock, language)) in origin for language in _WHO for form in _forms(message))
     ] or [replace(session.messages[0], text="…")]
     return _checkpoint(setup, session, messages)
 
 
-def _kept(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
+def _allowed(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
     """The messages of a session that may be kept, by their marks."""
     name = storable(session.id)
-    kept = showable(session, setup.off_record, forgotten.messages)
-    return [replace(message, id=message_mark(name, storable(message.id))) for message in kept]
+    allowed = showable(session, setup.off_record, forgotten.messages)
+    return [replace(message, id=message_mark(name, storable(message.id))) for message in allowed]
 
 
 def showable(
@@ -151,15 +151,15 @@ def showable(
         if asked_by is Speaker.OWNER:
             with_owner.append(message)
     hidden = off_record(with_owner)
-    said = [message for message in privacy.drop_private(redact_messages(with_owner)) if message.id not in hidden]
-    by_mark = {message_mark(storable(session.id), storable(message.id)): message for message in said}
+    safe = [message for message in privacy.drop_private(redact_messages(with_owner)) if message.id not in hidden]
+    by_mark = {message_mark(storable(session.id), storable(message.id)): message for message in safe}
     marked = [replace(message, id=mark) for mark, message in by_mark.items()]
     return [by_mark[message.id] for message in without_forgotten(marked, forgotten)]
 
 
 def without_forgotten(messages: Iterable[Message], forgotten: Container[str]) -> list[Message]:
     """The messages without those that something forgotten was captured from, and without the answers that repeat them."""
-    kept: list[Message] = []
+    remaining: list[Message] = []
     repeated: set[str] = set()
     for message in messages:
         if message.id in forgotten:
@@ -168,8 +168,8 @@ def without_forgotten(messages: Iterable[Message], forgotten: Container[str]) ->
         if message.speaker is Speaker.OWNER:
             repeated = set()
         if len(repeated.intersection(query_tokens(message.text))) < _REPEATS:
-            kept.append(message)
-    return kept
+            remaining.append(message)
+    return remaining
 
 
 def _forms(message: Message) -> tuple[Message, Message]:
@@ -236,7 +236,7 @@ def checkpoint_of_captured(
     """The session's own words that came after a moment, behind what its file holds already; None where there is nothing new. What
     was taken out of the file, or with all of it, stays out: it is not read from the transcript again."""
     clock, path, name = setup.context.clock, _path_of(setup, session.id), storable(session.id)
-    kept = _kept(setup, session, forgotten)
+    allowed = _allowed(setup, session, forgotten)
     text = read_memory(setup.context.workspace, path).decode("utf-8", "replace") if path else ""
     before = parse_checkpoint(text, clock) if path else None
     if before and not before.session:  # somebody made something else of it
@@ -244,13 +244,13 @@ def checkpoint_of_captured(
     held: list[Message] = []
     if before and before.session == name:  # and not of another session with a like name
         hidden = {message_mark(name, storable(message.id)) for message in session.messages}
-        hidden -= {message.id for message in kept}
+        hidden -= {message.id for message in allowed}
         held = [message for message in before.messages if message.id not in hidden]
         end = before.messages[-1].at  # one that somebody asked for meanwhile may hold more: all of its last minute
         after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
     else:
         before = None
-    fresh = [message for message in kept if after is None or message.at > after]
+    fresh = [message for message in allowed if after is None or message.at > after]
     new: list[Message] = []
     others: set[str] = set()  # words that the owner's last message held of others
     for message in fresh:
@@ -283,18 +283,18 @@ def _own_words(message: Message, forgotten: Forgotten, others: Container[str]) -
     and what was forgotten."""
     by_owner = message.speaker is Speaker.OWNER
     words = own_words(message.text, typed=by_owner)
-    said = sentences(words)
-    kept, end = "", 0
-    for sentence, is_forgotten in zip(said, forgotten.match(said), strict=True):
+    parts = sentences(words)
+    remaining, end = "", 0
+    for sentence, is_forgotten in zip(parts, forgotten.match(parts), strict=True):
         repeats = sum(token in others for token in set(query_tokens(sentence))) >= _REPEATS
         is_others = not own_part(sentence) if by_owner else repeats or (demands(sentence) and reports(sentence))
         at = words.find(sentence, end)
         if at < 0 and (is_forgotten or is_others):
             return ""
         if at >= 0:
-            kept += words[end:at] if is_forgotten or is_others else words[end : at + len(sentence)]
+            remaining += words[end:at] if is_forgotten or is_others else words[end : at + len(sentence)]
             end = at + len(sentence)
-    words = kept + words[end:]
+    words = remaining + words[end:]
     return _GAP.sub("\n\n", words).strip()
 
 
@@ -303,19 +303,19 @@ def _fitted(messages: Sequence[Message]) -> list[Message]:
     if sum(_size(message.text) for message in messages) <= LIMIT:
         return list(messages)
     following = [*messages[1:], None]
-    kept = [
+    answers = [
         message
         for message, after in zip(messages, following, strict=True)
         if message.speaker is Speaker.OWNER or after is None or after.speaker is Speaker.OWNER
     ]
-    room = share = LIMIT
-    sizes = sorted(_size(message.text) for message in kept)
+    budget = share = LIMIT
+    sizes = sorted(_size(message.text) for message in answers)
     for left, size in zip(range(len(sizes), 0, -1), sizes, strict=True):
-        share = room // left
+        share = budget // left
         if size > share:
             break
-        room -= size
-    return [replace(message, text=_cut(message.text, share)) for message in kept]
+        budget -= size
+    return [replace(message, text=_cut(message.text, share)) for message in answers]
 
 
 def _cut(text: str, most: int) -> str:
@@ -354,9 +354,9 @@ def _short(session: str) -> str:
 def _block(message: Message, clock: Clock, language: str) -> list[str]:
     who = _WHO[language][message.speaker] + (f" ({message.name})" if message.name else "")
     # What a page or an agent quotes must not be read back as the owner's.
-    said = _SPEAKS.sub(r"\\\g<0>", message.text.strip())
+    text = _SPEAKS.sub(r"\\\g<0>", message.text.strip())
     mark = f" <!-- {message.id} -->" if _MARK.fullmatch(message.id) else ""
-    return [f"**{who}** {clock.local(message.at):%Y-%m-%d %H:%M}{mark}", "", said, ""]
+    return [f"**{who}** {clock.local(message.at):%Y-%m-%d %H:%M}{mark}", "", text, ""]
 
 
 def _first_line(text: str) -> str:
@@ -439,5 +439,5 @@ def _labelled(lines: list[str], clock: Clock) -> tuple[Message, ...]:
             turns[-1][1].append(line)
     if len({speaker for speaker, _ in turns}) < 2:
         return ()
-    said = ((speaker, "\n".join(parts).strip()) for speaker, parts in turns)
-    return tuple(Message(str(at), clock.now(), speaker, words) for at, (speaker, words) in enumerate(said) if words)
+    texts = ((speaker, "\n".join(parts).strip()) for speaker, parts in turns)
+    return tuple(Message(str(at), clock.now(), speaker, words) for at, (speaker, words) in enumerate(texts) if words)

@@ -159,10 +159,10 @@ def _cursor_values(cursor: Cursor) -> dict[str, Any]:
 
 def _parse_cursor(values: Mapping[str, Any]) -> Cursor:
     mark = Mark(max(0, values["offset"]), values.get("fingerprint", ""), values.get("facts", {}))
-    kept = {name: values[name] for name in _KEPT if name in values}
-    kept |= {name: _parse_time(kept[name]) for name in ("begins", "begun", "away", "asked") if name in kept}
+    fields = {name: values[name] for name in _KEPT if name in values}
+    fields |= {name: _parse_time(fields[name]) for name in ("begins", "begun", "away", "asked") if name in fields}
     reached = _parse_reached(values) if "at" in values else None
-    return Cursor(tuple(map(int, values["stamp"])), mark, reached=reached, **kept)
+    return Cursor(tuple(map(int, values["stamp"])), mark, reached=reached, **fields)
 
 
 def _parse_section(values: dict[str, Any]) -> Section:

@@ -101,18 +101,18 @@ def captured_before(
     """The messages that stand in the logs already, and what the logs call their session."""
     captured: set[int] = set()
     name = ""
-    for day, said in by_day(messages, clock):
-        own = headings_of(session, headings.get(day, ()))
-        if not own:
+    for day, messages_of_day in by_day(messages, clock):
+        of_session = headings_of(session, headings.get(day, ()))
+        if not of_session:
             continue
-        name = own[0].session
-        count = sum(heading.messages for heading in own)
+        name = of_session[0].session
+        count = sum(heading.messages for heading in of_session)
         # The last message was said within its heading's minute, which the clock may have shown twice.
-        hour, minute = (int(part) for part in max(heading.time for heading in own).split(":"))
+        hour, minute = (int(part) for part in max(heading.time for heading in of_session).split(":"))
         shown = dt.datetime.combine(day, dt.time(hour % 24, minute % 60), clock.zone)
         first, second = sorted(shown.replace(fold=fold).astimezone(dt.UTC) for fold in (0, 1))
         end = second + dt.timedelta(minutes=1)
-        for place, message in enumerate(said):
+        for place, message in enumerate(messages_of_day):
             in_section = message.at < end or clock.local(message.at).date() > day
             if message.at < first or (place < count and in_section):
                 captured.add(id(message))
@@ -140,17 +140,17 @@ def drop_duplicates(
     stamp = stamp_of(heading)
     text = (log or b"").decode("utf-8", "replace")
     lines = [(stamp_of(item.section), item.words) for item in document(path, text.encode()).items if item.words]
-    said = [words for of_line, words in lines if of_line.session == (stamp.session or "")]
+    spoken = [words for of_line, words in lines if of_line.session == (stamp.session or "")]
     noted = [(of_line.by_agent, words) for of_line, words in lines if not of_line.session and not stamp.group]
     notes = [words for by_agent, words in noted if not by_agent] + ([] if stamp.group else list(given))
     of_agents = [words for by_agent, words in noted if by_agent]
-    new = _new_bullets([bullet for bullet in bullets if not bullet.by_agent], notes, said, alike)
-    new += _new_bullets([bullet for bullet in bullets if bullet.by_agent], [*notes, *of_agents], said, alike)
+    new = _new_bullets([bullet for bullet in bullets if not bullet.by_agent], notes, spoken, alike)
+    new += _new_bullets([bullet for bullet in bullets if bullet.by_agent], [*notes, *of_agents], spoken, alike)
     return [bullet for bullet in bullets if bullet in new]
 
 
-def _new_bullets(bullets: Sequence[Bullet], noted: Sequence[str], said: Sequence[str], alike: Alike) -> list[Bullet]:
-    before = [*noted, *said]
+def _new_bullets(bullets: Sequence[Bullet], noted: Sequence[str], spoken: Sequence[str], alike: Alike) -> list[Bullet]:
+    before = [*noted, *spoken]
     if not before or not bullets:
         return list(bullets)
     captured = {normal_words(part) for line in before for part in (line, *_parts(line))}
@@ -168,10 +168,12 @@ def alike_in_meaning(judge: Callable[[], Judge], texts: Sequence[str], others: S
     if not others or not reader.with_vectors:
         return [False] * len(texts)
     meant = reader.meant([part for line in others for part in _parts(line)])
-    said = [statement for statement in meant if statement.vector is not None]
+    earlier = [statement for statement in meant if statement.vector is not None]
 
     def is_said(new: Statement) -> bool:
-        same = (said[near.place] for near in relations(said, new) if says_the_same(said[near.place], new, near))
+        same = (
+            earlier[near.place] for near in relations(earlier, new) if says_the_same(earlier[near.place], new, near)
+        )
         return new.vector is not None and any(_negated(old) == _negated(new) for old in same)
 
     return [is_said(new) for new in reader.meant(texts)]
@@ -194,27 +196,27 @@ def _parts(line: str) -> list[str]:
 # What the user had forgotten is not learned again.
 
 
-def not_forgotten(stones: Tombstones, bullets: Sequence[Bullet]) -> list[Bullet]:
-    forgotten = are_forgotten(stones, [bullet.text for bullet in bullets])
-    return [bullet for bullet, gone in zip(bullets, forgotten, strict=True) if not gone]
+def not_forgotten(tombstones: Tombstones, bullets: Sequence[Bullet]) -> list[Bullet]:
+    forgotten = are_forgotten(tombstones, [bullet.text for bullet in bullets])
+    return [bullet for bullet, drop in zip(bullets, forgotten, strict=True) if not drop]
 
 
-def without_forgotten_sentences(stones: Tombstones, messages: Sequence[Message]) -> list[Message]:
+def without_forgotten_sentences(tombstones: Tombstones, messages: Sequence[Message]) -> list[Message]:
     """The messages without the sentences that were forgotten, which no model is to be given again."""
-    if not stones:
+    if not tombstones:
         return list(messages)
-    kept: list[Message] = []
-    for message, holds in zip(messages, stones.matches([message.text for message in messages]), strict=True):
-        said = sentences(message.text) if holds else []
-        text = "\n".join(words for words, gone in zip(said, stones.matches(said), strict=True) if not gone)
+    remaining: list[Message] = []
+    for message, holds in zip(messages, tombstones.matches([message.text for message in messages]), strict=True):
+        parts = sentences(message.text) if holds else []
+        text = "\n".join(words for words, drop in zip(parts, tombstones.matches(parts), strict=True) if not drop)
         if text or not holds:
-            kept.append(replace(message, text=text) if holds else message)
-    return kept
+            remaining.append(replace(message, text=text) if holds else message)
+    return remaining
 
 
-def are_forgotten(stones: Tombstones, texts: Sequence[str]) -> list[bool]:
+def are_forgotten(tombstones: Tombstones, texts: Sequence[str]) -> list[bool]:
     """Whether each text matches a tombstone; by its meaning too, where the local models are installed."""
-    return stones.matches(texts, vectors_of(texts, stones.models)) if stones else [False] * len(texts)
+    return tombstones.matches(texts, vectors_of(texts, tombstones.models)) if tombstones else [False] * len(texts)
 
 
 class Forgotten:

@@ -112,8 +112,8 @@ def _plan(name: str, kind: str, path: Path | None, context: Context) -> ImportPl
             )
         files.plan_notes(plan, notes)
     else:
-        own = (context.workspace.root, context.workspace.tiers(context.config.tiers.path))
-        if {disk.real(path), *disk.real(path).parents} & {disk.real(folder) for folder in own}:
+        folders = (context.workspace.root, context.workspace.tiers(context.config.tiers.path))
+        if {disk.real(path), *disk.real(path).parents} & {disk.real(folder) for folder in folders}:
             raise BadInput(
                 f"{path} is already in this workspace: there is nothing to import.",
                 f"{path} 已在此工作区内：无需导入。",

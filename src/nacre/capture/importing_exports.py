@@ -163,6 +163,6 @@ def _drop_undone(workspace: Workspace) -> None:
     if not any(undone.values()):
         return
     before = cursors.load_cursors(workspace)
-    kept = {key: cursor for key, cursor in before.transcripts.items() if not undone.get(cursor.name)}
-    if len(kept) < len(before.transcripts):
-        cursors.save_cursors(workspace, replace(before, transcripts=kept))
+    remaining = {key: cursor for key, cursor in before.transcripts.items() if not undone.get(cursor.name)}
+    if len(remaining) < len(before.transcripts):
+        cursors.save_cursors(workspace, replace(before, transcripts=remaining))

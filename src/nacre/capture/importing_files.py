@@ -256,8 +256,8 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
             # A dated file stays as it is. One that has grown since it was copied is the same.
             data = safe_bytes(data)
             paths = _numbered(workspace.memory, note.path.name)
-            path = next(path for path in paths if (there := plan.bytes_at(path)) is None or there.startswith(data))
-            if there is None:
+            path = next(path for path in paths if (before := plan.bytes_at(path)) is None or before.startswith(data))
+            if before is None:
                 reason = say("a dated note", "带日期的笔记") if path.name == note.path.name else renamed
                 plan.write(path, Write(data, modified=modified), reason, shown)
             else:
@@ -376,9 +376,9 @@ def merge_counts(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str
     """Both files in one: the larger counts, each time of a recall once. Merging the same again changes nothing."""
     after = dict(ours)
     for key, entry in theirs.items():
-        own = after.setdefault(key, entry)
-        if isinstance(own, dict) and isinstance(entry, dict):
-            after[key] = _merge_entry(own, entry)
+        ours_of_key = after.setdefault(key, entry)
+        if isinstance(ours_of_key, dict) and isinstance(entry, dict):
+            after[key] = _merge_entry(ours_of_key, entry)
     return after
 
 

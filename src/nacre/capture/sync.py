@@ -194,7 +194,7 @@ def sync(
                 withdraw_orders(context, "extract", run.asked)
             clear_queue(context, run.queue, {key for key, cursor in run.cursors.items() if cursor.open})
         passed = {why_not: count for why_not, count in run.passed.items() if why_not}
-        names = tuple(made.name for _, _, made in put_away if made)
+        names = tuple(checkpoint.name for _, _, checkpoint in put_away if checkpoint)
         return SyncReport(
             sections=tuple(written),
             checkpoints=names,
@@ -345,34 +345,34 @@ def _new_sections(
     days = cursors.by_day(redacted, clock)
     if len(days) > 1 or later:  # a wish for silence after midnight is about what was said before it
         hidden = later | run.setup.off_record(redacted) if later else set()
-        kept = [message for message in privacy.drop_private(redacted) if message.id not in hidden]
-        days = cursors.by_day(kept, clock)
+        visible = [message for message in privacy.drop_private(redacted) if message.id not in hidden]
+        days = cursors.by_day(visible, clock)
     waits = False
     if len(days) > 1 and asked is None:  # the last day may be only a lone remark yet; those before it are over
-        earlier, last = [message for _, said in days[:-1] for message in said], days[-1][1]
+        earlier, last = [message for _, of_day in days[:-1] for message in of_day], days[-1][1]
         in_order = min(message.at for message in last) > max(message.at for message in earlier)
         waits = in_order and cursors.must_wait(last, captured + owner_count(earlier), least, run.now, patience, clock)
 
     # Extract and dedupe, day by day.
     rivals = run.names.get(cursors.plain_id(session_id)[:SHORT], {})
-    own = next((name for name, session in rivals.items() if session == session_id), "")
-    name = begin.name or own or cursors.short_id(session_id, rivals)
+    known_name = next((name for name, session in rivals.items() if session == session_id), "")
+    name = begin.name or known_name or cursors.short_id(session_id, rivals)
     sections: list[Section] = []
     days = days[:-1] if waits else days
     is_asked = False
-    for day, said in days:
-        last_at = max(message.at for message in said if clock.local(message.at).date() == day)
+    for day, of_day in days:
+        last_at = max(message.at for message in of_day if clock.local(message.at).date() == day)
         title = cursors.session_heading(
-            session, name, clock.local(last_at), len(said), project, continued=bool(captured or sections)
+            session, name, clock.local(last_at), len(of_day), project, continued=bool(captured or sections)
         )
         try:
-            bullets = _bullets(run, session, listed_as(session, project), day, title, said)
+            bullets = _bullets(run, session, listed_as(session, project), day, title, of_day)
         except Waiting as waiting:
             run.asked.update(waiting.keys)
             is_asked = True
             continue
         if bullets:
-            point, users = cursors.reached_by(said), owner_count(said)
+            point, users = cursors.reached_by(of_day), owner_count(of_day)
             section = Section(key, day, session.agent, session_id, name, title, point, users)
             section = replace(
                 section,
@@ -383,7 +383,7 @@ def _new_sections(
             )
             sections.append(section)
     if is_asked:
-        return replace(held, asked=asked or max(message.at for _, said in days for message in said)), [], "asked"
+        return replace(held, asked=asked or max(message.at for _, of_day in days for message in of_day)), [], "asked"
     if not sections and not later:
         return held if waits else done, [], "nothing to say"
     asked_for = [message for message in messages if message.id not in later]
@@ -443,8 +443,8 @@ def _copied(
                 with suppress(OSError):
                     session = source.read(run.listed[other][1], None, run.context.clock.fixed).session
                     run.messages[other] = session.messages if session else ()
-            said = run.messages[other]
-            captured = {identity(message) for message in said if cursor.covers(message)}
+            other_messages = run.messages[other]
+            captured = {identity(message) for message in other_messages if cursor.covers(message)}
             same = (place for place, message in enumerate(messages) if identity(message) in captured)
             origins |= dict.fromkeys(same, cursor.session)
     return [messages[place] for place in sorted(origins)], origins[min(origins)] if origins else ""
@@ -482,12 +482,12 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
         if end > last and not is_ended:
             continue
         note = run.hook_notes.get(session.id)
-        said = [
+        spoken = [
             message for message in session.messages if message.at >= run.since and not (note and note.holds(message))
         ]
         forgotten = forgotten or Forgotten(run.context.workspace)
-        made = checkpoint_of_captured(run.setup, replace(session, messages=tuple(said)), cursor.away, forgotten)
-        yield key, replace(cursor, away=end), made
+        written = checkpoint_of_captured(run.setup, replace(session, messages=tuple(spoken)), cursor.away, forgotten)
+        yield key, replace(cursor, away=end), written
 
 
 def _write(run: _Run, sections: Sequence[Section], put_away: Sequence[PutAway]) -> None:
@@ -497,21 +497,21 @@ def _write(run: _Run, sections: Sequence[Section], put_away: Sequence[PutAway]) 
     with operation(context, "sync") as op:
         touched = {section.key for section in sections}
         # Until the sections stand in their logs, the file says what was known before them.
-        kept = {key: cursor for key, cursor in run.cursors.items() if key not in touched}
-        kept |= {key: cursor for key, cursor in run.saved.transcripts.items() if key in touched}
+        before = {key: cursor for key, cursor in run.cursors.items() if key not in touched}
+        before |= {key: cursor for key, cursor in run.saved.transcripts.items() if key in touched}
         counts: Counter[tuple[dt.date, str]] = Counter()
         pending: list[Section] = []
         for section in sections:
             pending.append(replace(section, before=_count_heading(run, section) + counts[section.day, section.heading]))
             counts[section.day, section.heading] += 1
-        cursors.save_cursors(workspace, Cursors(kept, run.saved.synced, run.saved.since, tuple(pending)))
+        cursors.save_cursors(workspace, Cursors(before, run.saved.synced, run.saved.since, tuple(pending)))
         for section in sections:
             daily.append_section(context, section.heading, section.bullets, day=section.day)
         provenance.write_provenance(op, _provenance(run, pending))
-        for key, cursor, made in put_away:
+        for key, cursor, checkpoint in put_away:
             try:
-                if made:
-                    write_checkpoint(context, made.name, made.text)
+                if checkpoint:
+                    write_checkpoint(context, checkpoint.name, checkpoint.text)
             except Locked:
                 raise
             except NacreError as error:

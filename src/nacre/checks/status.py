@@ -61,12 +61,12 @@ def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: 
 
 def grade_and_problems(memory: Memory) -> tuple[Grade, list[Problem]]:
     """How well memory is kept, and what is wrong with it and its setup, the most important first."""
-    found = findings(memory)
+    graded_problems = findings(memory)
     problems = [*memory.all_problems(), *job_problems(memory)]
-    known = {(problem.path, problem.line) for problem in problems if problem.path}
-    problems += [finding for finding in found if (finding.path, finding.line) not in known]
+    listed = {(problem.path, problem.line) for problem in problems if problem.path}
+    problems += [finding for finding in graded_problems if (finding.path, finding.line) not in listed]
     problems += embedding_problems(memory.config)
-    return graded(found), sorted(problems, key=lambda problem: problem.severity != "error")
+    return graded(graded_problems), sorted(problems, key=lambda problem: problem.severity != "error")
 
 
 def findings(memory: Memory) -> tuple[Problem, ...]:
@@ -78,14 +78,14 @@ def findings(memory: Memory) -> tuple[Problem, ...]:
     seen += [nacre.__version__, language(), str(memory.clock.today()), limits.max_lines, limits.max_bytes]
     seen += [model.state for model in list_models()]
     signature, index = hashlib.sha256(repr(seen).encode()).hexdigest(), str(workspace.index)
-    kept = spool.read_json(os.path.join(index, _FOUND))
-    if kept.get("signature") == signature:
-        return tuple(Problem(**row) for row in kept["findings"])
-    found = find_problems(take_snapshot(memory))
+    stored = spool.read_json(os.path.join(index, _FOUND))
+    if stored.get("signature") == signature:
+        return tuple(Problem(**row) for row in stored["findings"])
+    problems = find_problems(take_snapshot(memory))
     if os.path.isdir(index):
         with contextlib.suppress(OSError):  # a workspace that cannot be written
-            spool.put_json(index, _FOUND, {"signature": signature, "findings": list(map(asdict, found))})
-    return found
+            spool.put_json(index, _FOUND, {"signature": signature, "findings": list(map(asdict, problems))})
+    return problems
 
 
 def _capture(memory: Memory) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Printed:
     parts: list[tuple[str, str]] = field(default_factory=list)
 
     def text(self, kind: str) -> str:
-        return "".join(text for own, text in self.parts if own == kind)
+        return "".join(text for part_kind, text in self.parts if part_kind == kind)
 
     def out(self, line: str) -> None:
         self.parts.append((OUT, f"{line}\n"))
@@ -106,7 +106,7 @@ def answer_search(
         printed.note("Nothing in memory matches.", "记忆中没有匹配的内容。")
     if all(hit.weak for hit, _ in hits) and not project:
         asked = [(ask(memory, None).hits, place) for memory, place in zip(memories, places, strict=True) if place]
-        if more := sum(not hit.weak and hit.project not in (None, place) for found, place in asked for hit in found):
+        if more := sum(not hit.weak and hit.project not in (None, place) for rest, place in asked for hit in rest):
             printed.note(
                 f"{more} more in other projects; use --all-projects", f"其他项目中另有 {more} 条：--all-projects"
             )

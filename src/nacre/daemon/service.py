@@ -196,7 +196,6 @@ class Daemon:
         self._idle = duration(memory.config.serve.idle).total_seconds() if on_demand else None
         self._settings: list[bytes] = []
         self._settings = self._read_settings()
-        self._settings_error: str | None = None  # why the settings as they are now cannot be understood
         self._since = memory.clock.now()
         self._began = time.monotonic()
         self._is_warm = False
@@ -391,8 +390,6 @@ class Daemon:
 
     def _status(self) -> dict[str, Any]:
         server, watcher = self._server, self._watcher
-        if self._settings_error:  # they may be mended by now
-            self._check_settings()
         return {
             "process": os.getpid(),
             "version": __version__,
@@ -412,7 +409,7 @@ class Daemon:
             "updates": watcher.updates,
             "jobs": self._jobs.status() if self._jobs else None,
             "http": self.http,
-            "settings": self._settings_error,
+            "settings": self._settings_error(),
         }
 
     def _tick(self) -> None:
@@ -435,20 +432,19 @@ class Daemon:
 
     def _check_settings(self) -> bool:
         """Whether we still are what the settings ask for; if not, we start anew. What cannot be understood asks for nothing yet."""
-        before, self._settings_error = self._settings_error, None
-        if self._read_settings() == self._settings:
-            return True
-        try:
-            load(Path(self._root))
-        except NacreError as error:
-            self._settings_error = str(error)
-            if before is None:
-                self._log.warning(
-                    "the settings cannot be parsed, so the previous ones are kept: %s", error_place(error)
-                )
+        if self._read_settings() == self._settings or self._settings_error():
             return True
         self._restart("settings, models or code have changed")
         return False
+
+    def _settings_error(self) -> str | None:
+        """Why the settings as they are now cannot be understood; those from before are kept then."""
+        try:
+            if self._read_settings() != self._settings:
+                load(Path(self._root))
+        except NacreError as error:
+            return str(error)
+        return None
 
     def _read_settings(self) -> list[bytes]:
         """The files that settings come from, our own version as it is installed now, and which models are."""

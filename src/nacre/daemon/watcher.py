@@ -64,11 +64,11 @@ class Watcher(threading.Thread):
         """Read what changes as the system tells of it, until other folders are to be watched."""
         import watchfiles
 
-        own = os.path.join(self._memory.workspace.root, ".nacre")
+        machine_folder = os.path.join(self._memory.workspace.root, ".nacre")
 
         def is_memory(_change: object, path: str) -> bool:
             name = os.path.basename(path)
-            return not name.startswith(".") and not name.endswith(_OWN_SUFFIXES) and not path.startswith(own)
+            return not name.startswith(".") and not name.endswith(_OWN_SUFFIXES) and not path.startswith(machine_folder)
 
         is_first = True
         for changed in watchfiles.watch(

@@ -67,8 +67,8 @@ def _of_memory(gold: Gold, replayed: Replayed) -> Iterator[Measure]:
     labels = [row["must_match"] for row in durable] + [row["new_match"] for row in superseded]
     labels += [row["match"] for row in gold["neutral"]]
 
-    def labelled(some: Iterable[str]) -> Iterator[tuple[str, bool]]:
-        return ((line, any(_matches(patterns, line) for patterns in labels)) for line in some)
+    def labelled(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
+        return ((line, any(_matches(patterns, line) for patterns in labels)) for line in lines)
 
     def is_kept(line: str, patterns: Sequence[str], excuses: Sequence[str]) -> bool:
         return _matches(patterns, line) and not any(_matches([excuse], line) for excuse in excuses)
@@ -82,10 +82,10 @@ def _of_memory(gold: Gold, replayed: Replayed) -> Iterator[Measure]:
     yield _share("superseded right", ((row["id"], is_superseded(row)) for row in superseded))
     counts = ((row["id"], sum(_matches(row["match"], line) for line in lines)) for row in gold["repeated"])
     yield _share("repeated once", ((name, count == 1) for name, count in counts))
-    kept = [
+    admitted = [
         row["id"] for row in gold["transient"] for line in lines if is_kept(line, row["match"], row.get("unless", ()))
     ]
-    yield _share("transient kept out", ((row["id"], row["id"] not in kept) for row in gold["transient"]))
+    yield _share("transient kept out", ((row["id"], row["id"] not in admitted) for row in gold["transient"]))
     yield _share("within the limits every night", [("MEMORY.md", replayed.within_limits)])
     bullets = [line for line in lines if line.lstrip().startswith("- ")]
     yield _share("lines that are labelled", labelled(bullets), least=1)
@@ -129,7 +129,7 @@ def _of_logs(gold: Gold, root: Path) -> Iterator[Measure]:
     items = [line for text in weekly for line in text.splitlines() if line.strip() and not line.startswith("#")]
     yield _share("weekly lines in form", ((line, bool(_WEEKLY.fullmatch(line))) for line in items), least=1)
     yield _share("points in the digests", covered(lambda _: items))
-    sizes = [sum(len(text.encode()) for text in some) for some in (weekly, logs)]
+    sizes = [sum(len(text.encode()) for text in texts_in) for texts_in in (weekly, logs)]
     yield Measure("weekly bytes / daily bytes", round(sizes[0] / max(sizes[1], 1), 2))
 
 
@@ -163,7 +163,7 @@ def _of_search(gold: Gold, memory: Memory) -> Iterator[Measure]:
     started = time.perf_counter()
     hits = {row["id"]: memory.search(row["q"], limit=5, now=now) for row in queries}
     seconds = time.perf_counter() - started
-    weak = {name: all(hit.weak for hit in some) for name, some in hits.items()}  # none at all, too
+    weak = {name: all(hit.weak for hit in results) for name, results in hits.items()}  # none at all, too
     silent = [row["id"] for row in queries if row["kind"] == "abstain"]
     is_answer = {row["id"]: [_matches(row["answer_match"], hit.snippet) for hit in hits[row["id"]]] for row in queries if row["kind"] != "abstain"}  # fmt: skip
     yield _share("answers in top 5", ((name, any(places)) for name, places in is_answer.items()))

@@ -44,13 +44,13 @@ def configured(settings: BrainSettings) -> list[str]:
     return ["local", *modes[:1]]
 
 
-def brain_settings(own: BrainSettings, name: str) -> BrainSettings:
+def brain_settings(settings: BrainSettings, name: str) -> BrainSettings:
     """The user's settings, with all work done by the named brain."""
     if name not in BRAINS:
         raise BadInput(
             f'"{name}" is not a brain; use one of {", ".join(BRAINS)}.', f"“{name}”不是 {'、'.join(BRAINS)} 之一。"
         )
-    command = replace(own.command, preset=name, argv=[]) if name in PRESETS else own.command
+    command = replace(settings.command, preset=name, argv=[]) if name in PRESETS else settings.command
     mode = "command" if name in PRESETS else name
     if mode == "command" and not (command.preset or command.argv):
         raise BadInput(
@@ -58,7 +58,7 @@ def brain_settings(own: BrainSettings, name: str) -> BrainSettings:
             "尚未设置程序；请指定一个，例如“--brain claude-code”，或设置 brain.command.argv。",
         )
     works: dict[str, Any] = dict.fromkeys(CLAIMS, mode)
-    return replace(own, **works, command=command, calls_per_day=10**9, tokens_per_day=10**12)
+    return replace(settings, **works, command=command, calls_per_day=10**9, tokens_per_day=10**12)
 
 
 def config_in(home: Path, timezone: str, brain: BrainSettings | None = None, language: str = "auto") -> Config:
@@ -194,7 +194,7 @@ class Scenario:
         """About how many orders a model will be given: for each session and day, for each day to distil and to digest it, for each pair."""
         index = self.gold["index"].values() if self.gold else ()
         days = [row.get("local_dates", [""]) for row in index if row["capturable"] and not row.get("group")]
-        return sum(map(len, days)) + 2 * len({day for some in days for day in some}) + len(self.pairs)
+        return sum(map(len, days)) + 2 * len({day for dates in days for day in dates}) + len(self.pairs)
 
 
 def read_scenario(path: Path) -> Scenario:

@@ -130,8 +130,8 @@ def end_run(
     _append(workspace, _line(run))
     path = journal_path(workspace)
     if path.exists() and path.stat().st_size > LARGEST:
-        kept = newest_runs(read_journal(workspace).runs, LARGEST // 2)
-        disk.write(path, "".join(map(_line, kept)).encode(), root=workspace.root)
+        newest = newest_runs(read_journal(workspace).runs, LARGEST // 2)
+        disk.write(path, "".join(map(_line, newest)).encode(), root=workspace.root)
     return run
 
 
@@ -139,8 +139,8 @@ def _line(run: JobRun) -> str:
     """A run as it stands in the file, without what is not known yet."""
     row = {"run": run.number, **asdict(run)}
     row.pop("number")
-    known = {name: value for name, value in row.items() if value not in (None, "")}
-    return json.dumps(known, ensure_ascii=False, separators=(",", ":"), default=dt.datetime.isoformat) + "\n"
+    values = {name: value for name, value in row.items() if value not in (None, "")}
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=dt.datetime.isoformat) + "\n"
 
 
 def _append(workspace: Workspace, line: str) -> None:
@@ -149,7 +149,7 @@ def _append(workspace: Workspace, line: str) -> None:
         disk.append_bytes(path, disk.lines_for(path, line), root=workspace.root)
 
 
-def newest_runs(runs: Sequence[JobRun], room: int) -> list[JobRun]:
+def newest_runs(runs: Sequence[JobRun], budget: int) -> list[JobRun]:
     """The newest runs that fit into so many bytes, and of each job those that tell since when it works or fails."""
     journal, needed = Journal(tuple(runs)), set[int]()
     for job in {run.job for run in runs}:
@@ -157,7 +157,7 @@ def newest_runs(runs: Sequence[JobRun], room: int) -> list[JobRun]:
         timed = [run for run in journal.of(job) if run.window]
         needed |= {run.number for run in (*good[-1:], *timed[-1:], *journal.failures(job)[:1])}
     for run in reversed(runs):
-        room -= len(_line(run))
-        if room >= 0:
+        budget -= len(_line(run))
+        if budget >= 0:
             needed.add(run.number)
     return [run for run in runs if run.number in needed]

@@ -112,9 +112,9 @@ def install_cron(setup: Setup, _entry: Entry) -> Planned:
     ours = _own_jobs(setup, present)
     taken = {job.name for job in present if job not in ours}
     wanted = _wanted_jobs(setup, taken)
-    kept = {job[:4] for job in wanted} & {job[:4] for job in ours}
-    commands: list[tuple[str, ...]] = [(*_CRON, "rm", job.id) for job in ours if job[:4] not in kept]
-    commands += [_add_command(setup, job) for job in wanted if job[:4] not in kept]
+    unchanged = {job[:4] for job in wanted} & {job[:4] for job in ours}
+    commands: list[tuple[str, ...]] = [(*_CRON, "rm", job.id) for job in ours if job[:4] not in unchanged]
+    commands += [_add_command(setup, job) for job in wanted if job[:4] not in unchanged]
     notes = [
         say(
             f"OpenClaw already has a job named {name} that is not Nacre's; it is kept, and Nacre's job is named {name}-{setup.mark}.",

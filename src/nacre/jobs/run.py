@@ -45,12 +45,12 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     if report.paused:
         return Outcome("nothing", say("Capture is paused.", "采集已暂停。"), (report,))
     written = f"Sections written: {count}.", f"已写入 {count} 节。"
-    said = say(*written) if count else say("No new sessions.", "没有新的会话。")
+    message = say(*written) if count else say("No new sessions.", "没有新的会话。")
     if unread:
-        said += say(f" Unreadable transcripts: {unread}.", f"有 {unread} 个会话记录无法读取。")
+        message += say(f" Unreadable transcripts: {unread}.", f"有 {unread} 个会话记录无法读取。")
     if asked:
-        said += say(f" Sessions waiting for your agent: {asked}.", f"有 {asked} 个会话等待你的智能体处理。")
-    return Outcome("partly" if unread else "done" if count or asked else "nothing", said, (report,))
+        message += say(f" Sessions waiting for your agent: {asked}.", f"有 {asked} 个会话等待你的智能体处理。")
+    return Outcome("partly" if unread else "done" if count or asked else "nothing", message, (report,))
 
 
 def run_tidy(memory: Memory, dry_run: bool) -> Outcome:
@@ -69,10 +69,10 @@ def run_organise(memory: Memory, dry_run: bool) -> Outcome:
 
 
 def _changes_outcome(changes: int, left: int, *reports: object) -> Outcome:
-    said = say(f"Changes: {changes}.", f"变更 {changes} 项。") if changes else say("Nothing changed.", "没有变更。")
+    message = say(f"Changes: {changes}.", f"变更 {changes} 项。") if changes else say("Nothing changed.", "没有变更。")
     if left:
-        said = say(f"Changes: {changes}; left for the next run: {left}.", f"变更 {changes} 项，{left} 项留待下次。")
-    return Outcome("partly" if left else "done" if changes else "nothing", said, reports)
+        message = say(f"Changes: {changes}; left for the next run: {left}.", f"变更 {changes} 项，{left} 项留待下次。")
+    return Outcome("partly" if left else "done" if changes else "nothing", message, reports)
 
 
 def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
@@ -156,7 +156,7 @@ def run_due(runner: Runner, name: str | None = None) -> tuple[JobReport, ...]:
 
 def _tell(context: Context, reports: Sequence[JobReport]) -> None:
     """What tidying did while nobody watched; OpenClaw tells it by itself."""
-    nights = [made.night for report in reports for made in report.outcome.reports if isinstance(made, TidyReport)]
+    nights = [part.night for report in reports for part in report.outcome.reports if isinstance(part, TidyReport)]
     is_wanted = context.config.jobs.notify and "openclaw" not in installed_kinds(context.workspace)
     for night in nights if is_wanted else ():
         if any(night):
@@ -203,8 +203,8 @@ def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]])
         with hold(path, timeout=0):
             # We hold the lock, so that nobody is at work on what has no end.
             for run in journal.read_journal(workspace).unfinished():
-                said = say("It stopped before finishing.", "中途停止，未能完成。")
-                journal.end_run(workspace, run, run.started, "failed", said=said)
+                message = say("It stopped before finishing.", "中途停止，未能完成。")
+                journal.end_run(workspace, run, run.started, "failed", said=message)
             return tuple(_run_job(runner, planned) for planned in plan(journal.read_journal(workspace)))
     except Locked as error:
         pid = (disk.read_bytes(path) or b"?").decode("ascii", "replace").strip()
@@ -225,10 +225,10 @@ def _run_job(runner: Runner, planned: PlannedRun) -> JobReport:
         outcome = Outcome("partly", str(partly))
     except (Exception, KeyboardInterrupt, SystemExit) as failed:  # noqa: BLE001 - the journal tells, the caller decides
         # In our own words alone: an error that we do not know could quote anything.
-        said = say(f"Unexpected error: {type(failed).__name__}.", f"意外错误：{type(failed).__name__}。")
+        message = say(f"Unexpected error: {type(failed).__name__}.", f"意外错误：{type(failed).__name__}。")
         if isinstance(failed, KeyboardInterrupt | SystemExit):
-            said = say("Interrupted.", "已中断。")
-        error, outcome = failed, Outcome("failed", str(failed) if isinstance(failed, NacreError) else said)
+            message = say("Interrupted.", "已中断。")
+        error, outcome = failed, Outcome("failed", str(failed) if isinstance(failed, NacreError) else message)
     # A clock that stands still makes a run repeatable, its length too.
     seconds = 0.0 if clock.fixed else time.monotonic() - begun
     ended = journal.end_run(workspace, run, clock.now(), outcome.result, seconds=seconds, said=outcome.said)

@@ -15,7 +15,7 @@ from pathlib import Path
 from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings
 from nacre.errors import BadSetting
-from nacre.i18n import language, say
+from nacre.i18n import say
 from nacre.jobs.journal import JobRun, Journal
 from nacre.model import SessionFile
 
@@ -126,7 +126,7 @@ def zone_of(clock: Clock) -> dt.tzinfo:
 
 
 def in_words(expressions: tuple[str, ...]) -> str:
-    """When a job runs; in Chinese an expression that is not of the usual kinds is shown as it is."""
+    """When a job runs; an expression that is not of the usual kinds is shown as it is."""
     if not expressions:
         return say("only on demand", "仅手动运行")
     daily = [re.fullmatch(r"(\d+) ([\d,]+) \* \* \*", expression) for expression in expressions]
@@ -141,13 +141,8 @@ def in_words(expressions: tuple[str, ...]) -> str:
             words.append(say(f"every {match[1]} minutes", f"每 {match[1]} 分钟"))
         elif match := re.fullmatch(r"(\d+) \* \* \* \*", expression):
             words.append(say(f"hourly at minute {match[1]}", f"每小时第 {match[1]} 分"))
-        elif language() == "zh":
-            words.append(expression)
         else:
-            from cronsim.explain import explain
-
-            explained = explain(expression)
-            words.append(explained[0].lower() + explained[1:])
+            words.append(expression)
     return say("; ", "；").join(words)
 
 

@@ -201,21 +201,21 @@ def _crontab_steps(setup: Setup, *, install: bool) -> list[Step]:
     if install and block in text:
         return []
     place = shlex.join(["--workspace", setup.root]).replace("%", "\\%")
-    kept, is_inside = "", False
+    new_text, is_inside = "", False
     for line in text.splitlines(keepends=True):
         if line.strip() in (begin, end):
             is_inside = line.strip() == begin
         elif not (is_inside and place in line):
-            kept += line
+            new_text += line
     if install:
-        kept += ("" if not kept or kept.endswith("\n") else "\n") + block
-    if kept == text:
+        new_text += ("" if not new_text or new_text.endswith("\n") else "\n") + block
+    if new_text == text:
         return []
 
     def put(data: bytes | None) -> None:
         must_run(machine, ("crontab", "-" if data else "-r"), data)
 
-    after = kept.encode("utf-8", "surrogateescape") or None
+    after = new_text.encode("utf-8", "surrogateescape") or None
     return [installer.edit_step("crontab", partial(_read_crontab, machine), put, before, after)]
 
 

@@ -48,7 +48,7 @@ class Layers(NamedTuple):
 class _Aged(NamedTuple):
     family: Family
     layer: str
-    kept: organise.CheckpointCounts
+    counts: organise.CheckpointCounts
     dated: organise.CheckpointDate
     entry: refcount.Count
     fades: float | None  # when it sinks
@@ -56,16 +56,18 @@ class _Aged(NamedTuple):
 
 def read_layers(context: Context, layer: str, start: int, most: int, soonest: int) -> Layers:
     """The counts, the `soonest` that fade next, and `most` checkpoints of a layer from the `start`th on."""
-    every = families(list_checkpoints(context.workspace, context.config))
-    aged = _aged(context, every)
+    grouped = families(list_checkpoints(context.workspace, context.config))
+    aged = _aged(context, grouped)
     counts = {name: sum(item.layer == name for item in aged) for name in TIERS}
     fading = sorted((item for item in aged if item.fades is not None), key=lambda item: (item.fades, item.family.stem))
-    own = sorted((item for item in aged if item.layer == layer), key=lambda item: (-item.dated.own, item.family.stem))
-    shown = (tuple(_fading(context, item) for item in some) for some in (fading[:soonest], own[start : start + most]))
+    listed = sorted((item for item in aged if item.layer == layer), key=lambda item: (-item.dated.at, item.family.stem))
+    shown = (
+        tuple(_fading(context, item) for item in part) for part in (fading[:soonest], listed[start : start + most])
+    )
     return Layers(counts, *shown)
 
 
-def _aged(context: Context, every: Sequence[Family]) -> list[_Aged]:
+def _aged(context: Context, grouped: Sequence[Family]) -> list[_Aged]:
     clock, limits = context.clock, organise.limits_of(context.config.tiers)
     entries = refcount.read_counts(context.workspace, context.config).entries
     recalls = refcount.read_recalls(context.workspace).recalls
@@ -74,22 +76,22 @@ def _aged(context: Context, every: Sequence[Family]) -> list[_Aged]:
     aged, root, today, now = [], str(context.workspace.root), clock.today(), clock.now().timestamp()
     if len(_dates) > _MOST_DATES:
         _dates.clear()
-    for family, kept in zip(every, organise.gather_counts(context, every, entries, recalls), strict=True):
+    for family, counts in zip(grouped, organise.gather_counts(context, grouped, entries, recalls), strict=True):
         lead = family.lead
-        key = (root, lead.place, lead.size, lead.modified, repr(kept.entry and kept.entry.get("created")), today)
+        key = (root, lead.place, lead.size, lead.modified, repr(counts.entry and counts.entry.get("created")), today)
         if (dated := _dates.get(key)) is None:
             try:
-                dated = _dates[key] = organise.date_checkpoint(context, lead, kept.entry)
+                dated = _dates[key] = organise.date_checkpoint(context, lead, counts.entry)
             except (NacreError, OSError):
                 continue  # unreadable: doctor says so
-        entry, _ = organise.fold_recalls(kept.entry or {}, kept.recalls, clock)
+        entry, _ = organise.fold_recalls(counts.entry or {}, counts.recalls, clock)
         layer, moments = family.layer, refcount.moments(entry, clock)
         if layer == FORGOTTEN:
             mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock) or now
             fades = None if entry.get("user_marked") else mark + limits["delete_after"]
         else:
-            fades = max([dated.own, *moments]) + stays[layer]
-        aged.append(_Aged(family, layer, kept, dated, entry, fades))
+            fades = max([dated.at, *moments]) + stays[layer]
+        aged.append(_Aged(family, layer, counts, dated, entry, fades))
     return aged
 
 
@@ -97,14 +99,14 @@ def _fading(context: Context, item: _Aged) -> Fading:
     clock, workspace, to, at, why = context.clock, context.workspace, None, None, None
     if item.fades is not None:
         then = clock.at(max(dt.datetime.fromtimestamp(item.fades, dt.UTC), clock.now()))
-        placed = organise.decide_layer(item.layer, item.dated, item.kept, context.config.tiers, then)
+        placed = organise.decide_layer(item.layer, item.dated, item.counts, context.config.tiers, then)
         to, at, why = placed.layer, _shown(then.now()), placed.rule
     lead = item.family.lead
     lines = (read(workspace, lead.path) or b"")[:2000].decode("utf-8", "replace").splitlines()
     title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), item.family.stem)
     moments = refcount.moments(item.entry, clock)
     recalled = _shown(organise.local_time(max(moments), clock)) if moments else None
-    about = excerpt(title, _TITLE), _shown(organise.local_time(item.dated.own, clock)), len(moments), recalled
+    about = excerpt(title, _TITLE), _shown(organise.local_time(item.dated.at, clock)), len(moments), recalled
     marked = bool(item.entry.get("user_marked"))
     return Fading(workspace.relative(lead.path), item.layer, *about, marked, to, at, why)
 
@@ -115,8 +117,8 @@ def _shown(at: dt.datetime) -> str:
 
 def bring_back(context: Context, path: str) -> str:
     """Bring a checkpoint back as if it had been recalled: to hot, a forgotten one to warm; where it lies now."""
-    every = (piece for piece in list_checkpoints(context.workspace, context.config) if piece.layer != HOT)
-    sunk = next((piece for piece in every if context.workspace.relative(piece.path) == path), None)
+    checkpoints = (piece for piece in list_checkpoints(context.workspace, context.config) if piece.layer != HOT)
+    sunk = next((piece for piece in checkpoints if context.workspace.relative(piece.path) == path), None)
     if sunk is None:
         raise NotFound(f"{path} is not a checkpoint in an older layer.", f"{path} 不是较旧层中的检查点。")
     moved = organise.rotate_recalled(context, [sunk])[path]

@@ -156,18 +156,18 @@ def parse_answer(text: str) -> tuple[list[str], bool]:
             f"The answer has {len(text)} characters; one turn may write at most {MOST_LINES} lines of {LONGEST} characters each. Nothing was written.",
             f"回答有 {len(text)} 个字符；一轮最多写 {MOST_LINES} 行，每行 {LONGEST} 个字符。未写入任何内容。",
         )
-    whole = [line.strip() for line in guarded(text, REDACT).split("\n") if line.strip()]
-    silent = any(_SILENT.fullmatch(line) for line in (*whole[:1], *whole[-1:]))
-    said: dict[str, None] = {}
-    for line in whole:
+    lines = [line.strip() for line in guarded(text, REDACT).split("\n") if line.strip()]
+    silent = any(_SILENT.fullmatch(line) for line in (*lines[:1], *lines[-1:]))
+    statements: dict[str, None] = {}
+    for line in lines:
         words = line
         while marker := _MARKER.match(words):
             words = words[marker.end() :]
         # A heading, a rule, or what opens or closes code could not be told from the log's own.
         says = not _NO_LINE.match(words) and any(sign.isalnum() for sign in words)
         if says and not _SILENT.fullmatch(line) and (_LABEL.match(words) or not silent):
-            said[words] = None
-    return [part for words in said for part in _folded(words)], silent
+            statements[words] = None
+    return [part for words in statements for part in _folded(words)], silent
 
 
 def _folded(words: str) -> list[str]:
@@ -188,18 +188,18 @@ def take_answer(context: Context, text: str, *, dry_run: bool = False) -> FlushA
             'Nothing was written: capture is paused; "nacre resume" resumes it.',
             "未写入任何内容：采集已暂停；可用“nacre resume”恢复。",
         )
-    said, silent = parse_answer(text)
-    lines, over = said[:MOST_LINES], tuple(said[MOST_LINES:])
-    if stones := load_tombstones(workspace):  # the agent's context must not bring back what its user had forgotten
+    statements, silent = parse_answer(text)
+    lines, over = statements[:MOST_LINES], tuple(statements[MOST_LINES:])
+    if tombstones := load_tombstones(workspace):  # the agent's context must not bring back what its user had forgotten
         from nacre.capture.dedupe import are_forgotten
 
-        lines = [line for line, gone in zip(lines, are_forgotten(stones, lines), strict=True) if not gone]
+        lines = [line for line, drop in zip(lines, are_forgotten(tombstones, lines), strict=True) if not drop]
     path = workspace.relative(daily.log_path(workspace, clock.today()))
-    gone = len(said[:MOST_LINES]) - len(lines)
+    left_out = len(statements[:MOST_LINES]) - len(lines)
     if dry_run:
-        return FlushAnswer(path, tuple(Entry(words, path, 0) for words in lines), 0, gone, over, silent)
+        return FlushAnswer(path, tuple(Entry(words, path, 0) for words in lines), 0, left_out, over, silent)
     written = daily.append_notes(context, "flush", lines, by_agent=True) if lines else ()
-    return FlushAnswer(path, written, len(lines) - len(written), gone, over, silent)
+    return FlushAnswer(path, written, len(lines) - len(written), left_out, over, silent)
 
 
 # The prompts, in flush.en.md and flush.zh.md; a prompt of the user's own keeps the safety rules.

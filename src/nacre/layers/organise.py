@@ -60,7 +60,7 @@ _NAMED = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:-(\d{2})(\d{2})(?!\d))?(?!\d)
 class CheckpointDate(NamedTuple):
     """When the content of a checkpoint is from, in seconds since 1970; must be written down as `created` where `by_file`."""
 
-    own: float
+    at: float
     by_file: bool = False
 
 
@@ -81,9 +81,9 @@ def date_checkpoint(context: Context, checkpoint: Checkpoint, entry: Mapping[str
         times = _written_times([*exact, named[1]], clock)[:1]
     if times:
         return CheckpointDate(max(times))
-    made = moment(entry.get("created"), clock) if entry else None
-    if made is not None and made <= now:
-        return CheckpointDate(made)
+    created = moment(entry.get("created"), clock) if entry else None
+    if created is not None and created <= now:
+        return CheckpointDate(created)
     # Whole seconds, as they are noted: the same the next time.
     return CheckpointDate(int(max(0, min(checkpoint.modified / 1e9, now))), by_file=True)
 
@@ -113,14 +113,14 @@ class CheckpointCounts(NamedTuple):
 
 
 def gather_counts(
-    context: Context, known: Sequence[Family], entries: Mapping[str, Any], recalls: Iterable[Recall]
+    context: Context, grouped: Sequence[Family], entries: Mapping[str, Any], recalls: Iterable[Recall]
 ) -> list[CheckpointCounts]:
     """For each family what belongs to it: by the place where one of its files lies, else by its name."""
     # All names in the form in which recalls are written: without what cannot be seen.
-    by_place = {clean(piece.place): number for number, family in enumerate(known) for piece in family.pieces}
-    by_stem = {clean(family.stem): number for number, family in reversed([*enumerate(known)])}
-    keys: list[list[str]] = [[] for _ in known]
-    recalled: list[list[tuple[int, str]]] = [[] for _ in known]
+    by_place = {clean(piece.place): number for number, family in enumerate(grouped) for piece in family.pieces}
+    by_stem = {clean(family.stem): number for number, family in reversed([*enumerate(grouped)])}
+    keys: list[list[str]] = [[] for _ in grouped]
+    recalled: list[list[tuple[int, str]]] = [[] for _ in grouped]
 
     def family_of(place: str) -> int | None:
         """The one that a place belongs to: that has a file there, else the first of that name."""
@@ -140,9 +140,9 @@ def gather_counts(
         if number is not None and at is not None and at <= now:
             recalled[number].append((int(at), recall.via))
     counts: list[CheckpointCounts] = []
-    for own, times in zip(keys, recalled, strict=True):
-        entry = refcount.merged_count(entries[key] for key in own) if own else None
-        counts.append(CheckpointCounts(tuple(own), entry, tuple(times)))
+    for keys_of_family, times in zip(keys, recalled, strict=True):
+        entry = refcount.merged_count(entries[key] for key in keys_of_family) if keys_of_family else None
+        counts.append(CheckpointCounts(tuple(keys_of_family), entry, tuple(times)))
     return counts
 
 
@@ -182,16 +182,16 @@ class Placement(NamedTuple):
 
 
 def decide_layer(
-    layer: str, dated: CheckpointDate, kept: CheckpointCounts, settings: TierSettings, clock: Clock
+    layer: str, dated: CheckpointDate, counts: CheckpointCounts, settings: TierSettings, clock: Clock
 ) -> Placement:
     """Where a checkpoint of a layer belongs now. Age lets it sink; only a recall lets it rise."""
     now, limits = clock.now().timestamp(), limits_of(settings)
-    complete = refcount.complete_count(kept.entry or {}, int(dated.own))
-    entry, recalled = fold_recalls(complete, kept.recalls, clock)
+    complete = refcount.complete_count(counts.entry or {}, int(dated.at))
+    entry, recalled = fold_recalls(complete, counts.recalls, clock)
     moments = [at for at in refcount.moments(entry, clock) if at <= now]
     entry["7d"] = sum(now - refcount.WEEK < at for at in moments)
     last = max(moments, default=None)
-    since = dated.own if last is None else max(dated.own, last)
+    since = dated.at if last is None else max(dated.at, last)
     by_age = _layer_by_age(now - since, limits)
     mark = moment(entry.get(refcount.FORGOTTEN), clock)
     if mark is not None and mark > now:  # by a clock that was wrong
@@ -268,7 +268,7 @@ class Transition:
     """What becomes of one checkpoint. Without `after` it goes for good."""
 
     family: Family
-    kept: CheckpointCounts
+    counts: CheckpointCounts
     dated: CheckpointDate
     belongs: Placement
     summary_of: str = ""  # the hash of the text that a summary is to be made of
@@ -283,7 +283,7 @@ class Transition:
         entry = self.belongs.entry
         if self.summary_of:
             entry = {**entry, "summarized": True, SUMMARY_OF: self.summary_of[:_MARK]}
-        is_empty = self.kept.entry is None and entry == refcount.new_count(int(self.dated.own))
+        is_empty = self.counts.entry is None and entry == refcount.new_count(int(self.dated.at))
         return {self.after.lead.place: None if is_empty and not self.dated.by_file else entry}
 
 
@@ -302,8 +302,8 @@ class OrganisePlan:
         """The counts once some of the transitions are made; what belongs to the others, or to nobody here, stays as it is."""
         turns = list(done)
         counted = {place: entry for turn in turns for place, entry in turn.counted().items()}
-        gone = self.finished.union(*(turn.kept.keys for turn in turns))
-        return refcount.with_counts(self.counts.entries, gone, dict(sorted(counted.items())))
+        keys = self.finished.union(*(turn.counts.keys for turn in turns))
+        return refcount.with_counts(self.counts.entries, keys, dict(sorted(counted.items())))
 
 
 def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = None) -> OrganisePlan:
@@ -323,10 +323,10 @@ def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = 
         return OrganisePlan(tuple(grouped), left=(*problems, Problem("unreadable counts", sentence, path)))
     recalls = refcount.read_recalls(workspace)
     turns: list[Transition] = []
-    for family, kept in zip(grouped, gather_counts(context, grouped, counts.entries, recalls.recalls), strict=True):
+    for family, counted in zip(grouped, gather_counts(context, grouped, counts.entries, recalls.recalls), strict=True):
         try:
-            dated = date_checkpoint(context, family.lead, kept.entry)
-            belongs = decide_layer(family.layer, dated, kept, config.tiers, clock)
+            dated = date_checkpoint(context, family.lead, counted.entry)
+            belongs = decide_layer(family.layer, dated, counted, config.tiers, clock)
             entry, source = belongs.entry, ""
             if (
                 family.original
@@ -348,7 +348,7 @@ def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = 
                 if not isinstance(reason, Waiting):  # the user's agent is still to come for it
                     problems.append(Problem("left for the next run", sentence, shown(family.lead.path)))
                 belongs, source = belongs._replace(layer=WARM), ""
-            turns.append(Transition(family, kept, dated, belongs, source))
+            turns.append(Transition(family, counted, dated, belongs, source))
         except (NacreError, OSError) as error:
             problems.append(Problem("left alone", str(error), shown(family.lead.path)))
     # Entries of checkpoints that are gone, and whose time had come: their deletion was cut short before it was noted.
@@ -414,14 +414,14 @@ class OrganiseReport:
 def by_brain(brain: Callable[[], Judge | None], asking: Context | None = None) -> Summarise:
     """Summaries as the local brain makes them; it is loaded when the first one is needed. Those of the user's own model in their place,
     where the settings of `asking` choose one."""
-    made = count(1)
+    number = count(1)
 
     def summarise(text: str) -> str:
         from nacre.brain.local.gist import rendered, summary
         from nacre.guard.secrets import redact
 
         safe = redact(text).text  # whole, before it is cut into sentences and tags in which no label stands
-        gist = summary(safe, brain() if next(made) <= MANY else None)
+        gist = summary(safe, brain() if next(number) <= MANY else None)
         if asking and asking.config.brain.summarise != "local":
             from nacre.brain.summarise import with_model
 
@@ -436,34 +436,34 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
     workspace, config = context.workspace, context.config
     left: list[Problem] = []
     if dry_run:
-        made = plan(context)
-        entries = made.entries(made.turns)
-        going = {turn.family: turn.belongs.layer for turn in made.turns}
-        layers = [going.get(family, family.layer) for family in made.families]
+        planned = plan(context)
+        entries = planned.entries(planned.turns)
+        going = {turn.family: turn.belongs.layer for turn in planned.turns}
+        layers = [going.get(family, family.layer) for family in planned.families]
     else:
         summaries: Summaries = {}
         for tries in range(TRIES):
             with operation(context, "organise") as op, layers_lock(workspace, config):
-                made = plan(context, summaries)
-                missing = [turn for turn in made.turns if turn.summary_of and turn.summary_of not in summaries]
+                planned = plan(context, summaries)
+                missing = [turn for turn in planned.turns if turn.summary_of and turn.summary_of not in summaries]
                 if not missing or tries == TRIES - 1:  # a text that changes every time is left for the next run
-                    left, entries = apply(op, made, summaries)
+                    left, entries = apply(op, planned, summaries)
                     break
             for turn in missing:
                 with contextlib.suppress(ChangedOutside):  # the next plan sees what it says now
                     summaries[turn.summary_of] = _summary(context, turn.family, summarise)
         layers = [family.layer for family in families(list_checkpoints(workspace, config))]
-    before, after = Counter(family.layer for family in made.families), Counter(layers)
-    steps = tuple(step for turn in made.turns for step in turn.steps)
+    before, after = Counter(family.layer for family in planned.families), Counter(layers)
+    steps = tuple(step for turn in planned.turns for step in turn.steps)
     return OrganiseReport(
         steps,
         {layer: before[layer] for layer in TIERS},
         {layer: after[layer] for layer in TIERS},
-        changed=bool(steps) or entries != made.counts.entries,
+        changed=bool(steps) or entries != planned.counts.entries,
         dry_run=dry_run,
-        counted=sum(_recalls(turn.belongs.entry) - _recalls(turn.kept.entry or {}) for turn in made.turns),
-        left=(*made.left, *left),
-        notes=made.notes,
+        counted=sum(_recalls(turn.belongs.entry) - _recalls(turn.counts.entry or {}) for turn in planned.turns),
+        left=(*planned.left, *left),
+        notes=planned.notes,
     )
 
 
@@ -482,11 +482,11 @@ def _recalls(entry: Mapping[str, Any]) -> int:
     return len(listed) if isinstance(listed, list) else 0
 
 
-def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[list[Problem], dict[str, Any]]:
+def apply(op: Operation, planned: OrganisePlan, summaries: Summaries) -> tuple[list[Problem], dict[str, Any]]:
     """Make the transitions and then, so that a killed run can go on, write the counts; what was left, the counts."""
     batch = Batch(op)
     rises = False
-    for at, turn in enumerate(made.turns):
+    for at, turn in enumerate(planned.turns):
         if not rises and turn.belongs.action == RISE:
             batch.carry_out()  # no folder gives and takes at once: their syncs have an order
             rises = True
@@ -496,10 +496,10 @@ def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[list
             batch.failed[at] = error
     batch.carry_out()
     left = {at: str(error) for at, error in batch.failed.items()}
-    entries = made.entries(turn for at, turn in enumerate(made.turns) if at not in left)
-    if made.turns:
-        entries = refcount.write_counts(op, made.counts, entries)
-    paths = {at: op.workspace.relative(made.turns[at].family.lead.path) for at in left}
+    entries = planned.entries(turn for at, turn in enumerate(planned.turns) if at not in left)
+    if planned.turns:
+        entries = refcount.write_counts(op, planned.counts, entries)
+    paths = {at: op.workspace.relative(planned.turns[at].family.lead.path) for at in left}
     return [Problem("left for the next run", sentence, paths[at]) for at, sentence in sorted(left.items())], entries
 
 

@@ -36,7 +36,7 @@ class Nominee(NamedTuple):
     family: Family
     keys: tuple[str, ...]  # every place in refcount.json under which it was counted so far
     entry: dict[str, Any]  # as it stands there; of several, all together
-    own: float  # when its content is from, in seconds since 1970
+    at: float  # when its content is from, in seconds since 1970
     total: int
     week: int
     fortnight: int
@@ -46,15 +46,15 @@ class Nominee(NamedTuple):
 
 def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
     """Who is nominated, the most recalled first, and problems on the way. Reads, and writes nothing."""
-    made = plan(context)
-    nominated = [nominee for turn in made.turns if (nominee := _nominee(turn, context))]
-    return sorted(nominated, key=lambda nominee: (-nominee.total, nominee.keys[0])), made.left
+    planned = plan(context)
+    nominated = [nominee for turn in planned.turns if (nominee := _nominee(turn, context))]
+    return sorted(nominated, key=lambda nominee: (-nominee.total, nominee.keys[0])), planned.left
 
 
 def _nominee(turn: Transition, context: Context) -> Nominee | None:
-    kept, dated, clock = turn.kept, turn.dated, context.clock
-    stored = dict(kept.entry or refcount.new_count(int(dated.own)))
-    entry, _ = fold_recalls(stored, kept.recalls, clock)
+    counts, dated, clock = turn.counts, turn.dated, context.clock
+    stored = dict(counts.entry or refcount.new_count(int(dated.at)))
+    entry, _ = fold_recalls(stored, counts.recalls, clock)
     if entry.get("promoted"):
         return None
     now, moments = clock.now().timestamp(), refcount.moments(entry, clock)
@@ -78,8 +78,8 @@ def _nominee(turn: Transition, context: Context) -> Nominee | None:
             )
     if not rule:
         return None
-    keys = kept.keys or (turn.family.lead.place,)
-    return Nominee(turn.family, keys, stored, dated.own, total, week, fortnight, marked, rule)
+    keys = counts.keys or (turn.family.lead.place,)
+    return Nominee(turn.family, keys, stored, dated.at, total, week, fortnight, marked, rule)
 
 
 class Lesson(NamedTuple):
@@ -132,7 +132,7 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
     workspace, lead = context.workspace, nominee.family.lead
     session = parse_checkpoint(checkpoint_bytes(workspace, lead).decode("utf-8", "replace"), context.clock)
     path = workspace.relative(lead.path)
-    day = local_time(nominee.own, context.clock).date().isoformat()
+    day = local_time(nominee.at, context.clock).date().isoformat()
     bullets = extract(redact_messages(list(session.messages)), context.judge(), least=1) if session.messages else []
     held = Session(session.session, session.agent, Kind.MAIN, None, (), session.cwd)
     project = project_name(held, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
@@ -160,39 +160,39 @@ def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
     with operation(context, "promote") as op:
         if applying:
             tidy_apply.recover(context, op)
-        made = plan_promotion(context)
+        planned = plan_promotion(context)
         if applying:
-            made = _apply(context, op, made)
-        _write_report(op, promotion_report(made, context, applied=applying))
-    return made
+            planned = _apply(context, op, planned)
+        _write_report(op, promotion_report(planned, context, applied=applying))
+    return planned
 
 
-def _apply(context: TidyContext, op: Operation, made: PromotePlan) -> PromotePlan:
+def _apply(context: TidyContext, op: Operation, planned: PromotePlan) -> PromotePlan:
     """Carry it out: lessons to their skills, lines through the tests; and nobody is nominated twice."""
-    left = (*made.left, *tidy_apply.apply_plan(context, op, made.distilled))
-    for checkpoint in made.promoted:
+    left = (*planned.left, *tidy_apply.apply_plan(context, op, planned.distilled))
+    for checkpoint in planned.promoted:
         for lesson in checkpoint.lessons:
             longterm.add_lesson(op, lesson.skill, lesson.day, lesson.text, checkpoint.path)
-    if made.promoted:  # the recalls stay to be counted by the next organise, which lets their checkpoints rise
+    if planned.promoted:  # the recalls stay to be counted by the next organise, which lets their checkpoints rise
         with layers_lock(op.workspace, op.config):
             counts = refcount.read_counts(op.workspace, op.config)
             entries = dict(counts.entries)
-            for nominee in (checkpoint.nominee for checkpoint in made.promoted):
+            for nominee in (checkpoint.nominee for checkpoint in planned.promoted):
                 entry = {**nominee.entry, "promoted": True}
                 keys = [key for key in nominee.keys if key in entries]
                 entries = refcount.with_counts(entries, keys, {nominee.keys[0]: entry})
             refcount.write_counts(op, counts, entries)
-    if made.distilled:
+    if planned.distilled:
         context.judge().save()
-    return replace(made, left=left)
+    return replace(planned, left=left)
 
 
-def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) -> str:
+def promotion_report(planned: PromotePlan, context: TidyContext, *, applied: bool) -> str:
     """promote_report.md: who is nominated for promotion, by which rule, and where each line would go."""
-    when, number = context.clock.now().isoformat(sep=" ", timespec="minutes")[:16], len(made.promoted)
+    when, number = context.clock.now().isoformat(sep=" ", timespec="minutes")[:16], len(planned.promoted)
     counted = say(f"{number} candidate{'' if number == 1 else 's'}", f"{number} 个候选")
     lines = [f"# {say('Promotion report', '晋升报告')}", "", f"{when} | {counted}"]
-    if not made.promoted:
+    if not planned.promoted:
         english = "No candidates: no checkpoint has been marked or recalled often enough."
         lines += ["", say(english, "没有候选：没有检查点被标记，或召回次数都不够。")]
     elif applied:
@@ -200,13 +200,13 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
     else:
         lines[-1] += say(" | not applied yet: nacre promote --apply", " | 尚未执行：nacre promote --apply")
     goes = say("went to", "已写入") if applied else say("goes to", "写入")
-    for checkpoint in made.promoted:
+    for checkpoint in planned.promoted:
         title, rule = f"{say('title', '标题')}: {checkpoint.title}", f"{say('rule', '规则')}: {checkpoint.nominee.rule}"
         lines += ["", f"## {checkpoint.path}", "", f"- {title}", f"- {rule}"]
         for lesson in checkpoint.lessons:
             place = context.workspace.relative(longterm.retrospect_path(context.workspace, lesson.skill))
             lines.append(f"- {goes} {place}: {lesson.text}")
-    steps = [step for step in made.distilled.steps if step.detail]
+    steps = [step for step in planned.distilled.steps if step.detail]
     lines += ["", f"## {say('Long-term memory', '长期记忆')}", ""] if steps else []
     lines += [f"- {step.word} {step.path}: {step.detail} ({step.reason})" for step in steps]
     return guarded("\n".join(lines) + "\n", REDACT)

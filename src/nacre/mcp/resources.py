@@ -93,8 +93,8 @@ def get_prompt(memory: Memory, name: str) -> str:
     if name == "distil":
         today = memory.clock.today()
         recent = (f"memory/{today - dt.timedelta(days=back)}.md" for back in range(_RECENT))
-        there = {file.path for file in memory.files()}
-        logs = "\n".join(f"- {name}" for name in recent if name in there)
+        paths = {file.path for file in memory.files()}
+        logs = "\n".join(f"- {name}" for name in recent if name in paths)
         return distil.format(days=_RECENT, logs=logs or say("- none yet", "- 暂无"), size=fullness)
     waiting, state = [question.text for question in memory.questions()], memory.state.get()
     more = len(waiting) - _MOST_QUESTIONS

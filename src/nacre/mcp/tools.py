@@ -114,7 +114,7 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
     layer = "search only this layer; hot, warm, gist and forgotten hold whole sessions by age"
     project = 'project it belongs to, if not the current one; "*" for what applies to all projects'
     clear = "with task: drop the task; with blocker: the blocker is resolved"
-    every = (
+    all_tools = (
         Tool(
             "memory_search",
             say("Search memory", "搜索记忆"),
@@ -323,7 +323,7 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
         ),
     )
     left_out = () if turn else FOR_TURNS
-    return tuple(tool for tool in every if (tool.name in FOR_GROUPS if group else tool.name not in left_out))
+    return tuple(tool for tool in all_tools if (tool.name in FOR_GROUPS if group else tool.name not in left_out))
 
 
 def _about(english: str, chinese: str | None = None) -> Schema:
@@ -494,8 +494,8 @@ def _state(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict
     if action == "get":
         return {"action": action, "changed": False, "state": state.get()}
     if action in ("snapshot", "restore"):
-        made = (state.snapshot if action == "snapshot" else state.restore)(arguments.get("name"))
-        result = {"action": action, "changed": bool(made.plan), "path": state.workspace.relative(made.snapshot.path)}
+        copy = (state.snapshot if action == "snapshot" else state.restore)(arguments.get("name"))
+        result = {"action": action, "changed": bool(copy.plan), "path": state.workspace.relative(copy.snapshot.path)}
         return result | ({"state": state.get()} if action == "restore" else {})
     change = {"task": "drop", "blocker": "clear"}[action] if clear else action
     change = "finish" if action == "done" and "text" not in arguments else change

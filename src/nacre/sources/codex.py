@@ -50,15 +50,14 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         name = str(notes.facts.get("id") or transcript.path.stem[-36:])  # the name of a file ends in a UUID
         return notes.session(name, AGENT, Kind.ISOLATED if notes.facts.get("isolated") else Kind.MAIN)
 
-    time, skip = reading.time_field("timestamp", "created_at"), partial(_OUTPUT.search, endpos=400)
+    skip, time = partial(_OUTPUT.search, endpos=400), reading.time_field("timestamp")
     return reading.follow(transcript.path, mark, until, _take, make, skip=skip, time=time)
 
 
 def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
     kind = entry.get("type")
-    payload = entry.get("payload", entry)  # files of mid-2025 and before hold the items alone
-    is_older = payload is entry
-    if kind == "session_meta" or (is_older and "id" in entry and not (kind or "role" in entry)):
+    payload = entry["payload"]
+    if kind == "session_meta":
         _note_session(payload, at, notes.facts)
         return
     what = payload.get("type")
@@ -76,10 +75,10 @@ def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Note
         if turns > len(prompts) and notes.resumed:
             raise reading.TakenBack
         del notes.messages[prompts[-turns] if turns <= len(prompts) else 0 :]
-    elif (kind == "response_item" or is_older) and what in (None, "message"):
+    elif kind == "response_item" and what == "message":
         speaker = _SPEAKERS.get(payload.get("role", ""))
         if speaker and not notes.facts.get(f"events {speaker}"):
-            _add(speaker, "item", _joined(payload.get("content", payload.get("message"))), at, start, notes)
+            _add(speaker, "item", _joined(payload.get("content")), at, start, notes)
 
 
 def _add(speaker: Speaker, channel: str, content: str, at: dt.datetime | None, start: str, notes: Notes) -> None:

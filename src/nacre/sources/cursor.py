@@ -163,7 +163,7 @@ def _read_composer(transcript: Transcript, mark: Mark | None, until: dt.datetime
         with reading.open_readonly(transcript.path) as connection:
             composer = _value(connection, f"composerData:{name}")
             if composer is None:
-                return reading.gone(mark)
+                return reading.missing_transcript(mark)
             return _read_bubbles(connection, name, composer, transcript.changed, mark, until)
     except sqlite3.Error:
         return Reading(None, mark or Mark(), whole=False)
@@ -179,8 +179,8 @@ def _read_bubbles(
     mark: Mark | None,
     until: dt.datetime | None,
 ) -> Reading:
-    """The bubbles in the order of their headers, or, in older versions, inside the composer itself."""
-    headers = composer.get("fullConversationHeadersOnly") or composer.get("conversation") or []
+    """The bubbles in the order of their headers."""
+    headers = composer.get("fullConversationHeadersOnly") or []
     listed = {name: header for header in headers if (name := as_text(header.get("bubbleId")))}
     ids = list(listed)
     # While an answer is being written, only the bubbles up to the last prompt are whole.
@@ -189,7 +189,7 @@ def _read_bubbles(
     generating |= set(composer.get("generatingBubbleIds") or ())
 
     def load(name: str) -> dict[str, Any] | None:
-        return listed[name] if "text" in listed[name] else _value(connection, f"bubbleId:{session}:{name}")
+        return _value(connection, f"bubbleId:{session}:{name}")
 
     def time(bubble: dict[str, Any], notes: Notes) -> dt.datetime | None:
         # Older bubbles have no time, and take that of the one before or of the session.

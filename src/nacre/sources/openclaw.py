@@ -282,7 +282,7 @@ def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime 
 def _read_events(connection: sqlite3.Connection, name: str, mark: Mark | None, until: dt.datetime | None) -> Reading:
     window = _row(connection, _WINDOW, name)
     if not window:
-        return reading.gone(mark)
+        return reading.missing_transcript(mark)
     key = as_text(window.get("session_key"))
     node = _row(connection, _NODE, key)
     generation = as_text(_row(connection, f"{_GENERATIONS} WHERE session_id = ?", name).get("generation"))
@@ -317,9 +317,9 @@ def _read_events(connection: sqlite3.Connection, name: str, mark: Mark | None, u
 
     rows = map(dict, connection.execute(_EVENTS, (name, begin.offset)))
     entries = ((_event_of(row), str(row["seq"]), row["seq"] + 1) for row in rows)
-    offset, whole = reading.take_entries(entries, begin.offset, notes, until, take_new)
+    offset, is_whole = reading.take_entries(entries, begin.offset, notes, until, take_new)
     reached = Mark(offset, generation, notes.facts)
-    return Reading(session_of(name, about, notes), reached, whole, notes.unknown, rewritten)
+    return Reading(session_of(name, about, notes), reached, is_whole, notes.unknown, rewritten)
 
 
 # Who listens in a session, by its key: the owner, a group by the stamp of its sessions, or nobody. What a session may be told depends
@@ -508,40 +508,40 @@ def _without_blocks(text: str) -> tuple[str, dict[str, Any], bool]:
     """A text without its blocks, what those say about its writer, and whether there were any."""
     text = _form("delivery").sub("", _form("internal").sub("", text))
     text = _form("old label").sub(lambda match: f"{match['label']}: {MARK}", text)
-    whole = _form("old context").sub(_EVERYTHING_BELOW, _form("old recalled").sub("Context:\n", text))
-    text = _without_recalled(whole)
-    kept: list[str] = []
+    current = _form("old context").sub(_EVERYTHING_BELOW, _form("old recalled").sub("Context:\n", text))
+    text = _without_recalled(current)
+    remaining: list[str] = []
     facts: dict[str, Any] = {}
     labels: set[str] = set()
     end = 0
     for match in _form("block").finditer(text) if MARK in text else ():
-        kept.append(text[end : match.start()])
+        remaining.append(text[end : match.start()])
         end = match.end()
         if match[0].lstrip().startswith(_EVERYTHING_BELOW):
             end = len(text)
             break
         label = match["label"].rstrip(" :")
         # Only the blocks at the very head, the first of each label, are the program's; others may be typed by anybody.
-        if label.endswith(_SPEAKING) and label not in labels and not any(map(str.strip, kept)):
+        if label.endswith(_SPEAKING) and label not in labels and not any(map(str.strip, remaining)):
             labels.add(label)
             block = _facts(match["facts"] or "")
             first, second = (names.get("sender_id") or names.get("id") for names in (facts, block))
             # Where two blocks name different senders, neither can be believed.
             doubt = {"sender_id": "", "id": ""} if first and second and first != second else {}
             facts = {**block, **facts, **doubt}
-    return "".join((*kept, text[end:])).strip("\n"), facts, end > 0 or text != whole
+    return "".join((*remaining, text[end:])).strip("\n"), facts, end > 0 or text != current
 
 
 def _without_recalled(text: str) -> str:
     """A text without the blocks that tell what a plugin remembered, as far as they are closed."""
-    kept: list[str] = []
+    remaining: list[str] = []
     end = 0
     while (opened := _form("recalled").search(text, end)) and (
         closed := _form("recalled end").search(text, opened.end())
     ):
-        kept.append(text[end : opened.start()])
+        remaining.append(text[end : opened.start()])
         end = closed.end()
-    return "".join((*kept, text[end:]))
+    return "".join((*remaining, text[end:]))
 
 
 def _facts(text: str) -> dict[str, Any]:

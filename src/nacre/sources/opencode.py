@@ -50,7 +50,7 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         with reading.open_readonly(transcript.path) as connection:
             row = connection.execute("SELECT * FROM session WHERE id = ?", (session,)).fetchone()
             if row is None:
-                return reading.gone(mark)
+                return reading.missing_transcript(mark)
             return _read_messages(connection, dict(row), reading.last_written(transcript.path), mark, until)
     except sqlite3.Error:
         return Reading(None, mark or Mark(), whole=False)

@@ -195,14 +195,13 @@ class TakenBack(Exception):
     """An entry takes back what an earlier reading gave out: all is to be read again."""
 
 
-def time_field(*fields: str) -> When:
-    """The time in the first field that holds one, else that of the entry before: messages are not lost for want of it."""
+def time_field(name: str) -> When:
+    """The time in a field, else that of the entry before: messages are not lost for want of it."""
 
     def when(entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
-        for name in fields:
-            if at := parse_time(entry.get(name)):
-                notes.facts["at"] = at.isoformat()
-                return at
+        if at := parse_time(entry.get(name)):
+            notes.facts["at"] = at.isoformat()
+            return at
         return parse_time(notes.facts.get("at"))
 
     return when
@@ -261,12 +260,12 @@ def follow(
         notes = Notes(dict(begin.facts), begin.offset > 0)
         try:
             entries = _entries(file, begin.offset, skip)
-            offset, whole = take_entries(entries, begin.offset, notes, until, take, time)
+            offset, is_whole = take_entries(entries, begin.offset, notes, until, take, time)
         except TakenBack:
             return replace(follow(path, None, until, take, make, skip=skip, time=time), rewritten=True)
-        whole = whole and offset >= file.seek(0, 2)
+        is_whole = is_whole and offset >= file.seek(0, 2)
         reached = Mark(offset, _fingerprint(file, offset), notes.facts)
-    return Reading(make(notes), reached, whole, notes.unknown, rewritten)
+    return Reading(make(notes), reached, is_whole, notes.unknown, rewritten)
 
 
 def _entries(file: IO[bytes], offset: int, skip: Callable[[bytes], object]) -> Iterator[tuple[Any, str, int]]:
@@ -318,8 +317,8 @@ def follow_list(
     begin = Mark() if rewritten else begin
     notes = Notes(dict(begin.facts), begin.offset > 0)
     entries = ((load(name), name, place) for place, name in enumerate(ids[begin.offset :], begin.offset + 1))
-    end, whole = take_entries(entries, begin.offset, notes, until, take, time)
-    return Reading(make(notes), Mark(end, digest_of(ids[:end]), notes.facts), whole, notes.unknown, rewritten)
+    end, is_whole = take_entries(entries, begin.offset, notes, until, take, time)
+    return Reading(make(notes), Mark(end, digest_of(ids[:end]), notes.facts), is_whole, notes.unknown, rewritten)
 
 
 # Databases of programs that run meanwhile: looked into, never written, never waited for.
@@ -351,6 +350,6 @@ def in_database(agent: str, path: Path, session: str, stamp: tuple[int, ...], ch
     return Transcript(agent, path, f"{path}#{session}", stamp, at.timestamp() if at else last_written(path))
 
 
-def gone(mark: Mark | None) -> Reading:
+def missing_transcript(mark: Mark | None) -> Reading:
     """The reading of a session that is no longer in its store."""
     return Reading(None, Mark(), rewritten=bool(mark and mark.offset))

@@ -113,13 +113,13 @@ def clear_values(cache: Cache, key: str | None = None, *, dry_run: bool = False)
         return ()
     with _locked(cache, dry_run=dry_run):
         values = read_values(cache)
-        gone = tuple(name for name in values if key is None or name == _key(key))
-        left = {name: value for name, value in values.items() if name not in gone}
+        cleared = tuple(name for name in values if key is None or name == _key(key))
+        left = {name: value for name, value in values.items() if name not in cleared}
         if left:
             _write(cache, left, dry_run=dry_run)
         elif not dry_run and os.path.lexists(cache.path):
             disk.remove(cache.path)
-    return gone
+    return cleared
 
 
 @contextlib.contextmanager
@@ -181,11 +181,11 @@ def _write(cache: Cache, values: Mapping[str, Value], *, dry_run: bool) -> None:
 def sweep_cache(folder: Path, max_age: dt.timedelta, *, dry_run: bool = False) -> int:
     """Take away the files of sessions that are over: nothing in them is young enough to be read. How many there were."""
     oldest = time.time() - max_age.total_seconds()
-    gone = 0
+    removed = 0
     for path in folder.glob("session-*.json"):
         with contextlib.suppress(OSError):
             if path.lstat().st_mtime < oldest:
-                gone += 1
+                removed += 1
                 if not dry_run:
                     path.unlink()
-    return gone
+    return removed

@@ -156,22 +156,22 @@ def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:
     by_stem: dict[str, list[Checkpoint]] = {}
     for checkpoint in checkpoints:
         by_stem.setdefault(checkpoint.stem, []).append(checkpoint)
-    every: list[Family] = []
+    grouped: list[Family] = []
     for stem, pieces in by_stem.items():
         # The summary that lies in gist itself is the one that counts, should there be another beside the original.
         summaries = [piece for piece in pieces if piece.is_summary]
         summaries.sort(key=lambda piece: (piece.layer != GIST, piece.name))
-        own: list[Family] = []
+        of_stem: list[Family] = []
         for original in (piece for piece in pieces if not piece.is_summary):
             homes = (original.layer, GIST) if original.layer == WARM else (original.layer,)
             near = next((piece for piece in summaries if piece.layer in homes), None)
             if near:
                 summaries.remove(near)
-            own.append(Family(stem, original, near))
-        if len(own) == 1 and own[0].summary is None and summaries:  # a move that was cut short
-            own = [own[0]._replace(summary=summaries.pop(0))]
-        every += own + [Family(stem, None, summary) for summary in summaries]
-    return every
+            of_stem.append(Family(stem, original, near))
+        if len(of_stem) == 1 and of_stem[0].summary is None and summaries:  # a move that was cut short
+            of_stem = [of_stem[0]._replace(summary=summaries.pop(0))]
+        grouped += of_stem + [Family(stem, None, summary) for summary in summaries]
+    return grouped
 
 
 Moves = tuple[tuple[Checkpoint, Path], ...]  # files on their way to places where nothing stands
@@ -197,12 +197,12 @@ class LayerPlaces:
                     f"{folder} is a link, not a real layer folder; replace it with a real folder.",
                     f"{folder} 是链接，不是该层真正的文件夹；请换成真正的文件夹。",
                 )
-        own = {piece.path for piece in family.pieces}
+        paths = {piece.path for piece in family.pieces}
         kinds = {piece.is_summary for piece in family.pieces} | ({True} if with_summary else set())
         for number in count(1):
             stem = family.stem if number == 1 else f"{family.stem}-{number}"
             wanted = [self.root / place_of(layer, stem, summary=summary) for summary in kinds]
-            if not any(self._is_taken(path) for path in wanted if path not in own):
+            if not any(self._is_taken(path) for path in wanted if path not in paths):
                 break
         moved: dict[bool, Checkpoint] = {}
         moves: list[tuple[Checkpoint, Path]] = []

@@ -249,11 +249,11 @@ def _splice(doc: Document, start: int, end: int, new: Sequence[str]) -> bytes:
     """The bytes with new lines in the place of a slice of the old ones; a byte-order mark stays in front."""
     if any("\n" in line for line in new):
         raise BadInput("A line must not contain a line break.", "单行内容不能包含换行。")
-    before, gone, after = doc.lines[:start], doc.lines[start:end], "".join(doc.lines[end:])
+    before, replaced, after = doc.lines[:start], doc.lines[start:end], "".join(doc.lines[end:])
     mark = "\ufeff" if start == 0 and doc.text.startswith("\ufeff") else ""
     body = doc.newline.join(new)
-    if new and gone:
-        body += "\r\n" if gone[-1].endswith("\r\n") else "\n" if gone[-1].endswith("\n") else ""
+    if new and replaced:
+        body += "\r\n" if replaced[-1].endswith("\r\n") else "\n" if replaced[-1].endswith("\n") else ""
     elif new:
         is_unended = before and not before[-1].endswith("\n")
         body = doc.newline + body if is_unended else body + doc.newline
@@ -262,9 +262,9 @@ def _splice(doc: Document, start: int, end: int, new: Sequence[str]) -> bytes:
 
 def add_bullet(doc: Document, section: Section, text: str) -> bytes:
     """A list item at the end of the section, in the marker and line ends of its neighbours."""
-    own = [item for item in doc.items if section.start <= item.start <= section.end]
+    siblings = [item for item in doc.items if section.start <= item.start <= section.end]
     plain = (f"{item.marker.strip()} " for item in doc.items if item.marker.strip() in ("-", "*", "+"))
-    marker = own[-1].marker if own else next(plain, "- ")
+    marker = siblings[-1].marker if siblings else next(plain, "- ")
     if number := re.fullmatch(r"([ \t]*)(\d{1,9})([.)][ \t]+)", marker):
         marker = f"{number[1]}{int(number[2]) + 1}{number[3]}"
     elif not _BULLET.match(f"{marker}x"):
@@ -272,14 +272,14 @@ def add_bullet(doc: Document, section: Section, text: str) -> bytes:
     last = section.end
     while last >= section.start + section.headings and not doc.bare[last - 1].strip():
         last -= 1
-    beside = not own or own[-1].end != last
+    beside = not siblings or siblings[-1].end != last
     gap = [""] if beside and last >= section.start + section.headings else []
     top = section.start + section.headings - 1
     for after, lines in ((last, [*gap, marker + text]), (top, [marker + text]), (top, [marker + text, ""])):
         data = insert_lines(doc, after, lines)
-        made, line = document(doc.path, data), after + 1 + lines.index(marker + text)
-        is_item = any(item.start == item.end == line for item in made.items)
-        if is_item and shape_of(made, (line,)) == shape_of(doc):  # it hides nothing that stood there
+        edited, line = document(doc.path, data), after + 1 + lines.index(marker + text)
+        is_item = any(item.start == item.end == line for item in edited.items)
+        if is_item and shape_of(edited, (line,)) == shape_of(doc):  # it hides nothing that stood there
             return data
     raise BadInput(
         f"Nothing can be added to “{section.title}” in {doc.path}: it contains an unclosed code fence or comment.",

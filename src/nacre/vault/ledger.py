@@ -172,12 +172,12 @@ def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
     states: dict[str, EntryState] = {}
     for key, lines in by_id.items():
         # A line that only tells that the same words came up once more, or were asked about, changes nothing of what became of them.
-        own = [line for line in lines if line.verdict != "asked"] or lines
-        newest = own[::-1]
+        decided = [line for line in lines if line.verdict != "asked"] or lines
+        newest = decided[::-1]
         verdicts = (line.verdict for line in newest if line.verdict != "merged" or line.more.get("into") != line.id)
         text = next((line.text for line in newest if line.text), None)
         pinned = next((bool(line.more["pinned"]) for line in newest if "pinned" in line.more), False)
-        states[key] = EntryState(key, next(verdicts, own[-1].verdict), text, tuple(own), pinned)
+        states[key] = EntryState(key, next(verdicts, decided[-1].verdict), text, tuple(decided), pinned)
     return states
 
 
@@ -275,8 +275,8 @@ class LedgerStates:
 
     def marked(self, mark: str) -> list[EntryState]:
         """The entries that a line of a log became."""
-        every = self._states_naming(mark) if mark in self._lines else []
-        return [state for state in every if mark in (state.id[:_MARK], *state.bullets)]
+        states = self._states_naming(mark) if mark in self._lines else []
+        return [state for state in states if mark in (state.id[:_MARK], *state.bullets)]
 
     def _naming(self, names: Iterable[str]) -> list[Record]:
         """The records in which one of the ids may stand."""
@@ -286,8 +286,8 @@ class LedgerStates:
         return [record for row in self._lines.rows(keys) if (record := _record(row))]
 
     def _states_naming(self, name: str) -> list[EntryState]:
-        every = dict.fromkeys(record.id for record in self._naming([name]))
-        return [state for entry in every if (state := self.get(entry))]
+        ids = dict.fromkeys(record.id for record in self._naming([name]))
+        return [state for entry in ids if (state := self.get(entry))]
 
 
 # What the ledger closed: words that still stand in a log or a digest, where they were said, and no longer hold.
@@ -319,14 +319,14 @@ class ClosedEntries:
 
     def of_talk(self, line: str, said: str | None = None) -> tuple[str, Closed | None]:
         """What is left of a line of a conversation without the sentences that state an entry which was closed, and how that ended."""
-        kept: list[str] = []
+        open_sentences: list[str] = []
         end = None
         for sentence in sentences(line) if self._states else ():
             if closed := self.of(sentence, said) or self._stated(sentence, said):
                 end = closed
             else:
-                kept.append(sentence)
-        return (" ".join(kept), end) if end else (line, None)
+                open_sentences.append(sentence)
+        return (" ".join(open_sentences), end) if end else (line, None)
 
     def _stated(self, sentence: str, said: str | None) -> Closed | None:
         """A sentence states an entry, or a part of it, if most words of the shorter are in the other, all numbers of the entry are in the
@@ -421,8 +421,8 @@ class Tombstone(NamedTuple):
 
 
 class Tombstones:
-    def __init__(self, stones: Iterable[Tombstone] = (), key: bytes | None = None) -> None:
-        self.stones = tuple(stones)
+    def __init__(self, tombstones: Iterable[Tombstone] = (), key: bytes | None = None) -> None:
+        self.stones = tuple(tombstones)
         self._key = key
         self._by_hash = {stone.words: stone.id for stone in self.stones}
         self._ids = {stone.id for stone in self.stones}
@@ -440,7 +440,7 @@ class Tombstones:
     def matches(self, texts: Sequence[str], vectors: Sequence[Vectors] | None = None) -> list[bool]:
         """Whether each text says what was forgotten: in the same words, whole or as a sentence of it, or nearly so."""
         pairs = zip(texts, vectors or [{}] * len(texts), strict=True)
-        return [any(map(self._known, _parts(text))) or self._is_near(own) for text, own in pairs]
+        return [any(map(self._id_of, _parts(text))) or self._is_near(of_text) for text, of_text in pairs]
 
     def exactly(self, texts: Sequence[str]) -> list[bool]:
         return [self.known(text) is not None for text in texts]
@@ -448,14 +448,14 @@ class Tombstones:
     def known(self, text: str) -> str | None:
         """The id of the tombstone of these very words."""
         words = bare_words(words_of(text))
-        return self._known(normal_words(words)) or self._known(words)
+        return self._id_of(normal_words(words)) or self._id_of(words)
 
     def only(self, ids: Container[str]) -> Tombstones:
         """Those of these ids, and of the same things in other words."""
         facts = {stone.fact for stone in self.stones if stone.id in ids}
         return Tombstones((stone for stone in self.stones if stone.fact in facts), self._key)
 
-    def _known(self, words: str) -> str | None:
+    def _id_of(self, words: str) -> str | None:
         by_hash = self._by_hash.get(_hash(self._key, words)) if self._key else None
         return by_hash or (plain if (plain := entry_id(words)) in self._ids else None)
 
@@ -463,25 +463,25 @@ class Tombstones:
         for model in self.models & vectors.keys():
             import numpy as np
 
-            own = np.packbits(vectors[model] > 0)
+            signs = np.packbits(vectors[model] > 0)
             if model not in self._signs:  # unmasked, a row for each tombstone
                 rows: list[bytes] = []
                 for stone in self.stones:
                     with contextlib.suppress(ValueError):
                         masked = bytes.fromhex(stone.signs.get(model, ""))
-                        if self._key and len(masked) == len(own):
+                        if self._key and len(masked) == len(signs):
                             rows.append(_masked(self._key, stone.id, model, masked))
-                self._signs[model] = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), len(own))
-            differing = np.bitwise_count(self._signs[model] ^ own).sum(axis=1)
-            if len(differing) and 1 - differing.min() / (8 * len(own)) >= THRESHOLDS[model]:
+                self._signs[model] = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), len(signs))
+            differing = np.bitwise_count(self._signs[model] ^ signs).sum(axis=1)
+            if len(differing) and 1 - differing.min() / (8 * len(signs)) >= THRESHOLDS[model]:
                 return True
         return False
 
 
 def _parts(text: str) -> Iterator[str]:
     """The words of a text: the whole, each of its sentences, and what stands on either side of an arrow or a colon."""
-    whole = bare_words(words_of(text))
-    parts = (whole, *sentences(whole), *_JOINTS.split(whole))
+    words = bare_words(words_of(text))
+    parts = (words, *sentences(words), *_JOINTS.split(words))
     return filter(None, dict.fromkeys(form for part in parts for form in (normal_words(part), part)))
 
 
@@ -490,17 +490,17 @@ def load_tombstones(workspace: Workspace) -> Tombstones:
     buried = {record.id for record in states.tombstones()}
     if not buried:
         return Tombstones()
-    stones: dict[str, Tombstone] = {}
+    tombstones: dict[str, Tombstone] = {}
     for record in states.records(*buried):
         stone = record.more.get(TOMBSTONE)
         if record.verdict == "forgotten" and isinstance(stone, Mapping):
             listed = stone.get("signs")
             signs = {str(model): str(bits) for model, bits in listed.items()} if isinstance(listed, Mapping) else {}
             fact, words = str(stone.get("fact") or record.id), str(stone.get("words", ""))
-            stones[record.id] = Tombstone(record.id, fact, words, signs, stone.get("apart") is True)
+            tombstones[record.id] = Tombstone(record.id, fact, words, signs, stone.get("apart") is True)
         elif record.verdict in IN_MEMORY:  # a later line that brings the words back lifts it
-            stones.pop(record.id, None)
-    return Tombstones(stones.values(), _read_key(workspace))
+            tombstones.pop(record.id, None)
+    return Tombstones(tombstones.values(), _read_key(workspace))
 
 
 def new_tombstone(
@@ -518,12 +518,12 @@ def new_tombstone(
 
 def lift_tombstones(op: Operation, text: str) -> tuple[str, ...]:
     """Take away the tombstone of these very words, with those of the same thing in other words; their ids."""
-    stones = load_tombstones(op.workspace)
-    met = next((stone for stone in stones.stones if stone.id == stones.known(text)), None)
-    if met is None:
+    tombstones = load_tombstones(op.workspace)
+    tombstone = next((stone for stone in tombstones.stones if stone.id == tombstones.known(text)), None)
+    if tombstone is None:
         return ()
-    same = (stone.id for stone in stones.stones if stone.fact == met.fact and not stone.apart)
-    lifted = (met.id,) if met.apart else tuple(same)
+    same = (stone.id for stone in tombstones.stones if stone.fact == tombstone.fact and not stone.apart)
+    lifted = (tombstone.id,) if tombstone.apart else tuple(same)
     at = op.clock.now().isoformat(timespec="seconds")
     write_records(op, *(Record(entry, at, "restored", more={"lifted": True}) for entry in lifted))
     return lifted
@@ -532,9 +532,9 @@ def lift_tombstones(op: Operation, text: str) -> tuple[str, ...]:
 def workspace_key(op: Operation) -> bytes:
     if key := _read_key(op.workspace):
         return key
-    made = os.urandom(_BYTES)
-    op.storage.replace(op.workspace.relative(key_file(op.workspace)), made.hex().encode() + b"\n", None)
-    return made
+    new_key = os.urandom(_BYTES)
+    op.storage.replace(op.workspace.relative(key_file(op.workspace)), new_key.hex().encode() + b"\n", None)
+    return new_key
 
 
 def key_file(workspace: Workspace) -> Path:

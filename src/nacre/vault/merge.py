@@ -84,7 +84,7 @@ def _image(old: list[bytes], current: list[bytes]) -> dict[int, int]:
     from difflib import SequenceMatcher
 
     blocks = SequenceMatcher(None, old, current, autojunk=False).get_matching_blocks()
-    return {start + step: there + step for start, there, size in blocks for step in range(size)}
+    return {start + step: target + step for start, target, size in blocks for step in range(size)}
 
 
 def _neighbours(image: dict[int, int], start: int, end: int, size: int) -> tuple[int, int]:

@@ -71,8 +71,8 @@ def _read_file(context: Context, path: Path, states: LedgerStates, recalls: tupl
         doc = open_document(workspace, path)
         if doc is None:
             return None
-        own = [recall for recall in recalls if recall.path == shown]
-        entries = tuple(_entry(item, states.get(entry_id(item.words)), own) for item in doc.entries[:_MOST_ENTRIES])
+        of_file = [recall for recall in recalls if recall.path == shown]
+        entries = tuple(_entry(item, states.get(entry_id(item.words)), of_file) for item in doc.entries[:_MOST_ENTRIES])
     except NacreError as error:
         return FileOverview(shown, project, "", Size(0, 0), most, trouble=str(error))
     left = len(doc.entries) - len(entries)

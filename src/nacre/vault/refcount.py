@@ -239,10 +239,10 @@ def merged_count(entries: Iterable[Mapping[str, Any]]) -> Count:
 
 
 def with_counts(
-    entries: Mapping[str, Any], gone: Collection[str], new: Mapping[str, Mapping[str, Any] | None]
+    entries: Mapping[str, Any], removed: Collection[str], new: Mapping[str, Mapping[str, Any] | None]
 ) -> dict[str, Any]:
     """The entries without some, and with new ones, each joined to what is counted there."""
-    after = {key: entry for key, entry in entries.items() if key not in gone}
+    after = {key: entry for key, entry in entries.items() if key not in removed}
     for key, entry in new.items():
         if entry is not None and isinstance(after.get(key, {}), dict):  # what is no entry stays as it is
             after[key] = merged_count([after[key], entry]) if key in after else dict(entry)
@@ -261,5 +261,5 @@ def merge_counts(path: Path, base: bytes | None, ours: bytes | None, theirs: byt
 
 def _merged(old: Mapping[str, Any], now: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     changed = {key for key in {*old, *new} if old.get(key) == now.get(key) and old.get(key) != new.get(key)}
-    kept = {key: value for key, value in now.items() if key in new or key not in changed}
-    return kept | {key: value for key, value in new.items() if key in changed}
+    unchanged = {key: value for key, value in now.items() if key in new or key not in changed}
+    return unchanged | {key: value for key, value in new.items() if key in changed}

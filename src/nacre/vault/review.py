@@ -85,15 +85,15 @@ def read_review(workspace: Workspace) -> list[Question]:
 
 def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable[str] = ()) -> None:
     """Put questions in and take answered ones out, by id; everything else in the file stays as it is."""
-    workspace, gone = op.workspace, set(drop)
-    if not add and not gone:
+    workspace, dropped = op.workspace, set(drop)
+    if not add and not dropped:
         return
     old = read(workspace, workspace.review)
     lines = (old or b"").decode("utf-8", "surrogateescape").split("\n")
     lines = [line + "\n" for line in lines[:-1]] + lines[-1:]
     here: set[str] = set()
     for item in reversed(_items(workspace, old)):
-        if (name := str(_about(item.text).get("id", ""))) in gone:
+        if (name := str(_about(item.text).get("id", ""))) in dropped:
             del lines[item.start - 1 : item.end]
         else:
             here.add(name)

@@ -90,20 +90,20 @@ def own_folder(folder: str) -> None:
 
 def sweep(folder: str, *, older_than: float, most: int, now: float) -> int:
     """Take away files that nobody touched for so many seconds, and the oldest above a number; how many went."""
-    kept: list[tuple[float, str]] = []
-    gone = 0
+    remaining: list[tuple[float, str]] = []
+    removed = 0
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 changed = entry.stat(follow_symlinks=False).st_mtime
                 limit = _A_DAY if entry.name.endswith(".tmp") else older_than
                 if now - changed > limit:
-                    gone += _remove(entry.path)
+                    removed += _remove(entry.path)
                 elif entry.name.endswith(".json"):
-                    kept.append((changed, entry.path))
+                    remaining.append((changed, entry.path))
     except OSError:
-        return gone
-    return gone + sum(_remove(path) for _, path in sorted(kept)[: max(0, len(kept) - most)])
+        return removed
+    return removed + sum(_remove(path) for _, path in sorted(remaining)[: max(0, len(remaining) - most)])
 
 
 def _remove(path: str) -> bool:
@@ -269,8 +269,8 @@ def latest_delivered(workspace: Workspace, most: int) -> list[Delivered]:
             files = [(entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(".json")]
     except OSError:
         return []
-    every = (_read_delivered(path) for _, path in sorted(files, reverse=True)[:most])
-    return [delivered for delivered in every if delivered.given]
+    newest = (_read_delivered(path) for _, path in sorted(files, reverse=True)[:most])
+    return [delivered for delivered in newest if delivered.given]
 
 
 def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now: float) -> None:

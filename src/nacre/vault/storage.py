@@ -521,7 +521,7 @@ class LineIndex:
                 return None
             if not end:
                 db.execute("delete from keys where file = ?", (self._name,))
-            db.executemany("insert or ignore into keys values (?, ?, ?, ?)", self._found(data, end, stop))
+            db.executemany("insert or ignore into keys values (?, ?, ?, ?)", self._keys_in(data, end, stop))
             db.execute("insert or replace into files values (?, ?, ?, ?, ?, ?, ?, ?)", (self._name, *row))
             db.execute("commit")
             if stop == end:
@@ -529,7 +529,7 @@ class LineIndex:
                 return end if db.execute(query, (self._name,)).fetchone() == row else None
             end, stored = stop, row
 
-    def _found(self, data: memoryview, start: int, stop: int) -> Iterator[tuple[str, str, int, int]]:
+    def _keys_in(self, data: memoryview, start: int, stop: int) -> Iterator[tuple[str, str, int, int]]:
         for line in bytes(data[start:stop]).split(b"\n"):
             if line.strip():
                 for key in _keys(parse_row(line), self._keys_of):

@@ -154,12 +154,12 @@ _KNOWN: dict[tuple[Workspace, str], tuple[object, tuple[Change, ...]]] = {}
 
 
 def _changes(workspace: Workspace, states: LedgerStates, day: str, ledger: object) -> tuple[Change, ...]:
-    known = _KNOWN.get((workspace, day))
-    if not known or known[0] != ledger:
+    cached = _KNOWN.get((workspace, day))
+    if not cached or cached[0] != ledger:
         if len(_KNOWN) > _LOOKED_AT:
             _KNOWN.clear()
-        known = _KNOWN[workspace, day] = ledger, tuple(changes_on(states, day))
-    return known[1]
+        cached = _KNOWN[workspace, day] = ledger, tuple(changes_on(states, day))
+    return cached[1]
 
 
 @lru_cache(maxsize=1000)
@@ -187,8 +187,8 @@ def _sections(
     captured, sections = {row.session: row for row in trail.of(day).captured}, []
     for section in _parsed(workspace, day, *_file(workspace, name)) if name else ():
         row = captured.get(section.session) if section.session else None
-        made = ((entry, states.marked(entry.id)) for entry in section.entries)
-        entries = tuple(entry._replace(verdict=every[-1].verdict) if every else entry for entry, every in made)
+        pairs = ((entry, states.marked(entry.id)) for entry in section.entries)
+        entries = tuple(entry._replace(verdict=marked[-1].verdict) if marked else entry for entry, marked in pairs)
         agent, transcript = (row.agent or None, row.transcript) if row else (None, "")
         sections.append(section._replace(entries=entries, agent=agent, transcript=transcript))
     return tuple(sections)
@@ -224,19 +224,19 @@ def read_sessions(context: Context, until: str | None) -> Sessions:
     """What was captured from the sessions up to a day, and what each was given; those that were not captured yet come first."""
     workspace, trail, states = context.workspace, Trail(context.workspace), LedgerStates(context.workspace)
     logs, read = _logs(workspace), 0
-    every: dict[str, list[LogSection]] = {}
+    by_session: dict[str, list[LogSection]] = {}
     days = sorted((day for day in logs if until is None or day <= until), reverse=True)
-    while read < min(len(days), _LOOKED_AT) and len(every) < _MOST_SESSIONS:
+    while read < min(len(days), _LOOKED_AT) and len(by_session) < _MOST_SESSIONS:
         day, read = days[read], read + 1
         for section in reversed(_sections(workspace, logs[day], day, trail, states)):
             if section.session:
-                every.setdefault(section.session, []).append(section)
+                by_session.setdefault(section.session, []).append(section)
     names = [*map(workspace.relative, (workspace.longterm, *list_longterm(workspace))), *map(logs.get, days[:read])]
     texts = (line for name in names if name for line in _read(workspace, name).decode().splitlines())
     lines = {digest: line for line in texts if (digest := line_digest(line))}
     latest = [] if until else spool.latest_delivered(workspace, _MOST_SESSIONS)
     waiting, rows = {delivered.session: delivered for delivered in latest}, []
-    for name, sections in every.items():
+    for name, sections in by_session.items():
         transcript = next((section.transcript for section in sections if section.transcript), "")
         delivered = waiting.pop(transcript, None) or spool.load_delivered(workspace, transcript)
         agent = next((section.agent for section in sections if section.agent), None)
@@ -253,8 +253,8 @@ def _given(context: Context, delivered: spool.Delivered, lines: Mapping[str, str
     moments = [context.clock.local(dt.datetime.fromtimestamp(at, dt.UTC)) for at, _ in delivered.given]
     tokens = [count for _, count in delivered.given]
     times = tuple((at.isoformat(timespec="minutes"), count) for at, count in zip(moments, tokens, strict=True))
-    known = [bare_words(lines[digest]) for digest in delivered.lines if digest in lines][:_MOST_LINES]
-    return Given(times, sum(tokens), len(delivered.lines), tuple(map(legible, known)))
+    texts = [bare_words(lines[digest]) for digest in delivered.lines if digest in lines][:_MOST_LINES]
+    return Given(times, sum(tokens), len(delivered.lines), tuple(map(legible, texts)))
 
 
 # A fact through its changes: where it was said, when it entered long-term memory, who corrected it, what replaced it.
@@ -304,8 +304,8 @@ def changes_on(states: LedgerStates, day: str) -> list[Change]:
     """What entered or left long-term memory on a day, or changed in it."""
     silent = ("repeated", "asked", "refused", "pinned", "unpinned")
     records = [record for record in states.on(day) if record.supersedes or record.verdict not in _SILENT]
-    every = [change for record in records if (change := change_of(record, states)) and change.kind not in silent]
-    return _once(change for change in every if change.text or change.kind == "forgotten")
+    changes = [change for record in records if (change := change_of(record, states)) and change.kind not in silent]
+    return _once(change for change in changes if change.text or change.kind == "forgotten")
 
 
 def follow(workspace: Workspace, ids: Iterable[str]) -> list[Change]:
@@ -315,20 +315,22 @@ def follow(workspace: Workspace, ids: Iterable[str]) -> list[Change]:
     marks = dict.fromkeys((entry[:BULLET] for entry in start), "")
     for state in entries:
         marks |= dict.fromkeys((state.id[:BULLET], *state.bullets), _legible(state.text or ""))
-    said: dict[tuple[str, str], Change] = {}
+    captured: dict[tuple[str, str], Change] = {}
     for row in trail.captured(marks):
         for mark in marks.keys() & row.bullets.keys():
-            said[row.day, mark] = Change("said", row.day, mark, marks[mark], session=row.session, agent=row.agent)
-    made: list[Change] = []
+            captured[row.day, mark] = Change("said", row.day, mark, marks[mark], session=row.session, agent=row.agent)
+    noted: list[Change] = []
     for record in (record for state in entries for record in states.records(state.id)):
         if (day := record.source.get("day")) and record.verdict != "asked":  # a note, or before there was a trail
             mark = record.source.get("bullet", record.id[:BULLET])
             change = Change("said", day, mark, marks.get(mark, ""), session=record.source.get("session"))
-            said.setdefault((day, mark), change)
+            captured.setdefault((day, mark), change)
         if (record.verdict != "merged" or not day) and (ledger_change := change_of(record, states)):
-            made.append(ledger_change)
+            noted.append(ledger_change)
     # What was said on a day comes before what was made of it.
-    return sorted((*said.values(), *_once(made)), key=lambda change: (change.at[:10], change.kind != "said", change.at))
+    return sorted(
+        (*captured.values(), *_once(noted)), key=lambda change: (change.at[:10], change.kind != "said", change.at)
+    )
 
 
 def _once(changes: Iterable[Change]) -> list[Change]:
@@ -342,8 +344,8 @@ def _wordings(states: LedgerStates, start: Iterable[str]) -> list[EntryState]:
     waiting = list(start)
     while waiting and len(entries) < _MOST_WORDINGS:
         entry = waiting.pop()
-        own = states.get(entry)
-        for state in [own] if own else states.marked(entry[:BULLET]):
+        state_of_entry = states.get(entry)
+        for state in [state_of_entry] if state_of_entry else states.marked(entry[:BULLET]):
             if state.id not in entries:
                 entries[state.id] = state
                 near = (state.supersedes, states.superseding(state.id), state.into, state.by)

@@ -167,12 +167,12 @@ class _Files:
     def take_back(self, undone: Recorded, change: Change, later: Sequence[Recorded]) -> list[Step]:
         if change.kind == history.MOVE:
             to = change.to or ""
-            moved, there = self.read(to), self.read(change.path)
-            if moved is None and there is not None and disk.digest(there) == change.before:
+            moved, current = self.read(to), self.read(change.path)
+            if moved is None and current is not None and disk.digest(current) == change.before:
                 return []  # somebody moved it back by hand
             if moved is None:
                 raise _conflict_error(to, gone=True)
-            if there is not None:
+            if current is not None:
                 raise _conflict_error(change.path)
             return [self._move(undone, to, change.path)]
         for moving in (moving for done in later for moving in done.carried_changes):
@@ -214,10 +214,10 @@ class _Files:
         path, trail = (self.workspace.relative(file) for file in (self.workspace.ledger, self.workspace.trail))
         if path not in self.then or self.then[path] == self.now[path]:
             return
-        gone = sorted(ledger.admitted(self.now[path] or b"") - ledger.admitted(self.then[path] or b""))
-        if gone:
+        removed = sorted(ledger.admitted(self.now[path] or b"") - ledger.admitted(self.then[path] or b""))
+        if removed:
             line = provenance.provenance_line(
-                Offered(self.context.clock.today().isoformat(), tuple(map(provenance.undone_mark, gone)))
+                Offered(self.context.clock.today().isoformat(), tuple(map(provenance.undone_mark, removed)))
             )
             data = self.read(trail) or b""
             self.then[trail] = data + (b"" if data.endswith(b"\n") or not data else b"\n") + line.encode()

@@ -118,11 +118,11 @@ class _Change:
         today = self.now.date()
         doc = working.dated(self.state, today, marked=True)
         doc = working.without(doc, [entry for entry in section_entries(doc, DECISIONS) if same(entry.words, words)])
-        doc, gone = working.without_oldest(
+        doc, oldest = working.without_oldest(
             working.with_entry(doc, DECISIONS, line), DECISIONS, self.settings.max_entries
         )
         log = []
-        for entry in gone:
+        for entry in oldest:
             is_old = entry.day not in ("", today.isoformat())
             log.append(_labelled(f"{entry.words} ({entry.day})" if is_old else entry.words, "[Decision] ", "[决策] "))
         return self.edit(doc, DECISIONS, line, "add", say("new decision", "新的决策"), log)
@@ -142,14 +142,14 @@ class _Change:
             entry, *others = before
             doc = working.without(doc, others)  # they stand below it
             marker = next(item.marker for item in doc.items if item.start == entry.start)
-            made = document(doc.path, replace_lines(doc, entry.start, entry.end, [marker + line]))
-            if not working.hides_nothing(doc, made, CONTEXT):
+            edited = document(doc.path, replace_lines(doc, entry.start, entry.end, [marker + line]))
+            if not working.hides_nothing(doc, edited, CONTEXT):
                 raise working.stuck(doc, CONTEXT)
-            doc = made
+            doc = edited
         else:
             doc = working.with_entry(doc, CONTEXT, line)
-        doc, gone = working.without_oldest(doc, CONTEXT, self.settings.max_entries)
-        log = [f"{entry.key}{say(': ', '：')}{entry.words}" if entry.key else entry.words for entry in gone]
+        doc, oldest = working.without_oldest(doc, CONTEXT, self.settings.max_entries)
+        log = [f"{entry.key}{say(': ', '：')}{entry.words}" if entry.key else entry.words for entry in oldest]
         return self.edit(doc, CONTEXT, line, "set" if before else "add", say("key context", "关键上下文"), log)
 
     def add(self, section: str, words: str) -> Edit:
@@ -180,11 +180,11 @@ class _Change:
                 return self.nothing(section, words)
         if entry is None:
             listed = enumerate(_open_entries(self.doc, section), start=1)
-            there = _redacted(say("; ", "；").join(f"{number} {entry.words}" for number, entry in listed))
+            listing = _redacted(say("; ", "；").join(f"{number} {entry.words}" for number, entry in listed))
             title = working.heading_for(self.doc, section)
             raise NotFound(
-                f'There is no "{which}" under “{title}”; it contains: {there or "nothing"}.',
-                f"“{title}”下没有“{which}”；现有：{there or '无'}。",
+                f'There is no "{which}" under “{title}”; it contains: {listing or "nothing"}.',
+                f"“{title}”下没有“{which}”；现有：{listing or '无'}。",
             )
         return self.leave(working.without(self.dated, [entry]), section, entry.words, action)
 
@@ -215,14 +215,14 @@ def _find(doc: Document, section: str, which: str) -> StateEntry | None:
         return exactly
     if words.isdecimal() and len(words) < 10:
         return entries[int(words) - 1] if 1 <= int(words) <= len(entries) else None
-    nested = [(entry, own) for entry, own in working.nested_entries(doc, section) if not entry.done]
-    matches = [entry for entry, own in nested if same(own, words)]
-    matches = matches or [entry for entry, own in nested if words.casefold() in own.casefold()]
+    nested = [(entry, text) for entry, text in working.nested_entries(doc, section) if not entry.done]
+    matches = [entry for entry, text in nested if same(text, words)]
+    matches = matches or [entry for entry, text in nested if words.casefold() in text.casefold()]
     if len(matches) > 1:
-        there = _redacted(say("; ", "；").join(entry.words for entry in matches))
+        listing = _redacted(say("; ", "；").join(entry.words for entry in matches))
         raise BadInput(
-            f'"{which}" matches {len(matches)} items: {there}. Be more specific.',
-            f"“{which}”与 {len(matches)} 项匹配：{there}。请写得更具体。",
+            f'"{which}" matches {len(matches)} items: {listing}. Be more specific.',
+            f"“{which}”与 {len(matches)} 项匹配：{listing}。请写得更具体。",
         )
     return matches[0] if matches else None
 
@@ -304,15 +304,15 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
         while (moment := f"{now:%Y-%m-%d-%H%M%S}") in {snapshot.moment for snapshot in before}:
             now += dt.timedelta(seconds=1)  # so that the newest is always known
         file_name = f"SESSION-STATE.md.bak-{moment}" + (f"-{name}" if name else "")
-        made, gone = Snapshot(workspace.archive / file_name, moment, name), before[MOST_SNAPSHOTS - 1 :]
+        taken, oldest = Snapshot(workspace.archive / file_name, moment, name), before[MOST_SNAPSHOTS - 1 :]
         if op:
-            op.place(made.path)
-            write_recorded(op, made.path, None, data)
-            for old in gone:
+            op.place(taken.path)
+            write_recorded(op, taken.path, None, data)
+            for old in oldest:
                 remove_file(op, old.path, read=disk.digest(read(workspace, old.path) or b""))
     reason = say(f"only the last {MOST_SNAPSHOTS} snapshots are kept", f"只保留最近 {MOST_SNAPSHOTS} 个快照")
-    keep = Step("keep", workspace.relative(made.path), say("a copy of working memory", "工作记忆的副本"))
-    return SnapshotPlan(made, Plan((keep, *(Step("remove", workspace.relative(old.path), reason) for old in gone))))
+    keep = Step("keep", workspace.relative(taken.path), say("a copy of working memory", "工作记忆的副本"))
+    return SnapshotPlan(taken, Plan((keep, *(Step("remove", workspace.relative(old.path), reason) for old in oldest))))
 
 
 def restore(context: Context, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
@@ -328,9 +328,9 @@ def restore(context: Context, name: str | None = None, *, dry_run: bool = False)
         chosen = next((copy for copy in snapshots if name in (None, copy.name, copy.moment, copy.label)), None)
         data = read(workspace, chosen.path) if chosen else None
         if chosen is None or data is None:
-            there = say(", ", "、").join(snapshot.label for snapshot in snapshots)
+            listing = say(", ", "、").join(snapshot.label for snapshot in snapshots)
             raise NotFound(
-                f'There is no snapshot "{name}"; available: {there}.', f"没有名为“{name}”的快照；可用：{there}。"
+                f'There is no snapshot "{name}"; available: {listing}.', f"没有名为“{name}”的快照；可用：{listing}。"
             )
         target = working.writable(workspace)
         before = read(workspace, target)

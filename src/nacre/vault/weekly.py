@@ -34,7 +34,7 @@ class _Head(NamedTuple):
 
     start: int
     last: int  # of the heading itself
-    own: int  # last line before the next heading of any depth
+    stop: int  # last line before the next heading of any depth
     end: int  # last line before the next heading that does not belong to it
     level: int
     day: str | None
@@ -60,14 +60,14 @@ def digest_lines(doc: Document) -> tuple[DigestLine, ...]:
     heads = _heads(doc)
     lines: list[DigestLine] = []
     for block in doc.blocks:
-        own = doc.bare[block.start - 1 : block.end]
-        if block.kind not in (ITEM, TEXT) or own[0].lstrip().startswith("<!--"):
+        bare = doc.bare[block.start - 1 : block.end]
+        if block.kind not in (ITEM, TEXT) or bare[0].lstrip().startswith("<!--"):
             continue
         above = (head for head in reversed(heads) if head.day and head.last < block.start <= head.end)
         day = next((head.day for head in above), None)
-        spans = labelled_spans(own) if block.kind == TEXT else []
-        for first, last in spans or [(0, len(own))]:
-            if words := words_of("\n".join(own[first:last])):
+        spans = labelled_spans(bare) if block.kind == TEXT else []
+        for first, last in spans or [(0, len(bare))]:
+            if words := words_of("\n".join(bare[first:last])):
                 lines.append(DigestLine(words, source_day(words) or day, _project_above(heads, block.start)))
     return tuple(lines)
 
@@ -79,12 +79,12 @@ def add_lines(doc: Document, day: str, project: str | None, new: Sequence[str]) 
     for after, lines in _places(doc, day, project, new):
         for candidate in (lines, [*lines, ""]):  # a blank line below keeps them from becoming part of what follows
             data = insert_lines(doc, after, candidate)
-            made = digest_lines(document(doc.path, data))
+            edited = digest_lines(document(doc.path, data))
             same = next(
-                (at for at, (old, line) in enumerate(zip(before, made, strict=False)) if old != line), len(before)
+                (at for at, (old, line) in enumerate(zip(before, edited, strict=False)) if old != line), len(before)
             )
             spots = range(max(0, same - len(added)), same + 1)
-            if any(made == (*before[:at], *added, *before[at:]) for at in spots):
+            if any(edited == (*before[:at], *added, *before[at:]) for at in spots):
                 return data
     raise BadInput(
         f"Nothing can be added to {doc.path} for {day}: it contains an unclosed code fence. Close it first.",
@@ -101,16 +101,16 @@ def _places(doc: Document, day: str, project: str | None, new: Sequence[str]) ->
         inside = [head for head in heads if of_day.last < head.start <= of_day.end]
         of_project = next((head for head in inside if head.project == project), None)
         if head := of_project if project else of_day:
-            own = [block for block in doc.blocks if head.last < block.start <= head.own and block.kind != HEADING]
-            if own:
-                if own[-1].kind == TEXT and label_of(doc.bare[own[-1].start - 1]):
-                    yield own[-1].end, new
-                yield own[-1].end, ["", *new]  # a blank line keeps them from becoming part of it
-            yield head.last, [*new, ""] if own else new
+            blocks = [block for block in doc.blocks if head.last < block.start <= head.stop and block.kind != HEADING]
+            if blocks:
+                if blocks[-1].kind == TEXT and label_of(doc.bare[blocks[-1].start - 1]):
+                    yield blocks[-1].end, new
+                yield blocks[-1].end, ["", *new]  # a blank line keeps them from becoming part of it
+            yield head.last, [*new, ""] if blocks else new
         else:
             section = [_heading(of_day.level + 1, f"project:{project}"), *new]
             yield of_day.end, _with_air(doc, of_day.end, section)
-            yield of_day.own, _with_air(doc, of_day.own, section)
+            yield of_day.stop, _with_air(doc, of_day.stop, section)
     # A section of its own: behind the day before it, before the day after it, else at the end.
     before = max((pair for pair in days if pair[0] < day), key=itemgetter(0), default=(None, None))[1]
     after = min((pair for pair in days if pair[0] > day), key=itemgetter(0), default=(None, None))[1]

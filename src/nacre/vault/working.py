@@ -148,8 +148,8 @@ def nested_entries(doc: Document, name: str) -> list[tuple[StateEntry, str]]:
     while items:
         item = items.pop()
         inner = doc.nested(item)
-        own = "\n".join(item.text.split("\n")[: inner[0].start - item.start]) if inner else item.text
-        entries.append((_entry(name, item), _entry(name, item._replace(text=own)).words))
+        text = "\n".join(item.text.split("\n")[: inner[0].start - item.start]) if inner else item.text
+        entries.append((_entry(name, item), _entry(name, item._replace(text=text)).words))
         items += inner[::-1]
     return entries
 
@@ -283,26 +283,26 @@ def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
     place = title.start + title.headings - 1 if title else section.start - 1 if section else len(doc.lines)
     # Else above a comment that is never closed, and would end here.
     top = 0 if doc.frontmatter is None else doc.blocks[0].end
-    made = document(doc.path, insert_lines(doc, place, [day_line]))
-    return made if shape_of(doc) == shape_of(made) else document(doc.path, insert_lines(doc, top, [day_line]))
+    edited = document(doc.path, insert_lines(doc, place, [day_line]))
+    return edited if shape_of(doc) == shape_of(edited) else document(doc.path, insert_lines(doc, top, [day_line]))
 
 
 def with_lines(doc: Document, new: Mapping[int, str | None]) -> Document:
     """The file with other words in the lines of these numbers, each ending as it did; without the line where there are none."""
     if not new:
         return doc
-    made: list[str] = []
+    lines: list[str] = []
     for number, (line, bare) in enumerate(zip(doc.lines, doc.bare, strict=True), start=1):
         words = new.get(number, bare)
         mark = "\ufeff" if line.startswith("\ufeff") else ""
-        made.append(mark if words is None else mark + words + line[len(mark) + len(bare) :])
-    return document(doc.path, "".join(made).encode())
+        lines.append(mark if words is None else mark + words + line[len(mark) + len(bare) :])
+    return document(doc.path, "".join(lines).encode())
 
 
 def hides_nothing(old: Document, new: Document, name: str) -> bool:
     """Whether every heading and entry of the old file is still one in the new, those of one section set aside."""
     sections = ((doc, find_section(doc, name)) for doc in (old, new))
-    first, second = (shape_of(doc, range(own.start, own.end + 1) if own else ()) for doc, own in sections)
+    first, second = (shape_of(doc, range(part.start, part.end + 1) if part else ()) for doc, part in sections)
     return first == second
 
 
@@ -327,8 +327,8 @@ def without(doc: Document, entries: Iterable[StateEntry]) -> Document:
 def without_oldest(doc: Document, name: str, most: int) -> tuple[Document, tuple[StateEntry, ...]]:
     """The file with no more than so many entries in the section, and the oldest, which leave it."""
     entries = section_entries(doc, name)
-    gone = entries[: max(0, len(entries) - most)]
-    return without(doc, gone), gone
+    oldest = entries[: max(0, len(entries) - most)]
+    return without(doc, oldest), oldest
 
 
 def with_task(doc: Document, line: str | None) -> Document:
@@ -342,7 +342,7 @@ def with_task(doc: Document, line: str | None) -> Document:
         return bare
     top = (numbers[0] if numbers else section.start + section.headings) - 1
     for lines in ([marker + line], [marker + line, ""], ["", marker + line, ""]):
-        made = document(doc.path, insert_lines(bare, top, lines))
-        if current_task(made) == plain(line) and hides_nothing(doc, made, TASK):
-            return made
+        edited = document(doc.path, insert_lines(bare, top, lines))
+        if current_task(edited) == plain(line) and hides_nothing(doc, edited, TASK):
+            return edited
     raise stuck(doc, TASK)

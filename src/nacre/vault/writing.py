@@ -237,14 +237,14 @@ class Pending(NamedTuple):
     def make(self, storage: Storage) -> None:
         """The change itself. What was checked before the record is checked again: others may have come meanwhile."""
         self.check(storage)
-        made = True
+        is_done = True
         if self.to is not None:
             storage.move(self.name, self.to)
         if self.data is not None:
-            made = storage.replace(self.to or self.name, self.data, self.before)
+            is_done = storage.replace(self.to or self.name, self.data, self.before)
         elif self.to is None:
-            made = storage.remove(self.name, self.before or b"")
-        if not made:
+            is_done = storage.remove(self.name, self.before or b"")
+        if not is_done:
             raise changed_outside(self.name)
 
 

@@ -201,7 +201,7 @@ class PageEndpoint:
             if not self._is_in(request.scope, headers_of(request.scope)):
                 return self._locked(request)
             given = {**request.query_params, **request.path_params}
-            values = {one.name: one.read(given) for one in view.parameters}
+            values = {parameter.name: parameter.read(given) for parameter in view.parameters}
             data = view.data(self._memories(), values)
             if as_json:
                 return JSONResponse(data)
@@ -227,7 +227,7 @@ class PageEndpoint:
             given = _given(request)
             if not self._may_change(request, given):
                 raise _Forbidden
-            values = {one.name: one.read(given) for one in action.parameters}
+            values = {parameter.name: parameter.read(given) for parameter in action.parameters}
             facts = action.do(self._memories(), values)
             if as_json:
                 return JSONResponse(facts)
@@ -380,6 +380,6 @@ def _back(given: Mapping[str, Any], did: Mapping[str, Any]) -> str:
     path, _, query = str(given.get("back") or "/").partition("?")
     if not path.startswith("/") or path.startswith(("//", "/\\")) or not path.isascii() or not path.isprintable():
         path, query = "/", ""
-    kept = [pair for pair in parse_qsl(query) if pair[0] not in ("did", "operation")] if len(query) < 2000 else []
-    query = urlencode([*kept, *did.items()])
+    pairs = [pair for pair in parse_qsl(query) if pair[0] not in ("did", "operation")] if len(query) < 2000 else []
+    query = urlencode([*pairs, *did.items()])
     return f"{path}?{query}" if query else path

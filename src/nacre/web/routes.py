@@ -132,13 +132,14 @@ def openapi() -> dict[str, Any]:
     paths: dict[str, Any] = {"/api/openapi.json": {"get": {"operationId": "openapi", "responses": responses}}}
     for view in VIEWS:
         given = [
-            {"name": one.name, "in": "query", "required": one.required, "schema": one.schema} for one in view.parameters
+            {"name": item.name, "in": "query", "required": item.required, "schema": item.schema}
+            for item in view.parameters
         ]
         get = {"operationId": view.name, "parameters": given, "responses": responses}
         paths[f"/api/{view.name}"] = {"get": get}
     for action in ACTIONS:
-        required = [one.name for one in action.parameters if one.required]
-        properties = {one.name: one.schema for one in action.parameters}
+        required = [item.name for item in action.parameters if item.required]
+        properties = {item.name: item.schema for item in action.parameters}
         schema = {"type": "object", "properties": properties, "required": required}
         body = {"required": True, "content": {"application/json": {"schema": schema}}}
         post = {"operationId": action.name, "requestBody": body, "responses": responses}

@@ -62,8 +62,8 @@ def search(memory: Memory, values: Values) -> dict[str, Any]:
 def entry(memory: Memory, values: Values) -> dict[str, Any]:
     data = memory.why(values["id"]).as_plain()
     for row in data["ledger"]:
-        told = outcome(row["verdict"]), failure(row["failed"] or ""), consequence(row["withoutIt"])
-        row["words"] = " · ".join(filter(None, told))
+        details = outcome(row["verdict"]), failure(row["failed"] or ""), consequence(row["withoutIt"])
+        row["words"] = " · ".join(filter(None, details))
     return data
 
 
@@ -100,8 +100,8 @@ def sessions(memory: Memory, values: Values) -> dict[str, Any]:
 
 def layers(memory: Memory, values: Values) -> dict[str, Any]:
     page, layer = values.get("page") or 1, values.get("layer") or "warm"
-    made = memory.layers(layer, (page - 1) * _ON_PAGE, most=_ON_PAGE)
-    return {**_plain(made), "layer": layer, "page": page, "pages": -(-made.counts[layer] // _ON_PAGE)}
+    shown = memory.layers(layer, (page - 1) * _ON_PAGE, most=_ON_PAGE)
+    return {**_plain(shown), "layer": layer, "page": page, "pages": -(-shown.counts[layer] // _ON_PAGE)}
 
 
 def _plain(value: Any) -> Any:
@@ -141,10 +141,10 @@ def brain(memory: Memory, values: Values) -> dict[str, Any]:
 
 def problems(memory: Memory, values: Values) -> dict[str, Any]:
     deep = values["deep"]
-    kept = findings(memory)
-    health, titles = Health(graded(kept), kept, {}), {finding.kind: kind_title(finding.kind) for finding in kept}
-    found = [problem.as_plain() for problem in examine(memory, quick=not deep)]
-    return {"deep": deep, "problems": found, "health": health.as_plain(), "titles": titles}
+    rows = findings(memory)
+    health, titles = Health(graded(rows), rows, {}), {finding.kind: kind_title(finding.kind) for finding in rows}
+    examined = [problem.as_plain() for problem in examine(memory, quick=not deep)]
+    return {"deep": deep, "problems": examined, "health": health.as_plain(), "titles": titles}
 
 
 def jobs(memory: Memory, _values: Values) -> dict[str, Any]:
@@ -204,8 +204,8 @@ def edit(memory: Memory, values: Values) -> dict[str, Any]:
 
 
 def pin(memory: Memory, values: Values) -> dict[str, Any]:
-    made = memory.pin(values["id"], off=values["off"])
-    return _with_operation(memory, pinned=made.pinned)
+    change = memory.pin(values["id"], off=values["off"])
+    return _with_operation(memory, pinned=change.pinned)
 
 
 def forget(memory: Memory, values: Values) -> dict[str, Any]:
@@ -219,8 +219,8 @@ def restore(memory: Memory, values: Values) -> dict[str, Any]:
 
 
 def undo(memory: Memory, values: Values) -> dict[str, Any]:
-    made = memory.undo(values["operation"])
-    return _with_operation(memory, undoes=list(made.undoes))
+    change = memory.undo(values["operation"])
+    return _with_operation(memory, undoes=list(change.undoes))
 
 
 def _with_operation(memory: Memory, **facts: Any) -> dict[str, Any]:
