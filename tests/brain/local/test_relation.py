@@ -54,3 +54,61 @@ def test_a_long_entry_that_is_alone_counts_as_one(monkeypatch: pytest.MonkeyPatc
     old, new = (statement(text, "en", vector) for text, vector in zip((BEFORE, "Bun it is"), VECTORS, strict=True))
     found = relation.compare_nearest(new, [(0, old)] * parts, 0.5)
     assert {one.label for one in found} == {relation.compare_nearest(new, [(0, old)], 0.5)[0].label}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "Guests may cancel three days ahead",
+            "The rule for cancelling changes: two days ahead on weekdays, three days else",
+        ),
+        ("平时入住前三天可以全退", "退订的规矩改一改：平日提前一天说就全退，周末还是三天"),
+        ("A loaf costs 4.20 pounds", "The loaf is 4.60 pounds"),
+        ("自家豆腐每斤卖四块", "咱家豆腐一斤卖五块"),
+        ("The primary database is db-north", "db-south is the primary database"),
+        ("主库是 db-north", "db-south 才是主库"),
+        ("No dogs in the café", "Dogs are fine in the café"),
+        ("咖啡馆不让带宠物", "带宠物来咖啡馆没问题"),
+    ],
+)
+def test_what_differs_in_a_value_or_in_what_is_allowed_is_never_dropped_as_the_same(
+    monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    assert compared(monkeypatch, old, new, (0.92, 0.06, 0.01, 0.005, 0.005)) in {"replaces", "ask"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The timeout is 90 seconds", "Requests time out after a minute and a half"),
+        ("Dogs are not allowed in the café", "No dogs in the café"),
+        ("Mum does the books, she can't open attachments", "Mum can't open files, she does the books"),
+        ("宴会厅最多坐三百人", "宴会厅坐满是三百位"),
+        ("打包镜像基于 Alpine 3.19", "镜像的底子是 alpine3.19"),
+        ("投稿不能超过三千字", "投稿三千字封顶"),
+    ],
+)
+def test_the_same_in_other_words_is_the_same(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
+    assert compared(monkeypatch, old, new, (0.92, 0.06, 0.01, 0.005, 0.005)) == "same"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Joe has a bad back, don't give him heavy work", "Joe is our neighbour"),
+        ("老周腰不好，重活别派给他", "老周就是我先生"),
+    ],
+)
+def test_who_somebody_is_stands_beside_what_else_is_known_of_them(
+    monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    assert compared(monkeypatch, old, new, (0.86, 0.02, 0.1, 0.01, 0.01)) == "adds"
+
+
+def compared(monkeypatch: pytest.MonkeyPatch, old: str, new: str, odds: tuple[float, ...]) -> str:
+    """How two statements relate by these odds of a pair."""
+    monkeypatch.setattr(relation, "label_odds", lambda pairs, _: np.array([odds] * len(pairs)) if pairs else None)
+    language = "en" if old.isascii() or "é" in old else "zh"
+    before, after = (statement(text, language, vector) for text, vector in zip((old, new), VECTORS, strict=True))
+    return relation.compare_pairs([(before, after)])[0].label
