@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nacre.brain.local import relation
-from nacre.brain.local.likeness import statement
+from nacre.brain.local.likeness import have_in_common, statement, tells_of_a_change
 
 VECTORS = np.array([1, 0], np.float32), np.array([0.4, 0.9], np.float32)  # of different matters, by their meaning
 BEFORE = "Use pnpm in this repo, never npm"
@@ -112,3 +112,42 @@ def compared(monkeypatch: pytest.MonkeyPatch, old: str, new: str, odds: tuple[fl
     language = "en" if old.isascii() or "é" in old else "zh"
     before, after = (statement(text, language, vector) for text, vector in zip((old, new), VECTORS, strict=True))
     return relation.compare_pairs([(before, after)])[0].label
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("We rent no rooms by the hour, Marge has no time for it", "Marge does the cleaning, six years long"),
+        ("咱们不做钟点房，桂姨一个人翻房翻不过来", "桂姨管打扫，做了六年了"),
+    ],
+)
+def test_what_has_only_a_name_in_common_with_an_entry_does_not_take_its_place_unasked(
+    monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    """The odds say that it does; the other way round they say that both stand."""
+    rows = {old: (0.01, 0.79, 0.02, 0.01, 0.01), new: (0.08, 0.04, 0.84, 0.02, 0.02)}
+    monkeypatch.setattr(
+        relation, "label_odds", lambda pairs, _: np.array([rows[pair[0].text] for pair in pairs]) if pairs else None
+    )
+    monkeypatch.setattr(relation.NearestWeights, "weigh", lambda *_: np.array([rows[old]], np.float32))
+    language = "en" if old.isascii() else "zh"
+    before, after = (statement(text, language, VECTORS[0]) for text in (old, new))
+    assert relation.compare_nearest(after, [(0, before)], 0.5)[0].label == "ask"
+    rows[new] = rows[old]
+    assert relation.compare_nearest(after, [(0, before)], 0.5)[0].label == "replaces"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Marge does the cleaning", "Marge retires, the Olsens do the cleaning from now on"),
+        ("Breakfast ends at 9:30", "There is breakfast until 10:30"),
+        ("The trailer is cut by Renzo", "Studio Kippe cuts the trailer, Renzo ghosted me"),
+        ("桂姨管打扫", "桂姨下个月退休，保洁换成老吴两口子"),
+        ("早餐只做到九点半", "早饭十点之前下来都有得吃"),
+    ],
+)
+def test_words_of_change_values_of_one_kind_and_several_words_in_common_speak_for_a_change(old: str, new: str) -> None:
+    language = "en" if old.isascii() else "zh"
+    before, after = statement(old, language), statement(new, language)
+    assert tells_of_a_change(before, after) or have_in_common(before, after) > 1

@@ -257,6 +257,29 @@ def _allowed(side: Statement) -> int:
 _CONDITION = {"en": r"\b(?:only|unless|until|once|except|first)\b", "zh": "[只才除先]"}
 
 
+def have_in_common(old: Statement, new: Statement) -> int:
+    """How many words two statements have in common; in English besides names, in Chinese what stands in both at a stretch."""
+    if new.language == "en":
+        return len(
+            {word for word in old.word_set & new.word_set if len(word) > 2 and word not in old.names | new.names}
+        )
+    common, at = set(), 0
+    while at < len(new.text):
+        end = at
+        while end < len(new.text) and new.text[end].isalnum() and new.text[at : end + 1] in old.text:
+            end += 1
+        if end - at > 1 and any(character not in STOP_HAN for character in new.text[at:end]):
+            common.add(new.text[at:end])
+        at = max(end, at + 1)
+    return len(common)
+
+
+def tells_of_a_change(old: Statement, new: Statement) -> bool:
+    """Whether the new statement tells that something is otherwise now, has ended or was said wrongly, or both name amounts of one kind."""
+    kinds = {amount.kind for amount in quantities(old.text)} & {amount.kind for amount in quantities(new.text)}
+    return bool(kinds) or any(_holds(kind[new.language], new.text) for kind in _CUES[:3])
+
+
 def shares_a_value(old: Statement, new: Statement) -> bool:
     return bool(old.numbers & new.numbers or old.names & new.names or old.weekdays & new.weekdays)
 

@@ -21,10 +21,12 @@ from nacre.brain.local.likeness import (
     compare,
     cues,
     differ,
+    have_in_common,
     is_reversed,
     says,
     shares_a_value,
     statement,
+    tells_of_a_change,
 )
 from nacre.brain.local.quantities import same_and_other
 from nacre.model import Relation
@@ -145,6 +147,7 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
     rows = label_odds(pairs, new.language)
     result = {}
     if rows is not None:
+        alone = rows
         entries = [near[place][0] for place in own]
         weights = nearest_weights(new.language)
         least = weights.mean[[CLOSEST, RIVAL]] if len(set(entries)) < FEW else None
@@ -153,12 +156,17 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
         given_up = [_gives_up(*pair) for pair in pairs]
         costs = _costs(_REWORDED, _NOT_ADDED)
         rows[given_up, LABELS.index("adds")] *= _SIDE_BY_SIDE
+        replaces = LABELS.index("replaces")
         answers = _answers(rows, pairs, given_up, costs)
-        for place, pair, row, relation, changes in zip(own, pairs, rows, answers, given_up, strict=True):
-            repeats = row[LABELS.index("same")] > row[LABELS.index("replaces")] and not changes
-            idle = relation.label == "ask" and repeats and not differ(*pair)
-            # What rather says the same is not worth a question, nor to lose the older one by its answer.
-            result[place] = Relation("adds", float(row[LABELS.index("adds")])) if idle else relation
+        for at, (relation, pair) in enumerate(zip(answers, pairs, strict=True)):
+            beside = float(rows[at, LABELS.index("adds")])
+            repeats = rows[at, LABELS.index("same")] > rows[at, replaces] and not given_up[at] and not differ(*pair)
+            result[own[at]] = relation
+            if relation.label == "ask" and repeats:
+                # What rather says the same is not worth a question, nor to lose the older one by its answer.
+                result[own[at]] = Relation("adds", beside)
+            elif relation.label == "replaces" and _is_far_fetched(*pair, float(alone[at, replaces])):
+                result[own[at]] = Relation("ask", 1 - beside)
     return [result.get(place) or _by_words(old, new) for place, (_, old) in enumerate(near)]
 
 
@@ -198,6 +206,18 @@ def _tells_who(old: Statement, new: Statement) -> bool:
     """Whether a statement says nothing but who somebody is, and the older one nothing of that."""
     match = _WHO[new.language].fullmatch(new.text)
     return match is not None and not statement(match["who"], new.language).word_set & old.word_set
+
+
+_SURE_OF_CLASH, _BESIDE = 0.8, 0.4
+
+
+def _is_far_fetched(old: Statement, new: Statement, odds_: float) -> bool:
+    """Whether it is not sure that one statement replaces another: they have no more than one word in common besides names, no amounts of
+    one kind, no word of change, and the other way round they seem to stand side by side."""
+    if odds_ >= _SURE_OF_CLASH or have_in_common(old, new) > 1 or tells_of_a_change(old, new):
+        return False
+    rows = label_odds([(new, old)], new.language)
+    return rows is not None and float(rows[0][LABELS.index("adds")]) >= _BESIDE
 
 
 @dataclass(frozen=True)
