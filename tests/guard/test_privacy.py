@@ -208,3 +208,65 @@ def test_what_is_not_for_the_notes_is_asked_for_plainly(text: str) -> None:
 def test_nowhere_means_this_message_and_all_of_this_the_earlier_ones() -> None:
     assert reach("她怀上了，没满三个月，先哪儿都别写哈") == (0, 0)
     assert reach("以上都别记")[0] > 1
+
+
+THEATRE = ("U: I saw a play at the theatre last month", "A: nice", "U: my Visa card ends in four four", "A: ok")
+CHINESE_THEATRE = ("U: 我上个月去上海看了场话剧", "A: 真好", "U: 我工行的银行卡在抽屉里", "A: 好")
+TOWELS, CHINESE_TOWELS = "towels always go to the laundry on Mill Street", "毛巾一律送山泉洗，不要自己洗"
+
+
+@pytest.mark.parametrize(
+    ("request_", "named"),
+    [
+        ("that thing about the theatre above, don't keep it", "theatre"),
+        ("the bit about the theatre earlier: don't note it", "theatre"),
+        ("don't keep that thing about the theatre above", "theatre"),
+        ("forget the theatre thing I mentioned earlier", "theatre"),
+        ("please don't remember what I told you about the theatre", "theatre"),
+        ("no need to keep the card one above", "card"),
+        ("the message about my card, don't save that", "card"),
+        ("leave the theatre part out of your notes", "theatre"),
+        ("上面看话剧那条不用记了", "话剧"),
+        ("话剧的事别记了", "话剧"),
+        ("看话剧那条忘了吧", "话剧"),
+        ("刚才说的银行卡那条不用记了", "银行卡"),
+        ("前面关于银行卡的那段别写进记忆", "银行卡"),
+    ],
+)
+def test_a_wish_takes_away_the_message_that_it_names_and_no_other(request_: str, named: str) -> None:
+    turns, towels = (THEATRE, TOWELS) if request_.isascii() else (CHINESE_THEATRE, CHINESE_TOWELS)
+    messages = talk(*turns, f"U: {towels}", "A: fine", f"U: {request_}", "A: sure")
+    first = named in messages[0].text
+    assert drop_private(messages) == (messages[2:6] if first else [*messages[:2], *messages[4:6]])
+
+
+@pytest.mark.parametrize("request_", ["the thing about the boat above, don't keep it", "上面买船那条不用记了"])
+def test_a_wish_that_names_nothing_said_before_takes_the_message_before_it(request_: str) -> None:
+    messages = talk("U: one", "A: ok", "U: we sell to Brandt", "A: oh", f"U: {request_}")
+    assert [message.text for message in drop_private(messages)] == ["one", "ok"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "don't note that my sister is pregnant",
+        "this bit is private: the theatre fired Ben",
+        "这个别记啊，我准备带她去看话剧，给她一个惊喜",
+        "don't store my home address",
+    ],
+)
+def test_a_wish_about_its_own_matter_reaches_for_no_message_far_above(request_: str) -> None:
+    turns = ("U: the home page loads slowly", "A: fixed", *CHINESE_THEATRE[:2], "U: 2 Elm Street it is", "A: ok")
+    kept = drop_private(talk(*turns, f"U: {request_}"))
+    assert [message.text for message in kept][:4] == [turn[2:].strip() for turn in turns[:4]]
+
+
+def test_what_is_named_in_most_messages_names_none_of_them() -> None:
+    turns = ("U: the theatre opens at six", "A: ok", "U: our theatre club meets on Friday", "A: ok")
+    messages = talk(
+        *turns,
+        "U: the theatre fight with Ben was awful",
+        "A: oh",
+        "U: the bit about the fight at the theatre, don't keep it",
+    )
+    assert [message.text for message in drop_private(messages)] == [turn[2:].strip() for turn in turns]

@@ -7,12 +7,13 @@ The expressions stand in privacy.tsv.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 from nacre.model import Message, Speaker
 from nacre.text.tables import expression
-from nacre.text.tokens import language_of
+from nacre.text.tokens import STOP_WORDS, language_of, tokens
 
 Spans = Iterator[tuple[int, int]]
 _form = partial(expression, "guard/privacy.tsv")
@@ -76,7 +77,49 @@ def means_what_was_said(text: str) -> bool:
 
 def reach(text: str) -> tuple[int, int]:
     """How many messages of the owner before and after it a request for privacy means, besides its own."""
-    # What a message says besides has no say in what its request means; all of it where the request is only felt.
+    words = _asking(text)
+    to_come = _has("to come", words)
+    earlier = means_what_was_said(words) or (not to_come and (tells_nothing_else(text) or points_back(text)))
+    return 3 if _has("all of it", words) else int(earlier), 2 if to_come else 0
+
+
+def points_back(text: str) -> bool:
+    """Whether a request for privacy means an earlier message that it names, and tells nothing besides: "that thing about the theatre"."""
+    clauses = _form("part of a clause").findall(_asking(text))
+    rest = [clause for clause in clauses if not _has("points back", clause)]
+    return len(rest) < len(clauses) and tells_nothing_else("\n".join(rest))
+
+
+def named(text: str, earlier: Sequence[str]) -> int | None:
+    """The place of the earlier message that a request for privacy names by its words, the later of two that fit as well; none where
+    it names none of them, or says where what it means stands."""
+    words = _asking(text)
+    points = points_back(text)
+    of_a_place = any(_has(name, words) for name in ("last said", "all of it", "to come"))
+    if of_a_place or not (points or tells_nothing_else(text)):
+        return None
+    names = frozenset(_names(words))
+    shared = [names & frozenset(tokens(message)) for message in earlier]
+    # What most of them speak of names none of them.
+    common = Counter(token for tokens_ in shared for token in tokens_)
+    fit = [sum(1 / common[token] for token in tokens_) for tokens_ in shared]
+    best = max(reversed(range(len(fit))), key=lambda place: fit[place], default=None)
+    if best is None or not shared[best]:
+        return None
+    # "Don't keep my home address" need not mean the message about the home page.
+    return best if points or best == len(fit) - 1 or 2 * len(shared[best]) > len(names) else None
+
+
+def _names(words: str) -> Iterator[str]:
+    """The tokens of a request that may name what it means."""
+    for token in tokens(_form("only points").sub(" ", words)):
+        if token not in STOP_WORDS and len(token) > (2 if token.isascii() and token.isalpha() else 1):
+            yield token
+
+
+def _asking(text: str) -> str:
+    """The sentences of a text that ask for privacy. What it says besides has no say in what they mean; all of it where the request is
+    only felt."""
     spans = sorted(_requests(text), reverse=True)
     asking: list[str] = []
     for sentence in _form("clause of any language").finditer(text):
@@ -84,10 +127,7 @@ def reach(text: str) -> tuple[int, int]:
             spans.pop()
         if spans and spans[-1][0] < sentence.end():
             asking.append(sentence.group())
-    words = "\n".join(asking) or text
-    to_come = _has("to come", words)
-    earlier = means_what_was_said(words) or (tells_nothing_else(text) and not to_come)
-    return 3 if _has("all of it", words) else int(earlier), 2 if to_come else 0
+    return "\n".join(asking) or text
 
 
 def promises_silence(text: str) -> bool:
@@ -114,7 +154,10 @@ def drop_private(messages: Sequence[Message]) -> list[Message]:
         if asks_for_privacy(messages[place].text):
             back, forward = reach(messages[place].text)
             end = (*owners[at + 1 + forward :], len(messages))[0]
-            private.update(range(owners[max(at - back, 0)], end))
+            meant = named(messages[place].text, [messages[earlier].text for earlier in owners[:at]])
+            if meant is not None:
+                private.update(range(owners[meant], owners[meant + 1]))
+            private.update(range(place if meant is not None else owners[max(at - back, 0)], end))
         elif any(promises_silence(m.text) for m in messages[place + 1 : until] if m.speaker is Speaker.AGENT):
             private.update(range(place, until))
     return [message for place, message in enumerate(messages) if place not in private]

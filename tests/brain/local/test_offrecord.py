@@ -73,3 +73,22 @@ def test_of_what_else_a_message_says_nothing_is_hidden(judge: Judge) -> None:
     said = talk("Please keep this off the record: my knee hurts.", "Understood.")
     news = Message("2", START, Speaker.OWNER, "We moved to bun, npm is gone for good.")
     assert without_off_record([*said, news], judge) == [news]
+
+
+@pytest.mark.parametrize(
+    ("private", "rule", "wish"),
+    [
+        (
+            "I saw a play at the theatre last month.",
+            "Towels always go to the laundry on Mill Street.",
+            "that thing about the theatre above, don't keep it",
+        ),
+        ("我上个月去上海看了场话剧。", "毛巾一律送山泉洗，不要自己洗。", "上面看话剧那条不用记了"),
+    ],
+)
+def test_a_wish_hides_the_message_that_it_names_and_not_the_one_before_it(
+    judge: Judge, private: str, rule: str, wish: str
+) -> None:
+    said = [*talk(private, "Nice."), *talk(rule, "Fine."), *talk(wish, "Sure.")]
+    messages = [Message(str(number), START, one.speaker, one.text) for number, one in enumerate(said)]
+    assert [message.text for message in without_off_record(messages, judge)] == [rule, "Fine."]

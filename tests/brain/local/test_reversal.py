@@ -15,6 +15,8 @@ from nacre.brain.local.likeness import is_reversed, statement
         ("Prefer Postgres over MySQL", "Prefer MySQL over Postgres for new services", "en"),
         ("Merge from main to staging", "Merge from staging to main, always", "en"),
         ("Never deploy by hand, use the pipeline", "Never use the pipeline, deploy by hand", "en"),
+        ("Ada takes the milk first, then the tea", "For Ada it is the tea first, then the milk", "en"),
+        ("先写测试再写代码", "先写代码，再写测试", "zh"),
         ("所有仓库都用 pnpm，不要用 npm", "所有仓库都用 npm，不要用 pnpm", "zh"),
         ("报告用 Typst 而不是 LaTeX", "报告用 LaTeX 而不是 Typst", "zh"),
     ],
@@ -34,6 +36,8 @@ def test_the_opposite_in_the_same_words_turns_it_round(old: str, new: str, langu
         ("Merge from main to staging", "Merge from main to staging, never from staging to main", "en"),
         ("所有仓库都用 pnpm，不要用 npm", "不要用 npm，所有仓库都用 pnpm", "zh"),
         ("周报发邮件", "日报发飞书", "zh"),
+        ("Ada takes the milk first, then the tea", "First milk, the tea afterwards, that is how Ada likes it", "en"),
+        ("外卖只上美团，别的平台没空弄", "外卖就美团一个平台，别的没上", "zh"),
     ],
 )
 def test_the_same_in_another_order_or_about_something_else_does_not(old: str, new: str, language: str) -> None:

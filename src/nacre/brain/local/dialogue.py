@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nacre.brain.local import classifier
 from nacre.brain.local.judge import Judge, Judged
-from nacre.guard.privacy import asks_for_privacy, forbids_things, means_what_was_said, reach
+from nacre.guard.privacy import asks_for_privacy, forbids_things, means_what_was_said, named, points_back, reach
 from nacre.model import Message, Speaker
 from nacre.text.quoting import own_words
 from nacre.text.tokens import sentences, tokens
@@ -184,14 +184,24 @@ def _covered(place: int, session: Sequence[Sentence], judged: Sequence[Judged], 
     turn, text = session[place].turn, judged[place].text
     number = owner_turns.index(turn)
     back, forward = reach(text)
-    if back == 1 and not means_what_was_said(text):
+    said = dict.fromkeys(owner_turns[:number], "")
+    for sentence in session:
+        if sentence.turn in said:
+            said[sentence.turn] += sentence.text + "\n"
+    meant = named(text, list(said.values()))
+    if meant is not None:
+        back = 0
+    elif back == 1 and not means_what_was_said(text) and not points_back(text):
         others = (labels for at, labels in enumerate(judged) if session[at].turn == turn and at != place)
         if any(labels.best("act") not in ("social", "agree", "question", "offrecord") for labels in others):
             back = 0  # the rest of its message tells what is meant
     begin = owner_turns[max(number - back, 0)]
     later = owner_turns[number + 1 + forward :]
     end = later[0] if later else session[-1].turn + 1
-    return {at for at, sentence in enumerate(session) if begin <= sentence.turn < end}
+    turns = set(range(begin, end))
+    if meant is not None:
+        turns.update(range(owner_turns[meant], owner_turns[meant + 1]))
+    return {at for at, sentence in enumerate(session) if sentence.turn in turns}
 
 
 def _weight(token: str) -> int:

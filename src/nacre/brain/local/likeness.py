@@ -8,6 +8,7 @@ from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from nacre.brain.local.classifier import read_table
+from nacre.brain.local.quantities import quantities, same_and_other
 from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ UNSURE, _DENIAL = _KINDS["unsure"], _KINDS["denial"]
 # What stands right after, or right before, these words is what a statement says goodbye to; before the third it has another value now.
 LEAVES, _GONE, _BECOMES = _KINDS["leaves"], _KINDS["gone"], _KINDS["becomes"]
 _OPPOSITES = _KINDS["opposites"]
+_ALLOWS = _KINDS["cue: allows"]
 # Evidence of how a statement stands to another, in an order that is part of the weights.
 _CUES = [expressions for kind, expressions in _KINDS.items() if kind.startswith("cue: ")]
 _REACH = {"en": 28, "zh": 12}  # characters
@@ -212,6 +214,72 @@ def adds_a_code_word(old: Statement, new: Statement) -> bool:
     return any(re.search(r"[_./@\d-]", word) and word not in old.text.lower() for word in words)
 
 
+_CODE = re.compile(r"[\w~][\w./@:~-]*", re.ASCII)
+_IS_CODE = re.compile(r"(?=.*[A-Za-z])(?=.*(?:[\d_/@]|\w[.-]\w))", re.ASCII)
+
+
+def differ(old: Statement, new: Statement) -> bool:
+    """Whether two statements differ in an amount, a path, address or identifier, in what is allowed, or in the order of things: then
+    they do not say the same, whatever else they have in common."""
+    _, other, added = same_and_other(old.text, new.text)
+    if other or (added and says(CHANGE, new.text, new.language) and _same_kinds(old, new)):
+        return True
+    codes, now = _codes(old.text), _codes(new.text)
+    if any(code not in _bare(new.text) for code in codes) and any(code not in _bare(old.text) for code in now):
+        return True
+    return is_reversed(old, new) or _allowed(old) * _allowed(new) < 0
+
+
+def _same_kinds(old: Statement, new: Statement) -> bool:
+    """Whether an amount that only the new statement names is of a kind of which the old one names some."""
+    before = quantities(old.text)
+    added = [amount for amount in quantities(new.text) if not any(amount.equals(other) for other in before)]
+    return bool({amount.kind for amount in added} & {amount.kind for amount in before})
+
+
+def _codes(text: str) -> set[str]:
+    return {word.strip(".:-").lower() for word in _CODE.findall(text) if _IS_CODE.match(word)}
+
+
+def _bare(text: str) -> str:
+    return "".join(text.lower().split())
+
+
+def _allowed(side: Statement) -> int:
+    """Whether a statement allows something (1) or forbids it (-1); neither where it does both, or names a condition."""
+    allows = _pattern(rf"(?:{_ALLOWS[side.language]})(?!['’]?t\b| not\b)")
+    if _holds(_CONDITION[side.language], side.text):
+        return 0
+    denies = _holds(_DENIAL[side.language], allows.sub(" ", side.text))
+    return int(allows.search(side.text) is not None and not denies) - denies
+
+
+_CONDITION = {"en": r"\b(?:only|unless|until|once|except|first)\b", "zh": "[只才除先]"}
+
+
+def have_in_common(old: Statement, new: Statement) -> int:
+    """How many words two statements have in common; in English besides names, in Chinese what stands in both at a stretch."""
+    if new.language == "en":
+        return len(
+            {word for word in old.word_set & new.word_set if len(word) > 2 and word not in old.names | new.names}
+        )
+    common, at = set(), 0
+    while at < len(new.text):
+        end = at
+        while end < len(new.text) and new.text[end].isalnum() and new.text[at : end + 1] in old.text:
+            end += 1
+        if end - at > 1 and any(character not in STOP_HAN for character in new.text[at:end]):
+            common.add(new.text[at:end])
+        at = max(end, at + 1)
+    return len(common)
+
+
+def tells_of_a_change(old: Statement, new: Statement) -> bool:
+    """Whether the new statement tells that something is otherwise now, has ended or was said wrongly, or both name amounts of one kind."""
+    kinds = {amount.kind for amount in quantities(old.text)} & {amount.kind for amount in quantities(new.text)}
+    return bool(kinds) or any(_holds(kind[new.language], new.text) for kind in _CUES[:3])
+
+
 def shares_a_value(old: Statement, new: Statement) -> bool:
     return bool(old.numbers & new.numbers or old.names & new.names or old.weekdays & new.weekdays)
 
@@ -239,7 +307,7 @@ def _poles(text: str, language: str) -> frozenset[int]:
 # What stands after one of these, up to the end of the clause, is what is not wanted.
 _HINGE = {
     "en": re.compile(r"\b(?:never|not|don't|do not|rather than|instead of|no longer|over)\b", re.IGNORECASE),
-    "zh": re.compile("而不是|而不用|不要再?|不再|不用|不许|不准|绝不|禁止|别再?|不是"),
+    "zh": re.compile("而不是|而不用|不要再?|不再|不用|不许|不准|绝不|禁止|(?<![特区分级])别(?![的人处家])再?|不是"),
 }
 _CLAUSE = re.compile(r"[,;，；、。!！?？]|\.(?=\s|$)")
 _WAY = {
@@ -249,12 +317,17 @@ _WAY = {
 
 
 def is_reversed(old: Statement, new: Statement) -> bool:
-    """Whether the new statement wants what the old one does not want, and the other way about; or leads the other way."""
+    """Whether the new statement wants what the old one does not want, and the other way about; leads the other way; or puts first what
+    the old one puts behind."""
     if old.language != new.language:
         return False
     wanted, unwanted = _sides(old.text, old.language)
     now_wanted, now_unwanted = _sides(new.text, new.language)
     if (wanted - unwanted) & (now_unwanted - now_wanted) and (unwanted - wanted) & (now_wanted - now_unwanted):
+        return True
+    first, later = _order(old.text, old.language)
+    now_first, now_later = _order(new.text, new.language)
+    if (first - later) & (now_later - now_first) and (later - first) & (now_first - now_later):
         return True
     way, other = _way(old), _way(new)
     return bool(way and other and way == other[::-1] and way[0] != way[1])
@@ -271,6 +344,24 @@ def _sides(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
         wanted += _words(before)
         unwanted += _words(" ".join(after))
     return frozenset(wanted), frozenset(unwanted)
+
+
+_FIRST = {"en": r"\bfirst\b", "zh": "先"}
+_STEPS = {"en": r"[,;:.]|\b(?:then|and|before|after(?:wards)?)\b", "zh": "[，。；：、]|再|然后"}
+
+
+@lru_cache(maxsize=4096)
+def _order(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of what comes first, and of the rest, where a statement says what comes first."""
+    if not _holds(_FIRST[language], text):
+        return frozenset(), frozenset()
+    steps = [
+        (_holds(_FIRST[language], step), word)
+        for step in _pattern(_STEPS[language]).split(text)
+        for word in _words(step)
+        if language == "en" or len(word) > 1
+    ]
+    return frozenset(word for first, word in steps if first), frozenset(word for first, word in steps if not first)
 
 
 def _words(text: str) -> list[str]:

@@ -20,10 +20,13 @@ from nacre.brain.local.likeness import (
     adds_a_value,
     compare,
     cues,
+    differ,
+    have_in_common,
     is_reversed,
     says,
     shares_a_value,
     statement,
+    tells_of_a_change,
 )
 from nacre.brain.local.quantities import same_and_other
 from nacre.model import Relation
@@ -130,7 +133,7 @@ def compare_pairs(pairs: Sequence[tuple[Statement, Statement]]) -> list[Relation
         if (rows := label_odds(some, language)) is not None:
             rows[:, LABELS.index("adds")] *= _SIDE_BY_SIDE
             given_up = [_gives_up(*pair) for pair in some]
-            for place, relation in zip(places, _answers(rows, given_up, _costs()), strict=True):
+            for place, relation in zip(places, _answers(rows, some, given_up, _costs()), strict=True):
                 result[place] = relation
     return [found or _by_words(*pair) for pair, found in zip(pairs, result, strict=True)]
 
@@ -144,6 +147,7 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
     rows = label_odds(pairs, new.language)
     result = {}
     if rows is not None:
+        alone = rows
         entries = [near[place][0] for place in own]
         weights = nearest_weights(new.language)
         least = weights.mean[[CLOSEST, RIVAL]] if len(set(entries)) < FEW else None
@@ -152,25 +156,68 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
         given_up = [_gives_up(*pair) for pair in pairs]
         costs = _costs(_REWORDED, _NOT_ADDED)
         rows[given_up, LABELS.index("adds")] *= _SIDE_BY_SIDE
-        for place, row, relation, changes in zip(own, rows, _answers(rows, given_up, costs), given_up, strict=True):
-            repeats = row[LABELS.index("same")] > row[LABELS.index("replaces")] and not changes
-            idle = relation.label == "ask" and repeats
-            # What rather says the same is not worth a question, nor to lose the older one by its answer.
-            result[place] = Relation("adds", float(row[LABELS.index("adds")])) if idle else relation
+        replaces = LABELS.index("replaces")
+        answers = _answers(rows, pairs, given_up, costs)
+        for at, (relation, pair) in enumerate(zip(answers, pairs, strict=True)):
+            beside = float(rows[at, LABELS.index("adds")])
+            repeats = rows[at, LABELS.index("same")] > rows[at, replaces] and not given_up[at] and not differ(*pair)
+            result[own[at]] = relation
+            if relation.label == "ask" and repeats:
+                # What rather says the same is not worth a question, nor to lose the older one by its answer.
+                result[own[at]] = Relation("adds", beside)
+            elif relation.label == "replaces" and _is_far_fetched(*pair, float(alone[at, replaces])):
+                result[own[at]] = Relation("ask", 1 - beside)
     return [result.get(place) or _by_words(old, new) for place, (_, old) in enumerate(near)]
 
 
-def _answers(rows: Array, given_up: Sequence[bool], costs: Array) -> list[Relation]:
-    """What costs least by the odds of each pair. Where something is given up that the older one names, they do not say the same."""
+def _answers(
+    rows: Array, pairs: Sequence[tuple[Statement, Statement]], given_up: Sequence[bool], costs: Array
+) -> list[Relation]:
+    """What costs least by the odds of each pair. Where something is given up that the older one names, they do not say the same; nor
+    where they differ in what a repetition never differs in."""
+    same, adds = LABELS.index("same"), LABELS.index("adds")
     rows = rows.copy()
-    rows[given_up, LABELS.index("same")] *= 1 - _SURE_OF_CHANGE
+    rows[given_up, same] *= 1 - _SURE_OF_CHANGE
     rows /= rows.sum(axis=1, keepdims=True)
     answers: list[Relation] = []
-    for row, answer, changes in zip(rows, (rows @ costs).argmin(axis=1), given_up, strict=True):
-        label = "ask" if changes and LABELS[answer] == "adds" else LABELS[answer]  # never both without a word
-        doubt = 1 - float(row[LABELS.index("adds")])
+    for odds_, pair, changes in zip(rows, pairs, given_up, strict=True):
+        row, answer, never_both = odds_, int((odds_ @ costs).argmin()), changes
+        if answer == same and (_tells_who(*pair) or differ(*pair)):
+            row = row.copy()
+            row[same] = 0
+            row /= row.sum()
+            answer, never_both = int((row @ costs).argmin()), not _tells_who(*pair)
+        label = "ask" if never_both and answer == adds else LABELS[answer]  # never both without a word
+        doubt = 1 - float(row[adds])
         answers.append(Relation(label, doubt if label == "ask" else float(row[answer])))
     return answers
+
+
+# "Joe is our neighbour", 老周就是我先生.
+_WHO = {
+    "en": re.compile(
+        r"\W*[A-Z][\w'-]*(?: [A-Z][\w'-]*)? (?:is|was) (?:my|our|his|her|their|an?|the|from) (?P<who>[\w' -]{2,30})\W*"
+    ),
+    "zh": re.compile(r"[^，。；、\s]{1,6}?(?:就|也)?是(?P<who>[^，。；、\s]{1,10})[。！\s]*"),
+}
+
+
+def _tells_who(old: Statement, new: Statement) -> bool:
+    """Whether a statement says nothing but who somebody is, and the older one nothing of that."""
+    match = _WHO[new.language].fullmatch(new.text)
+    return match is not None and not statement(match["who"], new.language).word_set & old.word_set
+
+
+_SURE_OF_CLASH, _BESIDE = 0.8, 0.4
+
+
+def _is_far_fetched(old: Statement, new: Statement, odds_: float) -> bool:
+    """Whether it is not sure that one statement replaces another: they have no more than one word in common besides names, no amounts of
+    one kind, no word of change, and the other way round they seem to stand side by side."""
+    if odds_ >= _SURE_OF_CLASH or have_in_common(old, new) > 1 or tells_of_a_change(old, new):
+        return False
+    rows = label_odds([(new, old)], new.language)
+    return rows is not None and float(rows[0][LABELS.index("adds")]) >= _BESIDE
 
 
 @dataclass(frozen=True)
@@ -315,7 +362,7 @@ SAME, SAME_VALUE, NEW_VALUE = 0.45, 0.32, 0.7
 
 def says_the_same(old: Statement, new: Statement, near: Near) -> bool:
     """Whether a statement tells nothing that the remembered one does not. A value of its own must be outweighed."""
-    if _swapped(old, new) or is_reversed(old, new):
+    if _swapped(old, new) or differ(old, new):
         return False
     needed = NEW_VALUE if adds_a_value(old, new) else SAME_VALUE if shares_a_value(old, new) else SAME
     return near.same >= needed and near.same >= near.clash
