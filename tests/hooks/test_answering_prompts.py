@@ -245,9 +245,9 @@ def test_search_marks_a_conversation_that_states_what_was_superseded(session: Se
     _upgraded(session)
     with Memory.open(session.root, now=session.now.isoformat()) as memory:
         hits = memory.ask("生产数据库是 MySQL 5.7").hits
-    places = {hit.path: (at, hit.superseded) for at, hit in enumerate(hits)}
-    assert places["memory_fs/hot/2026-02-10-0900-talk10.md"][1]
-    assert not places["memory_fs/hot/2026-02-11-0900-talk11.md"][1]
+    places = {hit.path: (at, hit.snippet) for at, hit in enumerate(hits)}
+    assert " (superseded)" in places["memory_fs/hot/2026-02-10-0900-talk10.md"][1]
+    assert " (superseded)" not in places["memory_fs/hot/2026-02-11-0900-talk11.md"][1]
     assert places["MEMORY.md"][0] < places["memory_fs/hot/2026-02-10-0900-talk10.md"][0]
 
 

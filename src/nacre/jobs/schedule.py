@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
 from pathlib import Path
+from typing import Any
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings
@@ -68,7 +69,8 @@ def check_times(key: str, value: object) -> None:
     if key in ("sync.times", "tidy.time"):
         _times_of_day(key, value if isinstance(value, list) else [str(value)])
     elif section == "jobs" and job in JOB_NAMES and isinstance(value, str):
-        expressions(Config(jobs=JobsSettings(**{name: value})), job)
+        changed: dict[str, Any] = {name: value}
+        expressions(Config(jobs=JobsSettings(**changed)), job)
 
 
 def _times_of_day(setting: str, times: Sequence[str]) -> tuple[str, ...]:

@@ -97,7 +97,8 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
                         _search(db, request, vectors, checkpoints=of, joined=len(kinds) == 2, to_the_second=is_exact)
                         for of in kinds
                     ]
-                    return _with_closed(_joined(*reports, request.limit) if len(kinds) == 2 else reports[0], request)
+                    merged = _joined(*reports, limit=request.limit) if len(kinds) == 2 else reports[0]
+                    return _with_closed(merged, request)
 
     report = index.store.safely(work)
     return dataclasses.replace(report, stale=report.stale or index.outdated())
@@ -112,14 +113,15 @@ def _kinds(db: sqlite3.Connection, request: SearchRequest) -> list[bool]:
     return [True] if wanted and wanted <= {*TIERS} else [False, True]
 
 
-def _joined(entries: SearchReport, checkpoints: SearchReport, limit: int) -> SearchReport:
-    """Entries as they rank alone, and below those that answer the passages of checkpoints. On the first page a passage that answers better
-    than the last entries may take their places; what neither has room for there follows."""
+def _joined(entries: SearchReport, checkpoints: SearchReport, *, limit: int) -> SearchReport:
+    """Entries as they rank alone, and below those that answer the passages of checkpoints; a weak one below the best entry, however weak.
+    On the first page a passage that answers better than the last entries may take their places; what neither has room for there follows."""
+    first = entries.hits[0].score if entries.hits else 1.0
     safe = entries.hits[:_SAFE]
     rest = sorted([*entries.hits[_SAFE:], *checkpoints.hits], key=lambda hit: -hit.score)
     page, further = [*safe, *rest[: _PAGE - len(safe)]], rest[_PAGE - len(safe) :]
     most = min((hit.score for hit in page if hit.layer not in TIERS and not hit.weak), default=1.0)
-    page = [_at_most(hit, most) if hit.layer in TIERS else hit for hit in page]
+    page = [_at_most(hit, min(most, first) if hit.weak else most) if hit.layer in TIERS else hit for hit in page]
     page.sort(key=lambda hit: -hit.score)
     hits = (*page, *(_at_most(hit, page[-1].score) for hit in further))[:limit]
     took = entries.took_ms + checkpoints.took_ms
