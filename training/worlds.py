@@ -234,7 +234,7 @@ def examples(world: str, folder: Path, spans: Spans, asked: list[Asked], *, text
 
 def load(world: Path, *, text_only: bool, by_session: bool = False) -> list[Example]:
     """The examples of a world or of a public set. Workspaces are kept in `.cache/`, the examples until search or its models change."""
-    modules = sorted((HERE.parent / "src/nacre/search").glob("*.py"))
+    modules = [*sorted((HERE.parent / "src/nacre/search").glob("*.py")), HERE.parent / "src/nacre/search/words.json"]
     models = sorted((HERE.parent / "src/nacre/embed/weights").glob("recall-*.npz"))
     code = b"".join(path.read_bytes() for path in (*modules, *models, Path(__file__)) if path.stem != "rank")
     name = f"{world.parent.name}/{world.name.split('.')[0]}" + ("/sessions" if by_session else "")

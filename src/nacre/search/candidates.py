@@ -12,12 +12,13 @@ from itertools import chain
 from typing import NamedTuple
 
 from nacre.index.store import CHECKPOINT_WORDS, IN_TIERS, WORDS, in_groups
-from nacre.search.query import Where
+from nacre.search.query import Where, learned_words
 from nacre.search.time import Period
 from nacre.text.tokens import CJK, compiled, tokens
 
 MANY = 5000  # chunks above which very common words no longer choose candidates
 Tokens = tuple[list[str], list[str]]  # of the body and of the headings
+_ASKING = 0.3  # of its weight: a word that keeps less belongs to the question, and chooses nothing
 _MOST_MEANT = 3  # words of a question that are looked at as misspelt
 _MEANT = 0.6  # of the weight of a word that is in no document goes to those that it may be meant for
 _BEGINNING = 600  # characters of a chunk that are looked at for what they say
@@ -100,9 +101,13 @@ class Chunks:
             for term in terms:
                 weights[term] *= _MEANT / len(terms)
             weights[word] *= 1 - _MEANT if terms else 1
+        asking = learned_words()["asking"]
+        for token in asking.keys() & weights.keys():
+            weights[token] *= asking[token]
         if weightless < set(tokens):
             weights |= dict.fromkeys(weightless, 0.0)
-        rarest = sorted(counts.keys() - weightless or counts, key=lambda token: (counts[token], token))
+        telling = {token for token in counts.keys() - weightless if asking.get(token, 1.0) > _ASKING}
+        rarest = sorted(telling or counts.keys() - weightless or counts, key=lambda token: (counts[token], token))
         if total > MANY:
             rarest = [token for at, token in enumerate(rarest) if at < 3 or counts[token] <= total / 20]
         return Terms(weights, tuple(rarest[:64]), total, size / total if total else 0.0)

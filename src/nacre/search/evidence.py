@@ -14,9 +14,9 @@ from functools import cache
 from itertools import pairwise
 
 from nacre.search.candidates import Candidate, Terms
-from nacre.search.query import Question
+from nacre.search.query import Question, likely
 from nacre.text.blocks import AGENT, LABELS, split_label
-from nacre.text.tokens import asks, compiled, tokens
+from nacre.text.tokens import asks, compiled, sentences, tokens
 
 FEATURES = (
     "words",  # BM25, as a share of the best
@@ -31,12 +31,14 @@ FEATURES = (
     "filled",  # how much more of the question's weight it covers with the entries beside it
     "answers",  # the entry before it is a question that fits
     "question",  # it is itself a question or a request; three times where it repeats what is asked
-    "brief",  # it says little
+    "brief",  # it says little; among long messages an instruction does
     "when",  # the question asks for a time, and it tells one
     "amount",  # the question asks for an amount, and it tells one
     "period",  # it was said in the time that the question names; twice where it asks for nothing else
     "longterm",
     "agents",  # it is what the agent said or did
+    "wish",  # the question asks for help, and it states how things are to be done
+    "wish near",  # the same, times how near it is
 )
 CONTEXT = ("always", "covered")  # what the worth of each depends on: "covered" is the best coverage of any candidate
 
@@ -48,6 +50,7 @@ _SOURCE = re.compile(r" src \d{4}_\d{2}_\d{2}(?: \d+)*$")
 _MOST = 120  # statements that are looked at closely
 _CLOSELY = 30  # and those among which entries are joined to the lines they were made of
 _REPEATED = 0.95  # of the question's weight that a captured question covers
+_HELP = 0.3  # odds from which a question may ask for help
 _SAME, _FEW = 0.9, 5  # share of the words of the shorter that stand in the longer; words below which that says nothing
 _LOGGED = frozenset({"daily", "archive", "weekly"})
 
@@ -209,6 +212,7 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
         bm25, coverage = _best_words(copies)
         if shown.layer not in EVERGREEN and (date := statement.date) and half_life > 0:
             statement.fresh = 0.5 ** (max(0, (today - dt.date.fromisoformat(date)).days) / half_life)
+        wish = question.help * states_wish(shown.text) if question.help > _HELP else 0.0
         statement.features = [
             bm25 / best,
             coverage,
@@ -221,13 +225,20 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
             short * max(0.0, shared - coverage),
             short * answers,
             short * asks(shown.text) * (3.0 if coverage >= _REPEATED else 1.0) if short else 0.0,
-            min(1.0, 12 / max(1, shown.size)),
+            short * min(1.0, 12 / max(1, shown.size)),
             float(wants_when and bool(compiled(_TELLS_WHEN).search(shown.text.lower()))),
             float(wants_amount and bool(compiled(_TELLS_AMOUNT).search(shown.text.lower()))),
             float(timely(statement)) * (2.0 if question.only_days else 1.0),
             float(shown.layer == "longterm"),
             float(AGENT.match(split_label(shown.text)[1]) is not None),
+            wish,
+            wish * statement.near,
         ]
+
+
+def states_wish(text: str) -> float:
+    """How likely one of its sentences states how somebody wants things to be done, from 0 to 1."""
+    return max((likely("wish", sentence) for sentence in sentences(split_label(text)[1])), default=0.0)
 
 
 def in_period(candidate: Candidate, question: Question) -> bool:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from functools import cache
+import json
+import math
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from nacre.errors import BadInput
@@ -61,6 +66,7 @@ class Question(NamedTuple):
     period: Period | None = None  # the time that it names
     of_dates: frozenset[str] = frozenset()  # tokens of that time, and of "now": they may match, but need not be covered
     only_days: bool = False  # asks for nothing but what there was then
+    help: float = 0.0  # the odds, from 0 to 1, that it asks for help rather than for what was said
 
 
 def parse_question(text: str, today: dt.date) -> Question:
@@ -99,7 +105,29 @@ def parse_question(text: str, today: dt.date) -> Question:
         if period or now
         else frozenset(),
         only_days=only_days,
+        help=likely("help", bare),
     )
+
+
+# What single words tell of questions and entries, as `training/words.py` learned it.
+
+
+@cache
+def learned_words() -> Mapping[str, Mapping[str, float]]:
+    return json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=4096)
+def likely(table: str, text: str) -> float:
+    """How likely a text is what the table tells of, from 0 to 1."""
+    worth = learned_words()[table]
+    return 1 / (1 + math.exp(-worth[""] - sum(worth.get(word, 0.0) for word in words_of(text))))
+
+
+def words_of(text: str) -> set[str]:
+    """The tokens of a text, and each two that stand side by side."""
+    every = tokens(text)
+    return {*every, *map(" ".join, pairwise(every))}
 
 
 # What narrows a search: the caller's filters and the scope.
