@@ -67,7 +67,7 @@ def bag(labelled: Sequence[tuple[str, str, bool]]) -> dict[str, float]:
         row[[vocabulary[token] for token in words if token in vocabulary]] = 1
     labels = [label for _, label in texts]
     share = [1 / (labels.count(label) + 1) for label in labels]
-    found = fit_logistic(rows, labels, share, 5e-4)
+    found = fit_logistic(rows.tolist(), labels, share, 5e-4)
     strongest = sorted(vocabulary, key=lambda token: -abs(found[vocabulary[token]]))[:KEPT]
     return {"": round(float(found[0]), 2)} | {
         token: round(float(found[vocabulary[token]]), 2) for token in sorted(strongest)

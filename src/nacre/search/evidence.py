@@ -10,7 +10,7 @@ import datetime as dt
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from nacre.search.candidates import Candidate, Terms
@@ -50,7 +50,7 @@ _SOURCE = re.compile(r" src \d{4}_\d{2}_\d{2}(?: \d+)*$")
 _MOST = 120  # statements that are looked at closely
 _CLOSELY = 30  # and those among which entries are joined to the lines they were made of
 _REPEATED = 0.95  # of the question's weight that a captured question covers
-_HELP = 0.3  # odds from which a question may ask for help
+_HELP, _WISHES = 0.3, 60  # odds from which a question may ask for help, and the best statements that are looked at then
 _SAME, _FEW = 0.9, 5  # share of the words of the shorter that stand in the longer; words below which that says nothing
 _LOGGED = frozenset({"daily", "archive", "weekly"})
 
@@ -198,7 +198,8 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
     def covered(words: int) -> float:
         return sum(share for at, share in enumerate(shares) if words >> at & 1)
 
-    for statement in sorted(found, key=lambda one: one.fit + timely(one), reverse=True)[:_MOST]:
+    best_first = sorted(found, key=lambda one: one.fit + timely(one), reverse=True)[:_MOST]
+    for place, statement in enumerate(best_first):
         shown, copies = statement.shown, statement.copies
         before = around = answers = shared = 0.0
         for copy in copies if short else ():
@@ -212,7 +213,7 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
         bm25, coverage = _best_words(copies)
         if shown.layer not in EVERGREEN and (date := statement.date) and half_life > 0:
             statement.fresh = 0.5 ** (max(0, (today - dt.date.fromisoformat(date)).days) / half_life)
-        wish = question.help * states_wish(shown.text) if question.help > _HELP else 0.0
+        wish = question.help * states_wish(shown.text) if question.help > _HELP and place < _WISHES else 0.0
         statement.features = [
             bm25 / best,
             coverage,
@@ -236,6 +237,7 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
         ]
 
 
+@lru_cache(maxsize=4096)
 def states_wish(text: str) -> float:
     """How likely one of its sentences states how somebody wants things to be done, from 0 to 1."""
     return max((likely("wish", sentence) for sentence in sentences(split_label(text)[1])), default=0.0)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nacre.errors import BadInput
 from nacre.model import LAYERS, Scope
@@ -113,11 +112,10 @@ def parse_question(text: str, today: dt.date) -> Question:
 
 
 @cache
-def learned_words() -> Mapping[str, Mapping[str, float]]:
+def learned_words() -> Any:
     return json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=4096)
 def likely(table: str, text: str) -> float:
     """How likely a text is what the table tells of, from 0 to 1."""
     worth = learned_words()[table]

@@ -37,6 +37,8 @@ def test_equal_however_it_is_written(old: str, new: str) -> None:
         ("tokens expire after 30 minutes", "tokens live for 12 hours"),
         ("检查在9月10号", "检查延到9月25号"),
         ("size 31", "size 33"),
+        ("Ada is on 0151 4960123", "Ada: 0151 4960177"),
+        ("小慧的电话是13900001234。", "小慧：13900005678"),
     ],
 )
 def test_another_amount_of_the_same_kind(old: str, new: str) -> None:

@@ -13,10 +13,9 @@ class Quantity(NamedTuple):
     value: float  # clock times in minutes after noon or midnight: people leave out which
 
     def equals(self, other: Quantity) -> bool:
-        """Whether both are the same amount, however it was rounded."""
-        return self.kind == other.kind and abs(self.value - other.value) <= 0.004 * max(
-            abs(self.value), abs(other.value)
-        )
+        """Whether both are the same amount, however it was rounded; a bare number may be anybody's telephone, and is not rounded."""
+        rounded = 0.0 if self.kind == "number" else 0.004 * max(abs(self.value), abs(other.value))
+        return self.kind == other.kind and abs(self.value - other.value) <= rounded
 
 
 # What is measured, how many base units one is, and how it is written.
