@@ -110,13 +110,5 @@ def test_history_and_tables_fit_the_terminal(workspace: Path) -> None:
             assert max(map(width_of, lines)) <= 80, arguments
 
 
-def test_columns_give_way_where_they_do_not_fit() -> None:
-    rows = [("1", "记忆" * 30, "x" * 50)]
-    widths = ui.column_widths(rows, 80)
-    assert sum(widths) + 4 == 80
-    assert widths[0] == 1
-    assert ui.column_widths([("a", "bb")], 80) == [1, 2]
-
-
 def test_a_bar_has_the_colour_of_what_it_means() -> None:
     assert [ui.bar(share).colour for share in (0.2, 0.95, 1.2)] == ["green", "yellow", "red"]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import count, groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO, TypeGuard
 
@@ -46,7 +46,6 @@ class Options:
 EXAMPLE = "Example:  "
 SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
 NEARLY_FULL = 0.9  # of the limits of a MEMORY.md
-NARROWEST = 8  # columns of a table's column
 GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
 
 
@@ -153,20 +152,6 @@ class Page(click.Command):
             formatter.write(f"\n  {say(EXAMPLE, '示例：')}{self.epilog.removeprefix(EXAMPLE)}\n")
 
 
-class GroupPage(Page, click.Group):
-    """A group of commands whose help is told in the user's language."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_options(ctx, formatter)
-        rows = []
-        for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            text = told(f"{command_name(ctx)} {name}", inspect.cleandoc((command and command.help) or ""))
-            rows.append((name, first_sentence(text)))
-        with formatter.section(say("Commands", "命令")):
-            formatter.write_dl(rows)
-
-
 def command_name(ctx: click.Context) -> str:
     """A command's name without the program's, which is the root's own."""
     return ctx.command_path.partition(" ")[2] or ctx.command_path
@@ -270,10 +255,19 @@ class Command(Page):
         return result
 
 
-class Group(GroupPage):
+class Group(Page, click.Group):
     """A group of commands of our kind."""
 
     command_class = Command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        rows = []
+        for name, command in self.commands.items():
+            text = told(f"{command_name(ctx)} {name}", inspect.cleandoc(command.help or ""))
+            rows.append((name, first_sentence(text)))
+        with formatter.section(say("Commands", "命令")):
+            formatter.write_dl(rows)
 
 
 def flag(*names_and_help: str, **attributes: Any) -> Callable[[Any], Any]:
@@ -457,7 +451,7 @@ def words_of(text: Sequence[str]) -> str:
 
 def legible(text: str) -> str:
     """Text of a memory as it may be shown: without secrets and control characters."""
-    from nacre.memory import legible
+    from nacre.guard.secrets import legible
 
     return legible(text)
 
@@ -518,45 +512,29 @@ def screen_width() -> int:
 
 
 def table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
-    """Rows for people: a table that fits the terminal, plain columns elsewhere."""
+    """Rows for people: a table that fits the terminal, plain columns elsewhere. A column without any text is left out."""
     if not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(cell.replace("\t", " ") for cell in row))
         return
-    used = [
-        place for place in range(max(map(len, rows), default=0)) if any(any(row[place : place + 1]) for row in rows)
-    ]
-    rows, headings = (
-        [[row[place] for place in used if place < len(row)] for row in rows],
-        [headings[place] for place in used] if headings else (),
-    )
-    lines = [*([tuple(Coloured(heading, "dim") for heading in headings)] if headings else []), *rows]
-    widths = column_widths(lines, screen_width())
-    for row in lines:
-        cells = [wrapped(cell, width) or [""] for cell, width in zip(row, widths, strict=False)]
-        for place in range(max(map(len, cells), default=0)):
-            parts = [column[place] if place < len(column) else "" for column in cells]
-            ends = [*widths[: len(parts) - 1], 0]  # no spaces at the end of a line
-            shown = (
-                styled(cell, part) + " " * (end - width_of(part))
-                for cell, part, end in zip(row, parts, ends, strict=True)
-            )
-            click.echo("  ".join(shown).rstrip())
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = list(zip_longest(*rows, fillvalue=""))
+    used = [place for place, cells in enumerate(columns) if any(cells)]
+    shown = Table(box=None, show_header=bool(headings), header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
+    for place in used:
+        shown.add_column(headings[place] if headings else "", overflow="fold")
+    for row in zip(*(columns[place] for place in used), strict=True):
+        shown.add_row(*(Text(cell, cell.colour if isinstance(cell, Coloured) else "") for cell in row))
+    Console().print(shown)
 
 
 def fitted(text: str, indent: int = 0) -> list[str]:
     """A text as lines that fit the terminal; as one line elsewhere."""
     lines = wrapped(text, screen_width() - indent) if sys.stdout.isatty() else [text]
     return [" " * indent + line for line in lines]
-
-
-def column_widths(rows: Sequence[Sequence[str]], most: int) -> list[int]:
-    """The widths of columns that fit together, with two spaces between them: the widest give way."""
-    columns = max(map(len, rows), default=0)
-    widths = [max((width_of(row[place]) for row in rows if place < len(row)), default=0) for place in range(columns)]
-    while widths and sum(widths) + 2 * (columns - 1) > most and max(widths) > NARROWEST:
-        widths[widths.index(max(widths))] -= 1
-    return widths
 
 
 @contextmanager
@@ -577,29 +555,20 @@ def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Itera
 
 @contextmanager
 def waiting(english: str, chinese: str) -> Iterator[None]:
-    """A sign of life on stderr for work that takes longer than a second; nothing where nobody watches."""
+    """What is being done, on stderr for work that takes longer than a second; nothing where nobody watches."""
     if not sys.stderr.isatty():
         yield
         return
-    from threading import Event, Thread
+    from threading import Timer
 
-    ended, text = Event(), say(f"{english} …", f"{chinese}……")
-
-    def turn() -> None:
-        ended.wait(1)
-        for place in count():
-            if ended.wait(0.1):
-                break
-            click.echo(f"\r{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'[place % 10]} {text}", nl=False, err=True)
-        click.echo("\r\x1b[K", nl=False, err=True)
-
-    thread = Thread(target=turn, daemon=True)
-    thread.start()
+    text = say(f"{english} …", f"{chinese}……")
+    timer = Timer(1, lambda: click.echo(text, nl=False, err=True))
+    timer.start()
     try:
         yield
     finally:
-        ended.set()
-        thread.join()
+        timer.cancel()
+        click.echo("\r\x1b[K", nl=False, err=True)
 
 
 def age_of(moment: str, now: dt.datetime) -> str:
