@@ -339,12 +339,8 @@ ALL_AGENTS = (
 )
 
 
-def all_agents() -> tuple[Agent, ...]:
-    return ALL_AGENTS
-
-
 def agent_named(name: str) -> Agent:
-    agents = {agent.name: agent for agent in all_agents()}
+    agents = {agent.name: agent for agent in ALL_AGENTS}
     if agent := agents.get(_ALIASES.get(name.lower(), name.lower())):
         return agent
     raise BadInput(

@@ -20,7 +20,7 @@ from nacre.agents.connection import (
     state_folder,
 )
 from nacre.agents.edits import apply_edits
-from nacre.agents.registry import Agent, Call, ConnectOptions, all_agents, own_program
+from nacre.agents.registry import ALL_AGENTS, Agent, Call, ConnectOptions, own_program
 from nacre.cli import ui
 from nacre.cli.jobs import service_lines, setup_of
 from nacre.config.settings import user_config_folder
@@ -77,7 +77,7 @@ def connect(
     except NoWorkspace as error:
         english = f'{error} Or run "nacre up", which creates one and connects your agents.'
         raise NoWorkspace(english, f"{error}也可运行“nacre up”，它会创建工作区并连接你的智能体。") from error
-    chosen = chosen or tuple(agent for agent in all_agents() if by_hand or agent.is_here(machine))
+    chosen = chosen or tuple(agent for agent in ALL_AGENTS if by_hand or agent.is_here(machine))
     if not chosen:
         english = "No agent was found on this machine. Name one, for example: nacre connect codex"
         raise BadInput(english, "本机没有找到智能体。请指定一个，例如：nacre connect codex")
@@ -142,7 +142,7 @@ def _carry_out(
 def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[AgentPlan]:
     """What takes back the connections of these agents, or of all that are connected."""
     state = state_folder()
-    chosen = agents or [agent for agent in all_agents() if agent.name in connection.load_connections(state)]
+    chosen = agents or [agent for agent in ALL_AGENTS if agent.name in connection.load_connections(state)]
     return [connection.plan_disconnect(agent, machine, Call(own_program()), state) for agent in chosen]
 
 
@@ -221,7 +221,7 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
 
 
 def _list_agents(machine: Machine) -> Report:
-    states = agent_states(all_agents(), machine, state_folder())
+    states = agent_states(ALL_AGENTS, machine, state_folder())
     rows = []
     for state in states:
         connection = state.connection

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nacre.agents.connection import RECORD_NAME, agent_states, connection_problems, state_folder
-from nacre.agents.registry import all_agents
+from nacre.agents.registry import ALL_AGENTS
 from nacre.checks.doctor import bad_setting, examine, repair
 from nacre.checks.health import Grade, Health, check_health, kind_title
 from nacre.checks.status import grade_and_problems, status_facts
@@ -143,7 +143,7 @@ def _connections() -> list[dict[str, Any]]:
     if not (state_folder() / RECORD_NAME).exists():
         return []
     try:
-        states = agent_states(all_agents(), this_machine(), state_folder())
+        states = agent_states(ALL_AGENTS, this_machine(), state_folder())
     except NacreError:
         return []
     return [state.as_plain() for state in states if state.connection]
@@ -328,4 +328,4 @@ def _broken_connections(memory: Memory) -> list[Problem]:
     """What is wrong with the connections of agents; nothing where none was ever made."""
     if not (state_folder() / RECORD_NAME).exists():
         return []
-    return list(connection_problems(all_agents(), this_machine(), state_folder(), memory.workspace.root))
+    return list(connection_problems(ALL_AGENTS, this_machine(), state_folder(), memory.workspace.root))

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from nacre.agents.connection import load_connections, state_folder
-from nacre.agents.registry import all_agents
+from nacre.agents.registry import ALL_AGENTS
 from nacre.cli import ui
 from nacre.cli.brain import offer as offer_brain
 from nacre.cli.capture import ask_consent, show_survey
@@ -107,7 +107,7 @@ def up(
         if transcripts:
             _capture(memory, left_out)
         _index(memory)
-        _show_memory(memory, captures=not no_capture)
+        _show_memory(memory)
         _offer_connecting(memory, wishes["connect"], yes=yes)
         agreed = offer_jobs(memory, wishes["jobs"], yes=yes)
         _offer_serving(memory, wishes["serve"], jobs=agreed, yes=yes)
@@ -175,10 +175,8 @@ def _capture(memory: Memory, left_out: Sequence[str]) -> None:
     english = f"{count} read, {ui.plural(lines, 'line')} written to the logs of {ui.plural(days, 'day')}"
     chinese = f"读取 {count} 个，在 {days} 天的日志中写入 {lines} 行"
     if not count:
-        english, chinese = "nothing new", "没有新内容"
-        if made.passed_over.get("too few"):
-            english += f"; sessions with fewer than {least} messages from you are skipped"
-            chinese += f"；你的消息少于 {least} 条的会话会跳过"
+        english = f"nothing new (sessions with fewer than {least} messages from you are skipped)"
+        chinese = f"没有新内容（你的消息少于 {least} 条的会话会跳过）"
     _note_line("Sessions", english, chinese)
     if count or memory.last_night() is None:
         with ui.progress_bar("Selecting what to keep", "挑选值得长期保留的内容"):
@@ -196,20 +194,15 @@ def _index(memory: Memory) -> None:
     _note_line("Search", english, f"{files} 个文件、{count} 段内容，可{how}搜索")
 
 
-def _show_memory(memory: Memory, *, captures: bool) -> None:
+def _show_memory(memory: Memory) -> None:
     """What was kept, what is asked, what the next session is given; where there is nothing yet, when there will be."""
     files, questions = [file for file in memory.longterm() if file.entries], memory.questions()
     if not files and not questions:
         at = memory.config.tidy.time
-        english = "MEMORY.md is empty: nothing found so far is likely to prevent mistakes in future sessions. Everything is in the daily logs and can be searched."
-        chinese = "MEMORY.md 还是空的：目前还没有哪条内容能帮今后的会话避免出错。所有内容都在每日日志里，可以搜索。"
-        if memory.synced() is None or not captures:
-            english = "MEMORY.md is empty: there are no sessions to read yet. Sessions with a connected agent are captured within minutes."
-            chinese = (
-                "MEMORY.md 还是空的：目前没有可读取的会话。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志。"
-            )
-        english += f'\nNightly tidying ({at}) moves lasting facts there. To add a note yourself: nacre remember "…"'
-        chinese += f'\n每晚 {at} 整理时，值得长期保留的内容会写入其中。你也可以自己记一条：nacre remember "…"'
+        english = "MEMORY.md is empty so far. Sessions with a connected agent are captured within minutes"
+        english += f'; nightly tidying ({at}) moves lasting facts there. To add a note yourself: nacre remember "…"'
+        chinese = "MEMORY.md 还是空的。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志"
+        chinese += f'；每晚 {at} 整理时，值得长期保留的内容会写入其中。你也可以自己记一条：nacre remember "…"'
         click.echo("\n" + say(english, chinese))
         return
     count, limit = sum(len(file.entries) for file in files), memory.config.memory.max_lines
@@ -228,24 +221,20 @@ def _show_memory(memory: Memory, *, captures: bool) -> None:
         _show_rest(asked - _ASKED)
     click.echo()
     for project in (None, *[file.project for file in files if file.project][:_PROJECTS]):
-        _show_start(memory, project)
+        pack = memory.context(here=str(Path.home()), project=project)
+        if paths := list(dict.fromkeys(part.path for part in pack.parts)):
+            names = say(", ", "、").join(paths)
+            where = say(f" in {project}", f"（项目 {project}）") if project else ""
+            english = (
+                f"Your agent's next session{where} starts with {names}: about {pack.tokens} tokens (nacre context)."
+            )
+            chinese = f"智能体下次会话{where}开始时会得到：{names}，约 {pack.tokens} 个 token（nacre context）。"
+            click.echo("\n".join(ui.fitted(say(english, chinese))))
 
 
 def _show_rest(count: int) -> None:
     if count > 0:
         click.echo(say(f"  … and {count} more", f"  ……另有 {count} 条"))
-
-
-def _show_start(memory: Memory, project: str | None) -> None:
-    """What the next session is given, in a project or in none."""
-    pack = memory.context(here=str(Path.home()), project=project)
-    paths = list(dict.fromkeys(part.path for part in pack.parts))
-    if not paths:
-        return
-    names, where = say(", ", "、").join(paths), say(f" in {project}", f"（项目 {project}）") if project else ""
-    english = f"Your agent's next session{where} starts with {names}: about {pack.tokens} tokens (nacre context)."
-    chinese = f"智能体下次会话{where}开始时会得到：{names}，约 {pack.tokens} 个 token（nacre context）。"
-    click.echo("\n".join(ui.fitted(say(english, chinese))))
 
 
 def _heading(english: str, chinese: str) -> None:
@@ -258,7 +247,7 @@ def _heading(english: str, chinese: str) -> None:
 def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
     """`nacre connect`, when agents are here that are not connected yet; it shows every change and asks before it writes."""
     machine, connected = this_machine(), load_connections(state_folder())
-    here = [agent for agent in all_agents() if agent.is_here(machine) and agent.name not in connected]
+    here = [agent for agent in ALL_AGENTS if agent.is_here(machine) and agent.name not in connected]
     if not here:
         return
     titles = say(", ", "、").join(agent.title for agent in here)
@@ -379,8 +368,7 @@ def program() -> str:
 
 def _show_hints(memory: Memory) -> None:
     nacre, root = program(), ui.shown_path(memory.workspace.root)
-    note = say("Reports are written in Typst, never in LaTeX", "所有报告都用 Typst 写，不用 LaTeX")
-    commands = [f'remember "{note}"', 'search "Typst"', "status", "up --demo"]
+    commands = ["status", "up --demo"]
     if file := next((file for file in memory.longterm() if file.entries), None):
         entry, everywhere = file.entries[0], " --all-projects" if file.project else ""
         words = " ".join(word.text for word in weighed(entry.text, 3))
