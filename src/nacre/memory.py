@@ -85,7 +85,6 @@ if TYPE_CHECKING:
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
-    from nacre.vault.writing import Size
 else:
 
     class _Package:
@@ -561,9 +560,13 @@ class Memory:
         """Every file of memory, with its path, size and layer."""
         return list(memory_files(self.workspace, self.config))
 
-    def longterm_size(self) -> Size:
-        """The lines and bytes of the general MEMORY.md."""
-        return vault.writing.size_of(vault.storage.read_memory(self.workspace, self.workspace.longterm))
+    def longterm_facts(self) -> dict[str, int]:
+        """The lines and bytes of the general MEMORY.md, and the most that it may have."""
+        size, limits = (
+            vault.writing.size_of(vault.storage.read_memory(self.workspace, self.workspace.longterm)),
+            self.config.memory,
+        )
+        return {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
 
     def all_problems(self, *, every_file: bool = False) -> list[Problem]:
         """What was wrong when it was opened, and what is wrong with its files."""

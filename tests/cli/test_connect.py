@@ -86,7 +86,7 @@ def test_connected_agents_call_an_executable_that_exists_and_everything_comes_ba
     again = nacre("connect", "--yes")
     assert again.returncode == 0
     assert again.stdout == ""
-    assert "Claude Code is already connected; nothing to do." in again.stderr
+    assert "Claude Code: nothing to do." in again.stderr
     assert nacre("connect").returncode == 0  # there is nothing to be asked about
     gone = nacre("connect", "--remove", "--yes")
     assert gone.returncode == 0
@@ -168,7 +168,7 @@ def test_doing_it_by_hand_is_printed_and_known_afterwards(nacre: Nacre, home: Pa
     (home / ".codex" / "hooks.json").write_text(printed[1]["snippet"])
     with (home / ".codex" / "config.toml").open("a") as file:
         file.write("\n" + printed[0]["snippet"])
-    assert "Codex is already connected; nothing to do." in nacre("connect", "codex", "--yes").stderr
+    assert "Codex: nothing to do." in nacre("connect", "codex", "--yes").stderr
     assert "## ~/.gemini/settings.json" in nacre("connect", "--print", "gemini").stdout
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +19,7 @@ from nacre.model import Problem, fields, problem
 from nacre.text.layout import shortened
 from nacre.text.tokens import tokens_estimate
 from nacre.tidy import budget, collect, compare
-from nacre.tidy.collect import Day, TidyContext
+from nacre.tidy.collect import TidyContext
 from nacre.tidy.compare import entry_parts
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
@@ -69,9 +67,7 @@ class Snapshot:
     """What every check looks at, read once. Without a draft MEMORY.md could not be read."""
 
     context: TidyContext
-    today: dt.date
     draft: Draft | None
-    days: Sequence[Day]
     problems: Sequence[Problem]
 
     def state(self, entry: str) -> EntryState | None:
@@ -91,10 +87,9 @@ class Snapshot:
 
 def take_snapshot(memory: Memory) -> Snapshot:
     """Read everything that the checks look at; what cannot be read is a problem."""
-    workspace, clock = memory.workspace, memory.clock
-    context = TidyContext(workspace, memory.config, clock, judge=lambda: memory.brain)
-    today = clock.today()
-    days, problems = collect.list_days(workspace, today)
+    workspace = memory.workspace
+    context = TidyContext(workspace, memory.config, memory.clock, judge=lambda: memory.brain)
+    problems = collect.list_days(workspace, memory.clock.today())[1]
     draft: Draft | None = None
     try:
         check_place(storage_of(workspace), workspace.longterm.name)
@@ -104,10 +99,9 @@ def take_snapshot(memory: Memory) -> Snapshot:
     except NacreError as error:
         draft = None
         problems.append(Problem(UNREADABLE, str(error), workspace.relative(workspace.longterm), severity="error"))
-    return Snapshot(context, today, draft, days, problems)
+    return Snapshot(context, draft, problems)
 
 
-@lru_cache(maxsize=500)  # an entry is quoted once for every pair that it stands in
 def quoted(words: str) -> str:
     return shortened(one_line(redact(words).text), LONGEST)
 
@@ -251,7 +245,7 @@ def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
         state = snapshot.state(line.id)
         if snapshot.is_confirmed(line):
             continue
-        if day := budget.expired_on(line.words, state.valid_from if state else None, snapshot.today):
+        if day := budget.expired_on(line.words, state.valid_from if state else None, snapshot.context.clock.today()):
             asked = draft is not None and draft.trail.was_asked(f"{review.FADED}:{line.id}")
             remedy = _remedy(snapshot, file, line) if asked else "nacre tidy"
             yield _of_entry(FADED, file, line, f"its date, {day}, has passed.", f"其日期 {day} 已过。", remedy)

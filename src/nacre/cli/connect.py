@@ -164,11 +164,9 @@ def outcome_notes(
     for plan in plans:
         if plan.error is not None:
             continue
-        title, same = plan.title, not plan.changed
+        title = plan.title
         outcome = ui.first(
-            (same and removing, f"{title} is not connected; nothing to do.", f"{title} 未连接，无需更改。"),
-            (same and not plan.changes, f"{title}: nothing to do.", f"{title}：无需更改。"),
-            (same, f"{title} is already connected; nothing to do.", f"{title} 已连接，无需更改。"),
+            (not plan.changed, f"{title}: nothing to do.", f"{title}：无需更改。"),
             (dry_run, f"{title} would be {state}.", f"将{chinese} {title}。"),
             (plan.agent in fine, f"{title} is {state}.", f"{title} 已{chinese}。"),
         )

@@ -276,14 +276,10 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     """Pin an entry in a MEMORY.md so that it is never moved out or merged. The file itself does not change."""
     made = ui.open_memory(options).pin(" ".join(what), off=off, dry_run=options.dry_run)
     line, text = made.line, ui.legible(made.line.text)
-    outcome = ui.first(
-        (not made.records and made.pinned, "Already pinned.", "已经固定。"),
-        (not made.records, "It was not pinned.", "未固定。"),
-        (options.dry_run and made.pinned, "Would be pinned.", "将固定。"),
-        (options.dry_run, "Would be unpinned.", "将取消固定。"),
-        (made.pinned, "Pinned.", "已固定。"),
-        (True, "Unpinned.", "已取消固定。"),
-    )
+    change = ("pinned.", "固定。") if made.pinned else ("unpinned.", "取消固定。")
+    outcome = ui.done(*change, dry_run=options.dry_run)
+    if not made.records:
+        outcome = say("Already pinned.", "已经固定。") if made.pinned else say("It was not pinned.", "未固定。")
     changed = bool(made.records) and not options.dry_run
     facts = {"path": line.path, "line": line.start, "text": text, "pinned": made.pinned, "changed": changed}
     return Report(facts, heading=[outcome], lines=[f"{line.place}\t{text}"])

@@ -289,10 +289,7 @@ def set_value(options: ui.Options, key: str, value: tuple[str, ...], session: st
     """Store VALUE under KEY. "-" reads the value from a pipe."""
     dry_run = options.dry_run
     kept = cache_values.put_value(_open_cache(options, session), key, ui.words_of(value), dry_run=dry_run)
-    outcome = ui.first(
-        (dry_run, f'"{key}" would be cached.', f"将缓存“{key}”。"),
-        (True, f'"{key}" was cached for this session.', f"已为此会话缓存“{key}”。"),
-    )
+    outcome = ui.done(f'cached for this session: "{key}".', f"为此会话缓存“{key}”。", dry_run=dry_run)
     facts = {"key": key, "value": kept.text, "session": session, "changed": not dry_run, "dryRun": dry_run}
     return Report(facts, notes=[outcome])
 

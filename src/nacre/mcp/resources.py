@@ -87,9 +87,8 @@ def get_prompt(memory: Memory, name: str) -> str:
         plan = memory.flush()
         return f"{plan.prompts.system}\n\n{plan.prompts.user}" if plan.prompts else plan.reason
     distil, review = wordings("mcp/prompts", language())
-    size, limits = memory.longterm_size(), memory.config.memory
-    english = f"{size.lines} of {limits.max_lines} lines, {size.bytes} of {limits.max_bytes} bytes"
-    fullness = say(english, f"{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节")
+    forms = "{lines} of {maxLines} lines, {bytes} of {maxBytes} bytes", "{lines}/{maxLines} 行，{bytes}/{maxBytes} 字节"
+    fullness = say(*forms).format(**memory.longterm_facts())
     if name == "distil":
         today = memory.clock.today()
         recent = (f"memory/{today - dt.timedelta(days=back)}.md" for back in range(_RECENT))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nacre import __version__
-from nacre.errors import BadInput, NacreError
+from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.model import EVERYWHERE, LAYERS, TYPES, fields
 
@@ -522,18 +522,12 @@ def _status(memory: Memory, _arguments: dict[str, Any], _here: str | None) -> di
     status: dict[str, Any] = {"version": __version__, "scope": memory.scope.name, "tools": names}
     if group:
         return status
-    try:
-        embedder, reason = memory.embedder()
-        models = [model.name for model in embedder.models()] if embedder else []
-        search = {"provider": embedder.provider if embedder else None, "models": models, "reason": reason}
-    except NacreError as error:
-        search = {"provider": None, "models": [], "reason": str(error)}
-    size, limits, synced = memory.longterm_size(), memory.config.memory, memory.synced()
-    longterm = {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
+    (embedder, reason), synced = memory.embedder(), memory.synced()
+    models = [model.name for model in embedder.models()] if embedder else []
     return status | {
-        "search": search,
+        "search": {"provider": embedder.provider if embedder else None, "models": models, "reason": reason},
         "workspace": str(memory.workspace.root),
-        "longterm": longterm,
+        "longterm": memory.longterm_facts(),
         "files": dict(Counter(file.layer for file in memory.files())),
         "waiting": dict(zip(("files", "passages"), memory.waiting(), strict=True)),
         "synced": synced.isoformat(timespec="minutes") if synced else None,
