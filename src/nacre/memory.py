@@ -245,10 +245,6 @@ class Indexes:
                 self._sessions = index.sessions.SessionIndex(self.opened, store), self.memory[1].over(store)
             return self._sessions
 
-    @property
-    def _all(self) -> list[MemoryIndex]:
-        return [self.memory[0], *([self.sessions[0]] if self.sessions else [])]
-
     def corpora(self, name: str) -> list[tuple[MemoryIndex, MeaningSource]]:
         """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
         if name not in search.search.CORPORA:
@@ -265,44 +261,6 @@ class Indexes:
                 "会话尚未索引；运行“nacre config set --user index.sessions true”可开启。",
             )
         return [*corpora, self.sessions]
-
-    def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
-        """Bring the text up to date with the files and the settings."""
-        work = [(corpus.store, partial(corpus.rebuild, progress, every_file=full)) for corpus in self._all]
-        report, *others = [store.safely(rebuild) for store, rebuild in work]
-        report.sessions = others[0] if others else None
-        if not self.opened.config.index.sessions:
-            index.store.delete_sessions_index(self.opened.workspace)
-        return report
-
-    def embed(self, *, progress: Progress | None = None) -> IndexReport:
-        """Make the vectors that are missing."""
-
-        def work(corpus: MemoryIndex, meaning: MeaningSource) -> int:
-            corpus.rebuild()
-            count = meaning.fill(progress=progress)
-            index.embedding.prune(corpus.store)
-            return count
-
-        both = [self.memory, *([self.sessions] if self.sessions else [])]
-        try:
-            count = sum(corpus.store.safely(partial(work, corpus, meaning)) for corpus, meaning in both)
-            return IndexReport(None, count, self.memory[1].chosen[1])
-        except ModelUnusable as error:
-            return IndexReport(reason=str(error))
-
-    def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
-        """How many files and transcripts differ from the index, and how many passages have no vector yet; `files` are those of
-        memory, where they were listed already."""
-        store, embedder = self.memory[0].store, self.memory[1].chosen[0]
-        files = list(memory_files(self.opened.workspace, self.opened.config)) if files is None else files
-        changed = store.safely(lambda: index.freshness.count_changed(store, files))
-        if self.sessions:
-            changed += self.sessions[0].store.safely(self.sessions[0].count_changed)
-        if embedder is None:
-            return changed, 0
-        count, batch_for = index.embedding.waiting_count, index.embedding.batch_for
-        return changed, sum(count(corpus.store.db, batch_for(corpus.store, embedder)) for corpus in self._all)
 
 
 # Working memory of one workspace: what is being done now, on disk before the agent answers.
@@ -411,6 +369,12 @@ class Refreshed(NamedTuple):
     organised: OrganiseReport
     promoted: PromotePlan
     context: ContextPack
+
+    @property
+    def summary(self) -> str:
+        steps, count = len(self.organised.steps), len(self.promoted.promoted)
+        english = f"Layers: {steps} change{'s' * (steps != 1)}. Candidates for promotion: {count} (promote_report.md)."
+        return say(english, f"分层：{steps} 处变动。晋升候选：{count} 个（promote_report.md）。")
 
 
 class Memory:
@@ -543,14 +507,46 @@ class Memory:
             self.index()
         return report
 
+    def _corpora(self) -> list[tuple[MemoryIndex, MeaningSource]]:
+        return [self.indexes.memory, *([self.indexes.sessions] if self.indexes.sessions else [])]
+
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
-        return self.indexes.update(progress=progress, full=full)
+        """Bring the text up to date with the files and the settings."""
+        work = [(corpus.store, partial(corpus.rebuild, progress, every_file=full)) for corpus, _ in self._corpora()]
+        report, *others = [store.safely(rebuild) for store, rebuild in work]
+        report.sessions = others[0] if others else None
+        if not self.config.index.sessions:
+            index.store.delete_sessions_index(self.workspace)
+        return report
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
-        return self.indexes.embed(progress=progress)
+        """Make the vectors that are missing."""
+
+        def work(corpus: MemoryIndex, meaning: MeaningSource) -> int:
+            corpus.rebuild()
+            count = meaning.fill(progress=progress)
+            index.embedding.prune(corpus.store)
+            return count
+
+        try:
+            count = sum(corpus.store.safely(partial(work, corpus, meaning)) for corpus, meaning in self._corpora())
+            return IndexReport(None, count, self.embedder()[1])
+        except ModelUnusable as error:
+            return IndexReport(reason=str(error))
 
     def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
-        return self.indexes.waiting(files)
+        """How many files and transcripts differ from the index, and how many passages have no vector yet; `files` are those of
+        memory, where they were listed already."""
+        store, embedder, sessions = self.keeper.store, self.embedder()[0], self.sessions
+        files = self.files() if files is None else files
+        changed = store.safely(lambda: index.freshness.count_changed(store, files))
+        if sessions:
+            changed += sessions.store.safely(sessions.count_changed)
+        if embedder is None:
+            return changed, 0
+        count, batch_for = index.embedding.waiting_count, index.embedding.batch_for
+        stores = [corpus.store for corpus, _ in self._corpora()]
+        return changed, sum(count(store.db, batch_for(store, embedder)) for store in stores)
 
     def passages(self) -> int:
         store = self.keeper.store

@@ -194,16 +194,7 @@ def _next_report(coming: NextOrder) -> Report:
     order, count = coming.order, coming.waiting
     facts: dict[str, Any] = {"waiting": count}
     if order is None:
-        spent = f"{ui.plural(count, 'request')} waiting, but today's budget is used up."
-        left = ui.first(
-            (count, spent, f"还有 {count} 个请求在等待，但今天的额度已用完。"),
-            (
-                True,
-                "No requests are waiting.",
-                "没有等待的请求。",
-            ),
-        )
-        return Report(facts, lines=[left])
+        return Report(facts, lines=[coming.note])
     head = say(f"Request {order.key} ({count} waiting)", f"请求 {order.key}（共 {count} 个等待中）")
     return Report(
         facts | {"id": order.key, "work": order.work, "order": order.text}, lines=[head, "", ui.legible(order.text)]

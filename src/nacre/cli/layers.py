@@ -173,7 +173,6 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
     with ui.waiting("Refreshing", "正在刷新"):
         done = ui.open_memory(options).refresh(session, apply=carry_out, budget=budget, dry_run=options.dry_run)
     path = done.checkpoint.path if done.checkpoint else None
-    steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
     deleted = [step for step in done.organised.steps if step.action == "delete"]
     heading = ui.every(
         (not path, done.missing, done.missing),
@@ -183,8 +182,7 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
     for step in deleted:
         english, chinese = f"deleted: {step.path} ({step.reason})", f"删除：{step.path}（{step.reason}）"
         heading.append(ui.done(english, chinese, dry_run=options.dry_run))
-    english = f"Layers: {ui.plural(steps, 'change')}. Candidates for promotion: {candidates} (promote_report.md)."
-    heading.append(say(english, f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。"))
+    heading.append(done.summary)
     left = (*done.organised.left, *done.promoted.left)
     facts = {
         "checkpoint": path,

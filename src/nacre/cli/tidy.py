@@ -146,20 +146,16 @@ def question_json(question: Question) -> dict[str, Any]:
 
 
 def question_line(question: Question) -> str:
-    from nacre.vault.review import kind_title
-
-    title, text, why = kind_title(question.kind), ui.legible(question.text), nested_quotes(ui.legible(question.why))
-    return f"{question.id}  [{title}] {text}\n            {why}"
+    shown = question.shown()
+    return f"{question.id}  [{shown['title']}] {shown['text']}\n            {nested_quotes(shown['why'])}"
 
 
 def _ask_each(memory: Memory, questions: list[Question]) -> None:
     """One after the other, one key each; what is left for later stays open."""
-    from nacre.vault.review import answer_meanings
-
     verbs = {"k": "accept", "e": "accept", "r": "refuse"}
     for question in questions:
         click.echo(question_line(question))
-        keeps, refuses = answer_meanings(question)
+        keeps, refuses = map(question.shown().get, ("keeps", "refuses"))
         prompt = f"[k] {keeps}, [e] edit, [r] {refuses}, [l] later, [q] quit: "
         click.echo(say(prompt, f"[k] {keeps}，[e] 修改，[r] {refuses}，[l] 以后再说，[q] 退出："), nl=False)
         # A key may arrive together with Enter, from a paste or an input method.

@@ -509,10 +509,7 @@ def _next(coming: NextOrder) -> dict[str, Any]:
 
     if (order := coming.order) is not None:
         return {"waiting": coming.waiting, "id": order.key, "work": order.work, "order": legible(order.text)}
-    spent = "Today's budget is used up; the remaining requests wait until tomorrow."
-    none = "No requests are waiting. You do not need to run anything: the next sync or tidy uses the answers."
-    note = say(spent, "今天的额度已用完，其余请求留到明天。") if coming.waiting else say(none, "没有等待的请求。无需运行任何命令：下一次采集或整理会使用这些回答。")  # fmt: skip
-    return {"waiting": coming.waiting, "note": note}
+    return {"waiting": coming.waiting, "note": coming.note}
 
 
 def _status(memory: Memory, _arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
