@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from nacre.model import EVERYWHERE, TYPES, Note, Report, Step, fields
 from nacre.text.layout import cut_path, shortened
 
 if TYPE_CHECKING:
-    from nacre.memory import ForgetReport, Remaining, Removal, Target, UndoPlan
+    from nacre.memory import ForgetReport, Removal, Target, UndoPlan
 
 
 @ui.command('nacre remember "Use pnpm, never npm" --type PREF', dry_run=True)
@@ -165,7 +165,8 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     lines: list[str | tuple[str, ...]] = [*rows, *map(Note, _notes(made, dry_run=options.dry_run))]
     left = made.purged.left if made.purged else ()
     if made.purged:
-        lines += [*left_rows(left), Note(say("Git history was not checked.", "未检查 git 历史。"))]
+        lines += [(f"{one.path}:{one.line}" if one.line else one.path, one.reason) for one in left]
+        lines += [Note(say("Git history was not checked.", "未检查 git 历史。"))]
     return Report(_forgotten_json(made, dry_run=options.dry_run), lines=lines, code=NOT_ALL if left else 0)
 
 
@@ -236,10 +237,6 @@ def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
         (True, searched, "已搜索 Nacre 写入的所有内容，没有残留。"),
     )
     return [*notes, found] if found else notes
-
-
-def left_rows(left: Sequence[Remaining]) -> list[tuple[str, str]]:
-    return [(f"{line.path}:{line.line}" if line.line else line.path, line.reason) for line in left]
 
 
 def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
@@ -384,10 +381,7 @@ def diff(options: ui.Options, number: int | None) -> Report:
 )
 @click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="Same as NUMBER.")
 @ui.flag("--yes", "Do not ask for confirmation with --last.")
-@ui.flag("--verbose", "-v", "Show every file with its size, Nacre's own files too.")
-def undo(
-    options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool, verbose: bool
-) -> Report:
+def undo(options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool) -> Report:
     """Undo an operation: NUMBER from "nacre history"; default: the last one that is neither an undo nor already undone. An undo is itself an
     operation and can be undone by its number.
 
@@ -407,9 +401,8 @@ def undo(
         (count < (last or 0), f"Only {count} could be undone.", f"只有 {count} 个操作可以撤销。"),
     )
     facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
-    steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
     lines = [*_changed_lines(made), *dict.fromkeys(step.reason for step in made.plan.steps)]
-    return Report(facts, lines=ui.step_rows(steps) if verbose else lines, notes=[outcome])
+    return Report(facts, lines=lines, notes=[outcome])
 
 
 _MOST_CHANGED = 12  # lines that are shown of a file

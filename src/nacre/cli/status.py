@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nacre.agents.connection import RECORD_NAME, agent_states, connection_problems, state_folder
+from nacre.agents.connection import agent_states, connection_problems, state_folder
 from nacre.agents.registry import ALL_AGENTS
 from nacre.checks.doctor import bad_setting, examine, repair
 from nacre.checks.health import Grade, Health, check_health, kind_title
@@ -140,8 +140,6 @@ def _connected(facts: dict[str, Any]) -> list[str]:
 
 def _connections() -> list[dict[str, Any]]:
     """Every agent that is connected; none where the record of it cannot be understood, which doctor tells."""
-    if not (state_folder() / RECORD_NAME).exists():
-        return []
     try:
         states = agent_states(ALL_AGENTS, this_machine(), state_folder())
     except NacreError:
@@ -325,7 +323,4 @@ def _all_problems(memory: Memory) -> list[Problem]:
 
 
 def _broken_connections(memory: Memory) -> list[Problem]:
-    """What is wrong with the connections of agents; nothing where none was ever made."""
-    if not (state_folder() / RECORD_NAME).exists():
-        return []
     return list(connection_problems(ALL_AGENTS, this_machine(), state_folder(), memory.workspace.root))
