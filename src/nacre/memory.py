@@ -29,18 +29,8 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Mapping
 
-    import nacre.brain.command
-    import nacre.brain.distil
-    import nacre.brain.extract
-    import nacre.brain.gates
-    import nacre.brain.journal
-    import nacre.brain.model
-    import nacre.brain.orders
-    import nacre.brain.presets
-    import nacre.brain.turn
     import nacre.capture.extract
     import nacre.context.gather
-    import nacre.context.readable
     import nacre.index.growth
     import nacre.vault.create
     import nacre.vault.problems

@@ -52,7 +52,7 @@ class Desk:
             if one.error:
                 raise one.error
         for done in connection.apply_plans(
-            connection.changed_plans(plans), self.machine, self.state, Connection(AT, "/ws", self.call.program)
+            [plan for plan in plans if plan.changed], self.machine, self.state, Connection(AT, "/ws", self.call.program)
         ):
             if done.error:
                 raise done.error

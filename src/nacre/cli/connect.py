@@ -98,7 +98,7 @@ def _connect(
 ) -> Iterator[Report]:
     """Carry it out, and offer the jobs where anything changed."""
     yield from reports
-    if connection.changed_plans(plans) and not options.dry_run and not options.as_json:
+    if any(plan.changed for plan in plans) and not options.dry_run and not options.as_json:
         from nacre.cli.up import offer_jobs
 
         offer_jobs(memory, jobs, yes=False)
@@ -113,7 +113,7 @@ def _carry_out(
     yes: bool,
 ) -> Iterator[Report]:
     """Show the plans, connect or disconnect after a yes, and say what became of each. To disconnect needs no workspace."""
-    changed, removing = connection.changed_plans(plans), connecting is None
+    removing = connecting is None
     # A connection of which nothing stands any more is still to be forgotten.
     recorded = connection.load_connections(state_folder()) if removing else {}
     ready = [plan for plan in plans if plan.error is None and (plan.changed or plan.agent in recorded)]
@@ -123,7 +123,7 @@ def _carry_out(
     results: list[ConnectResult] = []
     if not options.dry_run and (ready or rules):
         remove, put = ("Remove all of this?", "要移除以上内容吗？"), ("Apply these changes?", "要写入这些更改吗？")
-        ui.confirm(*(remove if removing else put), yes=yes or not (changed or rules))
+        ui.confirm(*(remove if removing else put), yes=yes or not (rules or any(plan.changed for plan in plans)))
         if connecting and rules:
             connection.apply_rules(rules, connecting[0])
         results = connection.apply_plans(ready, this_machine(), state_folder(), connecting and connecting[1])
