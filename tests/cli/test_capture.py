@@ -68,7 +68,7 @@ def test_openclaws_scheduler_is_told_when_there_is_nothing_to_say(nacre: Nacre) 
 
 
 def test_the_list_shows_what_there_is_and_writes_nothing(nacre: Nacre, desk: Desk) -> None:
-    assert nacre("sync", "--list").stdout.split() == ["claude-code", "shop-api", "1", "session", "3", "messages"]
+    assert nacre("sync", "--list").stdout.split() == ["claude-code", "shop-api", "1", "session,", "3", "messages"]
     (row,) = json.loads(nacre("sync", "--list", "--json", "--exclude", "shop-api").stdout)
     assert row == {"agent": "claude-code", "name": "shop-api", "sessions": 1, "messages": 3, "left_out": True}
     assert nacre("sync", "--list", "--since", "1h").stderr == "No agent sessions found in this period.\n"

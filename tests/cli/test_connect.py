@@ -67,7 +67,7 @@ def test_a_dry_run_shows_diffs_and_what_stays_and_writes_nothing(nacre: Nacre, h
     assert f"+++ {home}/.claude.json" in done.stdout
     assert '+    "nacre": {' in done.stdout
     assert "+[mcp_servers.nacre]" in done.stdout
-    assert "  CLAUDE.md and Claude Code's own notes are not changed" in done.stdout
+    assert "  Claude Code's own memory and its files of rules are not changed" in done.stdout
     assert "Codex would be connected." in done.stderr
     assert settings(home) == before
     assert not (home / ".local" / "state").exists()
@@ -148,7 +148,7 @@ def test_programs_get_json(nacre: Nacre, home: Path) -> None:
         f"{home}/.codex/config.toml",
         f"{home}/.codex/hooks.json",
     ]
-    assert told["agents"][0]["stays"].startswith("AGENTS.md")
+    assert told["agents"][0]["stays"].startswith("Codex")
     done = json.loads(nacre("connect", "codex", "--json", "--yes").stdout)
     assert done["agents"][0]["changed"] is True
     listed = {one["agent"]: one for one in json.loads(nacre("connect", "--list", "--json").stdout)}

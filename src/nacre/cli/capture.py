@@ -57,12 +57,9 @@ def _survey_report(survey: Sequence[Capturable]) -> Report:
     notes = ui.every((not survey, "No agent sessions found in this period.", "这段时间内没有找到会话。"))
     lines = []
     for row in survey:
-        left_out = say("  (excluded)", "（已排除）") if row.left_out else ""
-        sessions = f"session{'s' if row.sessions > 1 else ' '}"
-        messages = "message" if row.messages == 1 else "messages"
-        english = f"  {row.agent:12} {row.name:28} {row.sessions:5} {sessions} {row.messages:6} {messages}{left_out}"
-        chinese = f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}"
-        lines.append(say(english, chinese))
+        counts = f"{ui.plural(row.sessions, 'session')}, {ui.plural(row.messages, 'message')}"
+        line = f"  {row.agent:12} {row.name:28} " + say(counts, f"{row.sessions} 个会话，{row.messages} 条消息")
+        lines.append(line + (say("  (excluded)", "（已排除）") if row.left_out else ""))
     return Report([row._asdict() for row in survey], lines=lines, notes=notes)
 
 
