@@ -19,6 +19,7 @@ from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model import EVERYWHERE, TYPES, Note, Report, Step, fields
 from nacre.text.layout import cut_path, shortened
+from nacre.tidy.night import consequence, failure, outcome
 
 if TYPE_CHECKING:
     from nacre.memory import ForgetReport, Removal, Target, UndoPlan
@@ -282,10 +283,6 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     return Report(facts, heading=[outcome], lines=[f"{line.place}\t{text}"])
 
 
-_VERDICTS = {"admitted": "收录", "adopted": "采纳", "asked": "待确认", "refused": "拒绝", "superseded": "取代"}
-_VERDICTS |= {"merged": "合并", "demoted": "移出", "forgotten": "忘记", "restored": "恢复"}
-
-
 @ui.command("nacre why MEMORY.md:9")
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 def why(options: ui.Options, what: tuple[str, ...]) -> Report:
@@ -315,15 +312,13 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     lines += [say("Ledger:", "账本：")] if origin.story else []
     tests = {"prevents_error": say("prevents a mistake", "避免出错"), "broad": say("broad", "适用面广")}
     tests |= {"self_contained": say("clear on its own", "单独能看懂"), "novel": say("new", "新内容")}
-    verdicts = ui.localised(_VERDICTS)
     for record in origin.story:
         scores = say(", ", "，").join(f"{tests.get(name, name)} {score:.2f}" for name, score in record.tests.items())
-        failure = tests.get(record.failed or "", record.failed)
-        failed = say(f"failed: {failure}", f"未通过：{failure}") if failure else ""
-        columns = (record.at[:16].replace("T", " "), verdicts[record.verdict], record.section or "", failed, scores)
+        at, failed = record.at[:16].replace("T", " "), failure(record.failed or "")
+        columns = (at, outcome(record.verdict), record.section or "", failed, scores)
         lines.append("  " + "  ".join(filter(None, columns)))
-        if without := ui.legible(record.without_it or ""):
-            lines.append("      " + say(f"without it: {without}", f"如果没记住：{without}"))
+        if record.without_it:
+            lines.append("      " + ui.legible(consequence(record.without_it)))
     return Report(origin.as_plain(), lines=[ui.folded(line) for line in lines])
 
 

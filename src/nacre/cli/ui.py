@@ -352,10 +352,8 @@ def note(sentence: str, chinese: str | None = None) -> None:
 
 def folded(line: str, stream: TextIO | None = None) -> str:
     """A line that is too long for the terminal, broken between its words; as it is elsewhere."""
-    if not (stream or sys.stdout).isatty() or width_of(line) <= screen_width():
-        return line
-    indent = " " * (len(line) - len(line.lstrip()))
-    return "\n".join(indent + part for part in wrapped(line, screen_width() - len(indent)))
+    text = line.lstrip()
+    return "\n".join(fitted(text, len(line) - len(text), stream))
 
 
 Choice = tuple[object, str, str]  # a condition, and the sentence in English and in Chinese that holds under it
@@ -524,9 +522,11 @@ def table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
     Console().print(shown)
 
 
-def fitted(text: str, indent: int = 0) -> list[str]:
-    """A text as lines that fit the terminal; as one line elsewhere."""
-    lines = wrapped(text, screen_width() - indent) if sys.stdout.isatty() else [text]
+def fitted(text: str, indent: int = 0, stream: TextIO | None = None) -> list[str]:
+    """A text as indented lines that fit the terminal; as one line elsewhere."""
+    room, lines = screen_width() - indent, [text]
+    if (stream or sys.stdout).isatty() and width_of(text) > room:
+        lines = wrapped(text, room)
     return [" " * indent + line for line in lines]
 
 
