@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nacre.brain.orders import CLAIMS
 from nacre.cli import ui
 from nacre.config.settings import user_config_file
 from nacre.errors import BadInput
@@ -16,7 +17,6 @@ from nacre.model import Report
 if TYPE_CHECKING:
     from nacre.memory import Memory, NextOrder, Record
 
-WORKS = ("extract", "digest", "distil", "summarise")
 _AGENTS = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode", "openclaw": "OpenClaw"}  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
 def offer(memory: Memory, facts: dict[str, Any]) -> bool:
     """Ask once whether an agent that is logged in may write the memory; whether it was agreed to."""
     ready = facts["loggedIn"]
-    is_local = all(facts[work] == "local" for work in WORKS)
+    is_local = all(facts[work] == "local" for work in CLAIMS)
     if not ready or not is_local or memory.config.brain.offered or not ui.is_interactive():
         return False
     agent, private = _AGENTS[ready[0]], ", ".join(facts["private"]) or say("none", "无")
@@ -114,11 +114,8 @@ def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
     if hybrid and name == "turn":
         raise BadInput("--hybrid works only with programs and services.", "--hybrid 只能用于程序和服务。")
     if name != "local":
-        shown, private = (
-            say("your agent", "你的智能体") if name == "turn" else _AGENTS.get(name, name),
-            memory.config.brain.private,
-        )
-        kept = ", ".join(private) or say("none", "无")
+        shown = say("your agent", "你的智能体") if name == "turn" else _AGENTS.get(name, name)
+        kept = ", ".join(memory.config.brain.private) or say("none", "无")
         english = f"Let {shown} write your memory? Your sessions are sent to it, with secrets removed. Projects that are never sent: {kept}."
         chinese = f"让 {shown} 撰写你的记忆吗？你的会话会在移除敏感信息后发给它。不外发的项目：{kept}。"
         ui.confirm(english, chinese, yes=yes or options.dry_run)

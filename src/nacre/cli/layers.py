@@ -66,7 +66,8 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 
 def organise_summary(report: OrganiseReport) -> str:
     counts = Counter(step.action for step in report.steps)
-    parts = [say(f"{count} {_DONE[action]}", f"{_WORDS[action]} {count}") for action, count in counts.items()]
+    words = {step.action: step.word for step in report.steps}
+    parts = [say(f"{count} {_DONE[action]}", f"{words[action]} {count}") for action, count in counts.items()]
     recalls = f"{ui.plural(report.counted, 'recall')} counted"
     parts += [say(recalls, f"计入召回 {report.counted} 次")] if report.counted else []
     if not parts:
@@ -75,7 +76,6 @@ def organise_summary(report: OrganiseReport) -> str:
     return done + say(", ", "，").join(parts) + say(".", "。")
 
 
-_WORDS = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升"}
 _DONE = {"delete": "deleted", "forget": "forgotten", "move": "moved", "summarise": "summarised", "rise": "moved up"}
 
 
@@ -91,13 +91,10 @@ def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
     for memory in ui.open_all(options):
         with ui.waiting("Promoting", "正在晋升"):
             made, applied = memory.promote(apply=carry_out, dry_run=options.dry_run), carry_out and not options.dry_run
-        facts, text = (
-            _promoted_json(made, applied=applied, dry_run=options.dry_run),
-            memory.promote_report(made, applied=applied),
-        )
-        notes = ui.every(
-            (not options.dry_run, "Report written to promote_report.md.", "报告已写入 promote_report.md。")
-        )
+        facts = _promoted_json(made, applied=applied, dry_run=options.dry_run)
+        text = memory.promote_report(made, applied=applied)
+        written = "Report written to promote_report.md.", "报告已写入 promote_report.md。"
+        notes = ui.every((not options.dry_run, *written))
         yield Report(facts, lines=[text.rstrip("\n")], notes=notes, left=made.left)
 
 

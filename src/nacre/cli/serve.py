@@ -149,13 +149,11 @@ def _status_report(memory: Memory) -> Report:
     skew = skew and skew_words(skew)
     running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")
     scans, queued = daemon["watching"] == "scanning", jobs and not jobs.get("timed", True)
-    about = "Process {process}, version {version}, started {since}", "进程 {process}，版本 {version}，启动于 {since}"
-    asked = (
-        "Requests: {questions} ({failed} failed); memory: {memoryMb:.0f} MB",
-        "{questions} 次请求，{failed} 次失败，{memoryMb:.0f} MB",
+    about = say(
+        "Process {process}, version {version}, started {since}\nRequests: {questions} ({failed} failed); memory: {memoryMb:.0f} MB",
+        "进程 {process}，版本 {version}，启动于 {since}\n{questions} 次请求，{failed} 次失败，{memoryMb:.0f} MB",
     )
-    lines = [say(*pair).format(**daemon) for pair in (about, asked)]
-    lines += ui.every(
+    lines = about.format(**daemon).split("\n") + ui.every(
         (not scans, "Watching files", "正在监视文件"),
         (scans, f"Scanning files every 30 s: {reason}", f"每 30 秒扫描一次文件：{reason}"),
         (jobs is None, "Jobs are run by another scheduler", "任务由其他调度程序运行"),

@@ -90,13 +90,8 @@ def _step(step: Step) -> str:
 def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
     names = "action path text reason"
     steps = [{"phase": phase, **fields(step, names, text=step.detail)} for phase, step in report.steps]
-    facts = {
-        "changed": report.changed,
-        "dryRun": report.dry_run,
-        **about,
-        "steps": steps,
-        "counts": dict(report.counts),
-    }
+    facts = {"changed": report.changed, "dryRun": report.dry_run, **about, "steps": steps}
+    facts["counts"] = dict(report.counts)
     return facts | {"problems": ui.problems_json(report.problems), "left": ui.problems_json(report.left)}
 
 
@@ -178,12 +173,8 @@ def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report
         count, place = len(plan.moving), memory.workspace.relative(plan.note)
         facts.append({"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]})
         lines += [f"  {ui.legible(step.detail)}\n      {step.reason}" for step in plan.steps]
-        lines.append(
-            say(
-                f"{plan.shown}: {ui.plural(count, 'entry')} to move to {place}.",
-                f"{plan.shown}：{count} 条将移到 {place}。",
-            )
-        )
+        english = f"{plan.shown}: {ui.plural(count, 'entry')} to move to {place}."
+        lines.append(say(english, f"{plan.shown}：{count} 条将移到 {place}。"))
     fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     yield Report(facts, lines=lines or [fine])
     if planned and not options.dry_run:

@@ -280,11 +280,8 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
     if agreed:
         _run("jobs", "install", memory=memory)
     else:
-        _note_line(
-            "Jobs",
-            'nothing runs automatically yet; run "nacre jobs install"',
-            "尚未设置自动运行；请运行“nacre jobs install”",
-        )
+        english = 'nothing runs automatically yet; run "nacre jobs install"'
+        _note_line("Jobs", english, "尚未设置自动运行；请运行“nacre jobs install”")
     return agreed if wish is not None or yes or ui.is_interactive() else None
 
 
@@ -304,19 +301,12 @@ def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes:
     if running is not None and not running.get("onDemand"):
         _note_line("Daemon", "already running", "已在运行")
         return
-    also = (
-        ""
-        if jobs is not None
-        else say(" and new sessions are captured and tidied automatically", "，并自动采集新会话和整理")
-    )
+    also = "" if jobs is not None else say(" and sessions are captured automatically", "，并自动采集新会话")
     english = f"Keep the daemon running in the background so that searches are instant{also}?"
     if not _agreed(wish, english, f"要在后台运行守护进程，让搜索即时返回结果{also}吗？", yes=yes):
         if jobs is not None:
-            _note_line(
-                "Daemon",
-                'not running; start it with "nacre serve --background"',
-                "未启动；可运行“nacre serve --background”",
-            )
+            english = 'not running; start it with "nacre serve --background"'
+            _note_line("Daemon", english, "未启动；可运行“nacre serve --background”")
         return
     stop_on_demand(memory)  # before the settings change, with which it would start anew
     if jobs is not False:
@@ -339,11 +329,8 @@ def _offer_command(machine: Machine, wish: bool | None, *, yes: bool) -> None:
         _note_line("Command", f"nacre ({shown})", f"nacre（{shown}）")
         return
     export = 'export PATH="$HOME/.local/bin:$PATH"'
-    _note_line(
-        "Command",
-        f"{shown}; add this to your shell profile: {export}",
-        f"{shown}；请把这一行加入 shell 的配置文件：{export}",
-    )
+    english = f"{shown}; add this to your shell profile: {export}"
+    _note_line("Command", english, f"{shown}；请把这一行加入 shell 的配置文件：{export}")
 
 
 def _agreed(wish: bool | None, english: str, chinese: str, *, yes: bool) -> bool:
@@ -405,10 +392,7 @@ def show_demo(tongue: str | None, *, keep: bool) -> None:
     if keep:
         place = f"--workspace {stage.workspace.root} --now {NOW}"
         commands = [f'search "{QUESTIONS[language()][0]}"', "why MEMORY.md:8", "tidy --dry-run --verbose"]
-        click.echo(
-            "\n"
-            + say("The folder was kept; you can delete it at any time. Try:", "文件夹已保留，可随时删除。可以试试：")
-        )
+        click.echo(say("\nThe folder was kept; delete it at any time. Try:", "\n文件夹已保留，可随时删除。可以试试："))
         click.echo("\n".join(f"  {nacre} {command} {place}" for command in commands))
         return
     english = f"\nEverything above was computed on this machine just now; nothing was kept. For your own sessions: {nacre} up\n(--demo --keep keeps the folder)"

@@ -209,16 +209,12 @@ class PageEndpoint:
 
     def _html(self, request: Request, view: View, data: dict[str, Any], values: dict[str, Any]) -> Response:
         did = next((action for action in ACTIONS if action.name == request.query_params.get("did")), None)
-        number = request.query_params.get("operation", "")
-        notice = (
-            {"text": say(*did.done), "undo": number if number.isdigit() and did.name != "undo" else None}
-            if did
-            else None
-        )
-        page = self._render(
-            request, f"{view.name}.html", {"data": data, "values": values, "view": view, "notice": notice}
-        )
-        return Response(page, media_type="text/html")
+        number, notice = request.query_params.get("operation", ""), None
+        if did:
+            undo = number if number.isdigit() and did.name != "undo" else None
+            notice = {"text": say(*did.done), "undo": undo}
+        shown = {"data": data, "values": values, "view": view, "notice": notice}
+        return Response(self._render(request, f"{view.name}.html", shown), media_type="text/html")
 
     def _change(self, action: Action, *, as_json: bool = False) -> Callable[[Request], Any]:
         def work(request: Request) -> Response:
@@ -263,12 +259,8 @@ class PageEndpoint:
     def _refused(self, request: Request, status: int, sentence: str, *, as_json: bool) -> Response:
         if as_json:
             return JSONResponse({"error": sentence}, status)
-        back = _back(_given(request), {})
-        return Response(
-            self._render(request, "refused.html", {"sentence": sentence, "back": back, "status": status}),
-            status,
-            media_type="text/html",
-        )
+        shown = {"sentence": sentence, "back": _back(_given(request), {}), "status": status}
+        return Response(self._render(request, "refused.html", shown), status, media_type="text/html")
 
     async def _missing(self, request: Request, error: Exception) -> Response:
         if not self._is_in(request.scope, headers_of(request.scope)):
