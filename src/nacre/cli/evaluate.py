@@ -105,5 +105,8 @@ def _shown(row: Measure) -> str:
 
 
 def _missed(measures: dict[str, list[Measure]]) -> list[str]:
-    missed = [(row, name) for name, rows in measures.items() for row in rows if row.missed]
-    return [f"{say(*NAMES[row.name])} ({name}): {ui.legible(' · '.join(row.missed))}" for row, name in missed]
+    missed = [(name, say(*NAMES[row.name]), row) for name, rows in measures.items() for row in rows if row.missed]
+    return [
+        say(f"{what} ({name}): ", f"{what}（{name}）：") + ui.legible(" · ".join(row.missed))
+        for name, what, row in missed
+    ]
