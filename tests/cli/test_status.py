@@ -89,7 +89,7 @@ def test_status_for_programs_is_plain_and_all_shows_the_rest(workspace: Path) ->
     assert json.loads(run(workspace, "status", "--json"))["health"]["grade"] in "AB"
     everything = run(workspace, "status", "--all")
     assert "\nindex\t" in everything
-    assert "this answers a question that was not recorded" in everything
+    assert "it cannot be understood on its own" in everything
     assert "\nindex\t" in run(workspace, "status", "--deep")
 
 

@@ -268,17 +268,11 @@ def dangling_entries(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries that lean on something said before them: they begin with a pronoun, answer a question or ask one."""
     for file, line in snapshot.lines:
         words = line.words.strip()
-        if snapshot.is_confirmed(line):
-            continue
-        if _ASKS.search(words):
-            english, chinese = "this is a question, not a statement.", "这是一个问题，不是陈述。"
-        elif _ANSWER.match(words):
-            english, chinese = "this answers a question that was not recorded.", "它所回答的问题没有记录。"
-        elif _PRONOUN.match(words) and not (file is not snapshot.files[0] and _OF_PROJECT.match(words)):
-            english, chinese = "it is unclear who or what this is about.", "看不出指的是谁或什么。"
-        else:
-            continue
-        yield _of_entry(DANGLING, file, line, english, chinese, _remedy(snapshot, file, line))
+        of_project = file is not snapshot.files[0] and _OF_PROJECT.match(words)
+        leans = _ASKS.search(words) or _ANSWER.match(words) or (_PRONOUN.match(words) and not of_project)
+        if leans and not snapshot.is_confirmed(line):
+            remedy = _remedy(snapshot, file, line)
+            yield _of_entry(DANGLING, file, line, "it cannot be understood on its own.", "单独看不懂。", remedy)
 
 
 CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
