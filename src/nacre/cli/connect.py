@@ -174,9 +174,7 @@ def outcome_notes(
         notes += [outcome, *(f"  {sentence}" for sentence in about)]
         for path, name in plan.left:
             what, where = name or path.name, ui.shown_path(path)
-            english = (
-                f"  {what} in {where} was changed by hand and was kept; remove it yourself if you no longer want it."
-            )
+            english = f"  {what} in {where} was changed by hand and was kept; remove it if you no longer want it."
             notes.append(say(english, f"  {where} 中的 {what} 有手动修改，已保留；如不再需要，请自行删除。"))
     return [*notes, *(f"  {sentence}" for result in results for sentence in result.notes)]
 
@@ -207,9 +205,9 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
     lines: list[str] = []
     for agent in agents:
         wanted = agent.wanted(machine, call, how)
-        texts = [apply_edits("", target.form, target.edits)[0] for target in wanted.targets]
         files = [
-            {"path": str(target.path), "snippet": text} for target, text in zip(wanted.targets, texts, strict=True)
+            {"path": str(target.path), "snippet": apply_edits("", target.form, target.edits)[0]}
+            for target in wanted.targets
         ]
         command = list(wanted.register)
         rows.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
@@ -271,20 +269,14 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     roots = [ui.shown_path(place.memory.workspace.root) for place in places]
     lasts = 'Your memory is still in {0}; "nacre destroy --workspace {0}" deletes it permanently.'
     lasts_chinese = "你的记忆保留在 {0}；“nacre destroy --workspace {0}”可永久删除。"
+    kept = "Models and caches are kept; --models deletes them.", "模型和缓存已保留；--models 可删除。"
+    package = 'Uninstall the package the way you installed it, for example "pip uninstall nacre".'
     notes = outcome_notes(agents, results, dry_run=False, removing=True) if works else []
     notes += ui.every(
-        (
-            caches and not models,
-            "Models and caches are kept; --models deletes them.",
-            "模型和缓存已保留；--models 可删除。",
-        ),
+        (caches and not models, *kept),
         *((True, lasts.format(root), lasts_chinese.format(root)) for root in roots),
         (user_config_folder().is_dir(), f"Your settings are still in {settings}.", f"你的设置保留在 {settings}。"),
-        (
-            True,
-            'Uninstall the package the way you installed it, for example "pip uninstall nacre".',
-            "请按安装时的方式卸载软件包本身，例如“pip uninstall nacre”。",
-        ),
+        (True, package, "请按安装时的方式卸载软件包本身，例如“pip uninstall nacre”。"),
     )
     yield Report(facts, notes=notes)
     if errors:
@@ -371,12 +363,9 @@ def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
     installed = [f"$ {shlex.join(step.command)}" if step.command else step.path for step in jobs.shown]
     lines += [say(f"{step}: only the jobs for this workspace", f"{step}：仅移除此工作区的任务") for step in installed]
     root, tiers = plan.workspace.root, plan.kept_tiers and ui.shown_path(plan.kept_tiers)
+    deleted = f"All of this will be deleted from {root}. This cannot be undone."
     notes = ui.every(
         (tiers, f"{tiers} is outside the workspace and will be kept.", f"{tiers} 位于工作区之外，将保留。"),
-        (
-            True,
-            f"All of this will be deleted from {root}. This cannot be undone.",
-            f"以上为 {root} 中将删除的内容。此操作无法撤销。",
-        ),
+        (True, deleted, f"以上为 {root} 中将删除的内容。此操作无法撤销。"),
     )
     return Report(lines=lines, notes=[*jobs.notes, *map(str, jobs.errors), *notes])

@@ -160,11 +160,7 @@ def _capture(capture: dict[str, Any], at: str) -> str:
         (at, f"{ui.plural(count, 'session')}, last {at}", f"{count} 个会话，最近一次：{at}"),
         (capture["paused"] and until, f"; paused until {until}", f"；已暂停，直到 {until}"),
         (capture["paused"] and not until, "; paused", "；已暂停"),
-        (
-            not capture["meaning"],
-            "; less precise without the embedding models",
-            "；未安装嵌入模型，准确度较低",
-        ),
+        (not capture["meaning"], "; less precise without the embedding models", "；未安装嵌入模型，准确度较低"),
     )
 
 
@@ -258,8 +254,7 @@ def _health_lines(memory: Memory, report: Health, *, verbose: bool) -> Iterator[
     english = f"{where}: {grade.letter}, {grade.points} of 100 points"
     yield say(english, f"{where}：{grade.letter}（{grade.points}/100 分）")
     if lost := [f"{kind_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS]]:
-        why = say("Points lost", "扣分") if grade.letter == "A" else say("Why it is not an A", "扣分原因")
-        yield why + say(": ", "：") + say(", ", "，").join(lost)
+        yield say("Points lost: ", "扣分：") + say(", ", "，").join(lost)
     counts = Counter(finding.kind for finding in report.findings)
     for kind, count in counts.items():
         yield ui.Coloured("\n" + kind_title(kind) + say(f": {count}", f"：{count}"), "yellow")
