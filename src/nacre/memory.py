@@ -19,7 +19,7 @@ from nacre.config import settings
 from nacre.config.settings import Config
 from nacre.errors import BadInput, BrainFailed, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language
-from nacre.model import EVERYWHERE, Context, Entry, Problem, Scope, Workspace, slug_of
+from nacre.model import EVERYWHERE, Context, Entry, Problem, Scope, Workspace, problem, slug_of
 from nacre.vault import discover
 from nacre.vault.discover import is_marked, is_workspace, trust_workspace, trusted_workspaces
 from nacre.vault.storage import memory_files
@@ -638,9 +638,9 @@ class Memory:
         excerpt = search.read.read_lines(self.opened, bare, start, count, None)
         if via:
             extent = excerpt.start_line, excerpt.end_line
-            problem = search.read.count_reading(self.opened, excerpt.path, extent, via)
-            if problem and problem not in self.problems:
-                self.problems = (*self.problems, problem)
+            uncounted = search.read.count_reading(self.opened, excerpt.path, extent, via)
+            if uncounted and uncounted not in self.problems:
+                self.problems = (*self.problems, uncounted)
         return excerpt
 
     def _read_index(self, read: Callable[[sqlite3.Connection], _Report]) -> _Report:
@@ -679,10 +679,9 @@ class Memory:
         try:
             report = search.layered.report_moved(report, layers.organise.rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
-            sentence = say(
-                f"The checkpoint could not be moved to a newer layer: {error}", f"该检查点未能移到较新的层：{error}"
-            )
-            report = replace(report, problems=(*report.problems, Problem("not moved", sentence)))
+            english = f"The checkpoint could not be moved to a newer layer: {error}"
+            unmoved = problem("not moved", english, f"该检查点未能移到较新的层：{error}")
+            report = replace(report, problems=(*report.problems, unmoved))
         uncounted = search.read.count_recalled(own, report.found, query)
         return replace(report, problems=(*report.problems, uncounted)) if uncounted else report
 

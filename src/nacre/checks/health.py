@@ -112,11 +112,8 @@ def _remedy(snapshot: Snapshot, file: LongTermFile, line: Line, *others: Line) -
     for question in snapshot.draft.questions if snapshot.draft else ():
         if question.id in ids or question.about.get("against") in ids:
             return "nacre review"
-    lines = f"{line.start}" if line.start == line.end else f"{line.start}-{line.end}"
-    return say(
-        f"edit or delete line{'' if line.start == line.end else 's'} {lines} of {file.shown}",
-        f"请修改或删除 {file.shown} 第 {lines} 行",
-    )
+    lines = f" {line.start}" if line.start == line.end else f"s {line.start}-{line.end}"
+    return say(f"edit or delete line{lines} of {file.shown}", f"请修改或删除 {file.shown} 第{lines.lstrip('s')} 行")
 
 
 def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
@@ -174,10 +171,8 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
         if kind == "same":
             yield from _duplicate(snapshot, old, new)
         elif not snapshot.is_confirmed(old.line):
-            message = say(
-                f"{old.shown} and {new.shown} contradict each other; remove the wrong one.",
-                f"{old.shown}与{new.shown}互相矛盾；请删除错误的一条。",
-            )
+            english = f"{old.shown} and {new.shown} contradict each other; remove the wrong one."
+            message = say(english, f"{old.shown}与{new.shown}互相矛盾；请删除错误的一条。")
             if old.since != _UNDATED or new.since != _UNDATED:
                 english = f"{old.shown} seems to be superseded by {new.shown}."
                 message = say(english, f"{old.shown}似乎已被{new.shown}取代。")

@@ -142,10 +142,9 @@ def test(options: ui.Options) -> Report:
     memory = ui.open_memory(options)
     with ui.waiting("Asking", "正在询问"):
         kept, dropped, tokens = memory.test_brain()
-    passed = say(
-        f"{len(kept)} of {ui.plural(len(kept) + len(dropped), 'line')} passed the checks",
-        f"{len(kept) + len(dropped)} 行中有 {len(kept)} 行通过检查",
-    )
+    count, total = len(kept), len(kept) + len(dropped)
+    english = f"{count} of {ui.plural(total, 'line')} passed the checks"
+    passed = say(english, f"{total} 行中有 {count} 行通过检查")
     lines = [*(f"- {text}" for text in kept), *(f"✗ {gate_reason(reason)}: {text}" for text, reason in dropped)]
     facts = {"kept": kept, "dropped": [{"text": text, "reason": reason} for text, reason in dropped], "tokens": tokens}
     return Report(facts, lines=lines, notes=[say(f"{passed}; {tokens} tokens.", f"{passed}；{tokens} 个 token。")])

@@ -64,9 +64,7 @@ def read_resource(memory: Memory, uri: str) -> str:
 def prompts(*, group: bool = False) -> list[dict[str, Any]]:
     """Every prompt. All of them lead to writing, so a group has none."""
     flush = say("Save what later sessions will need.", "保存以后的会话用得上的内容。")
-    distil = say(
-        "Find what from the last few days belongs in long-term memory.", "找出最近几天中应进入长期记忆的内容。"
-    )
+    distil = say("Find what of the last days belongs in long-term memory.", "找出最近几天中应进入长期记忆的内容。")
     review = say("Go through what needs the user's attention.", "逐一查看需要用户处理的事项。")
     rows = (
         ("flush", say("Flush before compaction", "压缩前保存"), flush),
