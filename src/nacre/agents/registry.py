@@ -18,7 +18,7 @@ from nacre.agents.edits import JSON, MARKDOWN, TOML, Add, Edit, Put, RulesBlock,
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import Machine, refuse_control_characters
-from nacre.memory import Memory, origin_elsewhere
+from nacre.memory import Memory
 from nacre.vault.discover import openclaw_state
 
 _ALIASES = {"claude": "claude-code", "claude_code": "claude-code", "claudecode": "claude-code", "gemini-cli": "gemini"}
@@ -45,8 +45,7 @@ class Call:
 
 def call_for_workspace(memory: Memory, home: Path) -> Call:
     """The call that reaches this workspace; it is named where it is not the one that is found anyway."""
-    is_found = origin_elsewhere(memory.workspace, None, memory.config, {"HOME": str(home)}, str(home))
-    named = () if is_found else ("--workspace", os.path.realpath(memory.workspace.root))
+    named = () if memory.is_found_from(home) else ("--workspace", os.path.realpath(memory.workspace.root))
     call = Call(own_program(), named)
     refuse_control_characters(*call.program, *call.more)
     return call

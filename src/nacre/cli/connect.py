@@ -25,7 +25,6 @@ from nacre.cli import ui
 from nacre.cli.jobs import service_lines, setup_of
 from nacre.config.settings import user_config_folder
 from nacre.daemon.process import stop_daemon
-from nacre.embed.models import models_folder
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone, cannot_write
 from nacre.forget import destroy as destroying
 from nacre.forget.destroy import DestroyPlan
@@ -34,7 +33,7 @@ from nacre.i18n import language, say
 from nacre.jobs import schedulers
 from nacre.jobs.installer import Machine, this_machine
 from nacre.jobs.schedulers import ServicePlan
-from nacre.memory import Memory
+from nacre.memory import Memory, models_folder
 from nacre.model import Note, Report
 
 

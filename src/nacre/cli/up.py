@@ -26,11 +26,10 @@ from nacre.clock import duration_in_words
 from nacre.config.settings import user_config_file
 from nacre.daemon.process import ask_status, stop_on_demand
 from nacre.demo.weeks import NOW, QUESTIONS, live_through, prepare, tell_story
-from nacre.embed.models import list_models
 from nacre.errors import ModelUnusable
 from nacre.i18n import language, say, use_language
 from nacre.jobs.installer import Machine, installed_kinds, this_machine
-from nacre.memory import Memory, change_setting, default_place, opened_at
+from nacre.memory import Memory, change_setting, default_place, embedding_models, opened_at
 from nacre.text.keywords import weighed
 from nacre.text.layout import shortened, width_of, wrapped
 
@@ -135,7 +134,7 @@ def _note_line(label: str, english: str, chinese: str) -> None:
 def _explain(memory: Memory, transcripts: Mapping[str, Sequence[Path]], *, models: bool, yes: bool) -> None:
     """A few lines, before anything is done: where memory lies, what is fetched, what is read, what is written, what happens afterwards."""
     place, span = ui.shown_path(memory.workspace.root), duration_in_words(memory.config.sync.first)
-    fetches = models and any(model.state != "installed" for model in list_models())
+    fetches = models and any(model.state != "installed" for model in embedding_models())
     agents = []
     for name, paths in transcripts.items():
         folder = ui.shown_path(os.path.commonpath([path.parent for path in paths]))

@@ -9,29 +9,32 @@ import sys
 from dataclasses import asdict, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nacre.cli import ui
 from nacre.clock import duration
 from nacre.config import settings
-from nacre.embed.install import install as install_models
-from nacre.embed.models import ModelStatus, list_models
 from nacre.errors import BadInput, NoWorkspace
-from nacre.i18n import language, say
+from nacre.i18n import say
 from nacre.jobs.schedule import check_times
 from nacre.memory import (
     Memory,
     change_setting,
     default_place,
+    embedding_models,
+    install_models,
     is_marked,
     machine_folder,
+    plan_init,
     trust_workspace,
     trusted_workspaces,
 )
 from nacre.model import Report, fields
-from nacre.vault.create import plan_init
+
+if TYPE_CHECKING:
+    from nacre.memory import ModelStatus
 
 
 @ui.command("nacre init ~/.nacre/workspace", dry_run=True)
@@ -43,7 +46,7 @@ def init(options: ui.Options, path: Path | None) -> Report:
     """
     ui.owner_only(options)
     root = Path(path or options.workspace or default_place()).expanduser().absolute()
-    planned = plan_init(root, language=language()).plan.steps
+    planned = plan_init(root).plan.steps
     if not options.dry_run:
         Memory.init(root, now=options.now)
     shown = ui.shown_path(root)
@@ -217,13 +220,13 @@ def models() -> None:
 @ui.command("nacre models list", "list", group=models)
 def list_(_: ui.Options) -> Report:
     """List the models and whether they are installed."""
-    return _models_report(list_models())
+    return _models_report(embedding_models())
 
 
 @ui.command("nacre models verify", group=models)
 def verify(_: ui.Options) -> Report:
     """Check the models against their pinned hashes. Exit code 1 if one is missing or damaged."""
-    states = list_models(verify=True)
+    states = embedding_models(verify=True)
     return replace(_models_report(states), code=int(any(model.state != "verified" for model in states)))
 
 
@@ -239,7 +242,7 @@ def install(_: ui.Options, source: str | None) -> Report:
 
 def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
     """Install with a progress bar on a terminal, with a line elsewhere."""
-    if all(model.state == "installed" for model in list_models()):
+    if all(model.state == "installed" for model in embedding_models()):
         return install_models(source)
     if source is None and not sys.stderr.isatty():
         ui.note("Downloading the embedding models (38 MB) ...", "正在下载嵌入模型（38 MB）……")

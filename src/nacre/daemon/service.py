@@ -31,11 +31,10 @@ from nacre.daemon.jobs import JobThread
 from nacre.daemon.process import Endpoint
 from nacre.daemon.requests import CannotAnswer, Command, RequestHandler
 from nacre.daemon.watcher import Watcher
-from nacre.embed.models import models_folder
 from nacre.errors import BadInput, BadSetting, CannotRead, NacreError, error_place
 from nacre.hooks import COMPACT, END, read
 from nacre.i18n import language_of
-from nacre.memory import Memory
+from nacre.memory import Memory, models_folder
 from nacre.model import Scope
 from nacre.vault.spool import add_line
 from nacre.vault.storage import operations_file

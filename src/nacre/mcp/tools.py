@@ -458,7 +458,7 @@ def _forget(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dic
 
 
 def _review(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
-    from nacre.guard.secrets import legible
+    from nacre.memory import legible
     from nacre.tidy.answers import ACCEPT, REFUSE, Answer, is_for_agents
 
     done: dict[str, Any] = {}
@@ -499,7 +499,7 @@ def _state(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict
 
 
 def _next(coming: NextOrder) -> dict[str, Any]:
-    from nacre.guard.secrets import legible
+    from nacre.memory import legible
 
     if (order := coming.order) is not None:
         return {"waiting": coming.waiting, "id": order.key, "work": order.work, "order": legible(order.text)}

@@ -11,8 +11,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from nacre.guard.sanitise import clean
 from nacre.i18n import say
+from nacre.memory import without_unseen
 
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`，。；、）】」]+[^\s<>\"'`.,;:!?)\]，。；、）】」]")
 _WORD = re.compile(r"\s+|[\w.\-/@]+|[^\w\s]", re.ASCII)
@@ -26,7 +26,7 @@ _BAR = Markup(
 
 def plain(value: Any) -> Any:
     """A value as a template prints it: text without what the eye cannot see. What is markup already was made of such text."""
-    return clean(value) if type(value) is str else value
+    return without_unseen(value) if type(value) is str else value
 
 
 def homely(path: str) -> str:
@@ -94,7 +94,7 @@ def day_bars(counts: Mapping[str, int], since: str, until: str) -> Markup:
 
 def linked(text: str | None) -> Markup:
     """The text with links to the web and to mail addresses, and to nothing else."""
-    parts, at, text = [], 0, clean(text or "")
+    parts, at, text = [], 0, without_unseen(text or "")
     for match in _LINK.finditer(text):
         parts += [escape(text[at : match.start()])]
         parts += [Markup('<a href="{0}" rel="noopener noreferrer" target="_blank">{0}</a>').format(match[0])]
@@ -104,7 +104,7 @@ def linked(text: str | None) -> Markup:
 
 def diff(after: str, before: str) -> Markup:
     """The new words, with what is gone and what came marked."""
-    old, new = _WORD.findall(clean(before)), _WORD.findall(clean(after))
+    old, new = _WORD.findall(without_unseen(before)), _WORD.findall(without_unseen(after))
     matcher, parts = difflib.SequenceMatcher(None, old, new, autojunk=False), []
     if (
         min(len(old), len(new)) > _FEW and matcher.ratio() < _ALIKE

@@ -8,9 +8,8 @@ from typing import Any
 from nacre.checks.doctor import examine
 from nacre.checks.health import Health, graded, kind_title
 from nacre.checks.status import findings, job_facts
-from nacre.guard.secrets import legible
 from nacre.jobs.journal import read_journal
-from nacre.memory import Memory
+from nacre.memory import Memory, legible
 from nacre.model import fields
 from nacre.tidy.night import consequence, failure, outcome
 
