@@ -442,7 +442,7 @@ def words_of(text: Sequence[str]) -> str:
 
 def legible(text: str) -> str:
     """Text of a memory as it may be shown: without secrets and control characters."""
-    from nacre.guard.secrets import legible
+    from nacre.memory import legible
 
     return legible(text)
 
