@@ -218,16 +218,12 @@ def _refresh(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
         done = memory.refresh(word(event.get("sessionId")) or None)
     except NotFound:
         done = memory.refresh()
-    path, put_away = done.checkpoint and done.checkpoint.path, done.missing
-    if path:
+    put_away = done.missing
+    if done.checkpoint:
+        path = done.checkpoint.path
         put_away = say(f"The session was saved as a checkpoint: {path}", f"会话已存为检查点：{path}")
-    steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
-    text = say(
-        f"{put_away}\nLayers: {steps} change{'s' * (steps != 1)}. Candidates for promotion: {candidates} (promote_report.md).",
-        f"{put_away}\n分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。",
-    )
     left = [problem.message for problem in (*done.organised.left, *done.promoted.left)]
-    return {"text": "\n".join([text, *left])}
+    return {"text": "\n".join([put_away, done.summary, *left])}
 
 
 _ANSWERS: dict[str, Callable[[Memory, dict[str, Any]], dict[str, Any] | None]] = {

@@ -62,16 +62,15 @@ def token_file(root: Path, scope: str = "main") -> Path:
     return _token_folder(root) / f"{_name(scope)}.token"
 
 
-def forget_tokens(root: Path) -> bool:
-    """Remove the tokens of a workspace, for every scope; whether there were any. Its servers must have ended."""
+def forget_tokens(root: Path) -> None:
+    """Remove the tokens of a workspace, for every scope. Its servers must have ended."""
     folder = _token_folder(root)
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:
-        return False
+        pass
     except OSError as error:
         raise cannot_write(folder, error) from error
-    return True
 
 
 def token(root: Path, scope: str = "main") -> str:

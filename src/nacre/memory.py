@@ -19,7 +19,7 @@ from nacre.config import settings
 from nacre.config.settings import Config
 from nacre.errors import BadInput, BrainFailed, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language
-from nacre.model import EVERYWHERE, Context, Entry, Problem, Scope, Workspace, slug_of
+from nacre.model import EVERYWHERE, Context, Entry, Problem, Scope, Workspace, problem, slug_of
 from nacre.vault import discover
 from nacre.vault.discover import is_marked, is_workspace, trust_workspace, trusted_workspaces
 from nacre.vault.storage import memory_files
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Mapping
 
-    import nacre.brain.command
-    import nacre.brain.distil
-    import nacre.brain.extract
-    import nacre.brain.gates
-    import nacre.brain.journal
-    import nacre.brain.model
-    import nacre.brain.orders
-    import nacre.brain.presets
-    import nacre.brain.turn
     import nacre.capture.extract
     import nacre.context.gather
     import nacre.context.readable
@@ -86,7 +77,6 @@ if TYPE_CHECKING:
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
-    from nacre.vault.writing import Size
 else:
 
     class _Package:
@@ -285,10 +275,6 @@ class Indexes:
                 self._sessions = index.sessions.SessionIndex(self.opened, store), self.memory[1].over(store)
             return self._sessions
 
-    @property
-    def _all(self) -> list[MemoryIndex]:
-        return [self.memory[0], *([self.sessions[0]] if self.sessions else [])]
-
     def corpora(self, name: str) -> list[tuple[MemoryIndex, MeaningSource]]:
         """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
         if name not in search.search.CORPORA:
@@ -305,44 +291,6 @@ class Indexes:
                 "会话尚未索引；运行“nacre config set --user index.sessions true”可开启。",
             )
         return [*corpora, self.sessions]
-
-    def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
-        """Bring the text up to date with the files and the settings."""
-        work = [(corpus.store, partial(corpus.rebuild, progress, every_file=full)) for corpus in self._all]
-        report, *others = [store.safely(rebuild) for store, rebuild in work]
-        report.sessions = others[0] if others else None
-        if not self.opened.config.index.sessions:
-            index.store.delete_sessions_index(self.opened.workspace)
-        return report
-
-    def embed(self, *, progress: Progress | None = None) -> IndexReport:
-        """Make the vectors that are missing."""
-
-        def work(corpus: MemoryIndex, meaning: MeaningSource) -> int:
-            corpus.rebuild()
-            count = meaning.fill(progress=progress)
-            index.embedding.prune(corpus.store)
-            return count
-
-        both = [self.memory, *([self.sessions] if self.sessions else [])]
-        try:
-            count = sum(corpus.store.safely(partial(work, corpus, meaning)) for corpus, meaning in both)
-            return IndexReport(None, count, self.memory[1].chosen[1])
-        except ModelUnusable as error:
-            return IndexReport(reason=str(error))
-
-    def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
-        """How many files and transcripts differ from the index, and how many passages have no vector yet; `files` are those of
-        memory, where they were listed already."""
-        store, embedder = self.memory[0].store, self.memory[1].chosen[0]
-        files = list(memory_files(self.opened.workspace, self.opened.config)) if files is None else files
-        changed = store.safely(lambda: index.freshness.count_changed(store, files))
-        if self.sessions:
-            changed += self.sessions[0].store.safely(self.sessions[0].count_changed)
-        if embedder is None:
-            return changed, 0
-        count, batch_for = index.embedding.waiting_count, index.embedding.batch_for
-        return changed, sum(count(corpus.store.db, batch_for(corpus.store, embedder)) for corpus in self._all)
 
 
 # Working memory of one workspace: what is being done now, on disk before the agent answers.
@@ -451,6 +399,12 @@ class Refreshed(NamedTuple):
     organised: OrganiseReport
     promoted: PromotePlan
     context: ContextPack
+
+    @property
+    def summary(self) -> str:
+        steps, count = len(self.organised.steps), len(self.promoted.promoted)
+        english = f"Layers: {steps} change{'s' * (steps != 1)}. Candidates for promotion: {count} (promote_report.md)."
+        return say(english, f"分层：{steps} 处变动。晋升候选：{count} 个（promote_report.md）。")
 
 
 class Memory:
@@ -583,14 +537,46 @@ class Memory:
             self.index()
         return report
 
+    def _corpora(self) -> list[tuple[MemoryIndex, MeaningSource]]:
+        return [self.indexes.memory, *([self.indexes.sessions] if self.indexes.sessions else [])]
+
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
-        return self.indexes.update(progress=progress, full=full)
+        """Bring the text up to date with the files and the settings."""
+        work = [(corpus.store, partial(corpus.rebuild, progress, every_file=full)) for corpus, _ in self._corpora()]
+        report, *others = [store.safely(rebuild) for store, rebuild in work]
+        report.sessions = others[0] if others else None
+        if not self.config.index.sessions:
+            index.store.delete_sessions_index(self.workspace)
+        return report
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
-        return self.indexes.embed(progress=progress)
+        """Make the vectors that are missing."""
+
+        def work(corpus: MemoryIndex, meaning: MeaningSource) -> int:
+            corpus.rebuild()
+            count = meaning.fill(progress=progress)
+            index.embedding.prune(corpus.store)
+            return count
+
+        try:
+            count = sum(corpus.store.safely(partial(work, corpus, meaning)) for corpus, meaning in self._corpora())
+            return IndexReport(None, count, self.embedder()[1])
+        except ModelUnusable as error:
+            return IndexReport(reason=str(error))
 
     def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
-        return self.indexes.waiting(files)
+        """How many files and transcripts differ from the index, and how many passages have no vector yet; `files` are those of
+        memory, where they were listed already."""
+        store, embedder, sessions = self.keeper.store, self.embedder()[0], self.sessions
+        files = self.files() if files is None else files
+        changed = store.safely(lambda: index.freshness.count_changed(store, files))
+        if sessions:
+            changed += sessions.store.safely(sessions.count_changed)
+        if embedder is None:
+            return changed, 0
+        count, batch_for = index.embedding.waiting_count, index.embedding.batch_for
+        stores = [corpus.store for corpus, _ in self._corpora()]
+        return changed, sum(count(store.db, batch_for(store, embedder)) for store in stores)
 
     def passages(self) -> int:
         store = self.keeper.store
@@ -600,9 +586,13 @@ class Memory:
         """Every file of memory, with its path, size and layer."""
         return list(memory_files(self.workspace, self.config))
 
-    def longterm_size(self) -> Size:
-        """The lines and bytes of the general MEMORY.md."""
-        return vault.writing.size_of(vault.storage.read_memory(self.workspace, self.workspace.longterm))
+    def longterm_facts(self) -> dict[str, int]:
+        """The lines and bytes of the general MEMORY.md, and the most that it may have."""
+        size, limits = (
+            vault.writing.size_of(vault.storage.read_memory(self.workspace, self.workspace.longterm)),
+            self.config.memory,
+        )
+        return {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
 
     def all_problems(self, *, every_file: bool = False) -> list[Problem]:
         """What was wrong when it was opened, and what is wrong with its files."""
@@ -688,9 +678,9 @@ class Memory:
         excerpt = search.read.read_lines(self.opened, bare, start, count, None)
         if via:
             extent = excerpt.start_line, excerpt.end_line
-            problem = search.read.count_reading(self.opened, excerpt.path, extent, via)
-            if problem and problem not in self.problems:
-                self.problems = (*self.problems, problem)
+            uncounted = search.read.count_reading(self.opened, excerpt.path, extent, via)
+            if uncounted and uncounted not in self.problems:
+                self.problems = (*self.problems, uncounted)
         return excerpt
 
     def _read_index(self, read: Callable[[sqlite3.Connection], _Report]) -> _Report:
@@ -729,10 +719,9 @@ class Memory:
         try:
             report = search.layered.report_moved(report, layers.organise.rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
-            sentence = say(
-                f"The checkpoint could not be moved to a newer layer: {error}", f"该检查点未能移到较新的层：{error}"
-            )
-            report = replace(report, problems=(*report.problems, Problem("not moved", sentence)))
+            english = f"The checkpoint could not be moved to a newer layer: {error}"
+            unmoved = problem("not moved", english, f"该检查点未能移到较新的层：{error}")
+            report = replace(report, problems=(*report.problems, unmoved))
         uncounted = search.read.count_recalled(own, report.found, query)
         return replace(report, problems=(*report.problems, uncounted)) if uncounted else report
 

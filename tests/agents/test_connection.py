@@ -19,7 +19,7 @@ from tests.vault.conftest import run_in_child
 
 from nacre.agents import connection
 from nacre.agents.connection import AgentPlan, Connection, agent_states, connection_problems
-from nacre.agents.registry import Agent, Call, ConnectOptions, agent_named, all_agents
+from nacre.agents.registry import ALL_AGENTS, Agent, Call, ConnectOptions, agent_named
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.jobs.installer import Machine
 from nacre.text import json5
@@ -46,20 +46,20 @@ class Desk:
         return connection.plan_connect(agent, self.machine, self.call, wishes, self.state)
 
     def connect(self, *names: str, **wishes: bool) -> list[AgentPlan]:
-        agents = [agent_named(name) for name in names] or list(all_agents())
+        agents = [agent_named(name) for name in names] or list(ALL_AGENTS)
         plans = [self.plan(agent, **wishes) for agent in agents]
         for one in plans:
             if one.error:
                 raise one.error
         for done in connection.apply_plans(
-            connection.changed_plans(plans), self.machine, self.state, Connection(AT, "/ws", self.call.program)
+            [plan for plan in plans if plan.changed], self.machine, self.state, Connection(AT, "/ws", self.call.program)
         ):
             if done.error:
                 raise done.error
         return plans
 
     def remove(self, *names: str) -> list[AgentPlan]:
-        agents = [agent_named(name) for name in names] or list(all_agents())
+        agents = [agent_named(name) for name in names] or list(ALL_AGENTS)
         plans = [connection.plan_disconnect(one, self.machine, self.call, self.state) for one in agents]
         for one in plans:
             if one.error:
@@ -512,15 +512,15 @@ def test_settings_that_the_agent_refuses_are_put_back(desk: Desk) -> None:
 def test_doctor_hears_of_an_executable_that_is_gone_and_of_entries_that_are(desk: Desk) -> None:
     settle(desk.home, {".claude.json": CLAUDE, ".codex/config.toml": CODEX})
     desk.connect("claude-code", "codex")
-    assert connection_problems(all_agents(), desk.machine, desk.state, Path("/ws")) == []
+    assert connection_problems(ALL_AGENTS, desk.machine, desk.state, Path("/ws")) == []
     (desk.home / ".claude.json").write_text(CLAUDE)
-    found = connection_problems(all_agents(), desk.machine, desk.state, Path("/ws"))
+    found = connection_problems(ALL_AGENTS, desk.machine, desk.state, Path("/ws"))
     assert [(one.path, one.remedy) for one in found] == [(str(desk.home / ".claude.json"), "nacre connect claude-code")]
     desk.program.unlink()
-    found = connection_problems(all_agents(), desk.machine, desk.state, Path("/ws"))
+    found = connection_problems(ALL_AGENTS, desk.machine, desk.state, Path("/ws"))
     assert {one.severity for one in found} == {"error", "warning"}
-    assert connection_problems(all_agents(), desk.machine, desk.state, Path("/another")) == []
-    assert [one.agent.name for one in agent_states(all_agents(), desk.machine, desk.state) if one.connection] == [
+    assert connection_problems(ALL_AGENTS, desk.machine, desk.state, Path("/another")) == []
+    assert [one.agent.name for one in agent_states(ALL_AGENTS, desk.machine, desk.state) if one.connection] == [
         "claude-code",
         "codex",
     ]

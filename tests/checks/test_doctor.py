@@ -71,7 +71,7 @@ def test_jobs_that_were_set_up_and_never_ran_are_told(memory: Memory) -> None:
     two_days_ago = dt.datetime.now(UTC).timestamp() - 3 * 86400
     os.utime(installer.installed_path(memory.workspace), (two_days_ago, two_days_ago))
     (problem,) = doctor.job_problems(memory)
-    assert "none has run yet" in problem.message
+    assert "No job has run since" in problem.message
     assert problem.remedy == "nacre jobs install"
 
 

@@ -68,7 +68,7 @@ def test_openclaws_scheduler_is_told_when_there_is_nothing_to_say(nacre: Nacre) 
 
 
 def test_the_list_shows_what_there_is_and_writes_nothing(nacre: Nacre, desk: Desk) -> None:
-    assert nacre("sync", "--list").stdout.split() == ["claude-code", "shop-api", "1", "session", "3", "messages"]
+    assert nacre("sync", "--list").stdout.split() == ["claude-code", "shop-api", "1", "session,", "3", "messages"]
     (row,) = json.loads(nacre("sync", "--list", "--json", "--exclude", "shop-api").stdout)
     assert row == {"agent": "claude-code", "name": "shop-api", "sessions": 1, "messages": 3, "left_out": True}
     assert nacre("sync", "--list", "--since", "1h").stderr == "No agent sessions found in this period.\n"
@@ -87,9 +87,9 @@ def test_an_exclusion_holds_for_the_run(nacre: Nacre, desk: Desk) -> None:
 
 
 def test_a_pause_is_told_kept_and_ended(nacre: Nacre, desk: Desk) -> None:
-    assert nacre("pause", "2h", "--dry-run").stderr == "Capture would be paused until 2026-03-02 14:00.\n"
+    assert nacre("pause", "2h", "--dry-run").stderr == "Would be paused until 2026-03-02 14:00.\n"
     assert nacre("resume").stderr == "Capture was not paused.\n"
-    assert nacre("pause", "2h").stderr == "Capture is paused until 2026-03-02 14:00.\n"
+    assert nacre("pause", "2h").stderr == "Paused until 2026-03-02 14:00.\n"
     assert nacre("sync").stderr == 'Capture is paused; "nacre resume" resumes it.\n'
     assert nacre("resume", now="2026-03-02T12:30").stderr == "Capture resumed.\n"
     assert nacre("sync", now="2026-03-02T12:31").stderr == ""
@@ -106,7 +106,7 @@ def test_a_pause_of_no_length_is_refused(nacre: Nacre, desk: Desk, length: str) 
 
 
 def test_a_pause_longer_than_the_calendar_lasts_for_a_century(nacre: Nacre) -> None:
-    assert nacre("pause", "99999999999d").stderr == "Capture is paused until 2126-02-06 12:00.\n"
+    assert nacre("pause", "99999999999d").stderr == "Paused until 2126-02-06 12:00.\n"
     assert nacre("resume").stderr == "Capture resumed.\n"
 
 

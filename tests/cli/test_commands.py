@@ -219,7 +219,7 @@ def test_the_home_folder_that_holds_the_default_workspace_cannot_be_trusted(tmp_
     assert forked.run(["init"], env=env, cwd=tmp_path).returncode == 0
     refused = forked.run(["trust"], env=env, cwd=tmp_path)
     assert refused.returncode == 10
-    assert refused.stderr == "nacre: Your home folder is not a workspace; your memory is in ~/.nacre/workspace.\n"
+    assert refused.stderr == f"nacre: There is no workspace at {tmp_path}; your memory is in ~/.nacre/workspace.\n"
     assert "~/." not in forked.run(["trust", "--remove"], env=env, cwd=tmp_path).stderr
     written = forked.run(["remember", "The ferry leaves at nine"], env=env, cwd=tmp_path)
     assert written.returncode == 0

@@ -67,7 +67,7 @@ def test_a_dry_run_shows_diffs_and_what_stays_and_writes_nothing(nacre: Nacre, h
     assert f"+++ {home}/.claude.json" in done.stdout
     assert '+    "nacre": {' in done.stdout
     assert "+[mcp_servers.nacre]" in done.stdout
-    assert "  CLAUDE.md and Claude Code's own notes are not changed" in done.stdout
+    assert "  Claude Code's own memory and its files of rules are not changed" in done.stdout
     assert "Codex would be connected." in done.stderr
     assert settings(home) == before
     assert not (home / ".local" / "state").exists()
@@ -86,7 +86,7 @@ def test_connected_agents_call_an_executable_that_exists_and_everything_comes_ba
     again = nacre("connect", "--yes")
     assert again.returncode == 0
     assert again.stdout == ""
-    assert "Claude Code is already connected; nothing to do." in again.stderr
+    assert "Claude Code: nothing to do." in again.stderr
     assert nacre("connect").returncode == 0  # there is nothing to be asked about
     gone = nacre("connect", "--remove", "--yes")
     assert gone.returncode == 0
@@ -148,7 +148,7 @@ def test_programs_get_json(nacre: Nacre, home: Path) -> None:
         f"{home}/.codex/config.toml",
         f"{home}/.codex/hooks.json",
     ]
-    assert told["agents"][0]["stays"].startswith("AGENTS.md")
+    assert told["agents"][0]["stays"].startswith("Codex")
     done = json.loads(nacre("connect", "codex", "--json", "--yes").stdout)
     assert done["agents"][0]["changed"] is True
     listed = {one["agent"]: one for one in json.loads(nacre("connect", "--list", "--json").stdout)}
@@ -168,7 +168,7 @@ def test_doing_it_by_hand_is_printed_and_known_afterwards(nacre: Nacre, home: Pa
     (home / ".codex" / "hooks.json").write_text(printed[1]["snippet"])
     with (home / ".codex" / "config.toml").open("a") as file:
         file.write("\n" + printed[0]["snippet"])
-    assert "Codex is already connected; nothing to do." in nacre("connect", "codex", "--yes").stderr
+    assert "Codex: nothing to do." in nacre("connect", "codex", "--yes").stderr
     assert "## ~/.gemini/settings.json" in nacre("connect", "--print", "gemini").stdout
 
 

@@ -60,8 +60,8 @@ def test_a_fresh_memory_is_told_in_a_few_lines(told: Told) -> None:
 @pytest.mark.parametrize(
     ("language", "why", "named"),
     [
-        ("en", "Why it is not an A: ", "entries that contradict each other: 1"),
-        ("zh", "扣分原因：", "互相矛盾的条目：1"),
+        ("en", "Points lost: ", "entries that contradict each other: 1"),
+        ("zh", "扣分：", "互相矛盾的条目：1"),
     ],
 )
 def test_a_bad_memory_is_told_on_one_screen_the_most_important_first_and_is_no_error(

@@ -167,7 +167,7 @@ def test_a_job_that_fails_shows_in_the_list_since_when(nacre: Nacre, machine: Ma
 
 def test_a_scheduler_beside_a_daemon_runs_a_job_only_when_nobody_did(nacre: Nacre) -> None:
     command = ("jobs", "run", "memory-tidy", "--due")
-    assert nacre(*command, "--dry-run").stdout == "memory-tidy: The last scheduled run has not happened yet.\n"
+    assert nacre(*command, "--dry-run").stdout == "memory-tidy: due\n"
     assert nacre(*command).stdout == "memory-tidy done, nothing changed.\n"
     again = nacre(*command)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")

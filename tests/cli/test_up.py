@@ -188,7 +188,7 @@ def test_a_session_of_one_remark_is_not_read_and_that_is_said(up: Up, tmp_path: 
     talk = ClaudeTalk(tmp_path / "short", "5e551011-0000-4000-8000-000000000001")
     talk.say("Always use pnpm, never npm.", "09:00:00", day="2026-03-03")
     done = up("up", "--no-models", HOME=str(tmp_path / "short"))
-    assert "Sessions   nothing new; sessions with fewer than 2 messages from you are skipped" in done.stderr
+    assert "Sessions   nothing new (sessions with fewer than 2 messages from you are skipped)" in done.stderr
     assert "Download" not in done.stderr
 
 
@@ -209,8 +209,8 @@ def test_without_any_agent_it_says_so_and_points_to_the_demo(up: Up, tmp_path: P
     empty.mkdir()
     done = up("up", "--no-models", HOME=str(empty))
     assert done.returncode == 0
-    assert "MEMORY.md is empty: there are no sessions to read yet" in done.stdout
-    assert "Nightly tidying (03:00)" in done.stdout
+    assert "MEMORY.md is empty so far" in done.stdout
+    assert "nightly tidying (03:00)" in done.stdout
     assert "up --demo" in done.stdout
     assert (empty / ".nacre" / "workspace" / "MEMORY.md").exists()
 

@@ -196,24 +196,6 @@ def test_a_slow_call_does_not_keep_others_waiting(root: Path, process: subproces
     assert (answer["id"], answer["result"]["isError"]) == (2, False)
 
 
-def test_a_call_that_was_cancelled_gets_no_answer_and_ends_nothing(
-    root: Path, process: subprocess.Popen[bytes]
-) -> None:
-    send(process, INITIALIZE)
-    line(process)
-    with held(root) as let_go:
-        send(process, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": WRITE})
-        send(process, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}})
-        send(process, {"jsonrpc": "2.0", "id": 3, "method": "ping"})
-        answers = [line(process)]
-        while answers[-1]["id"] != 3:
-            answers.append(line(process))
-        assert not any("result" in answer for answer in answers if answer["id"] == 2)
-        let_go()
-    send(process, {"jsonrpc": "2.0", "id": 4, "method": "tools/list"})
-    assert line(process)["id"] == 4
-
-
 def test_what_is_being_written_when_the_client_goes_is_finished(root: Path, process: subprocess.Popen[bytes]) -> None:
     send(process, INITIALIZE)
     line(process)

@@ -246,10 +246,6 @@ class ConnectResult:
     notes: tuple[str, ...] = ()
 
 
-def changed_plans(plans: Sequence[AgentPlan]) -> list[AgentPlan]:
-    return [plan for plan in plans if plan.changed and plan.error is None]
-
-
 def apply_plans(
     plans: Sequence[AgentPlan], machine: Machine, folder: Path, new: Connection | None = None
 ) -> list[ConnectResult]:

@@ -119,6 +119,13 @@ def rules_targets(path: Path, options: ConnectOptions) -> tuple[Target, ...]:
     return (Target(path, MARKDOWN, (RulesBlock(options.language),)),) if options.rules else ()
 
 
+def stays_and_can_be_imported(title: str, name: str) -> str:
+    return say(
+        f'{title}\'s own memory and its files of rules are not changed; "nacre import {name}" imports them once.',
+        f"{title} 自己的记忆和规则文件不会改动；可用“nacre import {name}”导入一次。",
+    )
+
+
 def hook_edits(call: Call, agent: str, events: Mapping[str, tuple[str, int]]) -> tuple[Edit, ...]:
     """The hooks as Claude Code and Codex want them told: for each event a group with its matcher and a limit in seconds."""
     edits: list[Edit] = []
@@ -156,10 +163,7 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
     home, servers = _claude_places(machine)
     settings = home / "settings.json"
     values = settings_values(settings)
-    stays = say(
-        'CLAUDE.md and Claude Code\'s own notes are not changed; "nacre import claude-code" imports them once.',
-        "CLAUDE.md 和 Claude Code 自己的笔记不会改动；可用“nacre import claude-code”导入一次。",
-    )
+    stays = stays_and_can_be_imported("Claude Code", "claude-code")
     plugins = values.get("enabledPlugins")
     names = [name for name, on in plugins.items() if on is True] if isinstance(plugins, dict) else []
     if plugin := next((name for name in names if name.startswith("nacre@")), None):
@@ -180,12 +184,8 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
     return Requirements(targets, stays, notes=tuple(notes))
 
 
-def _codex_home(machine: Machine) -> Path:
-    return settings_folder(machine, "CODEX_HOME", ".codex")
-
-
 def _codex(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
-    home = _codex_home(machine)
+    home = settings_folder(machine, "CODEX_HOME", ".codex")
     config = home / "config.toml"
     english = "Codex runs new hooks only after you have reviewed them: type /hooks in Codex once."
     notes = [say(english, "Codex 只运行你审核过的钩子：请在 Codex 中输入一次 /hooks。")]
@@ -193,16 +193,12 @@ def _codex(machine: Machine, call: Call, options: ConnectOptions) -> Requirement
     if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
         english = f"{config} turns hooks off (features.hooks), so Codex runs none until you change that."
         notes.append(say(english, f"{config} 关闭了钩子（features.hooks），重新开启后 Codex 才会运行钩子。"))
-    stays = say(
-        'AGENTS.md and Codex\'s own memories are not changed; "nacre import codex" imports ~/.codex/AGENTS.md once.',
-        "AGENTS.md 和 Codex 自己的记忆不会改动；可用“nacre import codex”导入一次 ~/.codex/AGENTS.md。",
-    )
     targets = (
         Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
         Target(home / "hooks.json", JSON, hook_edits(call, "codex", _CODEX_EVENTS)),
         *rules_targets(home / "AGENTS.md", options),
     )
-    return Requirements(targets, stays, notes=tuple(notes))
+    return Requirements(targets, stays_and_can_be_imported("Codex", "codex"), notes=tuple(notes))
 
 
 def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
@@ -227,11 +223,8 @@ def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
 
 def _gemini(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
     home = machine.home / ".gemini"
-    stays = say(
-        'GEMINI.md, including what Gemini saves in it, is not changed; "nacre import gemini" imports it once.',
-        "GEMINI.md 及 Gemini 存入其中的内容不会改动；可用“nacre import gemini”导入一次。",
-    )
     server = Target(home / "settings.json", JSON, (Put(("mcpServers", "nacre"), call.server()),))
+    stays = stays_and_can_be_imported("Gemini CLI", "gemini")
     return Requirements((server, *rules_targets(home / "GEMINI.md", options)), stays)
 
 
@@ -248,12 +241,8 @@ def _opencode(machine: Machine, call: Call, options: ConnectOptions) -> Requirem
     nested = isinstance(servers, dict) and not servers.keys() & {"command", "url", "enabled"}
     path = ("mcp", "servers", "nacre") if nested else ("mcp", "nacre")
     server = {"type": "local", "command": [*call.program, "mcp", *call.more], "enabled": True}
-    stays = say(
-        'AGENTS.md files are not changed; "nacre import opencode" imports your global one once.',
-        "AGENTS.md 文件不会改动；可用“nacre import opencode”导入一次你的全局 AGENTS.md。",
-    )
     targets = (Target(settings, JSON, (Put(path, server),)), *rules_targets(home / "AGENTS.md", options))
-    return Requirements(targets, stays)
+    return Requirements(targets, stays_and_can_be_imported("opencode", "opencode"))
 
 
 # OpenClaw: our plugin in its memory slot, in openclaw.json; where OpenClaw itself is not at hand, an MCP server.
@@ -331,19 +320,15 @@ def _as_server(settings: Path, call: Call) -> Requirements:
 ALL_AGENTS = (
     Agent("openclaw", "OpenClaw", ("openclaw",), _openclaw_places, _openclaw),
     Agent("claude-code", "Claude Code", ("claude",), _claude_places, _claude),
-    Agent("codex", "Codex", ("codex",), lambda machine: (_codex_home(machine),), _codex),
+    Agent("codex", "Codex", ("codex",), lambda machine: (settings_folder(machine, "CODEX_HOME", ".codex"),), _codex),
     Agent("cursor", "Cursor", ("cursor", "cursor-agent"), lambda machine: (machine.home / ".cursor",), _cursor),
     Agent("gemini", "Gemini CLI", ("gemini",), lambda machine: (machine.home / ".gemini",), _gemini),
     Agent("opencode", "opencode", ("opencode",), lambda machine: (_opencode_home(machine),), _opencode),
 )
 
 
-def all_agents() -> tuple[Agent, ...]:
-    return ALL_AGENTS
-
-
 def agent_named(name: str) -> Agent:
-    agents = {agent.name: agent for agent in all_agents()}
+    agents = {agent.name: agent for agent in ALL_AGENTS}
     if agent := agents.get(_ALIASES.get(name.lower(), name.lower())):
         return agent
     raise BadInput(

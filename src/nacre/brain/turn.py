@@ -12,6 +12,7 @@ from nacre.brain.orders import CLAIMS, Work, json_object, schema
 from nacre.clock import duration
 from nacre.errors import BadInput, BrainFailed
 from nacre.guard.secrets import legible, redact
+from nacre.i18n import say
 from nacre.model import Context
 from nacre.sources.registry import paused_at, pauses
 from nacre.text.tokens import tokens_estimate
@@ -36,6 +37,15 @@ class NextOrder:
 
     waiting: int
     order: Record | None
+
+    @property
+    def note(self) -> str:
+        """Why there is no order to work on."""
+        if self.waiting:
+            english = "Today's budget is used up; the remaining requests wait until tomorrow."
+            return say(english, "今天的额度已用完，其余请求留到明天。")
+        english = "No requests are waiting. You do not need to run anything: the next sync or tidy uses the answers."
+        return say(english, "没有等待的请求。无需运行任何命令：下一次采集或整理会使用这些回答。")
 
 
 def next_order(context: Context) -> NextOrder:

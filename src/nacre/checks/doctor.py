@@ -92,15 +92,14 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
     kinds = installer.installed_kinds(memory.workspace)
     if not kinds:
         return
-    last = begun = max((job.last.started for job in states if job.last), default=None)
-    if last is None:
+    begun = max((job.last.started for job in states if job.last), default=None)
+    if begun is None:
         with contextlib.suppress(OSError):
             begun = dt.datetime.fromtimestamp(installer.installed_path(memory.workspace).stat().st_mtime, dt.UTC)
     if begun and memory.clock.now() - begun > _OVERDUE:
         at = f"{memory.clock.local(begun):%Y-%m-%d %H:%M}"
-        never = f"Jobs were set up at {at}, but none has run yet.", f"任务已于 {at} 设置，但从未运行过。"
-        since_then = f"No job has run since {at}.", f"自 {at} 起没有任何任务运行过。"
-        yield problem("jobs do not run", *(since_then if last else never), remedy="nacre jobs install")
+        english, chinese = f"No job has run since {at}.", f"自 {at} 起没有任何任务运行过。"
+        yield problem("jobs do not run", english, chinese, remedy="nacre jobs install")
     setup, record = installer.Setup(memory, installer.this_machine()), installer.read_installed(memory.workspace)
     for kind in kinds:
         if kind not in SCHEDULERS or kind == _SLOW:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +19,7 @@ from nacre.model import Problem, fields, problem
 from nacre.text.layout import shortened
 from nacre.text.tokens import tokens_estimate
 from nacre.tidy import budget, collect, compare
-from nacre.tidy.collect import Day, TidyContext
+from nacre.tidy.collect import TidyContext
 from nacre.tidy.compare import entry_parts
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
@@ -69,9 +67,7 @@ class Snapshot:
     """What every check looks at, read once. Without a draft MEMORY.md could not be read."""
 
     context: TidyContext
-    today: dt.date
     draft: Draft | None
-    days: Sequence[Day]
     problems: Sequence[Problem]
 
     def state(self, entry: str) -> EntryState | None:
@@ -91,10 +87,9 @@ class Snapshot:
 
 def take_snapshot(memory: Memory) -> Snapshot:
     """Read everything that the checks look at; what cannot be read is a problem."""
-    workspace, clock = memory.workspace, memory.clock
-    context = TidyContext(workspace, memory.config, clock, judge=lambda: memory.brain)
-    today = clock.today()
-    days, problems = collect.list_days(workspace, today)
+    workspace = memory.workspace
+    context = TidyContext(workspace, memory.config, memory.clock, judge=lambda: memory.brain)
+    problems = collect.list_days(workspace, memory.clock.today())[1]
     draft: Draft | None = None
     try:
         check_place(storage_of(workspace), workspace.longterm.name)
@@ -104,10 +99,9 @@ def take_snapshot(memory: Memory) -> Snapshot:
     except NacreError as error:
         draft = None
         problems.append(Problem(UNREADABLE, str(error), workspace.relative(workspace.longterm), severity="error"))
-    return Snapshot(context, today, draft, days, problems)
+    return Snapshot(context, draft, problems)
 
 
-@lru_cache(maxsize=500)  # an entry is quoted once for every pair that it stands in
 def quoted(words: str) -> str:
     return shortened(one_line(redact(words).text), LONGEST)
 
@@ -118,11 +112,8 @@ def _remedy(snapshot: Snapshot, file: LongTermFile, line: Line, *others: Line) -
     for question in snapshot.draft.questions if snapshot.draft else ():
         if question.id in ids or question.about.get("against") in ids:
             return "nacre review"
-    lines = f"{line.start}" if line.start == line.end else f"{line.start}-{line.end}"
-    return say(
-        f"edit or delete line{'' if line.start == line.end else 's'} {lines} of {file.shown}",
-        f"请修改或删除 {file.shown} 第 {lines} 行",
-    )
+    lines = f" {line.start}" if line.start == line.end else f"s {line.start}-{line.end}"
+    return say(f"edit or delete line{lines} of {file.shown}", f"请修改或删除 {file.shown} 第{lines.lstrip('s')} 行")
 
 
 def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
@@ -180,10 +171,8 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
         if kind == "same":
             yield from _duplicate(snapshot, old, new)
         elif not snapshot.is_confirmed(old.line):
-            message = say(
-                f"{old.shown} and {new.shown} contradict each other; remove the wrong one.",
-                f"{old.shown}与{new.shown}互相矛盾；请删除错误的一条。",
-            )
+            english = f"{old.shown} and {new.shown} contradict each other; remove the wrong one."
+            message = say(english, f"{old.shown}与{new.shown}互相矛盾；请删除错误的一条。")
             if old.since != _UNDATED or new.since != _UNDATED:
                 english = f"{old.shown} seems to be superseded by {new.shown}."
                 message = say(english, f"{old.shown}似乎已被{new.shown}取代。")
@@ -251,7 +240,7 @@ def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
         state = snapshot.state(line.id)
         if snapshot.is_confirmed(line):
             continue
-        if day := budget.expired_on(line.words, state.valid_from if state else None, snapshot.today):
+        if day := budget.expired_on(line.words, state.valid_from if state else None, snapshot.context.clock.today()):
             asked = draft is not None and draft.trail.was_asked(f"{review.FADED}:{line.id}")
             remedy = _remedy(snapshot, file, line) if asked else "nacre tidy"
             yield _of_entry(FADED, file, line, f"its date, {day}, has passed.", f"其日期 {day} 已过。", remedy)
@@ -274,17 +263,11 @@ def dangling_entries(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries that lean on something said before them: they begin with a pronoun, answer a question or ask one."""
     for file, line in snapshot.lines:
         words = line.words.strip()
-        if snapshot.is_confirmed(line):
-            continue
-        if _ASKS.search(words):
-            english, chinese = "this is a question, not a statement.", "这是一个问题，不是陈述。"
-        elif _ANSWER.match(words):
-            english, chinese = "this answers a question that was not recorded.", "它所回答的问题没有记录。"
-        elif _PRONOUN.match(words) and not (file is not snapshot.files[0] and _OF_PROJECT.match(words)):
-            english, chinese = "it is unclear who or what this is about.", "看不出指的是谁或什么。"
-        else:
-            continue
-        yield _of_entry(DANGLING, file, line, english, chinese, _remedy(snapshot, file, line))
+        of_project = file is not snapshot.files[0] and _OF_PROJECT.match(words)
+        leans = _ASKS.search(words) or _ANSWER.match(words) or (_PRONOUN.match(words) and not of_project)
+        if leans and not snapshot.is_confirmed(line):
+            remedy = _remedy(snapshot, file, line)
+            yield _of_entry(DANGLING, file, line, "it cannot be understood on its own.", "单独看不懂。", remedy)
 
 
 CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (

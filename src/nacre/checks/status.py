@@ -34,9 +34,8 @@ _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an
 
 def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: bool = False) -> dict[str, Any]:
     """`daemon` is what the daemon says of itself, where there is one."""
-    files, size, limits = memory.files(), memory.longterm_size(), memory.config.memory
-    share = max(size.lines / (limits.max_lines or 1), size.bytes / (limits.max_bytes or 1))
-    longterm = {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
+    files, longterm = memory.files(), memory.longterm_facts()
+    share = max(longterm["lines"] / (longterm["maxLines"] or 1), longterm["bytes"] / (longterm["maxBytes"] or 1))
     changed, unembedded = memory.waiting(files)
     sessions, night = memory.sessions, last_night(memory.workspace)
     counts = sessions.store.safely(sessions.counts) if sessions else None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nacre.brain.orders import CLAIMS
 from nacre.cli import ui
 from nacre.config.settings import user_config_file
 from nacre.errors import BadInput
@@ -16,7 +17,6 @@ from nacre.model import Report
 if TYPE_CHECKING:
     from nacre.memory import Memory, NextOrder, Record
 
-WORKS = ("extract", "digest", "distil", "summarise")
 _AGENTS = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode", "openclaw": "OpenClaw"}  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
 def offer(memory: Memory, facts: dict[str, Any]) -> bool:
     """Ask once whether an agent that is logged in may write the memory; whether it was agreed to."""
     ready = facts["loggedIn"]
-    is_local = all(facts[work] == "local" for work in WORKS)
+    is_local = all(facts[work] == "local" for work in CLAIMS)
     if not ready or not is_local or memory.config.brain.offered or not ui.is_interactive():
         return False
     agent, private = _AGENTS[ready[0]], ", ".join(facts["private"]) or say("none", "无")
@@ -114,11 +114,8 @@ def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
     if hybrid and name == "turn":
         raise BadInput("--hybrid works only with programs and services.", "--hybrid 只能用于程序和服务。")
     if name != "local":
-        shown, private = (
-            say("your agent", "你的智能体") if name == "turn" else _AGENTS.get(name, name),
-            memory.config.brain.private,
-        )
-        kept = ", ".join(private) or say("none", "无")
+        shown = say("your agent", "你的智能体") if name == "turn" else _AGENTS.get(name, name)
+        kept = ", ".join(memory.config.brain.private) or say("none", "无")
         english = f"Let {shown} write your memory? Your sessions are sent to it, with secrets removed. Projects that are never sent: {kept}."
         chinese = f"让 {shown} 撰写你的记忆吗？你的会话会在移除敏感信息后发给它。不外发的项目：{kept}。"
         ui.confirm(english, chinese, yes=yes or options.dry_run)
@@ -145,10 +142,9 @@ def test(options: ui.Options) -> Report:
     memory = ui.open_memory(options)
     with ui.waiting("Asking", "正在询问"):
         kept, dropped, tokens = memory.test_brain()
-    passed = say(
-        f"{len(kept)} of {ui.plural(len(kept) + len(dropped), 'line')} passed the checks",
-        f"{len(kept) + len(dropped)} 行中有 {len(kept)} 行通过检查",
-    )
+    count, total = len(kept), len(kept) + len(dropped)
+    english = f"{count} of {ui.plural(total, 'line')} passed the checks"
+    passed = say(english, f"{total} 行中有 {count} 行通过检查")
     lines = [*(f"- {text}" for text in kept), *(f"✗ {gate_reason(reason)}: {text}" for text, reason in dropped)]
     facts = {"kept": kept, "dropped": [{"text": text, "reason": reason} for text, reason in dropped], "tokens": tokens}
     return Report(facts, lines=lines, notes=[say(f"{passed}; {tokens} tokens.", f"{passed}；{tokens} 个 token。")])
@@ -194,16 +190,7 @@ def _next_report(coming: NextOrder) -> Report:
     order, count = coming.order, coming.waiting
     facts: dict[str, Any] = {"waiting": count}
     if order is None:
-        spent = f"{ui.plural(count, 'request')} waiting, but today's budget is used up."
-        left = ui.first(
-            (count, spent, f"还有 {count} 个请求在等待，但今天的额度已用完。"),
-            (
-                True,
-                "No requests are waiting.",
-                "没有等待的请求。",
-            ),
-        )
-        return Report(facts, lines=[left])
+        return Report(facts, lines=[coming.note])
     head = say(f"Request {order.key} ({count} waiting)", f"请求 {order.key}（共 {count} 个等待中）")
     return Report(
         facts | {"id": order.key, "work": order.work, "order": order.text}, lines=[head, "", ui.legible(order.text)]

@@ -57,12 +57,9 @@ def _survey_report(survey: Sequence[Capturable]) -> Report:
     notes = ui.every((not survey, "No agent sessions found in this period.", "这段时间内没有找到会话。"))
     lines = []
     for row in survey:
-        left_out = say("  (excluded)", "（已排除）") if row.left_out else ""
-        sessions = f"session{'s' if row.sessions > 1 else ' '}"
-        messages = "message" if row.messages == 1 else "messages"
-        english = f"  {row.agent:12} {row.name:28} {row.sessions:5} {sessions} {row.messages:6} {messages}{left_out}"
-        chinese = f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}"
-        lines.append(say(english, chinese))
+        counts = f"{ui.plural(row.sessions, 'session')}, {ui.plural(row.messages, 'message')}"
+        line = f"  {row.agent:12} {row.name:28} " + say(counts, f"{row.sessions} 个会话，{row.messages} 条消息")
+        lines.append(line + (say("  (excluded)", "（已排除）") if row.left_out else ""))
     return Report([row._asdict() for row in survey], lines=lines, notes=notes)
 
 
@@ -150,20 +147,14 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
     with ui.progress_bar("Importing", "导入") as bar:
         made = memory.import_(what, since=since, dry_run=options.dry_run, progress=bar)
     changed, unread = made.changed, len(made.unreadable)
+    paused = 'Nothing was imported, because capture is paused; "nacre resume" resumes it.'
+    imported = f'{ui.plural(changed, "item")} imported; "nacre undo" reverts the import.'
     outcome = ui.first(
-        (
-            made.paused,
-            'Nothing was imported, because capture is paused; "nacre resume" resumes it.',
-            "采集已暂停，未导入任何内容；可用“nacre resume”恢复。",
-        ),
+        (made.paused, paused, "采集已暂停，未导入任何内容；可用“nacre resume”恢复。"),
         (not changed, "Nothing new: everything is already imported.", "没有新内容：已全部导入。"),
         (options.dry_run, f"{ui.plural(changed, 'change')} would be made.", f"将进行 {changed} 处改动。"),
         (made.kind == "settings", f"User settings changed: {changed}.", f"已更改 {changed} 项用户设置。"),
-        (
-            True,
-            f'{ui.plural(changed, "item")} imported; "nacre undo" reverts the import.',
-            f"已导入 {changed} 项；“nacre undo”可撤销。",
-        ),
+        (True, imported, f"已导入 {changed} 项；“nacre undo”可撤销。"),
     )
     names = ", ".join(made.unreadable[:3]) + (" …" if unread > 3 else "")
     left = ui.every(

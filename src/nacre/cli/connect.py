@@ -20,7 +20,7 @@ from nacre.agents.connection import (
     state_folder,
 )
 from nacre.agents.edits import apply_edits
-from nacre.agents.registry import Agent, Call, ConnectOptions, all_agents, own_program
+from nacre.agents.registry import ALL_AGENTS, Agent, Call, ConnectOptions, own_program
 from nacre.cli import ui
 from nacre.cli.jobs import service_lines, setup_of
 from nacre.config.settings import user_config_folder
@@ -76,7 +76,7 @@ def connect(
     except NoWorkspace as error:
         english = f'{error} Or run "nacre up", which creates one and connects your agents.'
         raise NoWorkspace(english, f"{error}也可运行“nacre up”，它会创建工作区并连接你的智能体。") from error
-    chosen = chosen or tuple(agent for agent in all_agents() if by_hand or agent.is_here(machine))
+    chosen = chosen or tuple(agent for agent in ALL_AGENTS if by_hand or agent.is_here(machine))
     if not chosen:
         english = "No agent was found on this machine. Name one, for example: nacre connect codex"
         raise BadInput(english, "本机没有找到智能体。请指定一个，例如：nacre connect codex")
@@ -97,7 +97,7 @@ def _connect(
 ) -> Iterator[Report]:
     """Carry it out, and offer the jobs where anything changed."""
     yield from reports
-    if connection.changed_plans(plans) and not options.dry_run and not options.as_json:
+    if any(plan.changed for plan in plans) and not options.dry_run and not options.as_json:
         from nacre.cli.up import offer_jobs
 
         offer_jobs(memory, jobs, yes=False)
@@ -112,7 +112,7 @@ def _carry_out(
     yes: bool,
 ) -> Iterator[Report]:
     """Show the plans, connect or disconnect after a yes, and say what became of each. To disconnect needs no workspace."""
-    changed, removing = connection.changed_plans(plans), connecting is None
+    removing = connecting is None
     # A connection of which nothing stands any more is still to be forgotten.
     recorded = connection.load_connections(state_folder()) if removing else {}
     ready = [plan for plan in plans if plan.error is None and (plan.changed or plan.agent in recorded)]
@@ -122,7 +122,7 @@ def _carry_out(
     results: list[ConnectResult] = []
     if not options.dry_run and (ready or rules):
         remove, put = ("Remove all of this?", "要移除以上内容吗？"), ("Apply these changes?", "要写入这些更改吗？")
-        ui.confirm(*(remove if removing else put), yes=yes or not (changed or rules))
+        ui.confirm(*(remove if removing else put), yes=yes or not (rules or any(plan.changed for plan in plans)))
         if connecting and rules:
             connection.apply_rules(rules, connecting[0])
         results = connection.apply_plans(ready, this_machine(), state_folder(), connecting and connecting[1])
@@ -141,7 +141,7 @@ def _carry_out(
 def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[AgentPlan]:
     """What takes back the connections of these agents, or of all that are connected."""
     state = state_folder()
-    chosen = agents or [agent for agent in all_agents() if agent.name in connection.load_connections(state)]
+    chosen = agents or [agent for agent in ALL_AGENTS if agent.name in connection.load_connections(state)]
     return [connection.plan_disconnect(agent, machine, Call(own_program()), state) for agent in chosen]
 
 
@@ -163,11 +163,9 @@ def outcome_notes(
     for plan in plans:
         if plan.error is not None:
             continue
-        title, same = plan.title, not plan.changed
+        title = plan.title
         outcome = ui.first(
-            (same and removing, f"{title} is not connected; nothing to do.", f"{title} 未连接，无需更改。"),
-            (same and not plan.changes, f"{title}: nothing to do.", f"{title}：无需更改。"),
-            (same, f"{title} is already connected; nothing to do.", f"{title} 已连接，无需更改。"),
+            (not plan.changed, f"{title}: nothing to do.", f"{title}：无需更改。"),
             (dry_run, f"{title} would be {state}.", f"将{chinese} {title}。"),
             (plan.agent in fine, f"{title} is {state}.", f"{title} 已{chinese}。"),
         )
@@ -175,9 +173,7 @@ def outcome_notes(
         notes += [outcome, *(f"  {sentence}" for sentence in about)]
         for path, name in plan.left:
             what, where = name or path.name, ui.shown_path(path)
-            english = (
-                f"  {what} in {where} was changed by hand and was kept; remove it yourself if you no longer want it."
-            )
+            english = f"  {what} in {where} was changed by hand and was kept; remove it if you no longer want it."
             notes.append(say(english, f"  {where} 中的 {what} 有手动修改，已保留；如不再需要，请自行删除。"))
     return [*notes, *(f"  {sentence}" for result in results for sentence in result.notes)]
 
@@ -208,9 +204,9 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
     lines: list[str] = []
     for agent in agents:
         wanted = agent.wanted(machine, call, how)
-        texts = [apply_edits("", target.form, target.edits)[0] for target in wanted.targets]
         files = [
-            {"path": str(target.path), "snippet": text} for target, text in zip(wanted.targets, texts, strict=True)
+            {"path": str(target.path), "snippet": apply_edits("", target.form, target.edits)[0]}
+            for target in wanted.targets
         ]
         command = list(wanted.register)
         rows.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
@@ -220,7 +216,7 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
 
 
 def _list_agents(machine: Machine) -> Report:
-    states = agent_states(all_agents(), machine, state_folder())
+    states = agent_states(ALL_AGENTS, machine, state_folder())
     rows = []
     for state in states:
         connection = state.connection
@@ -272,20 +268,14 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     roots = [ui.shown_path(place.memory.workspace.root) for place in places]
     lasts = 'Your memory is still in {0}; "nacre destroy --workspace {0}" deletes it permanently.'
     lasts_chinese = "你的记忆保留在 {0}；“nacre destroy --workspace {0}”可永久删除。"
+    kept = "Models and caches are kept; --models deletes them.", "模型和缓存已保留；--models 可删除。"
+    package = 'Uninstall the package the way you installed it, for example "pip uninstall nacre".'
     notes = outcome_notes(agents, results, dry_run=False, removing=True) if works else []
     notes += ui.every(
-        (
-            caches and not models,
-            "Models and caches are kept; --models deletes them.",
-            "模型和缓存已保留；--models 可删除。",
-        ),
+        (caches and not models, *kept),
         *((True, lasts.format(root), lasts_chinese.format(root)) for root in roots),
         (user_config_folder().is_dir(), f"Your settings are still in {settings}.", f"你的设置保留在 {settings}。"),
-        (
-            True,
-            'Uninstall the package the way you installed it, for example "pip uninstall nacre".',
-            "请按安装时的方式卸载软件包本身，例如“pip uninstall nacre”。",
-        ),
+        (True, package, "请按安装时的方式卸载软件包本身，例如“pip uninstall nacre”。"),
     )
     yield Report(facts, notes=notes)
     if errors:
@@ -372,12 +362,9 @@ def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
     installed = [f"$ {shlex.join(step.command)}" if step.command else step.path for step in jobs.shown]
     lines += [say(f"{step}: only the jobs for this workspace", f"{step}：仅移除此工作区的任务") for step in installed]
     root, tiers = plan.workspace.root, plan.kept_tiers and ui.shown_path(plan.kept_tiers)
+    deleted = f"All of this will be deleted from {root}. This cannot be undone."
     notes = ui.every(
         (tiers, f"{tiers} is outside the workspace and will be kept.", f"{tiers} 位于工作区之外，将保留。"),
-        (
-            True,
-            f"All of this will be deleted from {root}. This cannot be undone.",
-            f"以上为 {root} 中将删除的内容。此操作无法撤销。",
-        ),
+        (True, deleted, f"以上为 {root} 中将删除的内容。此操作无法撤销。"),
     )
     return Report(lines=lines, notes=[*jobs.notes, *map(str, jobs.errors), *notes])

@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,10 @@ from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model import EVERYWHERE, TYPES, Note, Report, Step, fields
 from nacre.text.layout import cut_path, shortened
+from nacre.tidy.night import consequence, failure, outcome
 
 if TYPE_CHECKING:
-    from nacre.memory import ForgetReport, Remaining, Removal, Target, UndoPlan
+    from nacre.memory import ForgetReport, Removal, Target, UndoPlan
 
 
 @ui.command('nacre remember "Use pnpm, never npm" --type PREF', dry_run=True)
@@ -165,7 +166,8 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     lines: list[str | tuple[str, ...]] = [*rows, *map(Note, _notes(made, dry_run=options.dry_run))]
     left = made.purged.left if made.purged else ()
     if made.purged:
-        lines += [*left_rows(left), Note(say("Git history was not checked.", "未检查 git 历史。"))]
+        lines += [(f"{one.path}:{one.line}" if one.line else one.path, one.reason) for one in left]
+        lines += [Note(say("Git history was not checked.", "未检查 git 历史。"))]
     return Report(_forgotten_json(made, dry_run=options.dry_run), lines=lines, code=NOT_ALL if left else 0)
 
 
@@ -238,10 +240,6 @@ def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     return [*notes, found] if found else notes
 
 
-def left_rows(left: Sequence[Remaining]) -> list[tuple[str, str]]:
-    return [(f"{line.path}:{line.line}" if line.line else line.path, line.reason) for line in left]
-
-
 def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
     plan, purge = report.plan, report.purge_plan
     facts: dict[str, Any] = {
@@ -276,21 +274,13 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     """Pin an entry in a MEMORY.md so that it is never moved out or merged. The file itself does not change."""
     made = ui.open_memory(options).pin(" ".join(what), off=off, dry_run=options.dry_run)
     line, text = made.line, ui.legible(made.line.text)
-    outcome = ui.first(
-        (not made.records and made.pinned, "Already pinned.", "已经固定。"),
-        (not made.records, "It was not pinned.", "未固定。"),
-        (options.dry_run and made.pinned, "Would be pinned.", "将固定。"),
-        (options.dry_run, "Would be unpinned.", "将取消固定。"),
-        (made.pinned, "Pinned.", "已固定。"),
-        (True, "Unpinned.", "已取消固定。"),
-    )
+    change = ("pinned.", "固定。") if made.pinned else ("unpinned.", "取消固定。")
+    outcome = ui.done(*change, dry_run=options.dry_run)
+    if not made.records:
+        outcome = say("Already pinned.", "已经固定。") if made.pinned else say("It was not pinned.", "未固定。")
     changed = bool(made.records) and not options.dry_run
     facts = {"path": line.path, "line": line.start, "text": text, "pinned": made.pinned, "changed": changed}
     return Report(facts, heading=[outcome], lines=[f"{line.place}\t{text}"])
-
-
-_VERDICTS = {"admitted": "收录", "adopted": "采纳", "asked": "待确认", "refused": "拒绝", "superseded": "取代"}
-_VERDICTS |= {"merged": "合并", "demoted": "移出", "forgotten": "忘记", "restored": "恢复"}
 
 
 @ui.command("nacre why MEMORY.md:9")
@@ -322,15 +312,13 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     lines += [say("Ledger:", "账本：")] if origin.story else []
     tests = {"prevents_error": say("prevents a mistake", "避免出错"), "broad": say("broad", "适用面广")}
     tests |= {"self_contained": say("clear on its own", "单独能看懂"), "novel": say("new", "新内容")}
-    verdicts = ui.localised(_VERDICTS)
     for record in origin.story:
         scores = say(", ", "，").join(f"{tests.get(name, name)} {score:.2f}" for name, score in record.tests.items())
-        failure = tests.get(record.failed or "", record.failed)
-        failed = say(f"failed: {failure}", f"未通过：{failure}") if failure else ""
-        columns = (record.at[:16].replace("T", " "), verdicts[record.verdict], record.section or "", failed, scores)
+        at, failed = record.at[:16].replace("T", " "), failure(record.failed or "")
+        columns = (at, outcome(record.verdict), record.section or "", failed, scores)
         lines.append("  " + "  ".join(filter(None, columns)))
-        if without := ui.legible(record.without_it or ""):
-            lines.append("      " + say(f"without it: {without}", f"如果没记住：{without}"))
+        if record.without_it:
+            lines.append("      " + ui.legible(consequence(record.without_it)))
     return Report(origin.as_plain(), lines=[ui.folded(line) for line in lines])
 
 
@@ -388,10 +376,7 @@ def diff(options: ui.Options, number: int | None) -> Report:
 )
 @click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="Same as NUMBER.")
 @ui.flag("--yes", "Do not ask for confirmation with --last.")
-@ui.flag("--verbose", "-v", "Show every file with its size, Nacre's own files too.")
-def undo(
-    options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool, verbose: bool
-) -> Report:
+def undo(options: ui.Options, number: int | None, last: int | None, only: int | None, *, yes: bool) -> Report:
     """Undo an operation: NUMBER from "nacre history"; default: the last one that is neither an undo nor already undone. An undo is itself an
     operation and can be undone by its number.
 
@@ -411,9 +396,8 @@ def undo(
         (count < (last or 0), f"Only {count} could be undone.", f"只有 {count} 个操作可以撤销。"),
     )
     facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
-    steps = [replace(step, detail=step.detail.replace(" bytes", say(" bytes", " 字节"))) for step in made.plan.steps]
     lines = [*_changed_lines(made), *dict.fromkeys(step.reason for step in made.plan.steps)]
-    return Report(facts, lines=ui.step_rows(steps) if verbose else lines, notes=[outcome])
+    return Report(facts, lines=lines, notes=[outcome])
 
 
 _MOST_CHANGED = 12  # lines that are shown of a file

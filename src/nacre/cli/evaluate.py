@@ -82,9 +82,8 @@ def _plain(row: Measure) -> object:
 
 
 def _table(measures: dict[str, list[Measure]], costs: dict[str, Cost]) -> list[Sequence[str]]:
-    shown = {name: say(*pair) for name, pair in NAMES.items()}
     rows: list[Sequence[str]] = [("", *measures)]
-    rows += [(shown[same[0].name], *map(_shown, same)) for same in zip(*measures.values(), strict=True)]
+    rows += [(say(*NAMES[same[0].name]), *map(_shown, same)) for same in zip(*measures.values(), strict=True)]
     figures = [
         (say("requests", "请求"), [cost.orders for cost in costs.values()]),
         (say("tokens", "token"), [cost.tokens for cost in costs.values()]),
@@ -93,12 +92,8 @@ def _table(measures: dict[str, list[Measure]], costs: dict[str, Cost]) -> list[S
     for reason in sorted({reason for cost in costs.values() for reason in cost.dropped}):
         name = say("dropped: ", "丢弃：") + gate_reason(reason)
         figures.append((name, [cost.dropped.get(reason, 0) for cost in costs.values()]))
-    figures.append(
-        (
-            say("requests handled by this machine instead", "改由本机完成的请求"),
-            [cost.fallbacks for cost in costs.values()],
-        )
-    )
+    instead = say("requests handled by this machine instead", "改由本机完成的请求")
+    figures.append((instead, [cost.fallbacks for cost in costs.values()]))
     rows += [(name, *map(str, values)) for name, values in figures if any(values)]
     return [*rows, (say("seconds", "秒"), *(f"{cost.seconds:.0f}" for cost in costs.values()))]
 
@@ -110,10 +105,8 @@ def _shown(row: Measure) -> str:
 
 
 def _missed(measures: dict[str, list[Measure]]) -> list[str]:
-    shown = {name: say(*pair) for name, pair in NAMES.items()}
+    missed = [(name, say(*NAMES[row.name]), row) for name, rows in measures.items() for row in rows if row.missed]
     return [
-        say(f"{shown[row.name]} ({name}): ", f"{shown[row.name]}（{name}）：") + ui.legible(" · ".join(row.missed))
-        for name, rows in measures.items()
-        for row in rows
-        if row.missed
+        say(f"{what} ({name}): ", f"{what}（{name}）：") + ui.legible(" · ".join(row.missed))
+        for name, what, row in missed
     ]

@@ -137,15 +137,9 @@ def _run_due(options: ui.Options, runner: Runner, name: str | None) -> list[JobR
             return []
     now, reports = runner.context.clock.now(), []
     for planned in due_now(runner, name):
-        reason = {
-            "time": say("Due now.", "已到运行时间。"),
-            "asked": say("The last scheduled run has not happened yet.", "上一次定时运行尚未执行。"),
-            "missed": say("A scheduled run was missed.", "错过了一次定时运行。"),
-            "retry": say(
-                f"Retry after a failure; attempt {planned.attempt}.", f"失败后重试；第 {planned.attempt} 次。"
-            ),
-        }[planned.why]
-        reports.append(JobReport(planned, Outcome("nothing", reason), now, dry_run=True))
+        again = say(f"due; attempt {planned.attempt}", f"已到运行时间；第 {planned.attempt} 次")
+        due = again if planned.why == "retry" else say("due", "已到运行时间")
+        reports.append(JobReport(planned, Outcome("nothing", due), now, dry_run=True))
     return reports
 
 

@@ -66,7 +66,8 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 
 def organise_summary(report: OrganiseReport) -> str:
     counts = Counter(step.action for step in report.steps)
-    parts = [say(f"{count} {_DONE[action]}", f"{_WORDS[action]} {count}") for action, count in counts.items()]
+    words = {step.action: step.word for step in report.steps}
+    parts = [say(f"{count} {_DONE[action]}", f"{words[action]} {count}") for action, count in counts.items()]
     recalls = f"{ui.plural(report.counted, 'recall')} counted"
     parts += [say(recalls, f"计入召回 {report.counted} 次")] if report.counted else []
     if not parts:
@@ -75,7 +76,6 @@ def organise_summary(report: OrganiseReport) -> str:
     return done + say(", ", "，").join(parts) + say(".", "。")
 
 
-_WORDS = {"delete": "删除", "forget": "遗忘", "move": "移动", "summarise": "摘要", "rise": "回升"}
 _DONE = {"delete": "deleted", "forget": "forgotten", "move": "moved", "summarise": "summarised", "rise": "moved up"}
 
 
@@ -91,13 +91,10 @@ def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
     for memory in ui.open_all(options):
         with ui.waiting("Promoting", "正在晋升"):
             made, applied = memory.promote(apply=carry_out, dry_run=options.dry_run), carry_out and not options.dry_run
-        facts, text = (
-            _promoted_json(made, applied=applied, dry_run=options.dry_run),
-            memory.promote_report(made, applied=applied),
-        )
-        notes = ui.every(
-            (not options.dry_run, "Report written to promote_report.md.", "报告已写入 promote_report.md。")
-        )
+        facts = _promoted_json(made, applied=applied, dry_run=options.dry_run)
+        text = memory.promote_report(made, applied=applied)
+        written = "Report written to promote_report.md.", "报告已写入 promote_report.md。"
+        notes = ui.every((not options.dry_run, *written))
         yield Report(facts, lines=[text.rstrip("\n")], notes=notes, left=made.left)
 
 
@@ -173,7 +170,6 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
     with ui.waiting("Refreshing", "正在刷新"):
         done = ui.open_memory(options).refresh(session, apply=carry_out, budget=budget, dry_run=options.dry_run)
     path = done.checkpoint.path if done.checkpoint else None
-    steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
     deleted = [step for step in done.organised.steps if step.action == "delete"]
     heading = ui.every(
         (not path, done.missing, done.missing),
@@ -183,8 +179,7 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
     for step in deleted:
         english, chinese = f"deleted: {step.path} ({step.reason})", f"删除：{step.path}（{step.reason}）"
         heading.append(ui.done(english, chinese, dry_run=options.dry_run))
-    english = f"Layers: {ui.plural(steps, 'change')}. Candidates for promotion: {candidates} (promote_report.md)."
-    heading.append(say(english, f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。"))
+    heading.append(done.summary)
     left = (*done.organised.left, *done.promoted.left)
     facts = {
         "checkpoint": path,

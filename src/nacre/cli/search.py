@@ -35,7 +35,6 @@ _OPTIONS = (
         show_default=True,
         help="What to search: memory, the session transcripts (see the setting index.sessions), or both.",
     ),
-    ui.flag("--sessions", "Also search the session transcripts; same as --corpus all."),
     ui.flag("--all-projects", "Include other projects."),
     ui.flag("--explain", "Show how each score is computed."),
     ui.json_option,
@@ -51,8 +50,6 @@ def search_options(function: Any) -> Any:
 
 def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
     """Answer by the daemon where one runs, else by ourselves: the same words either way."""
-    if request.pop("sessions") and request["corpus"] == "memory":
-        request["corpus"] = "all"
     request |= {"query": " ".join(request["query"]), "mode": mode, "as_json": options.as_json}
     request |= {"here": requests.current_folder(), "terminal": requests.terminal_width()}
     memories = list(ui.open_all(options, for_groups=True))
@@ -102,7 +99,8 @@ def about(options: ui.Options, name: tuple[str, ...]) -> Iterator[Report]:
         if not name:
             names = memory.names()
             facts: Any = [known._asdict() for known in names]
-            rows = [(known.name, str(known.entries), known.last or "", _kind(known.kind)) for known in names]
+            kinds = ui.localised({"project": "项目", "name": "名称"})
+            rows = [(known.name, str(known.entries), known.last or "", kinds[known.kind]) for known in names]
             columns = {"name": "名称", "entries": "条目数", "last mentioned": "最近提到", "kind": "类别"}
             nobody = "Memory does not mention any people or things yet.", "记忆中还没有提到任何人或事物。"
             notes = ui.every((not names, *nobody))
@@ -122,10 +120,6 @@ def about(options: ui.Options, name: tuple[str, ...]) -> Iterator[Report]:
         yield Report(profile.as_plain(), heading=[head], lines=lines, notes=ui.every((others, *with_others)))
 
 
-def _kind(kind: str) -> str:
-    return say(kind, {"project": "项目", "name": "名称"}[kind])
-
-
 @ui.command('nacre query "what did we decide about the API?" -n 5', as_json=False)
 @search_options
 def query(options: ui.Options, **request: Any) -> None:
@@ -141,13 +135,11 @@ def vsearch(options: ui.Options, **request: Any) -> None:
 
 
 _full = click.option("--full", is_flag=True, help="Read every file again, even if it looks unchanged.")
-_verbose = click.option("--verbose", is_flag=True, help="Also list files that could not be read.")
 
 
 @ui.command("nacre index --full", dry_run=True, join=True)
 @_full
-@_verbose
-def index(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]:
+def index(options: ui.Options, *, full: bool) -> Iterator[Report]:
     """Update the text and vectors of the index, and wait until it is done.
 
     After settings change, searches use the old index until the new one is ready. An interrupted run resumes where it stopped.
@@ -157,21 +149,20 @@ def index(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]
         text = _read(memory, full=full)
         return _embed(memory)._replace(text=text.text)
 
-    return _reports(options, work, verbose=verbose)
+    return _reports(options, work)
 
 
 @ui.command("nacre update", dry_run=True, join=True)
 @_full
-@_verbose
-def update(options: ui.Options, *, full: bool, verbose: bool) -> Iterator[Report]:
+def update(options: ui.Options, *, full: bool) -> Iterator[Report]:
     """Update only the text of the index; "nacre embed" generates the vectors."""
-    return _reports(options, lambda memory: _read(memory, full=full), verbose=verbose)
+    return _reports(options, lambda memory: _read(memory, full=full))
 
 
 @ui.command("nacre embed", dry_run=True, join=True)
 def embed(options: ui.Options) -> Iterator[Report]:
     """Generate missing vectors so that search also works by meaning."""
-    return _reports(options, _embed, verbose=False)
+    return _reports(options, _embed)
 
 
 def _read(memory: Memory, *, full: bool) -> IndexReport:
@@ -184,7 +175,7 @@ def _embed(memory: Memory) -> IndexReport:
         return memory.embed(progress=bar)
 
 
-def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verbose: bool) -> Iterator[Report]:
+def _reports(options: ui.Options, work: Callable[[Memory], IndexReport]) -> Iterator[Report]:
     for memory in ui.open_all(options):
         if options.dry_run:
             files, passages = memory.waiting()
@@ -208,7 +199,7 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
                 english = f"{ui.plural(part.files, unit)}, {part.changed} changed, {part.removed} removed."
                 changes = f"{part.changed} 个有变化，{part.removed} 个已移除。"
                 lines.append(say(english, f"共 {part.files} 个{chinese}，{changes}"))
-        paths = [path for part in (text, sessions) if part and verbose for path in part.unreadable]
+        paths = [path for part in (text, sessions) if part for path in part.unreadable]
         lines += [Note(say(f"Could not read {path}", f"无法读取：{path}")) for path in paths]
         lines += ui.every(
             (count, f"{ui.plural(count, 'passage')} embedded.", f"已为 {count} 段文字生成向量。"),

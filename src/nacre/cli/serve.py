@@ -46,11 +46,7 @@ def serve(
     if sum(wishes.values()) > 1:
         names = "--background, --ensure, --stop, --status, --token"
         raise BadInput(f"Use only one of {names}.", f"{names} 只能用一个。")
-    if not hasattr(os, "getuid"):
-        raise BadInput(
-            "The daemon is not available on Windows; everything works without it.",
-            "守护进程不支持 Windows；没有它也能正常使用。",
-        )
+    _refuse_windows()
     from nacre.daemon import process
 
     memory = ui.open_memory(options)
@@ -100,6 +96,12 @@ def serve(
     return None
 
 
+def _refuse_windows() -> None:
+    if not hasattr(os, "getuid"):
+        english = "The daemon and its web page are not available on Windows; all else works without them."
+        raise BadInput(english, "守护进程及其网页不支持 Windows；没有它们也能正常使用其他功能。")
+
+
 def _status_of(memory: Memory) -> dict[str, Any] | None:
     from nacre.daemon import client
 
@@ -118,10 +120,8 @@ def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     url = running.get("url") or f"http://{memory.config.serve.host}:{port}/mcp"
     word = token(memory.workspace.root, scope)
     facts = {"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))}
-    how = say(
-        f"Send this token to {url} in an Authorization: Bearer header",
-        f"发送到 {url}，放在请求头 Authorization: Bearer 中",
-    )
+    english = f"Send this token to {url} in an Authorization: Bearer header"
+    how = say(english, f"发送到 {url}，放在请求头 Authorization: Bearer 中")
     return Report(facts, heading=[how], lines=[word])
 
 
@@ -149,22 +149,16 @@ def _status_report(memory: Memory) -> Report:
     skew = skew and skew_words(skew)
     running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")
     scans, queued = daemon["watching"] == "scanning", jobs and not jobs.get("timed", True)
-    about = "Process {process}, version {version}, started {since}", "进程 {process}，版本 {version}，启动于 {since}"
-    asked = (
-        "Requests: {questions} ({failed} failed); memory: {memoryMb:.0f} MB",
-        "{questions} 次请求，{failed} 次失败，{memoryMb:.0f} MB",
+    about = say(
+        "Process {process}, version {version}, started {since}\nRequests: {questions} ({failed} failed); memory: {memoryMb:.0f} MB",
+        "进程 {process}，版本 {version}，启动于 {since}\n{questions} 次请求，{failed} 次失败，{memoryMb:.0f} MB",
     )
-    lines = [say(*pair).format(**daemon) for pair in (about, asked)]
-    lines += ui.every(
+    lines = about.format(**daemon).split("\n") + ui.every(
         (not scans, "Watching files", "正在监视文件"),
         (scans, f"Scanning files every 30 s: {reason}", f"每 30 秒扫描一次文件：{reason}"),
         (jobs is None, "Jobs are run by another scheduler", "任务由其他调度程序运行"),
         (running, f"A job is running (process {running})", f"有任务正在运行（进程 {running}）"),
-        (
-            queued,
-            "Only sessions queued by hooks are captured (jobs.on_demand)",
-            "只采集钩子排入队列的会话（jobs.on_demand）",
-        ),
+        (queued, "Only sessions queued by hooks are captured (jobs.on_demand)", "只采集钩子排入队列的会话"),
         (coming, f"Next check for jobs: {coming}", f"下次检查任务：{coming}"),
         (settings, f"Still using the previous settings: {settings}", f"仍在使用之前的设置：{settings}"),
         (skew, f"This command cannot use the daemon: {skew}", f"本命令没有使用它：{skew}"),
@@ -180,11 +174,7 @@ def open_(options: ui.Options, *, no_browser: bool) -> Report:
 
     The page is served by the daemon (started if needed) and is only reachable from this machine. The link works once, within two minutes.
     """
-    if not hasattr(os, "getuid"):
-        raise BadInput(
-            "The web page needs the daemon, which is not available on Windows.",
-            "网页需要守护进程，而它不支持 Windows。",
-        )
+    _refuse_windows()
     from nacre.daemon import client, process
 
     memory = ui.open_memory(options)

@@ -103,21 +103,15 @@ def flush(options: ui.Options, session: str | None, answer: str | None, **counts
 
 def _answer_report(memory: Memory, text: str, *, dry_run: bool) -> Report:
     taken = memory.flush_answer(text, dry_run=dry_run)
-    count, path, over, forgotten = len(taken.written), taken.path, len(taken.over), taken.forgotten
+    count, path, over = len(taken.written), taken.path, len(taken.over)
+    already, forgotten = taken.already, taken.forgotten
+    skipped = f'Skipped: {ui.plural(forgotten, "line")} that you removed with "nacre forget".'
     written = ui.done(f"written to {path}: {ui.plural(count, 'line')}.", f"写入 {path}：{count} 行。", dry_run=dry_run)
     notes = ui.every(
         (count or dry_run, written, written),
         (not (count or dry_run), "Nothing new to write.", "没有新内容可写。"),
-        (
-            taken.already,
-            f"Already in the log: {ui.plural(taken.already, 'line')}.",
-            f"日志中已有：{taken.already} 行。",
-        ),
-        (
-            forgotten,
-            f'Skipped: {ui.plural(forgotten, "line")} that you removed with "nacre forget".',
-            f"此前已用“nacre forget”删除，未写入：{forgotten} 行。",
-        ),
+        (already, f"Already in the log: {ui.plural(already, 'line')}.", f"日志中已有：{already} 行。"),
+        (forgotten, skipped, f"此前已用“nacre forget”删除，未写入：{forgotten} 行。"),
     )
     english = f"Not written: {ui.plural(over, 'line')}, because the limit is 30 lines per turn. Send the rest in another answer."
     left = ui.every((over, english, f"有 {over} 行未写入：每轮最多写 30 行。请在下一次回答中发送其余内容。"))
@@ -289,10 +283,7 @@ def set_value(options: ui.Options, key: str, value: tuple[str, ...], session: st
     """Store VALUE under KEY. "-" reads the value from a pipe."""
     dry_run = options.dry_run
     kept = cache_values.put_value(_open_cache(options, session), key, ui.words_of(value), dry_run=dry_run)
-    outcome = ui.first(
-        (dry_run, f'"{key}" would be cached.', f"将缓存“{key}”。"),
-        (True, f'"{key}" was cached for this session.', f"已为此会话缓存“{key}”。"),
-    )
+    outcome = ui.done(f'cached for this session: "{key}".', f"为此会话缓存“{key}”。", dry_run=dry_run)
     facts = {"key": key, "value": kept.text, "session": session, "changed": not dry_run, "dryRun": dry_run}
     return Report(facts, notes=[outcome])
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nacre.agents.connection import RECORD_NAME, agent_states, connection_problems, state_folder
-from nacre.agents.registry import all_agents
+from nacre.agents.connection import agent_states, connection_problems, state_folder
+from nacre.agents.registry import ALL_AGENTS
 from nacre.checks.doctor import bad_setting, examine, repair
 from nacre.checks.health import Grade, Health, check_health, kind_title
 from nacre.checks.status import grade_and_problems, status_facts
@@ -140,10 +140,8 @@ def _connected(facts: dict[str, Any]) -> list[str]:
 
 def _connections() -> list[dict[str, Any]]:
     """Every agent that is connected; none where the record of it cannot be understood, which doctor tells."""
-    if not (state_folder() / RECORD_NAME).exists():
-        return []
     try:
-        states = agent_states(all_agents(), this_machine(), state_folder())
+        states = agent_states(ALL_AGENTS, this_machine(), state_folder())
     except NacreError:
         return []
     return [state.as_plain() for state in states if state.connection]
@@ -162,11 +160,7 @@ def _capture(capture: dict[str, Any], at: str) -> str:
         (at, f"{ui.plural(count, 'session')}, last {at}", f"{count} 个会话，最近一次：{at}"),
         (capture["paused"] and until, f"; paused until {until}", f"；已暂停，直到 {until}"),
         (capture["paused"] and not until, "; paused", "；已暂停"),
-        (
-            not capture["meaning"],
-            "; less precise without the embedding models",
-            "；未安装嵌入模型，准确度较低",
-        ),
+        (not capture["meaning"], "; less precise without the embedding models", "；未安装嵌入模型，准确度较低"),
     )
 
 
@@ -260,8 +254,7 @@ def _health_lines(memory: Memory, report: Health, *, verbose: bool) -> Iterator[
     english = f"{where}: {grade.letter}, {grade.points} of 100 points"
     yield say(english, f"{where}：{grade.letter}（{grade.points}/100 分）")
     if lost := [f"{kind_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS]]:
-        why = say("Points lost", "扣分") if grade.letter == "A" else say("Why it is not an A", "扣分原因")
-        yield why + say(": ", "：") + say(", ", "，").join(lost)
+        yield say("Points lost: ", "扣分：") + say(", ", "，").join(lost)
     counts = Counter(finding.kind for finding in report.findings)
     for kind, count in counts.items():
         yield ui.Coloured("\n" + kind_title(kind) + say(f": {count}", f"：{count}"), "yellow")
@@ -325,7 +318,4 @@ def _all_problems(memory: Memory) -> list[Problem]:
 
 
 def _broken_connections(memory: Memory) -> list[Problem]:
-    """What is wrong with the connections of agents; nothing where none was ever made."""
-    if not (state_folder() / RECORD_NAME).exists():
-        return []
-    return list(connection_problems(all_agents(), this_machine(), state_folder(), memory.workspace.root))
+    return list(connection_problems(ALL_AGENTS, this_machine(), state_folder(), memory.workspace.root))

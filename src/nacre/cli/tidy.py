@@ -90,13 +90,8 @@ def _step(step: Step) -> str:
 def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
     names = "action path text reason"
     steps = [{"phase": phase, **fields(step, names, text=step.detail)} for phase, step in report.steps]
-    facts = {
-        "changed": report.changed,
-        "dryRun": report.dry_run,
-        **about,
-        "steps": steps,
-        "counts": dict(report.counts),
-    }
+    facts = {"changed": report.changed, "dryRun": report.dry_run, **about, "steps": steps}
+    facts["counts"] = dict(report.counts)
     return facts | {"problems": ui.problems_json(report.problems), "left": ui.problems_json(report.left)}
 
 
@@ -146,20 +141,16 @@ def question_json(question: Question) -> dict[str, Any]:
 
 
 def question_line(question: Question) -> str:
-    from nacre.vault.review import kind_title
-
-    title, text, why = kind_title(question.kind), ui.legible(question.text), nested_quotes(ui.legible(question.why))
-    return f"{question.id}  [{title}] {text}\n            {why}"
+    shown = question.shown()
+    return f"{question.id}  [{shown['title']}] {shown['text']}\n            {nested_quotes(shown['why'])}"
 
 
 def _ask_each(memory: Memory, questions: list[Question]) -> None:
     """One after the other, one key each; what is left for later stays open."""
-    from nacre.vault.review import answer_meanings
-
     verbs = {"k": "accept", "e": "accept", "r": "refuse"}
     for question in questions:
         click.echo(question_line(question))
-        keeps, refuses = answer_meanings(question)
+        keeps, refuses = map(question.shown().get, ("keeps", "refuses"))
         prompt = f"[k] {keeps}, [e] edit, [r] {refuses}, [l] later, [q] quit: "
         click.echo(say(prompt, f"[k] {keeps}，[e] 修改，[r] {refuses}，[l] 以后再说，[q] 退出："), nl=False)
         # A key may arrive together with Enter, from a paste or an input method.
@@ -182,12 +173,8 @@ def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report
         count, place = len(plan.moving), memory.workspace.relative(plan.note)
         facts.append({"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]})
         lines += [f"  {ui.legible(step.detail)}\n      {step.reason}" for step in plan.steps]
-        lines.append(
-            say(
-                f"{plan.shown}: {ui.plural(count, 'entry')} to move to {place}.",
-                f"{plan.shown}：{count} 条将移到 {place}。",
-            )
-        )
+        english = f"{plan.shown}: {ui.plural(count, 'entry')} to move to {place}."
+        lines.append(say(english, f"{plan.shown}：{count} 条将移到 {place}。"))
     fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     yield Report(facts, lines=lines or [fine])
     if planned and not options.dry_run:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import count, groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO, TypeGuard
 
@@ -46,7 +46,6 @@ class Options:
 EXAMPLE = "Example:  "
 SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
 NEARLY_FULL = 0.9  # of the limits of a MEMORY.md
-NARROWEST = 8  # columns of a table's column
 GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
 
 
@@ -153,20 +152,6 @@ class Page(click.Command):
             formatter.write(f"\n  {say(EXAMPLE, '示例：')}{self.epilog.removeprefix(EXAMPLE)}\n")
 
 
-class GroupPage(Page, click.Group):
-    """A group of commands whose help is told in the user's language."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_options(ctx, formatter)
-        rows = []
-        for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            text = told(f"{command_name(ctx)} {name}", inspect.cleandoc((command and command.help) or ""))
-            rows.append((name, first_sentence(text)))
-        with formatter.section(say("Commands", "命令")):
-            formatter.write_dl(rows)
-
-
 def command_name(ctx: click.Context) -> str:
     """A command's name without the program's, which is the root's own."""
     return ctx.command_path.partition(" ")[2] or ctx.command_path
@@ -197,14 +182,19 @@ def did_you_mean(words: Iterable[str]) -> str:
     return say(f" Did you mean {english}?", f"你是想用{chinese}吗？") if words else ""
 
 
-# What click says in English alone, each with the same in Chinese.
+# What click says in English alone, each with the same in Chinese. One sentence may hold several.
 CLICK_SENTENCES = {
-    r"(.+) is not a valid integer\.": r"\1 不是整数。",
-    r"(.+) is not a valid .+\.": r"\1 无效。",
-    r"(.+) is not in the range (.+)\.": r"\1 不在范围 \2 内。",
-    r"(.+) is not one of (.+)\.": r"\1 不在可选值之列：\2。",
+    r"Invalid value for (.+?): ": r"\1 的值无效：",
+    r"(\S+) is not a valid integer\.": r"\1 不是整数。",
+    r"(\S+) is not a valid .+\.": r"\1 无效。",
+    r"(\S+) is not in the range (.+)\.": r"\1 不在范围 \2 内。",
+    r"(\S+) is not one of (.+)\.": r"\1 不在可选值之列：\2。",
     r"No such command '(.+)'\.": r"没有命令“\1”。",
+    r"No such option:? '?([^' ]+?)'?\.?(?= |$)": r"没有选项 \1。",
+    r" \((?:Possible options|Did you mean one of): (.+?)\??\)": r"你是想用其中之一吗：\1？",
+    r" Did you mean '?(.+?)'?\?": r"你是想用“\1”吗？",
     r"Missing command\.": "缺少命令。",
+    r"Missing (?:argument|option|parameter)(.*)\.": r"缺少参数\1。",
     r"Got unexpected extra arguments? \((.+)\)": r"多余的参数：\1。",
     r"Option '(.+)' requires (?:an|\d+) arguments?\.": r"选项 \1 后面缺少值。",
     r"Option '(.+)' does not take a value\.": r"选项 \1 不带值。",
@@ -216,14 +206,6 @@ CLICK_SENTENCES = {
 }
 
 
-def in_chinese(sentence: str) -> str:
-    """A sentence of click's in Chinese; as it is when it is one of ours."""
-    for english, chinese in CLICK_SENTENCES.items():
-        if match := re.fullmatch(english, sentence, re.DOTALL):
-            return match.expand(chinese)
-    return sentence
-
-
 def show_error(error: click.ClickException) -> None:
     """What click says of wrong usage, in the user's language."""
     use_user_language()
@@ -231,13 +213,9 @@ def show_error(error: click.ClickException) -> None:
     if language() != "zh" or is_help or not isinstance(error, click.UsageError):
         error.show()
         return
-    message = in_chinese(error.format_message())
-    if isinstance(error, click.NoSuchOption):
-        message = f"没有选项 {error.option_name}。" + did_you_mean(error.possibilities or ())
-    elif isinstance(error, click.MissingParameter):
-        message = f"缺少参数 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
-    elif isinstance(error, click.BadParameter) and error.param:
-        message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{in_chinese(error.message)}"
+    message = error.format_message()
+    for english, chinese in CLICK_SENTENCES.items():
+        message = re.sub(english, chinese, message, flags=re.DOTALL)
     page = error.ctx and f"{error.ctx.get_usage()}\n运行“{error.ctx.command_path} --help”查看说明。\n\n"
     click.echo(f"{page or ''}错误：{message}", err=True)
 
@@ -270,10 +248,19 @@ class Command(Page):
         return result
 
 
-class Group(GroupPage):
+class Group(Page, click.Group):
     """A group of commands of our kind."""
 
     command_class = Command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        rows = []
+        for name, command in self.commands.items():
+            text = told(f"{command_name(ctx)} {name}", inspect.cleandoc(command.help or ""))
+            rows.append((name, first_sentence(text)))
+        with formatter.section(say("Commands", "命令")):
+            formatter.write_dl(rows)
 
 
 def flag(*names_and_help: str, **attributes: Any) -> Callable[[Any], Any]:
@@ -365,10 +352,8 @@ def note(sentence: str, chinese: str | None = None) -> None:
 
 def folded(line: str, stream: TextIO | None = None) -> str:
     """A line that is too long for the terminal, broken between its words; as it is elsewhere."""
-    if not (stream or sys.stdout).isatty() or width_of(line) <= screen_width():
-        return line
-    indent = " " * (len(line) - len(line.lstrip()))
-    return "\n".join(indent + part for part in wrapped(line, screen_width() - len(indent)))
+    text = line.lstrip()
+    return "\n".join(fitted(text, len(line) - len(text), stream))
 
 
 Choice = tuple[object, str, str]  # a condition, and the sentence in English and in Chinese that holds under it
@@ -518,45 +503,31 @@ def screen_width() -> int:
 
 
 def table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
-    """Rows for people: a table that fits the terminal, plain columns elsewhere."""
+    """Rows for people: a table that fits the terminal, plain columns elsewhere. A column without any text is left out."""
     if not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(cell.replace("\t", " ") for cell in row))
         return
-    used = [
-        place for place in range(max(map(len, rows), default=0)) if any(any(row[place : place + 1]) for row in rows)
-    ]
-    rows, headings = (
-        [[row[place] for place in used if place < len(row)] for row in rows],
-        [headings[place] for place in used] if headings else (),
-    )
-    lines = [*([tuple(Coloured(heading, "dim") for heading in headings)] if headings else []), *rows]
-    widths = column_widths(lines, screen_width())
-    for row in lines:
-        cells = [wrapped(cell, width) or [""] for cell, width in zip(row, widths, strict=False)]
-        for place in range(max(map(len, cells), default=0)):
-            parts = [column[place] if place < len(column) else "" for column in cells]
-            ends = [*widths[: len(parts) - 1], 0]  # no spaces at the end of a line
-            shown = (
-                styled(cell, part) + " " * (end - width_of(part))
-                for cell, part, end in zip(row, parts, ends, strict=True)
-            )
-            click.echo("  ".join(shown).rstrip())
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = list(zip_longest(*rows, fillvalue=""))
+    used = [place for place, cells in enumerate(columns) if any(cells)]
+    shown = Table(box=None, show_header=bool(headings), header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
+    for place in used:
+        shown.add_column(headings[place] if headings else "", overflow="fold")
+    for row in zip(*(columns[place] for place in used), strict=True):
+        shown.add_row(*(Text(cell, cell.colour if isinstance(cell, Coloured) else "") for cell in row))
+    Console().print(shown)
 
 
-def fitted(text: str, indent: int = 0) -> list[str]:
-    """A text as lines that fit the terminal; as one line elsewhere."""
-    lines = wrapped(text, screen_width() - indent) if sys.stdout.isatty() else [text]
+def fitted(text: str, indent: int = 0, stream: TextIO | None = None) -> list[str]:
+    """A text as indented lines that fit the terminal; as one line elsewhere."""
+    room, lines = screen_width() - indent, [text]
+    if (stream or sys.stdout).isatty() and width_of(text) > room:
+        lines = wrapped(text, room)
     return [" " * indent + line for line in lines]
-
-
-def column_widths(rows: Sequence[Sequence[str]], most: int) -> list[int]:
-    """The widths of columns that fit together, with two spaces between them: the widest give way."""
-    columns = max(map(len, rows), default=0)
-    widths = [max((width_of(row[place]) for row in rows if place < len(row)), default=0) for place in range(columns)]
-    while widths and sum(widths) + 2 * (columns - 1) > most and max(widths) > NARROWEST:
-        widths[widths.index(max(widths))] -= 1
-    return widths
 
 
 @contextmanager
@@ -577,29 +548,20 @@ def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Itera
 
 @contextmanager
 def waiting(english: str, chinese: str) -> Iterator[None]:
-    """A sign of life on stderr for work that takes longer than a second; nothing where nobody watches."""
+    """What is being done, on stderr for work that takes longer than a second; nothing where nobody watches."""
     if not sys.stderr.isatty():
         yield
         return
-    from threading import Event, Thread
+    from threading import Timer
 
-    ended, text = Event(), say(f"{english} …", f"{chinese}……")
-
-    def turn() -> None:
-        ended.wait(1)
-        for place in count():
-            if ended.wait(0.1):
-                break
-            click.echo(f"\r{'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'[place % 10]} {text}", nl=False, err=True)
-        click.echo("\r\x1b[K", nl=False, err=True)
-
-    thread = Thread(target=turn, daemon=True)
-    thread.start()
+    text = say(f"{english} …", f"{chinese}……")
+    timer = Timer(1, lambda: click.echo(text, nl=False, err=True))
+    timer.start()
     try:
         yield
     finally:
-        ended.set()
-        thread.join()
+        timer.cancel()
+        click.echo("\r\x1b[K", nl=False, err=True)
 
 
 def age_of(moment: str, now: dt.datetime) -> str:

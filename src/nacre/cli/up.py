@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from nacre.agents.connection import load_connections, state_folder
-from nacre.agents.registry import all_agents
+from nacre.agents.registry import ALL_AGENTS
 from nacre.cli import ui
 from nacre.cli.brain import offer as offer_brain
 from nacre.cli.capture import ask_consent, show_survey
@@ -106,7 +106,7 @@ def up(
         if transcripts:
             _capture(memory, left_out)
         _index(memory)
-        _show_memory(memory, captures=not no_capture)
+        _show_memory(memory)
         _offer_connecting(memory, wishes["connect"], yes=yes)
         agreed = offer_jobs(memory, wishes["jobs"], yes=yes)
         _offer_serving(memory, wishes["serve"], jobs=agreed, yes=yes)
@@ -174,10 +174,8 @@ def _capture(memory: Memory, left_out: Sequence[str]) -> None:
     english = f"{count} read, {ui.plural(lines, 'line')} written to the logs of {ui.plural(days, 'day')}"
     chinese = f"读取 {count} 个，在 {days} 天的日志中写入 {lines} 行"
     if not count:
-        english, chinese = "nothing new", "没有新内容"
-        if made.passed_over.get("too few"):
-            english += f"; sessions with fewer than {least} messages from you are skipped"
-            chinese += f"；你的消息少于 {least} 条的会话会跳过"
+        english = f"nothing new (sessions with fewer than {least} messages from you are skipped)"
+        chinese = f"没有新内容（你的消息少于 {least} 条的会话会跳过）"
     _note_line("Sessions", english, chinese)
     if count or memory.last_night() is None:
         with ui.progress_bar("Selecting what to keep", "挑选值得长期保留的内容"):
@@ -195,20 +193,15 @@ def _index(memory: Memory) -> None:
     _note_line("Search", english, f"{files} 个文件、{count} 段内容，可{how}搜索")
 
 
-def _show_memory(memory: Memory, *, captures: bool) -> None:
+def _show_memory(memory: Memory) -> None:
     """What was kept, what is asked, what the next session is given; where there is nothing yet, when there will be."""
     files, questions = [file for file in memory.longterm() if file.entries], memory.questions()
     if not files and not questions:
         at = memory.config.tidy.time
-        english = "MEMORY.md is empty: nothing found so far is likely to prevent mistakes in future sessions. Everything is in the daily logs and can be searched."
-        chinese = "MEMORY.md 还是空的：目前还没有哪条内容能帮今后的会话避免出错。所有内容都在每日日志里，可以搜索。"
-        if memory.synced() is None or not captures:
-            english = "MEMORY.md is empty: there are no sessions to read yet. Sessions with a connected agent are captured within minutes."
-            chinese = (
-                "MEMORY.md 还是空的：目前没有可读取的会话。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志。"
-            )
-        english += f'\nNightly tidying ({at}) moves lasting facts there. To add a note yourself: nacre remember "…"'
-        chinese += f'\n每晚 {at} 整理时，值得长期保留的内容会写入其中。你也可以自己记一条：nacre remember "…"'
+        english = "MEMORY.md is empty so far. Sessions with a connected agent are captured within minutes"
+        english += f'; nightly tidying ({at}) moves lasting facts there. To add a note yourself: nacre remember "…"'
+        chinese = "MEMORY.md 还是空的。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志"
+        chinese += f'；每晚 {at} 整理时，值得长期保留的内容会写入其中。你也可以自己记一条：nacre remember "…"'
         click.echo("\n" + say(english, chinese))
         return
     count, limit = sum(len(file.entries) for file in files), memory.config.memory.max_lines
@@ -227,24 +220,20 @@ def _show_memory(memory: Memory, *, captures: bool) -> None:
         _show_rest(asked - _ASKED)
     click.echo()
     for project in (None, *[file.project for file in files if file.project][:_PROJECTS]):
-        _show_start(memory, project)
+        pack = memory.context(here=str(Path.home()), project=project)
+        if paths := list(dict.fromkeys(part.path for part in pack.parts)):
+            names = say(", ", "、").join(paths)
+            where = say(f" in {project}", f"（项目 {project}）") if project else ""
+            english = (
+                f"Your agent's next session{where} starts with {names}: about {pack.tokens} tokens (nacre context)."
+            )
+            chinese = f"智能体下次会话{where}开始时会得到：{names}，约 {pack.tokens} 个 token（nacre context）。"
+            click.echo("\n".join(ui.fitted(say(english, chinese))))
 
 
 def _show_rest(count: int) -> None:
     if count > 0:
         click.echo(say(f"  … and {count} more", f"  ……另有 {count} 条"))
-
-
-def _show_start(memory: Memory, project: str | None) -> None:
-    """What the next session is given, in a project or in none."""
-    pack = memory.context(here=str(Path.home()), project=project)
-    paths = list(dict.fromkeys(part.path for part in pack.parts))
-    if not paths:
-        return
-    names, where = say(", ", "、").join(paths), say(f" in {project}", f"（项目 {project}）") if project else ""
-    english = f"Your agent's next session{where} starts with {names}: about {pack.tokens} tokens (nacre context)."
-    chinese = f"智能体下次会话{where}开始时会得到：{names}，约 {pack.tokens} 个 token（nacre context）。"
-    click.echo("\n".join(ui.fitted(say(english, chinese))))
 
 
 def _heading(english: str, chinese: str) -> None:
@@ -257,7 +246,7 @@ def _heading(english: str, chinese: str) -> None:
 def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
     """`nacre connect`, when agents are here that are not connected yet; it shows every change and asks before it writes."""
     machine, connected = this_machine(), load_connections(state_folder())
-    here = [agent for agent in all_agents() if agent.is_here(machine) and agent.name not in connected]
+    here = [agent for agent in ALL_AGENTS if agent.is_here(machine) and agent.name not in connected]
     if not here:
         return
     titles = say(", ", "、").join(agent.title for agent in here)
@@ -290,11 +279,8 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
     if agreed:
         _run("jobs", "install", memory=memory)
     else:
-        _note_line(
-            "Jobs",
-            'nothing runs automatically yet; run "nacre jobs install"',
-            "尚未设置自动运行；请运行“nacre jobs install”",
-        )
+        english = 'nothing runs automatically yet; run "nacre jobs install"'
+        _note_line("Jobs", english, "尚未设置自动运行；请运行“nacre jobs install”")
     return agreed if wish is not None or yes or ui.is_interactive() else None
 
 
@@ -314,19 +300,12 @@ def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes:
     if running is not None and not running.get("onDemand"):
         _note_line("Daemon", "already running", "已在运行")
         return
-    also = (
-        ""
-        if jobs is not None
-        else say(" and new sessions are captured and tidied automatically", "，并自动采集新会话和整理")
-    )
+    also = "" if jobs is not None else say(" and sessions are captured automatically", "，并自动采集新会话")
     english = f"Keep the daemon running in the background so that searches are instant{also}?"
     if not _agreed(wish, english, f"要在后台运行守护进程，让搜索即时返回结果{also}吗？", yes=yes):
         if jobs is not None:
-            _note_line(
-                "Daemon",
-                'not running; start it with "nacre serve --background"',
-                "未启动；可运行“nacre serve --background”",
-            )
+            english = 'not running; start it with "nacre serve --background"'
+            _note_line("Daemon", english, "未启动；可运行“nacre serve --background”")
         return
     stop_on_demand(memory)  # before the settings change, with which it would start anew
     if jobs is not False:
@@ -349,11 +328,8 @@ def _offer_command(machine: Machine, wish: bool | None, *, yes: bool) -> None:
         _note_line("Command", f"nacre ({shown})", f"nacre（{shown}）")
         return
     export = 'export PATH="$HOME/.local/bin:$PATH"'
-    _note_line(
-        "Command",
-        f"{shown}; add this to your shell profile: {export}",
-        f"{shown}；请把这一行加入 shell 的配置文件：{export}",
-    )
+    english = f"{shown}; add this to your shell profile: {export}"
+    _note_line("Command", english, f"{shown}；请把这一行加入 shell 的配置文件：{export}")
 
 
 def _agreed(wish: bool | None, english: str, chinese: str, *, yes: bool) -> bool:
@@ -378,8 +354,7 @@ def program() -> str:
 
 def _show_hints(memory: Memory) -> None:
     nacre, root = program(), ui.shown_path(memory.workspace.root)
-    note = say("Reports are written in Typst, never in LaTeX", "所有报告都用 Typst 写，不用 LaTeX")
-    commands = [f'remember "{note}"', 'search "Typst"', "status", "up --demo"]
+    commands = ["status", "up --demo"]
     if file := next((file for file in memory.longterm() if file.entries), None):
         entry, everywhere = file.entries[0], " --all-projects" if file.project else ""
         words = " ".join(word.text for word in weighed(entry.text, 3))
@@ -416,10 +391,7 @@ def show_demo(tongue: str | None, *, keep: bool) -> None:
     if keep:
         place = f"--workspace {stage.workspace.root} --now {NOW}"
         commands = [f'search "{QUESTIONS[language()][0]}"', "why MEMORY.md:8", "tidy --dry-run --verbose"]
-        click.echo(
-            "\n"
-            + say("The folder was kept; you can delete it at any time. Try:", "文件夹已保留，可随时删除。可以试试：")
-        )
+        click.echo(say("\nThe folder was kept; delete it at any time. Try:", "\n文件夹已保留，可随时删除。可以试试："))
         click.echo("\n".join(f"  {nacre} {command} {place}" for command in commands))
         return
     english = f"\nEverything above was computed on this machine just now; nothing was kept. For your own sessions: {nacre} up\n(--demo --keep keeps the folder)"

@@ -74,14 +74,10 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
         return Report(trusted, lines=trusted)
     place = Path(os.path.abspath(Path(options.workspace or path).expanduser()))
     if not remove and not is_marked(place):
-        if place == Path.home():
-            own = ui.shown_path(default_place())
-            raise NoWorkspace(
-                f"Your home folder is not a workspace; your memory is in {own}.",
-                f"主文件夹不是工作区；你的记忆在 {own}。",
-            )
-        english = f'There is no workspace at {place}. Create one with "nacre init {place}".'
-        raise NoWorkspace(english, f"{place} 没有工作区。可用“nacre init {place}”创建。")
+        own = ui.shown_path(default_place())
+        raise NoWorkspace(
+            f"There is no workspace at {place}; your memory is in {own}.", f"{place} 没有工作区；你的记忆在 {own}。"
+        )
     trust_workspace(place, trust=not remove)
     shown = ui.shown_path(place)
     outcome = ui.first(
@@ -111,10 +107,7 @@ def pause(options: ui.Options, length: str | None) -> Report:
             memory.pause(span)
     until = f"{end:%Y-%m-%d %H:%M}" if end else 'you run "nacre resume"'
     chinese = f"直到 {until}。" if end else "直到你运行“nacre resume”。"
-    outcome = ui.first(
-        (options.dry_run, f"Capture would be paused until {until}.", f"将暂停采集，{chinese}"),
-        (True, f"Capture is paused until {until}.", f"采集已暂停，{chinese}"),
-    )
+    outcome = ui.done(f"paused until {until}.", f"暂停采集，{chinese}", dry_run=options.dry_run)
     facts = {"paused": not options.dry_run, "until": end.isoformat(timespec="minutes") if end else None}
     return Report({**facts, "dryRun": options.dry_run}, notes=[outcome])
 

@@ -13,7 +13,7 @@ from nacre.embed.local import LocalEmbedder
 from nacre.embed.models import Embedder
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
-from nacre.model import Problem
+from nacre.model import Problem, problem
 
 if TYPE_CHECKING:
     from nacre.embed.remote import RemoteEmbedder
@@ -186,14 +186,11 @@ def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> 
     problems = []
     path = Path(config.embed.key_file or "").expanduser()
     if config.embed.key_file and os.name != "nt" and path.exists() and path.stat().st_mode & 0o077:
-        sentence = say(
-            f"Other users of this machine can read the key in {path}.", f"本机其他用户可以读取 {path} 中的密钥。"
-        )
-        problems.append(Problem("key file open to others", sentence, str(path), remedy=f"chmod 600 {path}"))
+        said = f"Other users of this machine can read the key in {path}.", f"本机其他用户可以读取 {path} 中的密钥。"
+        problems.append(problem("key file open to others", *said, str(path), remedy=f"chmod 600 {path}"))
     if embedder.base_url.startswith("http:") and not is_local(embedder.base_url):
-        host, remedy = embedder.host, "nacre config set --user embed.base_url https://…"
-        sentence = say(
-            f"Memories and the key are sent to {host} unencrypted.", f"记忆和密钥会以未加密的方式发送到 {host}。"
-        )
-        problems.append(Problem("texts sent in the clear", sentence, remedy=remedy))
+        english = f"Memories and the key are sent to {embedder.host} unencrypted."
+        said = english, f"记忆和密钥会以未加密的方式发送到 {embedder.host}。"
+        remedy = "nacre config set --user embed.base_url https://…"
+        problems.append(problem("texts sent in the clear", *said, remedy=remedy))
     return tuple(problems)

@@ -64,9 +64,7 @@ def read_resource(memory: Memory, uri: str) -> str:
 def prompts(*, group: bool = False) -> list[dict[str, Any]]:
     """Every prompt. All of them lead to writing, so a group has none."""
     flush = say("Save what later sessions will need.", "保存以后的会话用得上的内容。")
-    distil = say(
-        "Find what from the last few days belongs in long-term memory.", "找出最近几天中应进入长期记忆的内容。"
-    )
+    distil = say("Find what of the last days belongs in long-term memory.", "找出最近几天中应进入长期记忆的内容。")
     review = say("Go through what needs the user's attention.", "逐一查看需要用户处理的事项。")
     rows = (
         ("flush", say("Flush before compaction", "压缩前保存"), flush),
@@ -87,9 +85,8 @@ def get_prompt(memory: Memory, name: str) -> str:
         plan = memory.flush()
         return f"{plan.prompts.system}\n\n{plan.prompts.user}" if plan.prompts else plan.reason
     distil, review = wordings("mcp/prompts", language())
-    size, limits = memory.longterm_size(), memory.config.memory
-    english = f"{size.lines} of {limits.max_lines} lines, {size.bytes} of {limits.max_bytes} bytes"
-    fullness = say(english, f"{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节")
+    forms = "{lines} of {maxLines} lines, {bytes} of {maxBytes} bytes", "{lines}/{maxLines} 行，{bytes}/{maxBytes} 字节"
+    fullness = say(*forms).format(**memory.longterm_facts())
     if name == "distil":
         today = memory.clock.today()
         recent = (f"memory/{today - dt.timedelta(days=back)}.md" for back in range(_RECENT))

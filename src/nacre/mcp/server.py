@@ -195,31 +195,19 @@ def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
     pool = ThreadPoolExecutor(_AT_ONCE)
-    writing, turn = threading.Lock(), threading.Lock()  # of the output, and of the two below
-    working: dict[Any, Future[None]] = {}  # by the id of the request
-    cancelled: set[Any] = set()
+    writing = threading.Lock()
+    working: set[Future[None]] = set()
     is_warm = False
 
     def send(message: Any) -> None:
-        answer = server.answer(message)
-        with turn:
-            if answer is None or answer["id"] in cancelled:
-                return
-        put(answer)
+        if (answer := server.answer(message)) is not None:
+            put(answer)
 
     def put(answer: dict[str, Any]) -> None:
         data = dump(answer) + b"\n"
         with writing, contextlib.suppress(BrokenPipeError):
             while data:
                 data = data[os.write(output, data) :]
-
-    def work(message: dict[str, Any]) -> None:
-        try:
-            send(message)
-        finally:
-            with turn:
-                working.pop(message["id"], None)
-                cancelled.discard(message["id"])
 
     with contextlib.suppress(SystemExit):
         for line in lines:
@@ -229,14 +217,10 @@ def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
                 put(failure(None, NOT_JSON, "Parse error"))
                 continue
             method = message.get("method") if isinstance(message, dict) else None
-            if method == "notifications/cancelled":
-                params = message.get("params")
-                request = params.get("requestId") if isinstance(params, dict) else None
-                with turn:
-                    cancelled.update(other for other in working if other == request)
-            elif method in WORKING and isinstance(message.get("id"), str | int):
-                with turn:  # or work that ends at once would be noted after its end
-                    working[message["id"]] = pool.submit(work, message)
+            if method in WORKING and isinstance(message.get("id"), str | int):
+                work = pool.submit(send, message)
+                working.add(work)
+                work.add_done_callback(working.discard)
             else:
                 send(message)
             if method in _LISTENING and not is_warm:
@@ -244,5 +228,5 @@ def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
                 threading.Thread(target=warm, name="warm", daemon=True).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
-    wait(list(working.values()), _FINISH_WITHIN)
+    wait(list(working), _FINISH_WITHIN)
     os._exit(0)  # whatever still searches would only keep the process from its end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nacre import __version__
-from nacre.errors import BadInput, NacreError
+from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.model import EVERYWHERE, LAYERS, TYPES, fields
 
@@ -402,26 +401,21 @@ def _check_names(what: str, given: Collection[str], needed: Collection[str], all
 
 
 def _check_value(which: str, chinese: str, value: Any, schema: Schema) -> None:
-    expected, kind, kind_chinese = _TYPES[schema["type"]]
-    least, most = schema.get("minimum"), schema.get("maximum")
-    fits = isinstance(value, expected) and isinstance(value, bool) == (expected is bool)
-    if not fits or (isinstance(value, float) and not math.isfinite(value)):
-        raise BadInput(f"{which} must be {kind}.", f"{chinese}必须是{kind_chinese}。")
-    if value not in schema.get("enum", [value]):
-        names, shown = schema["enum"], value[:40]
-        english = f'{which} must be one of {", ".join(names)}, not "{shown}".'
-        raise BadInput(english, f"{chinese}必须是 {'、'.join(names)} 之一，不能是“{shown}”。")
-    if least is not None and not least <= value <= most:
-        english = f"{which} must be between {least} and {most}, not {value}."
-        raise BadInput(english, f"{chinese}必须在 {least} 到 {most} 之间，不能是 {value}。")
-    if longest := schema.get("maxLength"):
-        if value.encode("utf-8", "replace").decode() != value:
-            raise BadInput(f"{which} is not valid Unicode text.", f"{chinese}不是有效的 Unicode 文本。")
-        if not value.strip():
-            raise BadInput(f"{which} is empty.", f"{chinese}为空。")
-        if len(value) > longest:
-            english = f"{which} has {len(value)} characters; the limit is {longest}."
-            raise BadInput(english, f"{chinese}有 {len(value)} 个字符；最多 {longest} 个。")
+    kind, wanted, wanted_chinese = _TYPES[schema["type"]]
+    fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+    if names := schema.get("enum"):
+        wanted, wanted_chinese = f"one of {', '.join(names)}", f" {'、'.join(names)} 之一"
+        fits = fits and value in names
+    elif longest := schema.get("maxLength"):
+        wanted, wanted_chinese = f"text of 1 to {longest} characters", f" 1 到 {longest} 个字符的文本"
+        is_unicode = fits and value.encode("utf-8", "replace").decode() == value
+        fits = is_unicode and bool(value.strip()) and len(value) <= longest
+    elif "minimum" in schema:
+        least, most = schema["minimum"], schema["maximum"]
+        wanted, wanted_chinese = f"{wanted} from {least} to {most}", f" {least} 到 {most} 的{wanted_chinese}"
+        fits = fits and least <= value <= most
+    if not fits:
+        raise BadInput(f"{which} must be {wanted}.", f"{chinese}必须是{wanted_chinese}。")
 
 
 def _search(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[str, Any]:
@@ -509,10 +503,7 @@ def _next(coming: NextOrder) -> dict[str, Any]:
 
     if (order := coming.order) is not None:
         return {"waiting": coming.waiting, "id": order.key, "work": order.work, "order": legible(order.text)}
-    spent = "Today's budget is used up; the remaining requests wait until tomorrow."
-    none = "No requests are waiting. You do not need to run anything: the next sync or tidy uses the answers."
-    note = say(spent, "今天的额度已用完，其余请求留到明天。") if coming.waiting else say(none, "没有等待的请求。无需运行任何命令：下一次采集或整理会使用这些回答。")  # fmt: skip
-    return {"waiting": coming.waiting, "note": note}
+    return {"waiting": coming.waiting, "note": coming.note}
 
 
 def _status(memory: Memory, _arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
@@ -522,18 +513,12 @@ def _status(memory: Memory, _arguments: dict[str, Any], _here: str | None) -> di
     status: dict[str, Any] = {"version": __version__, "scope": memory.scope.name, "tools": names}
     if group:
         return status
-    try:
-        embedder, reason = memory.embedder()
-        models = [model.name for model in embedder.models()] if embedder else []
-        search = {"provider": embedder.provider if embedder else None, "models": models, "reason": reason}
-    except NacreError as error:
-        search = {"provider": None, "models": [], "reason": str(error)}
-    size, limits, synced = memory.longterm_size(), memory.config.memory, memory.synced()
-    longterm = {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
+    (embedder, reason), synced = memory.embedder(), memory.synced()
+    models = [model.name for model in embedder.models()] if embedder else []
     return status | {
-        "search": search,
+        "search": {"provider": embedder.provider if embedder else None, "models": models, "reason": reason},
         "workspace": str(memory.workspace.root),
-        "longterm": longterm,
+        "longterm": memory.longterm_facts(),
         "files": dict(Counter(file.layer for file in memory.files())),
         "waiting": dict(zip(("files", "passages"), memory.waiting(), strict=True)),
         "synced": synced.isoformat(timespec="minutes") if synced else None,

@@ -57,8 +57,6 @@ _SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-# A cookie begins with the second it ends at, and the language of who asked for it.
-_LETTERS, _DIGITS = "enzh", "0123456789"
 _PREFERENCES = {"language": ("en", "zh"), "theme": ("auto", "light", "dark")}
 
 
@@ -78,8 +76,7 @@ class PageEndpoint:
         root = str(memories().workspace.root)
         # Cookies know no ports: each workspace has its own.
         self._cookie = f"nacre-{hashlib.sha256(root.encode('utf-8', 'replace')).hexdigest()[:8]}"
-        # Until when each may be used, and the language of who asked for it.
-        self._links: dict[str, tuple[float, str]] = {}
+        self._links: dict[str, tuple[float, str]] = {}  # until when each may be used, and the language of who asked
         self.streams = 0  # browsers that are told of changes
         self._stopping = False
         self._templates = Environment(
@@ -162,7 +159,7 @@ class PageEndpoint:
         cookie = request.cookies.get(self._cookie, "")
         until, _, signature = cookie.partition(".")
         is_signed = hmac.compare_digest(signature.encode(), self._sign("session", until).encode())
-        return cookie if self._secret() and is_signed and int(until.rstrip(_LETTERS)) > time.time() else None
+        return cookie if self._secret() and is_signed and int(until) > time.time() else None
 
     def _is_in(self, scope: Message, headers: Headers) -> bool:
         return has_token(headers, self._token()) or self._session(Request({**scope, "type": "http"})) is not None
@@ -184,10 +181,11 @@ class PageEndpoint:
         ends, spoken = self._links.pop(link, (0.0, ""))
         if request.method != "GET" or ends < time.monotonic():
             return self._locked(request)
-        until = f"{int(time.time()) + _COOKIE_LIVES}{spoken}"
+        until = str(int(time.time()) + _COOKIE_LIVES)
         response = RedirectResponse("/", status_code=303)
         value = f"{until}.{self._sign('session', until)}"
         response.set_cookie(self._cookie, value, max_age=_COOKIE_LIVES, httponly=True, samesite="strict", path="/")
+        _keep_preference(response, "language", spoken)
         return response
 
     def _locked(self, request: Request) -> Response:
@@ -211,16 +209,12 @@ class PageEndpoint:
 
     def _html(self, request: Request, view: View, data: dict[str, Any], values: dict[str, Any]) -> Response:
         did = next((action for action in ACTIONS if action.name == request.query_params.get("did")), None)
-        number = request.query_params.get("operation", "")
-        notice = (
-            {"text": say(*did.done), "undo": number if number.isdigit() and did.name != "undo" else None}
-            if did
-            else None
-        )
-        page = self._render(
-            request, f"{view.name}.html", {"data": data, "values": values, "view": view, "notice": notice}
-        )
-        return Response(page, media_type="text/html")
+        number, notice = request.query_params.get("operation", ""), None
+        if did:
+            undo = number if number.isdigit() and did.name != "undo" else None
+            notice = {"text": say(*did.done), "undo": undo}
+        shown = {"data": data, "values": values, "view": view, "notice": notice}
+        return Response(self._render(request, f"{view.name}.html", shown), media_type="text/html")
 
     def _change(self, action: Action, *, as_json: bool = False) -> Callable[[Request], Any]:
         def work(request: Request) -> Response:
@@ -265,12 +259,8 @@ class PageEndpoint:
     def _refused(self, request: Request, status: int, sentence: str, *, as_json: bool) -> Response:
         if as_json:
             return JSONResponse({"error": sentence}, status)
-        back = _back(_given(request), {})
-        return Response(
-            self._render(request, "refused.html", {"sentence": sentence, "back": back, "status": status}),
-            status,
-            media_type="text/html",
-        )
+        shown = {"sentence": sentence, "back": _back(_given(request), {}), "status": status}
+        return Response(self._render(request, "refused.html", shown), status, media_type="text/html")
 
     async def _missing(self, request: Request, error: Exception) -> Response:
         if not self._is_in(request.scope, headers_of(request.scope)):
@@ -298,15 +288,10 @@ class PageEndpoint:
         value = request.cookies.get(f"nacre-{name}")
         return value if value in _PREFERENCES[name] else None
 
-    def _language(self, request: Request) -> str | None:
-        """The one that was chosen on the page, else that of who opened it, else the daemon's."""
-        session = self._session(request) or ""
-        return self._preference(request, "language") or session.partition(".")[0].lstrip(_DIGITS) or None
-
     @contextmanager
     def _speaking(self, request: Request) -> Iterator[None]:
-        """The language of who asks, for this thread."""
-        use_language_here(self._language(request))
+        """The language chosen on the page, else that of who opened it, for this thread."""
+        use_language_here(self._preference(request, "language"))
         try:
             yield
         finally:
@@ -320,9 +305,7 @@ class PageEndpoint:
         response = RedirectResponse(_back(given, {}), status_code=303)
         for name, choices in _PREFERENCES.items():
             if given.get(name) in choices:
-                response.set_cookie(
-                    f"nacre-{name}", str(given[name]), max_age=365 * 86400, httponly=True, samesite="strict"
-                )
+                _keep_preference(response, name, given[name])
         return response
 
     async def _openapi(self, _request: Request) -> Response:
@@ -360,6 +343,10 @@ class PageEndpoint:
 
 class _Forbidden(Exception):
     pass
+
+
+def _keep_preference(response: Response, name: str, value: str) -> None:
+    response.set_cookie(f"nacre-{name}", value, max_age=365 * 86400, httponly=True, samesite="strict")
 
 
 def _given(request: Request) -> dict[str, Any]:

@@ -128,13 +128,10 @@ def growth(memory: Memory, values: Values) -> dict[str, Any]:
 def brain(memory: Memory, values: Values) -> dict[str, Any]:
     records, page = memory.orders()[::-1], values.get("page") or 1
     rows, older = _page([record.as_plain(memory.clock) for record in records], page)
-    chosen = next(
-        (record for record in records if values.get("order") and record.key.startswith(values["order"])), None
-    )
-    shown = chosen and chosen.as_plain(memory.clock) | {
-        "text": legible(chosen.text),
-        "answer": legible(chosen.answer or "") or None,
-    }
+    shown = None
+    if chosen := next((record for record in records if record.key.startswith(values.get("order") or "-")), None):
+        words = {"text": legible(chosen.text), "answer": legible(chosen.answer or "") or None}
+        shown = chosen.as_plain(memory.clock) | words
     account = memory.brain_account(_LAST_DAYS)
     return {"brain": memory.brain_facts(), **account, "orders": rows, "page": page, "older": older, "order": shown}
 
