@@ -223,7 +223,8 @@ def main() -> None:
                 write(language, task, about, arrays)
             made = encoder.with_weights(about, arrays)
             assert made
-            tests = held if args.hold else ([] if is_keep else frozen(language))
+            unseen = talk_examples(DATA / "frozen" / f"talk-{language}.txt") if is_keep else frozen(language)
+            tests = held if args.hold else unseen
             if tests:
                 odds = made.read(
                     [(test.first, test.second) for test in tests],

@@ -104,7 +104,8 @@ def wishes() -> list[tuple[str, str, bool]]:
 
 def main() -> None:
     tables = {"asking": asking(), "help": bag(requests()), "wish": bag(wishes())}
-    WORDS.write_text(json.dumps(tables, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    lines = (f"{json.dumps(name)}: {json.dumps(table, ensure_ascii=False)}" for name, table in tables.items())
+    WORDS.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
     print({name: len(table) for name, table in tables.items()})
 
 
