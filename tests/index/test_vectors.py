@@ -61,12 +61,8 @@ def filled(store: Store, rows: Floats, step: int = 700) -> int:
     return model
 
 
-@pytest.mark.parametrize("most_held", [0, 2_000_000])
 @pytest.mark.parametrize("dims", [64, 100, 384])
-def test_the_nearest_are_those_of_brute_force_whether_vectors_are_held_or_read(
-    store: Store, dims: int, most_held: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "_MOST_HELD", most_held)
+def test_the_nearest_are_those_of_brute_force(store: Store, dims: int) -> None:
     rng = np.random.default_rng(dims)
     rows = themes(rng, 3000, dims)
     model = filled(store, rows)

@@ -34,9 +34,7 @@ _CLOCK = re.compile(r"\A\[(?:\d{4}-\d{2}-\d{2}[ T])?\d{1,2}:\d{2}\]\s+")  # befo
 _BREAK = re.compile(r"\n[^\S\n]*(?:[-*+]|\d{1,9}[.)])\s")
 _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"\w+")
-_LETTER = re.compile(rf"[^\W_{_HAN.pattern[1:]}")
-_RUN = re.compile(rf"({_HAN.pattern}{{1,3}}){_HAN.pattern}*|{_LETTER.pattern}+")
-_LINK = 1100  # characters that may stand between two words of a line: where a link leads
+_RUN = re.compile(rf"({_HAN.pattern}{{1,3}}){_HAN.pattern}*|[^\W_{_HAN.pattern[1:]}+")
 _MARKS = re.compile(r"\]\([^()\n]{0,1000}\)|[*_`~\[\]]")
 ENOUGH_WORDS, ENOUGH_HAN = 3, 6  # from which on words stand for one thing wherever they are met
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -152,9 +150,9 @@ class MemoryLines:
         }
         paths = {path for path in self.files if any(date in path for date in dates)}
         marked = [line.whole for path in paths for line in self.of(path) if any(mark in marks for mark in line.marks)]
-        sought = [_Words(text) for text in {*texts, *marked}]
+        sought = [_sought_words(text) for text in {*texts, *marked}]
         for path in self.files if sought else ():
-            if path not in paths and any(words.may_stand_in(self._text(path)) for words in sought):
+            if path not in paths and any(all(word in self._text(path) for word in words) for words in sought):
                 paths.add(path)
         return [line for path in self.files if path in paths for line in self.of(path)]
 
@@ -168,41 +166,9 @@ def _folded(text: str) -> str:
     return (text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)).casefold()
 
 
-class _Words:
-    """The words of a text in their order, to look for in files: whatever stands between them there, and of Chinese the beginnings of its
-    runs."""
-
-    def __init__(self, text: str) -> None:
-        bare = _folded(_MARKS.sub(" ", text))
-        self._words = [run[1] or run[0] for run in _RUN.finditer(bare)]
-        self._longest = 2 * len(bare) + _LINK
-
-    def may_stand_in(self, text: str) -> bool:
-        """Whether a line of the file may say it: all the words, one after another, near each other."""
-        if not self._words:
-            return True
-        if _find(max(self._words, key=len), text, 0) < 0 or not all(word in text for word in self._words):
-            return False
-        start = -1
-        while (start := _find(self._words[0], text, start + 1)) >= 0:
-            end = start
-            for word in self._words:
-                if (at := _find(word, text, end)) < 0:
-                    return False
-                end = at + len(word)
-            if end - start <= self._longest:
-                return True
-        return False
-
-
-def _find(word: str, text: str, start: int) -> int:
-    """Where the word stands, as a whole word unless it is Chinese."""
-    while (start := text.find(word, start)) >= 0:
-        around = text[start - 1 : start], text[start + len(word) : start + len(word) + 1]
-        if _HAN.match(word) or not any(_LETTER.match(sign) for sign in around):
-            break
-        start += 1
-    return start
+def _sought_words(text: str) -> list[str]:
+    """The words of a text to look for in files, whatever stands between them there; of Chinese the beginnings of its runs."""
+    return [run[1] or run[0] for run in _RUN.finditer(_folded(_MARKS.sub(" ", text)))]
 
 
 def unmarked(text: str) -> str:

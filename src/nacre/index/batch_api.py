@@ -45,7 +45,7 @@ def _take_in(store: Store, embedder: RemoteEmbedder, jobs: Jobs, job: dict[str, 
         return "open"
     with store.writing() as db:
         wanted = {
-            row[0].hex() for row in db.execute("select distinct hash from passages")
+            key.hex() for (key,) in db.execute("select distinct hash from passages")
         }  # not what was forgotten since
         rows = {key: vector for key, vector in made.items() if key in wanted}
         if rows:

@@ -7,7 +7,6 @@ A slot is a position in a model's row of vectors; slot // BLOCK names its block.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,8 +22,6 @@ _CHANGED = "vectors changed"
 # Tells every scanner, of every thread and process, that what it holds is old. What is only appended it sees by itself.
 _NOTE_CHANGE = f"insert into meta values('{_CHANGED}', 1) on conflict(key) do update set value = value + 1"
 _AMONG = 300  # nearest by their signs, at least, that are scored exactly
-_SEARCHES = 2  # from which whole vectors are held: a process that searches once reads less
-_MOST_HELD = 64_000_000  # bytes of whole vectors of one model; of more, those that are needed are read each time
 # SQLite would read all vectors of a model to find some by their hash: 150 ms instead of one in a million.
 _BY = {"hash": "indexed by vector_hash", "slot": ""}
 Floats = npt.NDArray[np.float32]
@@ -114,51 +111,40 @@ def _values(rows: list[tuple[Any, ...]], dims: int) -> npt.NDArray[np.int8]:
 
 
 class _Held(NamedTuple):
-    """The vectors of a model as they were at a version, by slot: their signs in columns, and all of them where they are held."""
+    """The signs of the vectors of a model as they were at a version, in columns by slot."""
 
     version: tuple[int, str | None]
     signs: npt.NDArray[np.uint64]
-    hashes: tuple[bytes, ...] = ()
-    scales: Floats = np.empty(0, np.float32)
-    values: npt.NDArray[np.int8] = np.empty((0, 0), np.int8)
 
 
 class Scanner:
-    """Finds the texts nearest to a question. Keeps the signs in memory, in a process that searches again and again also the vectors if
-    they are not too large; of what was added since only that is read."""
+    """Finds the texts nearest to a question. Keeps the signs in memory; of what was added since only that is read."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._held: dict[int, _Held] = {}  # by model
-        self._searches: Counter[int] = Counter()  # by model
 
     def nearest(self, model: int, question: Floats, count: int, among: int = _AMONG) -> list[tuple[bytes, float]]:
         """The `count` texts nearest to the question, by hash, with their exact cosine, best first; out of the `among` that
         are nearest by their signs."""
-        self._searches[model] += 1
-        held = self._hold(model, len(question))
-        slots = np.arange(held.signs.shape[1])
+        signs = self._signs_of(model, len(question))
+        slots = np.arange(signs.shape[1])
         if among < len(slots):
             differing = np.zeros(len(slots), np.uint16)
-            for column, sign in zip(held.signs, _signs(question[None, :]).view(np.uint64)[0], strict=True):
+            for column, sign in zip(signs, _signs(question[None, :]).view(np.uint64)[0], strict=True):
                 differing += np.bitwise_count(column ^ sign)
             most = np.searchsorted(np.bincount(differing).cumsum(), among)
             closer, as_far = np.flatnonzero(differing < most), np.flatnonzero(differing == most)
             slots = np.sort(np.concatenate((closer, as_far[: among - len(closer)])))
-        if len(held.values) != held.signs.shape[1]:
-            hashes, scores = self._scores("slot", model, question, slots.tolist())
-            return [(hashes[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:count]]
-        scores = (held.values[slots] @ question) * held.scales[slots]
-        best = np.argsort(-scores, kind="stable")[:count]
-        places = zip(slots[best].tolist(), scores[best].tolist(), strict=True)
-        return [(held.hashes[slot], score) for slot, score in places]
+        hashes, scores = self._scores("slot", model, question, slots.tolist())
+        return [(hashes[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:count]]
 
-    def _hold(self, model: int, dims: int) -> _Held:
+    def _signs_of(self, model: int, dims: int) -> npt.NDArray[np.uint64]:
         db = self._store.db
         version = (self._store.epoch, self._store.get_meta(_CHANGED))
         held = self._held.get(model)
         if held is None or held.version != version:
-            held = _Held(version, np.empty((_width(dims) // 8, 0), np.uint64), values=np.empty((0, dims), np.int8))
+            held = _Held(version, np.empty((_width(dims) // 8, 0), np.uint64))
         (count,) = db.execute("select coalesce(max(slot), -1) + 1 from vectors where model = ?", (model,)).fetchone()
         if held.signs.shape[1] < count:
             whole = held.signs.shape[1] // BLOCK
@@ -166,28 +152,11 @@ class Scanner:
             data = b"".join(row[0] for row in db.execute(query, (model, whole)))
             added = np.ascontiguousarray(np.frombuffer(data, np.uint64).reshape(-1, len(held.signs)).T)
             held = held._replace(signs=np.concatenate((held.signs[:, : whole * BLOCK], added), axis=1))
-        if self._searches[model] >= _SEARCHES and len(held.values) < count and count * dims <= _MOST_HELD:
-            query = "select hash, scale, data from vectors where model = ? and slot >= ? order by slot"
-            rows = db.execute(query, (model, len(held.values))).fetchall()
-            held = held._replace(
-                hashes=(*held.hashes, *(row[0] for row in rows)),
-                scales=np.concatenate((held.scales, np.array([row[1] for row in rows], np.float32))),
-                values=np.concatenate((held.values, _values(rows, dims))),
-            )
         self._held[model] = held
-        return held
+        return held.signs
 
     def cosines(self, model: int, question: Floats, hashes: Sequence[bytes]) -> dict[bytes, float]:
-        if not hashes:
-            return {}
-        held = self._hold(model, len(question))
-        if len(held.values) != held.signs.shape[1]:
-            stored, scores = self._scores("hash", model, question, hashes)
-        else:
-            query = f"select hash, slot from vectors {_BY['hash']} where hash in (%s) and model = ?"
-            rows = in_groups(self._store.db, query, hashes, model)
-            stored, slots = [row[0] for row in rows], [row[1] for row in rows]
-            scores = (held.values[slots] @ question) * held.scales[slots]
+        stored, scores = self._scores("hash", model, question, hashes)
         return dict(zip(stored, scores.tolist(), strict=True))
 
     def rows(self, model: int, hashes: Sequence[bytes]) -> dict[bytes, Floats]:

@@ -216,15 +216,8 @@ class Draft:
         self.ask(Question(candidate.id, kind, candidate.text, why, about))
 
     def ask_about_conflict(
-        self, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, why: str
+        self, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, question: str
     ) -> None:
-        question = {
-            "clash": say("Which of the two is right?", "两条不能同时成立，以哪一条为准？"),
-            "kept": say(
-                "That line is pinned or was written by you. Replace it?", "那一行已固定或是你写的，要取代它吗？"
-            ),
-            "many": say("Too many lines would change in one night. Replace it?", "今晚改动的行已经太多，要取代它吗？"),
-        }[why]
         conflict = say(f"conflicts with “{line.words}” in {file.shown}. ", f"与 {file.shown} 中的“{line.words}”冲突。")
         self.ask_about(candidate, verdict, review.CLASH, conflict + question, file, line.id)
 
@@ -425,11 +418,8 @@ def _with_advice(draft: Draft, lines: Sequence[LogLine], candidates: Sequence[Ca
         return list(candidates)
     result: list[Candidate] = []
     for line in lines:
-        own, change = (
-            [candidate for candidate in candidates if candidate.said is line],
-            changes.get((line.day, line.mark)),
-        )
-        if change:
+        own = [candidate for candidate in candidates if candidate.said is line]
+        if change := changes.get((line.day, line.mark)):
             explicit = [replace(candidate, change=change) for candidate in own if candidate.explicit]
             own = explicit or [candidate_by_model(line, change, draft.context.judge())]
         result += own
@@ -495,7 +485,8 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         every = own if candidate.change else own[:1]
         _supersede(draft, candidate, verdict, own[0][0][0], every)
     elif unclear and verdict.decision == ASK:
-        draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
+        why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
+        draft.ask_about_conflict(candidate, verdict, *unclear[0], why)
     elif verdict.decision == ASK:
         why = say("may be worth keeping. Keep it?", "可能值得保留。要保留吗？")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
@@ -525,9 +516,7 @@ def _by_local_brain(draft: Draft, candidate: Candidate, home: LongTermFile) -> D
     entries = draft.memory.entries(home)
     parts = [entry for _, _, entry in entries]
     compared, same = compare.compare_with(candidate.tested.judged.statement, parts, verdict.worth)
-    if (
-        candidate.parts
-    ):  # two pieces together are like nothing that the models learnt: one of them must say so by itself
+    if candidate.parts:  # two pieces together are like nothing that the models learnt: one must say so by itself
         alone = [compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts]
         places = {comparison.place for some in alone for comparison in some}
         compared = [comparison for comparison in compared if comparison.place in places]
@@ -571,12 +560,9 @@ def _join(draft: Draft, candidate: Candidate, change: Change, home: LongTermFile
 
 def _same_project(draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line) -> bool:
     """Whether an entry stands where the candidate belongs, was said in the same project, or is of one that a model saw named."""
-    project = candidate.said.project
-    if (
-        candidate.change
-        and file is not draft.memory.general
-        and names_project(candidate.said.words, file.path.parent.name)
-    ):
+    said, project = candidate.said, candidate.said.project
+    of_project = file is not draft.memory.general
+    if candidate.change and of_project and names_project(said.words, file.path.parent.name):
         return True
     return file is home or bool(project and project == draft.memory.project_of(file, draft.states.get(line.id)))
 
@@ -670,7 +656,10 @@ def _supersede(
     (file, line), first = superseded[0]
     text = candidate.text
     if draft.careful or not budget.may_change(line, draft.states.get(line.id)):
-        draft.ask_about_conflict(candidate, verdict, file, line, "many" if draft.careful else "kept")
+        why = say("That line is pinned or was written by you. Replace it?", "那一行已固定或是你写的，要取代它吗？")
+        if draft.careful:
+            why = say("Too many lines would change in one night. Replace it?", "今晚改动的行已经太多，要取代它吗？")
+        draft.ask_about_conflict(candidate, verdict, file, line, why)
         return
     in_place = file is home and not draft.memory.without_part(line.words, first.part)
     if not in_place and (home.over or not home.has_room(text, candidate.tested.kind)):
@@ -716,15 +705,9 @@ def _supersede(
 def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: LongTermFile, line: Line) -> None:
     """Said before, in these words or others; the surer wording stays. Seen in a second project it holds for all of them."""
     was = draft.states.get(line.id)
-    better = (
-        verdict
-        and was
-        and not candidate.agents
-        and line.id != candidate.id
-        and budget.may_change(line, was)
-        and confidence(candidate) >= (was.confidence or 0.5) + BETTER
-    )
-    if verdict and was and better and _reword(draft, candidate, verdict, file, line, was):
+    may_change = not candidate.agents and line.id != candidate.id and budget.may_change(line, was)
+    is_better = may_change and was and confidence(candidate) >= (was.confidence or 0.5) + BETTER
+    if verdict and was and is_better and _reword(draft, candidate, verdict, file, line, was):
         line = file.find(candidate.id) or line
     else:
         more = {"into": line.id, **file_field(file)}

@@ -443,9 +443,8 @@ class LineIndex:
         bounds = (start, self._name, prefix, prefix + "\U0010ffff", other, start)
         stored = [rest for (rest,) in self._db.execute(query, bounds)] if self._db else []
         new = [key[len(prefix) :] for key in self._places if key.startswith(prefix)]
-        return [rest for rest in stored if other + rest not in self._places] + [
-            rest for rest in new if other + rest not in self
-        ]
+        stored = [rest for rest in stored if other + rest not in self._places]
+        return stored + [rest for rest in new if other + rest not in self]
 
     def rows(self, keys: Iterable[str]) -> list[dict[str, Any]]:
         """The rows that have one of the keys, in the order of the file."""
@@ -457,9 +456,8 @@ class LineIndex:
             for start, length in sorted(places):
                 self._file.seek(start)
                 row = parse_row(self._file.read(length))
-                if row is None or wanted.isdisjoint(
-                    _keys(row, self._keys_of)
-                ):  # somebody writes into the file just now
+                # Somebody writes into the file just now.
+                if row is None or wanted.isdisjoint(_keys(row, self._keys_of)):
                     self._db, stored = None, []
                     self._file.seek(0)
                     self._hold(self._file.read())

@@ -82,8 +82,6 @@ class Timeline(NamedTuple):
 def read_timeline(context: Context, since: str | None, until: str | None) -> Timeline:
     """A range of days. Without one the last days that say something, and the night behind them."""
     workspace = context.workspace
-    # Before it is read: what comes meanwhile is not missed.
-    ledger = _file(workspace, workspace.relative(workspace.ledger))
     states, trail = LedgerStates(workspace), Trail(workspace)
     logs, today = _logs(workspace), context.clock.today()
     newest = dt.date.fromisoformat(max(logs)) if logs else today
@@ -93,24 +91,12 @@ def read_timeline(context: Context, since: str | None, until: str | None) -> Tim
     digests, days, rows = digest_files(workspace), [], 0
     for back in range(min((last - first).days + 1, _LOOKED_AT)):
         day = (date := _before(last, back)).isoformat()
-        sections, changes = (
-            _sections(workspace, logs.get(day), day, trail, states),
-            _changes(workspace, states, day, ledger),
-        )
+        sections, changes = _sections(workspace, logs.get(day), day, trail, states), changes_on(states, day)
         if sections or changes:
             digest = digests.get(week := monday(date))
-            shown = workspace.relative(digest) if digest else None
-            days.append(
-                Day(
-                    day,
-                    week.isoformat(),
-                    logs.get(day),
-                    shown,
-                    sections,
-                    changes[:_MOST_ROWS],
-                    max(0, len(changes) - _MOST_ROWS),
-                )
-            )
+            shown, left = workspace.relative(digest) if digest else None, max(0, len(changes) - _MOST_ROWS)
+            some = tuple(changes[:_MOST_ROWS])
+            days.append(Day(day, week.isoformat(), logs.get(day), shown, sections, some, left))
             rows += len(changes) + sum(len(section.entries) for section in sections)
         if len(days) == _MOST_DAYS or rows >= _MOST_ROWS:
             first = date
@@ -147,19 +133,6 @@ def _file(workspace: Workspace, name: str) -> tuple[str, int, int]:
     """What tells whether a file is still as it was read."""
     stored = storage_of(workspace).about(name)
     return (name, stored.size, stored.modified) if stored else (name, 0, 0)
-
-
-# What each day changed, by how the ledger was then.
-_KNOWN: dict[tuple[Workspace, str], tuple[object, tuple[Change, ...]]] = {}
-
-
-def _changes(workspace: Workspace, states: LedgerStates, day: str, ledger: object) -> tuple[Change, ...]:
-    cached = _KNOWN.get((workspace, day))
-    if not cached or cached[0] != ledger:
-        if len(_KNOWN) > _LOOKED_AT:
-            _KNOWN.clear()
-        cached = _KNOWN[workspace, day] = ledger, tuple(changes_on(states, day))
-    return cached[1]
 
 
 @lru_cache(maxsize=1000)
