@@ -18,7 +18,7 @@ from tests.index.conftest import memory_index
 
 from nacre import disk
 from nacre.config.settings import Config, IndexSettings
-from nacre.errors import CannotRead, IndexUnusable
+from nacre.errors import CannotRead
 from nacre.index import freshness as updating
 from nacre.index import store
 from nacre.index.store import Store
@@ -372,21 +372,13 @@ def test_damage_met_by_two_processes_is_set_aside_once(indexed: Any) -> None:
     assert store.file_identity(index.store.path) == healthy
 
 
-def test_an_index_of_a_newer_version_is_refused_with_a_remedy(indexed: Any) -> None:
-    index = indexed()
-    index.update()
-    index.store.db.execute("pragma user_version = 99")
-    index.store.close()
-    with pytest.raises(IndexUnusable, match=r"newer version of Nacre.*[Uu]pgrade.*delete the folder"):
-        indexed().update()
-
-
-def test_an_index_of_an_earlier_version_is_made_anew_in_its_place(indexed: Any) -> None:
+@pytest.mark.parametrize("version", [1, 99])
+def test_an_index_of_another_version_is_made_anew_in_its_place(indexed: Any, version: int) -> None:
     index = indexed()
     index.write("memory/a.md", "text\n")
     index.update()
     index.store.db.execute("create virtual table old_words using fts5(body)")
-    index.store.db.execute("pragma user_version = 1")
+    index.store.db.execute(f"pragma user_version = {version}")
     index.store.close()
     again = indexed()
     again.update()

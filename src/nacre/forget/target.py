@@ -327,19 +327,14 @@ def _by_place(context: ForgetContext, place: str, lines: MemoryLines) -> tuple[T
     _check_is_memory(lines, shown)
     inside = lines_at(lines.of(shown), first or 0, (first or 0) + (count or 1) - 1)
     if not inside:
-        length = len(read_memory(context.workspace, lines.files[shown][0]).splitlines())
-        if first and first > length:
-            raise NotFound(
-                f"There is no line {first}: {shown} has {length} line{'' if length == 1 else 's'}.",
-                f"没有第 {first} 行：{shown} 共 {length} 行。",
-            )
         raise _no_line(place)
     return _distinct(inside)
 
 
 def _no_line(place: str) -> NotFound:
     return NotFound(
-        f"There is no memory at {place}: the line is empty or a heading.", f"{place} 处没有记忆：该行为空或是标题。"
+        f"There is no memory at {place}: the line is empty or a heading, or the file ends before it.",
+        f"{place} 处没有记忆：该行为空或是标题，或超出文件末尾。",
     )
 
 

@@ -314,29 +314,16 @@ def _stored_tags(part: Part) -> str | None:
     return json.dumps(part.tags, ensure_ascii=False) if part.tags else None
 
 
+_COLUMNS = ("first", "last", "heading", "context", "text", "key", "date", "project", "audience", "label")
+
+
 def add_chunk(db: sqlite3.Connection, file: int, layer: str, position: int, part: Part) -> None:
     from nacre.index.document import passage_hash, passage_texts
     from nacre.text.tokens import tokens, tokens_estimate
 
-    row = {
-        "file": file,
-        "position": position,
-        "first": part.first,
-        "last": part.last,
-        "heading": part.heading,
-        "context": part.context,
-        "text": part.text,
-        "size": tokens_estimate(part.text),
-        "key": part.key,
-        "layer": layer,
-        "date": part.date,
-        "time": part.stamp.time,
-        "session": part.stamp.session,
-        "project": part.project,
-        "audience": part.audience,
-        "label": part.label,
-        "tags": _stored_tags(part),
-    }
+    row = {name: getattr(part, name) for name in _COLUMNS}
+    row |= {"file": file, "position": position, "layer": layer, "size": tokens_estimate(part.text)}
+    row |= {"time": part.stamp.time, "session": part.stamp.session, "tags": _stored_tags(part)}
     query = f"insert into chunks({','.join(row)}) values({','.join('?' * len(row))})"
     chunk = db.execute(query, tuple(row.values())).lastrowid
     words = (chunk, " ".join(tokens(part.text)), " ".join(tokens(part.found_by)))

@@ -159,28 +159,17 @@ class _Connection(sqlite3.Connection):
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Open the file and make its tables where there are none, or anew where they are of an earlier version; a newer one is refused."""
+    """Open the file and make its tables where there are none, or anew where they are of another version."""
     db = sqlite3.connect(path, timeout=20.0, isolation_level=None, check_same_thread=False, factory=_Connection)
     try:
         for pragma in ("journal_mode = wal", "synchronous = normal", "secure_delete = fast", "temp_store = memory"):
             db.execute(f"pragma {pragma}")
         db.execute("pragma mmap_size = 268435456")
-        if (version := db.execute("pragma user_version").fetchone()[0]) > VERSION:
-            raise IndexUnusable(
-                f"The index {path} was made by a newer version of Nacre. Upgrade Nacre, or delete the folder {path.parent}; the index will be rebuilt and nothing is lost.",
-                f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre，或删除文件夹 {path.parent}；索引会自动重建，不会丢失任何内容。",
-            )
-        if version < VERSION:
+        if db.execute("pragma user_version").fetchone() != (VERSION,):
             db.execute("begin exclusive")
-            version = db.execute("pragma user_version").fetchone()[0]
-            if version < VERSION:  # else another process was first
+            if db.execute("pragma user_version").fetchone() != (VERSION,):  # else another process was first
                 tables = "select name from sqlite_master where type = 'table' order by sql like 'create virtual%' desc"
-                names = [name for (name,) in db.execute(tables)]
-                if names and not version:
-                    error = sqlite3.DatabaseError("not an index of this version")
-                    error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
-                    raise error
-                for name in names:  # the virtual ones first: they take theirs along
+                for (name,) in db.execute(tables).fetchall():  # the virtual ones first: they take theirs along
                     db.execute(f'drop table if exists "{name}"')
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)

@@ -167,7 +167,8 @@ class Trail:
 
     def unoffered(self) -> list[tuple[str, str]]:
         """The bullets that are in a week's digest and were never offered, by their day and mark."""
-        pairs = (line.partition(" ") for line in self._lines.without(_ENTERED, _DECIDED))
+        decided = set(self._lines.keys(_DECIDED))
+        pairs = (line.partition(" ") for line in self._lines.keys(_ENTERED) if line not in decided)
         return [(day, mark) for day, _, mark in pairs]
 
 

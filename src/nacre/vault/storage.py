@@ -8,7 +8,6 @@ import fnmatch
 import hashlib
 import json
 import os
-import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -340,18 +339,11 @@ def check_place(storage: Storage, name: str) -> None:
 
 
 def parse_rows(data: bytes, shown: str) -> Rows:
-    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
-    # All at once is twice as fast as line by line. No string of JSON goes over the end of a line.
-    if all(line[:1] == b"{" and line[-1:] == b"}" for _, line in lines):
-        try:
-            values = json.loads(b"[" + b",\n".join(line for _, line in lines) + b"]")
-        except (ValueError, RecursionError):
-            values = []
-        if len(values) == len(lines) and all(type(value) is dict for value in values):
-            return Rows(tuple(Row(number, value) for (number, _), value in zip(lines, values, strict=True)), ())
     rows: list[Row] = []
     problems: list[Problem] = []
-    for number, line in lines:
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
         if (value := parse_row(line)) is not None:
             rows.append(Row(number, value))
         elif number == data.count(b"\n") + 1:
@@ -398,9 +390,8 @@ def read_records(
 
 FILE_NAME = "lines.sqlite"
 BROKEN = "broken"  # the key of lines that are no record of their file
-_FORM = 3  # of the tables and of all keys: an older database is made anew
+_FORM = 4  # of the tables and of all keys: an older database is made anew
 _BATCH = 400_000  # bytes; a shorter file is read sooner than SQLite is loaded
-_RACY = 2_000_000_000  # nanoseconds in which a file may change again without showing another time
 _PATIENCE = 2.0  # seconds that another process may hold the database
 
 Keys = Callable[[dict[str, Any]], Iterable[str] | None]
@@ -434,17 +425,6 @@ class LineIndex:
         stored = [key for (key,) in self._db.execute(query, bounds)] if self._db else []
         places = [(place, key) for key, at in self._places.items() if key.startswith(prefix) for place in at]
         return [key[len(prefix) :] for key in (*stored, *(key for _, key in sorted(places)))]
-
-    def without(self, prefix: str, other: str) -> list[str]:
-        """The rest of every key that begins so, where no key is the same behind another beginning."""
-        query = """select substr(a.key, ?) from keys a where a.file = ? and a.key > ? and a.key < ?
-            and not exists (select 1 from keys b where b.file = a.file and b.key = ? || substr(a.key, ?))"""
-        start = len(prefix) + 1
-        bounds = (start, self._name, prefix, prefix + "\U0010ffff", other, start)
-        stored = [rest for (rest,) in self._db.execute(query, bounds)] if self._db else []
-        new = [key[len(prefix) :] for key in self._places if key.startswith(prefix)]
-        stored = [rest for rest in stored if other + rest not in self._places]
-        return stored + [rest for rest in new if other + rest not in self]
 
     def rows(self, keys: Iterable[str]) -> list[dict[str, Any]]:
         """The rows that have one of the keys, in the order of the file."""
@@ -496,23 +476,17 @@ class LineIndex:
     def _bring_up(self, db: sqlite3.Connection) -> int | None:
         """Where the bytes end that the database knows; None when another process is at it. What was seen stays as it is until the
         connection is closed."""
-        query = "select size, modified, changed, inode, checked, end, hash from files where file = ?"
-        about, checked = os.fstat(self._file.fileno()), time.time_ns()
-        now = (about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
-        db.execute("begin")
+        query = "select end, hash from files where file = ?"
         stored = db.execute(query, (self._name,)).fetchone()
-        if stored and stored[:4] == now and stored[4] - about.st_ctime_ns > _RACY and now[0] - stored[5] < _BATCH:
-            return int(stored[5])
-        db.execute("rollback")
         data = memoryview(self._file.read())
-        end, read = stored[5] if stored else 0, hashlib.sha256()
-        read.update(data[:end])
-        if stored and read.hexdigest() != stored[6]:
+        end = stored[0] if stored else 0
+        read = hashlib.sha256(data[:end])
+        if stored and read.hexdigest() != stored[1]:
             end, read = 0, hashlib.sha256()
         while True:
             stop = _batch_end(data, end)
             read.update(data[end:stop])
-            row = (*now, checked, stop, read.hexdigest())
+            row = (stop, read.hexdigest())
             db.execute("begin immediate")
             if db.execute(query, (self._name,)).fetchone() != stored:
                 db.execute("rollback")
@@ -520,7 +494,7 @@ class LineIndex:
             if not end:
                 db.execute("delete from keys where file = ?", (self._name,))
             db.executemany("insert or ignore into keys values (?, ?, ?, ?)", self._keys_in(data, end, stop))
-            db.execute("insert or replace into files values (?, ?, ?, ?, ?, ?, ?, ?)", (self._name, *row))
+            db.execute("insert or replace into files values (?, ?, ?)", (self._name, *row))
             db.execute("commit")
             if stop == end:
                 db.execute("begin")
@@ -568,7 +542,7 @@ def _connect(folder: Path) -> sqlite3.Connection:
             begin immediate;
             drop table if exists files;
             drop table if exists keys;
-            create table files(file primary key, size, modified, changed, inode, checked, end, hash);
+            create table files(file primary key, end, hash);
             create table keys(file, key, start, length, primary key (file, key, start)) without rowid;
             pragma user_version = {_FORM};
             commit;"""

@@ -103,7 +103,8 @@ def read_timeline(context: Context, since: str | None, until: str | None) -> Tim
             break
     begin, start, end = min(first, _before(last, _CHART_DAYS - 1)).isoformat(), first.isoformat(), last.isoformat()
     after = dt.date.fromordinal(min(last.toordinal() + _CHART_DAYS, dt.date.max.toordinal())).isoformat()
-    counts = {day: _count(workspace, *_file(workspace, logs[day])) for day in sorted(logs) if begin <= day <= after}
+    near = [day for day in sorted(logs) if begin <= day <= after]
+    counts = {day: len(re.findall(rb"(?m)^[-*+] ", _read(workspace, logs[day]))) for day in near}
     earlier = max((day for day in logs if day < start), default=None)
     later = min((day for day in logs if day > end), default=None)
     return Timeline(start, end, tuple(days), counts, earlier, later)
@@ -133,11 +134,6 @@ def _file(workspace: Workspace, name: str) -> tuple[str, int, int]:
     """What tells whether a file is still as it was read."""
     stored = storage_of(workspace).about(name)
     return (name, stored.size, stored.modified) if stored else (name, 0, 0)
-
-
-@lru_cache(maxsize=1000)
-def _count(workspace: Workspace, name: str, _size: int, _modified: int) -> int:
-    return len(re.findall(rb"(?m)^[-*+] ", _read(workspace, name)))
 
 
 @lru_cache(maxsize=100)
