@@ -1,4 +1,4 @@
-"""Filling in vectors: resumable, each text once, and the old model answers until the new one is complete."""
+"""Filling in vectors: resumable, each text once, and the vectors of the old model stay until the new one is complete."""
 
 from __future__ import annotations
 
@@ -28,21 +28,13 @@ def by_model(index: Any) -> dict[str, int]:
     return dict(index.rows("select m.hash, count(*) from vectors v join models m on m.id = v.model group by 1"))
 
 
-def live_batch(index: Any) -> int | None:
-    number = index.store.get_meta("live batch")
-    return int(number) if number else None
-
-
 def test_every_passage_is_embedded_by_the_models_for_its_script(notes: Any, fake_embedder: Any) -> None:
     embedder = fake_embedder()
     done = embedding.fill(notes.store, embedder)
     assert done == notes.rows("select count(*) from passages")[0][0]
     assert by_model(notes) == {"latin-one": 42, "han-one": 2}
     assert embedding.fill(notes.store, embedder) == 0
-    batch = live_batch(notes)
-    assert batch is not None
-    assert batch == embedding.batch_for(notes.store, embedder)
-    assert embedding.waiting_count(notes.store.db, batch) == 0
+    assert embedding.waiting_count(notes.store.db, embedding.batch_for(notes.store, embedder)) == 0
 
 
 def test_what_was_embedded_is_found_by_meaning(notes: Any, fake_embedder: Any) -> None:
@@ -65,21 +57,17 @@ def test_an_interrupted_run_is_carried_on_and_embeds_nothing_twice(
     embedder.fail_after = 20
     with pytest.raises(KeyboardInterrupt):
         embedding.fill(notes.store, embedder)
-    assert live_batch(notes) is None
     embedder.fail_after = None
     seen: list[tuple[int, int]] = []
     embedding.fill(notes.store, embedder, progress=lambda done, total: seen.append((done, total)))
     assert embedder.asked == 44
     assert seen[-1][0] == seen[-1][1]
-    assert live_batch(notes) is not None
 
 
 def test_at_most_as_many_as_asked_are_embedded(notes: Any, fake_embedder: Any) -> None:
     embedder = fake_embedder()
     assert embedding.fill(notes.store, embedder, most=5) == 5
-    assert live_batch(notes) is None
     assert embedding.fill(notes.store, embedder, most=1000) == 38
-    assert live_batch(notes) is not None
 
 
 def test_a_changed_file_costs_only_its_own_passages_and_a_moved_one_nothing(notes: Any, fake_embedder: Any) -> None:
@@ -93,22 +81,19 @@ def test_a_changed_file_costs_only_its_own_passages_and_a_moved_one_nothing(note
     assert embedder.asked == 1
 
 
-def test_another_model_takes_over_only_when_it_is_complete(
+def test_the_vectors_of_another_model_go_only_when_the_new_ones_are_complete(
     notes: Any, fake_embedder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "_GROUP", 8)
     old, new = fake_embedder("one"), fake_embedder("two", dims=100)
     embedding.fill(notes.store, old)
-    before = live_batch(notes)
     new.fail_after = 20
     with pytest.raises(KeyboardInterrupt):
         embedding.fill(notes.store, new)
-    assert live_batch(notes) == before
     held = by_model(notes)
     assert (held["latin-one"], held["han-one"]) == (42, 2)
     new.fail_after = None
     embedding.fill(notes.store, new)
-    assert live_batch(notes) == embedding.batch_for(notes.store, new)
     assert by_model(notes) == {"latin-two": 42, "han-two": 2}
     assert notes.rows("select count(distinct model) from signs") == [(2,)]
 

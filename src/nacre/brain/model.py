@@ -57,7 +57,7 @@ class Model:
         the user's agent may still give it. Asked `anew` it is sent in any case that the budget allows."""
         workspace = self.context.workspace
         try:
-            with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + _MARGIN):
+            with hold(workspace.machine / "orders.lock", timeout=self._timeout + _MARGIN):
                 return self._ask(order, anew=anew)
         except Locked as error:
             raise BrainFailed("Another request has not finished yet.", "另一个请求尚未完成。") from error
@@ -130,18 +130,18 @@ class Model:
             journal.note(self.context.workspace, order, "checked", self._now, **row)
 
     def _send(self, order: Order) -> Reply:
-        settings, timeout = self.context.config.brain, duration(self._timeout).total_seconds()
+        settings = self.context.config.brain
         if self.kind == "command":
             from nacre.brain.command import ask_command
 
-            return ask_command(settings.command.preset, settings.command.argv, order, timeout)
+            return ask_command(settings.command.preset, settings.command.argv, order, self._timeout)
         from nacre.brain.api import ask_api
 
-        return ask_api(settings.api, order, timeout=timeout)
+        return ask_api(settings.api, order, timeout=self._timeout)
 
     @property
-    def _timeout(self) -> str:
-        return self.context.config.brain.command.timeout
+    def _timeout(self) -> float:
+        return duration(self.context.config.brain.command.timeout).total_seconds()
 
     @property
     def _now(self) -> dt.datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sqlite3
 import threading
@@ -11,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from nacre.config.settings import Config, EmbedSettings
+from nacre.config.settings import Config
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
-from nacre.index.store import Store, set_meta
+from nacre.index.store import Store
 
 if TYPE_CHECKING:
     from nacre.embed.choose import Chain
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from nacre.index.vectors import Floats, Scanner
 
 _GROUP = 256  # passages fetched, embedded and stored together
-_LIVE = "live batch"
 # What was just written is to be found by meaning too: a search embeds a few passages itself, and goes on for as long as nobody
 # minds waiting, so that searches alone complete an index in the end.
 _EMBED_AT_ONCE = 8
@@ -112,16 +110,6 @@ class MeaningSource:
     def _by(self, embedder: Embedder, question: str) -> Meaning:
         store, scanner = self._store, self.scanner
         batch = batch_for(store, embedder)
-        live = store.get_meta(_LIVE)  # the batch that answers: the last one that was complete
-        # The settings changed: the local models, where they made the vectors that are complete, go on answering. Never a service:
-        # an index may have come with a clone, and must not choose where questions and keys are sent.
-        local_batch = "select 1 from batches where id = ? and provider = 'local'"
-        if live and live != str(batch) and store.db.execute(local_batch, (live,)).fetchone():
-            from nacre.embed.choose import choose
-
-            local, _ = choose(dataclasses.replace(self._config, embed=EmbedSettings(provider="local")))
-            if local:
-                return Meaning((local, scanner), stale=True, asked=self._vectors_of(question, local))
         missing = waiting(store.db, batch, 1)
         until = time.monotonic() + _PATIENCE
         with self._lock:
@@ -203,7 +191,7 @@ def fill(
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Embed what is waiting, at most `most` passages; how many were done. In a `hurry` a service that is slow is soon given up.
-    The first of a `chain` of embedders takes over when it is complete; vectors of the others are kept for when it fails."""
+    Vectors of the others of a `chain` are kept for when the first of it fails."""
     from nacre.index import vectors
 
     batch = batch_for(store, embedder)
@@ -240,17 +228,16 @@ def fill(
     is_first = not chain or embedder is chain[0]
     if not is_first or are_away(store.db, batch) or (most is not None and waiting(store.db, batch, 1)):
         return done
-    # A complete batch takes over; vectors of models it does not use go, also those of a batch that was given up.
+    # Once a batch is complete, vectors of models that it does not use go, also those of a batch that was given up.
     unused = (
         "select id from models where exists(select 1 from signs where model = models.id) and hash not in"
         " (select value from json_each(?))"
     )
     used = json.dumps([model.hash for kept in (embedder, *chain) for model in kept.models()])
-    if store.get_meta(_LIVE) != str(batch) or store.db.execute(unused, (used,)).fetchone():
+    if store.db.execute(unused, (used,)).fetchone():
         with store.writing() as db:
             for (number,) in db.execute(unused, (used,)).fetchall():
                 vectors.drop(db, number)
-            set_meta(db, _LIVE, str(batch))
     return done
 
 
