@@ -23,9 +23,8 @@ def growth(db: sqlite3.Connection, first: dt.date, last: dt.date) -> dict[str, A
     for number in range((last - first).days + 1):
         day = (first + dt.timedelta(days=number)).isoformat()
         days.append({"day": day, **dict(zip(names, added.get(day, nothing), strict=False))})
-    by_kind = dict(
-        zip(TYPES, map(sum, zip(*(counts[4:] for counts in (nothing, *added.values())), strict=True)), strict=True)
-    )
+    totals = map(sum, zip(*(counts[4:] for counts in (nothing, *added.values())), strict=True))
+    by_kind = dict(zip(TYPES, totals, strict=True))
     others = sum(counts[0] for counts in added.values()) - sum(by_kind.values())
     layers = db.execute("select layer, count(*), total(size) from files group by layer order by 3 desc")
     return {

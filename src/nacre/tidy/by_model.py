@@ -96,7 +96,7 @@ def _memory_items(context: TidyContext, draft: Draft, lines: Sequence[LogLine]) 
     projects = {line.project for line in lines}
     items: dict[str, Item] = {}
     for file in draft.memory.files:
-        project = None if file is draft.memory.general else file.path.parent.name
+        project = file.project
         if project and project not in projects and not any(names_project(line.words, project) for line in lines):
             continue
         for line in file.lines:

@@ -124,6 +124,10 @@ class Draft:
             record = record._replace(without_it=test.without_it if test else None, valid_from=candidate.said.day)
         return record._replace(**fields)
 
+    def is_pinned(self, line: Line) -> bool:
+        was = self.states.get(line.id)
+        return line.pinned or bool(was and was.pinned)
+
     def worth(self, line: Line) -> tuple[float, str]:
         """What speaks for an entry (how sure it is, said again, whether its time is over), and why it would have to go."""
         was = self.states.get(line.id)
@@ -184,9 +188,8 @@ class Draft:
         day = (was.source.get("day") or was.valid_from if was else None) or self.today.isoformat()
         mark = was.source.get("bullet") if was else None
         if not mark or mark not in self.trail.entered(day):
-            project = None if file is self.memory.general else file.path.parent.name
             category = self.memory.tested(line.words).judged.best("category")
-            self.demoted.append(Demoted(line.words, day, project, category))
+            self.demoted.append(Demoted(line.words, day, file.project, category))
 
     @cached_property
     def unwanted(self) -> list[Statement]:
@@ -233,7 +236,7 @@ class Draft:
         for file in self.memory.files:
             for line in file.lines:
                 was = self.states.get(line.id)
-                if (was and was.pinned) or line.pinned:
+                if self.is_pinned(line):
                     continue
                 since = was.valid_from if was else None
                 if why := budget.outdated_reason(line.words, since, self.today, self.recent):
@@ -560,9 +563,8 @@ def _join(draft: Draft, candidate: Candidate, change: Change, home: LongTermFile
 
 def _same_project(draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line) -> bool:
     """Whether an entry stands where the candidate belongs, was said in the same project, or is of one that a model saw named."""
-    said, project = candidate.said, candidate.said.project
-    of_project = file is not draft.memory.general
-    if candidate.change and of_project and names_project(said.words, file.path.parent.name):
+    project = candidate.said.project
+    if candidate.change and file.project and names_project(candidate.said.words, file.project):
         return True
     return file is home or bool(project and project == draft.memory.project_of(file, draft.states.get(line.id)))
 
@@ -605,11 +607,10 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
     # All values that the field had, as one story: "阿木 → 小明 → 小红".
     values = [own.before] if own.before else []
     values += draft.states.values_of(own.file, own.name)
-    values += [
-        (record.text or "").partition(": ")[2]
-        for record in draft.records
-        if record.verdict == "admitted" and (record.more.get("file"), record.more.get("field")) == (own.file, own.name)
-    ]
+    of_field = (
+        record for record in draft.records if record.verdict == "admitted" and more.items() <= record.more.items()
+    )
+    values += [(record.text or "").partition(": ")[2] for record in of_field]
     values = [value for value, _ in groupby([*values, new.value])]
     story = f"{own.name}: {' → '.join(values)}"
     reason = say(f"said on {said.day}: {candidate.text}", f"{said.day} 说过：{candidate.text}")
@@ -714,14 +715,10 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
         draft.record(draft.record_of(candidate, "merged", verdict, more=more))
         reason = say(f"says the same as “{line.words}”", f"与“{line.words}”意思相同")
         draft.step("merge", file.shown, reason, candidate.text)
-    general = draft.memory.general
-    if file is general or candidate.said.group or file.path.parent.name == candidate.said.project:
+    if file.project in (None, candidate.said.project) or candidate.said.group:
         return
-    was = draft.states.get(line.id)
-    if general.over or not budget.may_change(line, was):
-        return
-    kind = draft.memory.tested(line.words).kind
-    if not general.has_room(line.words, kind):
+    general, was, kind = draft.memory.general, draft.states.get(line.id), draft.memory.tested(line.words).kind
+    if general.over or not budget.may_change(line, was) or not general.has_room(line.words, kind):
         return
     section = general.add(line.words, kind)
     file.remove(line)

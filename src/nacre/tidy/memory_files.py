@@ -68,6 +68,7 @@ class LongTermFile:
         self.workspace = workspace
         self.path = path
         self.shown = workspace.relative(path)
+        self.project = None if path == workspace.longterm else path.parent.name
         self.settings = settings
         self.start = start
         self.closed = closed  # cannot be read: it shows no line and takes none
@@ -251,8 +252,8 @@ class MemoryFiles:
 
     def project_of(self, file: LongTermFile, state: EntryState | None) -> str | None:
         """The project that an entry belongs to: its file's, or the one in which it was said."""
-        if file is not self.general:
-            return file.path.parent.name
+        if file.project:
+            return file.project
         source = state.source if state else {}
         sections = self.trail.of(source.get("day", "")).captured if source.get("day") else ()
         place = next((said.place for said in sections if source.get("bullet") in said.bullets), "")
