@@ -161,7 +161,8 @@ def _is_ours(folder: Path) -> bool:
 
 def _write(cache: Cache, values: Mapping[str, Value]) -> None:
     if not values:
-        cache.path.unlink(missing_ok=True)
+        with disk.writing_to(cache.path):
+            cache.path.unlink(missing_ok=True)
         return
     entries = {name: [value.text, value.at.isoformat()] for name, value in values.items()}
     content = {"session": cache.session, "boot": disk.boot_id(), "values": entries}

@@ -483,8 +483,7 @@ class LineIndex:
         read = hashlib.sha256(data[:end])
         if stored and read.hexdigest() != stored[1]:
             end, read = 0, hashlib.sha256()
-        while True:
-            stop = _batch_end(data, end)
+        while (stop := _batch_end(data, end)) != end:
             read.update(data[end:stop])
             row = (stop, read.hexdigest())
             db.execute("begin immediate")
@@ -496,10 +495,9 @@ class LineIndex:
             db.executemany("insert or ignore into keys values (?, ?, ?, ?)", self._keys_in(data, end, stop))
             db.execute("insert or replace into files values (?, ?, ?)", (self._name, *row))
             db.execute("commit")
-            if stop == end:
-                db.execute("begin")
-                return end if db.execute(query, (self._name,)).fetchone() == row else None
             end, stored = stop, row
+        db.execute("begin")
+        return end if end and db.execute(query, (self._name,)).fetchone() == stored else None
 
     def _keys_in(self, data: memoryview, start: int, stop: int) -> Iterator[tuple[str, str, int, int]]:
         for line in bytes(data[start:stop]).split(b"\n"):
