@@ -117,7 +117,7 @@ def test_a_transcript_that_was_changed_or_deleted_is_named_in_a_sentence(desk: D
     transcript = next(desk.home.rglob(f"{SESSION}.jsonl"))
     transcript.unlink()
     desk.claude(("2026-03-18 14:00", "user", "Something else."), session=SESSION)
-    with pytest.raises(NotFound, match="no longer contains the message"):
+    with pytest.raises(NotFound, match="no longer in the transcript"):
         memory.conversation("MEMORY.md:4", message)
     transcript.unlink()
     with pytest.raises(NotFound, match="is gone"):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.relation import bears_out
 from nacre.brain.model import Model
-from nacre.brain.orders import Change, Item, Order, own_prompt
+from nacre.brain.orders import Change, Item
 from nacre.model import Relation
 from nacre.text.tokens import language_of
 
@@ -23,15 +23,7 @@ def ask_changes(model: Model, judge: Judge, new: Sequence[Item], memory: Sequenc
         return bears_out(first, second, label)
 
     language = language_of("\n".join(item.text for item in new))
-    order = Order(
-        "distil",
-        language,
-        tuple(new),
-        tuple(memory),
-        most=len(new),
-        own_prompt=own_prompt("distil", language, model.context.workspace),
-    )
-    _, gated = model.claims(order, proves)
+    _, gated = model.claims(model.order("distil", language, new, memory, most=len(new)), proves)
     return gated.kept
 
 

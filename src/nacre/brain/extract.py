@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from nacre.brain.journal import TURN, read_orders
 from nacre.brain.local.wording import remember
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import NewEntry, Order, items_of, own_prompt
+from nacre.brain.orders import NewEntry, Order, items_of
 from nacre.errors import BadInput, BrainFailed, Waiting
 from nacre.guard.privacy import drop_private
 from nacre.i18n import language
@@ -83,10 +83,8 @@ def _parts(messages: Sequence[Message]) -> Iterator[list[Message]]:
 def extract_order(model: Model, messages: Sequence[Message], most: int) -> Order:
     clock = model.context.clock
     spoken = language_of("\n".join(message.text for message in messages if message.speaker is Speaker.OWNER))
-    items = items_of(
-        [(message.text, message.speaker, clock.local(message.at).date().isoformat()) for message in messages]
-    )
-    return Order("extract", spoken, items, most=most, own_prompt=own_prompt("extract", spoken, model.context.workspace))
+    said = [(message.text, message.speaker, clock.local(message.at).date().isoformat()) for message in messages]
+    return model.order("extract", spoken, items_of(said), most=most)
 
 
 def _by_order(model: Model, messages: Sequence[Message], local: Extract, most: int) -> list[Bullet]:

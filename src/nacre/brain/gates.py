@@ -141,14 +141,10 @@ def _proven(order: Order, change: Change, proves: Proof) -> Change:
     """The change as far as the words of its entry and its targets bear it out."""
     entry, lines = order.by_id[change.entry].text, [order.by_id[name].text for name in change.targets]
     if change.verdict == "update":
-        proven = tuple(
-            name for name, line in zip(change.targets, lines, strict=True) if proves(line, entry, "replaces")
-        )
-        return (
-            replace(change, targets=proven)
-            if proven
-            else replace(change, verdict="ask", relation="unclear", text=entry)
-        )
+        pairs = zip(change.targets, lines, strict=True)
+        if proven := tuple(name for name, line in pairs if proves(line, entry, "replaces")):
+            return replace(change, targets=proven)
+        return replace(change, verdict="ask", relation="unclear", text=entry)
     if change.verdict == "merge":
         text = fold(change.text).text
         if proves(lines[0], entry, "adds") and not _not_in(fold(lines[0]).text, text, is_title=True):
@@ -200,11 +196,9 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
     folded = _without_dates(folded, cited, fold(every).text)
     if isinstance(claim, Change):
         # The line that is replaced may say the opposite; who is meant may stand in another entry.
-        entry = ground if claim.verdict == "merge" else order.by_id[claim.entry].text
-        particulars = (
-            ground if claim.verdict in ("update", "merge") else f"{entry}\n{order.by_id[claim.entry].stamp[10:]}"
-        )
-        day = order.by_id[claim.entry].stamp[:10]
+        new = order.by_id[claim.entry]
+        entry, day = ground if claim.verdict == "merge" else new.text, new.stamp[:10]
+        particulars = ground if claim.verdict in ("update", "merge") else f"{entry}\n{new.stamp[10:]}"
         others = "\n".join(item.text for item in order.items if item.stamp[:10] == day)
         reason = _not_in(folded, fold(entry).text, fold(particulars).text, fold(others).text)
         return reason or ("" if _share(folded, fold(particulars).text) >= _CHANGE_SHARE else "not in the source")
@@ -228,9 +222,8 @@ def _owners_claim(order: Order, claim: Claim, cited: Sequence[Item], text: str, 
         particulars = f"{ground}\n{answered}" if is_rule else every
         if reason := _not_in(part, ground if is_rule else every, particulars, named):
             return reason
-    stated = "\n".join(
-        sentence for sentence in sentences(ground) if not has_question_mark(sentence)
-    )  # a question tells nothing
+    # A question tells nothing.
+    stated = "\n".join(sentence for sentence in sentences(ground) if not has_question_mark(sentence))
     return "" if _share(text, stated) >= _OWNERS_SHARE else "speaker"
 
 
@@ -326,18 +319,16 @@ def _ground(order: Order, claim: Claim | Change, cited: Sequence[Item], *, is_ow
         return "\n".join(item.own for item in cited if item.speaker is not Speaker.OTHER) if is_agents else ""
     own = [item for item in cited if item.speaker is Speaker.OWNER]
     words = [item.own for item in own]
-    if _is_rule(claim, claim.text) and not reports(
-        claim.text
-    ):  # what somebody else says is to be done is not the owner's word
+    # What somebody else says is to be done is not the owner's word.
+    if _is_rule(claim, claim.text) and not reports(claim.text):
         words = ["\n".join(filter(None, map(own_part, sentences(text)))) for text in words]
     if not any(words):
         return ""
     answered = [_answered(order, item) for item in own]
     for item, before in zip(own, answered, strict=True):
         if before and before in cited:
-            words.append(
-                before.own if affirms(item.own) else "\n".join(filter(has_question_mark, sentences(before.own)))
-            )
+            asked = "\n".join(filter(has_question_mark, sentences(before.own)))
+            words.append(before.own if affirms(item.own) else asked)
     return "\n".join(words)
 
 
@@ -449,13 +440,8 @@ def _plain_number(number: str) -> str:
 def _names_stand_in(text: str, ground: str, words: set[str], stems: set[str], language: str) -> bool:
     def is_known(word: str) -> bool:
         bare = compiled(r"['’]s?\Z").sub("", word).casefold()
-        return (
-            bare in words
-            or bare.removesuffix("s") in words
-            or f"{bare}s" in words
-            or bool(set(tokens(bare)) & stems)
-            or len(bare) < 2
-        )
+        forms = {bare, bare.removesuffix("s"), f"{bare}s"}
+        return len(bare) < 2 or not forms.isdisjoint(words) or not stems.isdisjoint(tokens(bare))
 
     if language == "zh":
         # A name may have caught the first sign of the next word.
@@ -499,9 +485,5 @@ _NEARLY_ALL = 0.75
 
 
 def _clauses(text: str) -> list[str]:
-    return [
-        part
-        for sentence in sentences(text)
-        for clause in clauses(sentence)
-        for part in compiled(r"、|:\s|：").split(clause)
-    ]
+    every = (clause for sentence in sentences(text) for clause in clauses(sentence))
+    return [part for clause in every for part in compiled(r"、|:\s|：").split(clause)]

@@ -139,11 +139,12 @@ def note_asked(workspace: Workspace, order: Order, brain: str, at: dt.datetime) 
     _append(workspace, order, at, "asked", row)
 
 
+# What stands for words.
 _FORGOTTEN: dict[str, dict[str, Any]] = {
     "answered": {"answer": None},
     "failed": {"why": "…"},
     "checked": {"claims": []},
-}  # what stands for words
+}
 
 
 def note(workspace: Workspace, order: Order | Record, state: str, at: dt.datetime, **row: Any) -> None:

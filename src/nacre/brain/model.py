@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 from nacre.brain import journal
 from nacre.brain.gates import Gated, Proof, check_changes, check_claims
 from nacre.brain.journal import TURN, Record, Spent
-from nacre.brain.orders import Answer, Order, parse_answer
+from nacre.brain.orders import Answer, Item, Order, Work, own_prompt, parse_answer
 from nacre.clock import duration
 from nacre.disk import hold
 from nacre.errors import BrainFailed, Locked, Waiting
@@ -56,7 +57,7 @@ class Model:
         the user's agent may still give it. Asked `anew` it is sent in any case that the budget allows."""
         workspace = self.context.workspace
         try:
-            with hold(workspace.machine / "orders.lock", timeout=duration(self._timeout).total_seconds() + _MARGIN):
+            with hold(workspace.machine / "orders.lock", timeout=self._timeout + _MARGIN):
                 return self._ask(order, anew=anew)
         except Locked as error:
             raise BrainFailed("Another request has not finished yet.", "另一个请求尚未完成。") from error
@@ -104,14 +105,20 @@ class Model:
             journal.note_asked(workspace, order, TURN, now)
         raise Waiting(order.key)
 
+    def order(
+        self, work: Work, language: str, items: Sequence[Item], memory: Sequence[Item] = (), *, most: int, room: int = 0
+    ) -> Order:
+        """What is asked, with the workspace's own prompt where it has one."""
+        prompt = own_prompt(work, language, self.context.workspace)
+        return Order(work, language, tuple(items), tuple(memory), most, room, prompt)
+
     def claims(self, order: Order, proves: Proof | None = None, *, anew: bool = False) -> tuple[Answer, Gated[Any]]:
         """The answer to an order, and what of it passed the gates; the journal is told. Changes of memory need a proof."""
         answer = parse_answer(order.work, self.ask(order, anew=anew))
         gated: Gated[Any] = (
             check_changes(order, answer.claims, proves) if proves else check_claims(order, answer.claims)
         )
-        reasons = gated.reasons | ({"malformed": answer.malformed} if answer.malformed else {})
-        self._note_checked(order, gated, reasons)
+        self._note_checked(order, gated, gated.reasons | ({"malformed": answer.malformed} if answer.malformed else {}))
         return answer, gated
 
     def _note_checked(self, order: Order, gated: Gated[Any], dropped: dict[str, int]) -> None:
@@ -123,18 +130,18 @@ class Model:
             journal.note(self.context.workspace, order, "checked", self._now, **row)
 
     def _send(self, order: Order) -> Reply:
-        settings, timeout = self.context.config.brain, duration(self._timeout).total_seconds()
+        settings = self.context.config.brain
         if self.kind == "command":
             from nacre.brain.command import ask_command
 
-            return ask_command(settings.command.preset, settings.command.argv, order, timeout)
+            return ask_command(settings.command.preset, settings.command.argv, order, self._timeout)
         from nacre.brain.api import ask_api
 
-        return ask_api(settings.api, order, timeout=timeout)
+        return ask_api(settings.api, order, timeout=self._timeout)
 
     @property
-    def _timeout(self) -> str:
-        return self.context.config.brain.command.timeout
+    def _timeout(self) -> float:
+        return duration(self.context.config.brain.command.timeout).total_seconds()
 
     @property
     def _now(self) -> dt.datetime:

@@ -37,9 +37,7 @@ class Preset:
     """
 
     argv: tuple[str, ...]
-    answer: tuple[
-        str, ...
-    ] = ()  # where the answer stands in the JSON that is printed; empty: what is printed is the answer
+    answer: tuple[str, ...] = ()  # where it stands in the JSON that is printed; empty: what is printed is the answer
     tokens: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     home: Callable[[Path], Home] = lambda _folder: Home({})
@@ -89,9 +87,7 @@ def _opencode_home(folder: Path) -> Home:
         },
         {
             "opencode/opencode.json": json.dumps({**kept, **_OPENCODE}),
-            "opencode/package-lock.json": json.dumps(
-                {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
-            ),
+            "opencode/package-lock.json": '{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}',
             "opencode/node_modules/.keep": "",  # with the line before: it need not load its library for plugins from the network
         },
     )

@@ -8,7 +8,7 @@ from nacre.brain.gates import check_text
 from nacre.brain.local.gist import LEAST, MOST, Gist
 from nacre.brain.local.settled import split_turns
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import Order, items_of, own_prompt
+from nacre.brain.orders import Order, items_of
 from nacre.errors import BrainFailed, Waiting
 from nacre.model import Context, Kind, Session, Speaker
 from nacre.sources.registry import left_out, paused_at, pauses, settings_of
@@ -32,17 +32,7 @@ def with_model(context: Context, text: str, local: Gist) -> Gist:
     if context.config.brain.summarise == "hybrid" and len(said) < _LONG:
         return local
     try:
-        return _asked(
-            model,
-            Order(
-                "summarise",
-                local.language,
-                items_of(said, "t"),
-                most=MOST,
-                own_prompt=own_prompt("summarise", local.language, context.workspace),
-            ),
-            local,
-        )
+        return _asked(model, model.order("summarise", local.language, items_of(said, "t"), most=MOST), local)
     except Waiting:
         raise
     except BrainFailed:

@@ -230,11 +230,8 @@ def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLin
     for path in [path for path in paths if _name(path) in gone]:
         for line in lines.of(path):
             made_of = set(tokens(line.words))
-            if (
-                made_of
-                and made_of <= gone[_name(path)]
-                and (line.title is not None or lines.files[path][1] == GIST or path.endswith(SUMMARY))
-            ):
+            is_derived = line.title is not None or lines.files[path][1] == GIST or path.endswith(SUMMARY)
+            if made_of and made_of <= gone[_name(path)] and is_derived:
                 yield replace(_removal(line, reason), of_message=True)
 
 
@@ -406,8 +403,7 @@ def _bury(op: Operation, plan: ForgetPlan) -> None:
     redact_ledger(op, plan.ids)
     if not plan.wordings:
         return
-    key = workspace_key(op)
-    now = op.clock.now()
+    key, now = workspace_key(op), op.clock.now()
     records = []
     for wording, vectors in zip(plan.wordings, vectors_of([item.words for item in plan.wordings]), strict=True):
         stone = new_tombstone(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -149,30 +149,18 @@ def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
     entries = [state for entry in ids if (state := states.get(entry))]
     order = {layer: place for place, layer in enumerate(_ORDER)}
     own.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
-    chain = [
-        Link(
-            "daily" if line.layer == "archive" else line.layer if line.layer in order else "note",
-            line.path,
-            line.start,
-            line.day or source_day(line.text),
-            redact(line.text).text,
-            redact(line.section).text,
-        )
-        for line in own
-    ]
+    chain: list[Link] = []
+    for line in own:
+        kind = "daily" if line.layer == "archive" else line.layer if line.layer in order else "note"
+        day, text, section = line.day or source_day(line.text), redact(line.text).text, redact(line.section).text
+        chain.append(Link(kind, line.path, line.start, day, text, section))
     sessions, ends = _sessions(context, captured) if captured else _by_heading(own, entries)
     story = sorted((record for entry in entries for record in entry.records), key=lambda record: record.at)
     older = (state for entry in entries if entry.supersedes and (state := states.get(entry.supersedes)))
-    return Why(
-        target.id,
-        redact(target.words).text,
-        (*chain, *sessions),
-        ends,
-        tuple(story),
-        tuple(older),
-        any(entry.pinned for entry in entries),
-        next((entry.confidence for entry in entries if entry.confidence is not None), None),
-    )
+    pinned = any(entry.pinned for entry in entries)
+    sure = next((entry.confidence for entry in entries if entry.confidence is not None), None)
+    words, links = redact(target.words).text, (*chain, *sessions)
+    return Why(target.id, words, links, ends, tuple(story), tuple(older), pinned, sure)
 
 
 def _trace(
@@ -187,11 +175,9 @@ def _trace(
     if target.line and target.line not in own:
         own.append(target.line)
     marks = set(fact.marks).union(*(line.marks for line in own if line.layer in ("daily", "archive")))
-    sections = [
-        (section, {message for mark in marks for message in section.bullets.get(mark, ())})
-        for section in trail.captured(marks)
-    ]
-    return own, list(fact.ids), sections
+    sections = trail.captured(marks)
+    messages = ({message for mark in marks for message in section.bullets.get(mark, ())} for section in sections)
+    return own, list(fact.ids), list(zip(sections, messages, strict=True))
 
 
 def _by_heading(lines: Iterable[MemoryLine], entries: Iterable[EntryState]) -> tuple[list[Link], str]:
@@ -245,7 +231,7 @@ def _sessions(context: ForgetContext, captured: Iterable[tuple[Captured, set[str
             line = line_of(match[0].path, message.id)
             links.append(Link("message", path, line, date, text, message.speaker, storable(message.id)))
         if not messages:
-            ends = say(*_missing(section, match[1], ids))
+            ends = say(*_missing(section))
     return links, ends
 
 
@@ -257,17 +243,11 @@ def _gone(section: Captured) -> tuple[str, str]:
     )
 
 
-def _missing(section: Captured, session: Session, ids: Container[str]) -> tuple[str, str]:
-    """Why a message is not shown: it is private or forgotten, or no longer there."""
+def _missing(section: Captured) -> tuple[str, str]:
     name = section.transcript or section.session
-    if any(storable(message.id) in ids for message in session.messages):
-        return (
-            f"The message of session {name} is not shown: it was forgotten, or you asked not to keep it.",
-            f"会话 {name} 中的这条消息不予显示：它已被忘记，或者你要求过不要保留。",
-        )
     return (
-        f"The transcript of session {name} no longer contains the message.",
-        f"会话 {name} 的记录中已没有这条消息。",
+        f"The message of session {name} is not shown: it is no longer in the transcript, was forgotten, or you asked not to keep it.",
+        f"会话 {name} 中的这条消息不予显示：记录中已没有它、它已被忘记，或者你要求过不要保留。",
     )
 
 
@@ -312,23 +292,16 @@ def conversation(
         kept = showable(session, off_record, Forgotten(context.workspace).messages)
         at = next((place for place, said in enumerate(kept) if storable(said.id) == message), None)
         if at is None:
-            raise NotFound(*_missing(section, session, {message}))
+            raise NotFound(*_missing(section))
         shown = kept[max(0, at - _AROUND) : at + _AROUND + 1]
-        messages = tuple(
-            Said(
-                storable(one.id),
-                f"{context.clock.local(one.at):%Y-%m-%d %H:%M}",
-                one.speaker,
-                redact(one.name).text,
-                legible(shortened(one.text, LONGEST_MESSAGE)),
-                line_of(transcript.path, one.id),
-                one is kept[at],
-            )
-            for one in shown
-        )
+        messages: list[Said] = []
+        for said in shown:
+            moment, line = f"{context.clock.local(said.at):%Y-%m-%d %H:%M}", line_of(transcript.path, said.id)
+            name, text = redact(said.name).text, legible(shortened(said.text, LONGEST_MESSAGE))
+            messages.append(Said(storable(said.id), moment, said.speaker, name, text, line, said is kept[at]))
         name, path = section.transcript or section.session, redact(str(transcript.path)).text
         left = max(0, at - _AROUND), max(0, len(kept) - at - 1 - _AROUND)
-        return Conversation(section.agent, name, path, messages, *left)
+        return Conversation(section.agent, name, path, tuple(messages), *left)
     raise NotFound("This memory does not come from that message.", "此记忆并非来自该消息。")
 
 

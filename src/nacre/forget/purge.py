@@ -90,9 +90,9 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
     sought = Words(_with_names(said))
     held = dict.fromkeys(name for name, data in history if sought.found(data))
     undoes = tuple(
-        operation_.id
-        for operation_ in read_history(workspace).operations
-        if any({change.before, change.after, change.bytes} & held.keys() for change in operation_.changes)
+        done.id
+        for done in read_history(workspace).operations
+        if any({change.before, change.after, change.bytes} & held.keys() for change in done.changes)
     )
     forms = set(map(normal_words, said))
     cleaned: list[tuple[Path, tuple[MemoryLine, ...]]] = []

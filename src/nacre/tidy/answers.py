@@ -163,8 +163,7 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
         return  # it has gone meanwhile
     by_user = say("your answer", "你的答复")
     if answer.words is None and answer.verb == REFUSE:
-        was = draft.states.get(line.id)
-        if line.pinned or (was and was.pinned):
+        if draft.is_pinned(line):
             by_user = say("your answer; the line was pinned", "你的答复；该行原已固定")
         file.remove(line)
         draft.demote(file, line, {"answer": question.kind})
@@ -284,7 +283,7 @@ def _plan_file(draft: Draft, file: LongTermFile) -> AdoptPlan:
         if line.id not in in_ledger:
             record = Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today)
             records.append(record._replace(more=more))
-    slug = "" if file is draft.memory.general else f"{file.path.parent.name}-"
+    slug = f"{file.project}-" if file.project else ""
     note = draft.context.workspace.memory / f"{today}-{slug}from-memory.md"
     moving = (*(moved for _, moved in entries), *prose)
     edit = Edit(file.path, file.before.hash, file.doc.data)
@@ -296,14 +295,12 @@ def _least_needed(draft: Draft, file: LongTermFile) -> list[tuple[Line, str]]:
     draft.memory.read(file.lines)
     ordered: list[tuple[float, Line, str]] = []
     for line in file.lines:
-        was = draft.states.get(line.id)
-        if line.pinned or (was and was.pinned):
+        if draft.is_pinned(line):
             continue
         tested = draft.memory.tested(line.words)
         verdict = judge.four_way_test(tested)
-        reason = say("the least important of the entries that pass the tests", "在通过检验的条目中最不重要")
-        if not verdict.admitted:
-            reason = failure(verdict.failed[0])
+        passes = say("the least important of the entries that pass the tests", "在通过检验的条目中最不重要")
+        reason = passes if verdict.admitted else failure(verdict.failed[0])
         ordered.append((tested.judged.lasting - (0 if verdict.admitted else 1), line, reason))
     return [(line, reason) for _, line, reason in sorted(ordered, key=lambda row: row[0])]
 

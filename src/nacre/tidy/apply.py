@@ -205,11 +205,9 @@ def _read_journal(context: TidyContext, data: bytes) -> DistilPlan:
     """What was about to be written; nothing when the journal cannot be read."""
     try:
         journal = json.loads(data)
+        files = ((_longterm_path(context, row["path"]), row) for row in journal["files"])
         return DistilPlan(
-            edits=[
-                Edit(_longterm_path(context, row["path"]), row["read"], row["text"].encode())
-                for row in journal["files"]
-            ],
+            edits=[Edit(path, row["read"], row["text"].encode()) for path, row in files],
             records=[record for row in journal["records"] if (record := ledger.record_from(row))],
             settled=list(map(str, journal["settled"])),
             notes=list(map(str, journal["notes"])),

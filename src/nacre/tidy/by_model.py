@@ -9,7 +9,7 @@ from dataclasses import replace
 from nacre.brain.distil import ask_changes
 from nacre.brain.journal import TURN
 from nacre.brain.model import Model, chosen_model
-from nacre.brain.orders import Change, Item, Order, own_prompt
+from nacre.brain.orders import Change, Item
 from nacre.brain.turn import withdraw_orders
 from nacre.clock import duration
 from nacre.errors import BrainFailed, Waiting
@@ -25,9 +25,8 @@ from nacre.tidy.memory_files import names_project
 from nacre.vault.provenance import Trail
 
 _MOST = 40  # new lines in one order
-_LONGEST_WAIT = dt.timedelta(
-    days=2
-)  # beside twice the wait for the user's agent: what is older, the local brain decides
+# Beside twice the wait for the user's agent: what is older, the local brain decides.
+_LONGEST_WAIT = dt.timedelta(days=2)
 _MANY = 20  # lines of a day from which on "hybrid" lets the model press it
 _UNSURE = ("supersede", "merge", "ask", "demote")  # what the local brain does that "hybrid" leaves to the model
 _SMALL_ROOM = {"en": 200, "zh": 100}  # characters that a short day may have, up to half of its own
@@ -97,7 +96,7 @@ def _memory_items(context: TidyContext, draft: Draft, lines: Sequence[LogLine]) 
     projects = {line.project for line in lines}
     items: dict[str, Item] = {}
     for file in draft.memory.files:
-        project = None if file is draft.memory.general else file.path.parent.name
+        project = file.project
         if project and project not in projects and not any(names_project(line.words, project) for line in lines):
             continue
         for line in file.lines:
@@ -160,29 +159,15 @@ def _ask_digest(model: Model, trail: Trail, lines: Sequence[LogLine]) -> tuple[D
     """The lines of a digest; what only claims that were dropped tell is left to the local brain. A claim is of one project."""
     language = language_of("\n".join(line.words for line in lines))
     by_agent = {mark for section in trail.of(lines[0].day).captured for mark in section.agents}
-    items = tuple(
-        Item(
-            f"l{number}",
-            line.words,
-            Speaker.AGENT if line.mark in by_agent else Speaker.OWNER,
-            line.project or "",
-            is_entry=True,
-        )
-        for number, line in enumerate(lines, 1)
-    )
+    speakers = (Speaker.AGENT if line.mark in by_agent else Speaker.OWNER for line in lines)
+    items = [
+        Item(f"l{number}", line.words, speaker, line.project or "", is_entry=True)
+        for number, (line, speaker) in enumerate(zip(lines, speakers, strict=True), 1)
+    ]
     words = "".join(line.words for line in lines)
     characters = compress.log_size(lines) * len(words) // len(words.encode())  # what fits into so many bytes
     room = max(int(SHARE * characters), min(_SMALL_ROOM[language], characters // 2))
-    _, gated = model.claims(
-        Order(
-            "digest",
-            language,
-            items,
-            most=len(lines),
-            room=room,
-            own_prompt=own_prompt("digest", language, model.context.workspace),
-        )
-    )
+    _, gated = model.claims(model.order("digest", language, items, most=len(lines), room=room))
     by_id = dict(zip((item.id for item in items), lines, strict=True))
     texts = [
         DigestText(claim.text.strip(), claim.category, tuple(dict.fromkeys(by_id[name] for name in claim.cites)))

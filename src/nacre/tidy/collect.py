@@ -17,7 +17,7 @@ from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
 from nacre.model import TYPES, Context, Problem, Workspace, problem
 from nacre.text.blocks import HEADING, ITEM, TEXT, Stamp, label_of, labelled_spans, real_day, stamp_of
-from nacre.vault.entries import Document, bare_words, bullet_id, document, words_of
+from nacre.vault.entries import bare_words, bullet_id, document, words_of
 from nacre.vault.ledger import LedgerStates
 from nacre.vault.provenance import Trail
 from nacre.vault.review import Question
@@ -81,14 +81,6 @@ def fields_in(text: str) -> list[Field]:
                 found.setdefault((file, names), Field(file, names, value))
                 break
     return list(found.values())
-
-
-def value_of(doc: Document, name: str) -> str | None:
-    pattern = re.compile(
-        rf"[ \t]*(?:[-*+][ \t]*)?(?:\*\*{re.escape(name)}[:：]\*\*|\*\*{re.escape(name)}\*\*[ \t]*[:：]|{re.escape(name)}[:：])[ \t]*(.*)",
-        re.IGNORECASE,
-    )
-    return next((match[1].strip() for line in doc.bare if (match := pattern.fullmatch(line))), None)
 
 
 # Every daily log, living or archived, and what each of them says.

@@ -124,6 +124,10 @@ class Draft:
             record = record._replace(without_it=test.without_it if test else None, valid_from=candidate.said.day)
         return record._replace(**fields)
 
+    def is_pinned(self, line: Line) -> bool:
+        was = self.states.get(line.id)
+        return line.pinned or bool(was and was.pinned)
+
     def worth(self, line: Line) -> tuple[float, str]:
         """What speaks for an entry (how sure it is, said again, whether its time is over), and why it would have to go."""
         was = self.states.get(line.id)
@@ -184,9 +188,8 @@ class Draft:
         day = (was.source.get("day") or was.valid_from if was else None) or self.today.isoformat()
         mark = was.source.get("bullet") if was else None
         if not mark or mark not in self.trail.entered(day):
-            project = None if file is self.memory.general else file.path.parent.name
             category = self.memory.tested(line.words).judged.best("category")
-            self.demoted.append(Demoted(line.words, day, project, category))
+            self.demoted.append(Demoted(line.words, day, file.project, category))
 
     @cached_property
     def unwanted(self) -> list[Statement]:
@@ -216,15 +219,8 @@ class Draft:
         self.ask(Question(candidate.id, kind, candidate.text, why, about))
 
     def ask_about_conflict(
-        self, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, why: str
+        self, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, question: str
     ) -> None:
-        question = {
-            "clash": say("Which of the two is right?", "两条不能同时成立，以哪一条为准？"),
-            "kept": say(
-                "That line is pinned or was written by you. Replace it?", "那一行已固定或是你写的，要取代它吗？"
-            ),
-            "many": say("Too many lines would change in one night. Replace it?", "今晚改动的行已经太多，要取代它吗？"),
-        }[why]
         conflict = say(f"conflicts with “{line.words}” in {file.shown}. ", f"与 {file.shown} 中的“{line.words}”冲突。")
         self.ask_about(candidate, verdict, review.CLASH, conflict + question, file, line.id)
 
@@ -240,7 +236,7 @@ class Draft:
         for file in self.memory.files:
             for line in file.lines:
                 was = self.states.get(line.id)
-                if (was and was.pinned) or line.pinned:
+                if self.is_pinned(line):
                     continue
                 since = was.valid_from if was else None
                 if why := budget.outdated_reason(line.words, since, self.today, self.recent):
@@ -425,11 +421,8 @@ def _with_advice(draft: Draft, lines: Sequence[LogLine], candidates: Sequence[Ca
         return list(candidates)
     result: list[Candidate] = []
     for line in lines:
-        own, change = (
-            [candidate for candidate in candidates if candidate.said is line],
-            changes.get((line.day, line.mark)),
-        )
-        if change:
+        own = [candidate for candidate in candidates if candidate.said is line]
+        if change := changes.get((line.day, line.mark)):
             explicit = [replace(candidate, change=change) for candidate in own if candidate.explicit]
             own = explicit or [candidate_by_model(line, change, draft.context.judge())]
         result += own
@@ -495,7 +488,8 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         every = own if candidate.change else own[:1]
         _supersede(draft, candidate, verdict, own[0][0][0], every)
     elif unclear and verdict.decision == ASK:
-        draft.ask_about_conflict(candidate, verdict, *unclear[0], "clash")
+        why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
+        draft.ask_about_conflict(candidate, verdict, *unclear[0], why)
     elif verdict.decision == ASK:
         why = say("may be worth keeping. Keep it?", "可能值得保留。要保留吗？")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
@@ -525,9 +519,7 @@ def _by_local_brain(draft: Draft, candidate: Candidate, home: LongTermFile) -> D
     entries = draft.memory.entries(home)
     parts = [entry for _, _, entry in entries]
     compared, same = compare.compare_with(candidate.tested.judged.statement, parts, verdict.worth)
-    if (
-        candidate.parts
-    ):  # two pieces together are like nothing that the models learnt: one of them must say so by itself
+    if candidate.parts:  # two pieces together are like nothing that the models learnt: one must say so by itself
         alone = [compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts]
         places = {comparison.place for some in alone for comparison in some}
         compared = [comparison for comparison in compared if comparison.place in places]
@@ -572,11 +564,7 @@ def _join(draft: Draft, candidate: Candidate, change: Change, home: LongTermFile
 def _same_project(draft: Draft, candidate: Candidate, home: LongTermFile, file: LongTermFile, line: Line) -> bool:
     """Whether an entry stands where the candidate belongs, was said in the same project, or is of one that a model saw named."""
     project = candidate.said.project
-    if (
-        candidate.change
-        and file is not draft.memory.general
-        and names_project(candidate.said.words, file.path.parent.name)
-    ):
+    if candidate.change and file.project and names_project(candidate.said.words, file.project):
         return True
     return file is home or bool(project and project == draft.memory.project_of(file, draft.states.get(line.id)))
 
@@ -619,11 +607,10 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
     # All values that the field had, as one story: "阿木 → 小明 → 小红".
     values = [own.before] if own.before else []
     values += draft.states.values_of(own.file, own.name)
-    values += [
-        (record.text or "").partition(": ")[2]
-        for record in draft.records
-        if record.verdict == "admitted" and (record.more.get("file"), record.more.get("field")) == (own.file, own.name)
-    ]
+    of_field = (
+        record for record in draft.records if record.verdict == "admitted" and more.items() <= record.more.items()
+    )
+    values += [(record.text or "").partition(": ")[2] for record in of_field]
     values = [value for value, _ in groupby([*values, new.value])]
     story = f"{own.name}: {' → '.join(values)}"
     reason = say(f"said on {said.day}: {candidate.text}", f"{said.day} 说过：{candidate.text}")
@@ -670,7 +657,10 @@ def _supersede(
     (file, line), first = superseded[0]
     text = candidate.text
     if draft.careful or not budget.may_change(line, draft.states.get(line.id)):
-        draft.ask_about_conflict(candidate, verdict, file, line, "many" if draft.careful else "kept")
+        why = say("That line is pinned or was written by you. Replace it?", "那一行已固定或是你写的，要取代它吗？")
+        if draft.careful:
+            why = say("Too many lines would change in one night. Replace it?", "今晚改动的行已经太多，要取代它吗？")
+        draft.ask_about_conflict(candidate, verdict, file, line, why)
         return
     in_place = file is home and not draft.memory.without_part(line.words, first.part)
     if not in_place and (home.over or not home.has_room(text, candidate.tested.kind)):
@@ -716,29 +706,19 @@ def _supersede(
 def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: LongTermFile, line: Line) -> None:
     """Said before, in these words or others; the surer wording stays. Seen in a second project it holds for all of them."""
     was = draft.states.get(line.id)
-    better = (
-        verdict
-        and was
-        and not candidate.agents
-        and line.id != candidate.id
-        and budget.may_change(line, was)
-        and confidence(candidate) >= (was.confidence or 0.5) + BETTER
-    )
-    if verdict and was and better and _reword(draft, candidate, verdict, file, line, was):
+    may_change = not candidate.agents and line.id != candidate.id and budget.may_change(line, was)
+    is_better = may_change and was and confidence(candidate) >= (was.confidence or 0.5) + BETTER
+    if verdict and was and is_better and _reword(draft, candidate, verdict, file, line, was):
         line = file.find(candidate.id) or line
     else:
         more = {"into": line.id, **file_field(file)}
         draft.record(draft.record_of(candidate, "merged", verdict, more=more))
         reason = say(f"says the same as “{line.words}”", f"与“{line.words}”意思相同")
         draft.step("merge", file.shown, reason, candidate.text)
-    general = draft.memory.general
-    if file is general or candidate.said.group or file.path.parent.name == candidate.said.project:
+    if file.project in (None, candidate.said.project) or candidate.said.group:
         return
-    was = draft.states.get(line.id)
-    if general.over or not budget.may_change(line, was):
-        return
-    kind = draft.memory.tested(line.words).kind
-    if not general.has_room(line.words, kind):
+    general, was, kind = draft.memory.general, draft.states.get(line.id), draft.memory.tested(line.words).kind
+    if general.over or not budget.may_change(line, was) or not general.has_room(line.words, kind):
         return
     section = general.add(line.words, kind)
     file.remove(line)

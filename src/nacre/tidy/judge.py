@@ -100,10 +100,8 @@ def judge_alone(tested: Tested, existing: Sequence[Statement] = ()) -> Verdict:
 
 _NEVER = ("social", "question", "offrecord")  # what somebody does with words that are no statement
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
-_JOINED, _DANGLES = (
-    0.13,
-    0.5,
-)  # odds of leaning on what was said before, from which a piece is joined to it, or is not understood without it
+# Odds of leaning on what was said before, from which a piece is joined to it, or is not understood without it.
+_JOINED, _DANGLES = 0.13, 0.5
 
 
 @dataclass(frozen=True)
@@ -178,21 +176,13 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
             test = replace(test, kind=label)
         by_agent = line.by_agent or all(piece.agents for piece in part.pieces)
         lasting = 0.0 if not part.explicit and _is_idle(part, test.judged) else test.judged.lasting
-        support = _support(part, test.judged)
-        candidates.append(
-            Candidate(
-                entry_id(test.judged.text),
-                test,
-                line,
-                lasting,
-                support,
-                by_agent,
-                part.explicit and not by_agent,
-                dangles and not part.explicit,
-                joined_of,
-                line_above,
-            )
+        support, explicit, dangling = (
+            _support(part, test.judged),
+            part.explicit and not by_agent,
+            dangles and not part.explicit,
         )
+        about = (line, lasting, support, by_agent, explicit, dangling, joined_of, line_above)
+        candidates.append(Candidate(entry_id(test.judged.text), test, *about))
     return candidates
 
 

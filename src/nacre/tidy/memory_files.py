@@ -18,11 +18,20 @@ from nacre.guard.sanitise import one_line
 from nacre.model import Problem, Workspace, slug_of
 from nacre.text.blocks import Block
 from nacre.tidy import judge
-from nacre.tidy.collect import Field, LogLine, TidyContext, value_of
+from nacre.tidy.collect import Field, LogLine, TidyContext
 from nacre.tidy.compare import EntryParts, entry_parts
 from nacre.tidy.judge import Candidate, Tested, about_the_user
 from nacre.vault import longterm, writing
-from nacre.vault.entries import Document, comments_in, document, entry_id, open_document, replace_lines, set_field
+from nacre.vault.entries import (
+    Document,
+    comments_in,
+    document,
+    entry_id,
+    field_value,
+    open_document,
+    replace_lines,
+    set_field,
+)
 from nacre.vault.ledger import EntryState
 from nacre.vault.longterm import Edit
 from nacre.vault.provenance import Captured, Trail
@@ -59,6 +68,7 @@ class LongTermFile:
         self.workspace = workspace
         self.path = path
         self.shown = workspace.relative(path)
+        self.project = None if path == workspace.longterm else path.parent.name
         self.settings = settings
         self.start = start
         self.closed = closed  # cannot be read: it shows no line and takes none
@@ -121,11 +131,10 @@ class LongTermFile:
 
 @lru_cache(maxsize=64)
 def _lines_of(doc: Document) -> tuple[Line, ...]:
-    lines: list[Line] = []
-    for item in doc.entries:
-        is_pinned = item.marks.get("pinned", "").lower() in ("true", "yes", "1")
-        lines.append(Line(entry_id(item.words), item.words, item.start, item.end, item.section, is_pinned))
-    return tuple(lines)
+    return tuple(
+        Line(entry_id(item.words), item.words, item.start, item.end, item.section, item.is_pinned)
+        for item in doc.entries
+    )
 
 
 # The entries of every MEMORY.md as the ledger has them: which are ours, which somebody wrote, which were edited or removed.
@@ -143,15 +152,10 @@ def hand_edits(
 ) -> tuple[Adopted, Edited, list[EntryState]]:
     """What the files show that the ledger does not: new lines, edited ones with the entry each was, and removed entries."""
     here = {line.id for file in files for line in file.lines}
-    missing = {
-        state.id: state
-        for state in states.values()
-        if state.in_memory
-        and state.id not in here
-        and state.text
-        and any(state.file == file.shown for file in files)
-        and not any("field" in record.more for record in state.records)
-    }
+    shown = {file.shown for file in files}
+    gone = (state for state in states.values() if state.in_memory and state.id not in here and state.file in shown)
+    of_lines = (state for state in gone if not any("field" in record.more for record in state.records))
+    missing = {state.id: state for state in of_lines if state.text}
     adopted: Adopted = []
     edited: Edited = []
     for file in files:
@@ -248,8 +252,8 @@ class MemoryFiles:
 
     def project_of(self, file: LongTermFile, state: EntryState | None) -> str | None:
         """The project that an entry belongs to: its file's, or the one in which it was said."""
-        if file is not self.general:
-            return file.path.parent.name
+        if file.project:
+            return file.project
         source = state.source if state else {}
         sections = self.trail.of(source.get("day", "")).captured if source.get("day") else ()
         place = next((said.place for said in sections if source.get("bullet") in said.bullets), "")
@@ -331,7 +335,7 @@ class MemoryFiles:
         for name in new.names:
             data = set_field(now, name, new.value)
             if data is not None:
-                own = OwnField(new.file, name, value_of(now, name) or None, value_of(before, name) or None)
+                own = OwnField(new.file, name, field_value(now, name), field_value(before, name))
                 if own.value != new.value:
                     self._own_files[new.file] = before, document(now.path, data)
                 return own

@@ -101,9 +101,10 @@ def put_value(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Va
             f"The value is {size} bytes; the limit for one key is {LARGEST_VALUE}. Put it in a file instead.",
             f"该值有 {size} 字节；一个键最多 {LARGEST_VALUE} 字节。请改存为文件。",
         )
-    with _locked(cache, dry_run=dry_run):
-        _write(cache, {**read_values(cache), name: value}, dry_run=dry_run)
-    sweep_cache(cache.folder, cache.max_age, dry_run=dry_run)
+    if not dry_run:
+        with _locked(cache):
+            _write(cache, {**read_values(cache), name: value})
+        sweep_cache(cache.folder, cache.max_age)
     return value
 
 
@@ -111,23 +112,17 @@ def clear_values(cache: Cache, key: str | None = None, *, dry_run: bool = False)
     """Forget one key, or everything; the keys that were there."""
     if not _is_ours(cache.folder):
         return ()
-    with _locked(cache, dry_run=dry_run):
+    with contextlib.nullcontext() if dry_run else _locked(cache):
         values = read_values(cache)
         cleared = tuple(name for name in values if key is None or name == _key(key))
-        left = {name: value for name, value in values.items() if name not in cleared}
-        if left:
-            _write(cache, left, dry_run=dry_run)
-        elif not dry_run and os.path.lexists(cache.path):
-            disk.remove(cache.path)
+        if not dry_run:
+            _write(cache, {name: value for name, value in values.items() if name not in cleared})
     return cleared
 
 
 @contextlib.contextmanager
-def _locked(cache: Cache, *, dry_run: bool) -> Iterator[None]:
+def _locked(cache: Cache) -> Iterator[None]:
     """Many processes of one session may write at once, and none loses what another wrote."""
-    if dry_run:
-        yield
-        return
     with disk.writing_to(cache.folder):
         disk.make_folder(cache.folder)
     _is_ours(cache.folder)
@@ -164,7 +159,11 @@ def _is_ours(folder: Path) -> bool:
     return True
 
 
-def _write(cache: Cache, values: Mapping[str, Value], *, dry_run: bool) -> None:
+def _write(cache: Cache, values: Mapping[str, Value]) -> None:
+    if not values:
+        with disk.writing_to(cache.path):
+            cache.path.unlink(missing_ok=True)
+        return
     entries = {name: [value.text, value.at.isoformat()] for name, value in values.items()}
     content = {"session": cache.session, "boot": disk.boot_id(), "values": entries}
     data = json.dumps(content, ensure_ascii=False).encode()
@@ -173,9 +172,8 @@ def _write(cache: Cache, values: Mapping[str, Value], *, dry_run: bool) -> None:
             'This session\'s cache has reached its limit of 1 MB; free space with "nacre cache clear KEY".',
             "此会话的缓存已达 1 MB 上限；可用“nacre cache clear 键”腾出空间。",
         )
-    if not dry_run:
-        with disk.writing_to(cache.path):
-            spool.put(str(cache.folder), cache.path.name, data)
+    with disk.writing_to(cache.path):
+        spool.put(str(cache.folder), cache.path.name, data)
 
 
 def sweep_cache(folder: Path, max_age: dt.timedelta, *, dry_run: bool = False) -> int:

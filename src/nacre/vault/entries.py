@@ -132,6 +132,11 @@ class Item(NamedTuple):
     def marks(self) -> dict[str, str]:
         return marks_in(self.text)
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether a mark beside it says so: `<!-- pinned: true -->`."""
+        return self.marks.get("pinned", "").lower() in ("true", "yes", "1")
+
 
 @dataclass(frozen=True)
 class Document:
@@ -306,12 +311,21 @@ def add_section(doc: Document, title: str, bullets: Sequence[str]) -> bytes:
     return insert_lines(doc, len(doc.lines), lines)
 
 
+def _field(name: str) -> re.Pattern[str]:
+    """A line `- **Name:** value`: what stands before the value, and the value."""
+    label = rf"\*\*{re.escape(name)}[:：]\*\*|\*\*{re.escape(name)}\*\*[ \t]*[:：]|{re.escape(name)}[:：]"
+    return re.compile(rf"([ \t]*(?:[-*+][ \t]+)?(?:{label}))[ \t]*(.*)", re.IGNORECASE)
+
+
+def field_value(doc: Document, name: str) -> str | None:
+    """The value of a field; None without one."""
+    match = next(filter(None, map(_field(name).fullmatch, doc.bare)), None)
+    return (match[2].strip() or None) if match else None
+
+
 def set_field(doc: Document, name: str, value: str) -> bytes | None:
-    """The value of a `- **Name:** value` line replaced, or the `_(hint)_` that stands for it; None without one."""
-    field = re.compile(
-        rf"([ \t]*(?:[-*+][ \t]+)?(?:\*\*{re.escape(name)}[:：]\*\*|\*\*{re.escape(name)}\*\*[ \t]*[:：]|{re.escape(name)}[:：]))[ \t]*(.*)",
-        re.IGNORECASE,
-    )
+    """The value of a field replaced, or the `_(hint)_` that stands for it; None where the file has no such field."""
+    field = _field(name)
     prose = {
         number for block in doc.blocks if block.kind in (ITEM, "text") for number in range(block.start, block.end + 1)
     }

@@ -80,7 +80,6 @@ def _read_file(context: Context, path: Path, states: LedgerStates, recalls: tupl
 
 
 def _entry(item: Item, state: EntryState | None, recalls: list[Recall]) -> EntryOverview:
-    is_marked = item.marks.get("pinned", "").lower() in ("true", "yes", "1")
     read = [recall.at for recall in recalls if recall.lines[0] <= item.start and item.end <= recall.lines[1]]
     source = state.source if state else {}
     return EntryOverview(
@@ -89,7 +88,7 @@ def _entry(item: Item, state: EntryState | None, recalls: list[Recall]) -> Entry
         legible(item.section),
         item.start,
         item.end,
-        is_marked or bool(state and state.pinned),
+        item.is_pinned or bool(state and state.pinned),
         state.verdict if state else None,
         state.valid_from if state else None,
         state.confidence if state else None,

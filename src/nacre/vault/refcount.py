@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,29 +59,25 @@ def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool 
 
 
 def was_read(workspace: Workspace, path: str, now: dt.datetime, within: dt.timedelta) -> bool:
-    """Whether the file was given out so shortly before. Only the end of the log is looked at: a reader must not wait."""
-    lines = storage_of(workspace).end(workspace.relative(workspace.recalls), _END_BYTES).split(b"\n")
-    named = json.dumps(path, ensure_ascii=False).encode("utf-8", "replace")
-    for line in (line for line in reversed(lines) if named in line):
-        try:
-            recall = json.loads(line)
-            if recall["path"] == path and abs(now - dt.datetime.fromisoformat(recall["at"])) < within:
-                return True
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-    return False
+    """Whether the file was given out so shortly before."""
+    return any(name == path and abs(now - at) < within for name, at in _latest(workspace, _END_BYTES))
 
 
 def recalls_by_hour(workspace: Workspace, clock: Clock, since: dt.date) -> list[list[int]]:
-    """How many recalls each hour of each day of the week saw, Monday first. Only the end of the log is looked at."""
+    """How many recalls each hour of each day of the week saw, Monday first."""
     week = [[0] * 24 for _ in range(7)]
-    for line in storage_of(workspace).end(workspace.relative(workspace.recalls), _MANY_BYTES).split(b"\n"):
-        try:
-            at = clock.local(dt.datetime.fromisoformat(json.loads(line)["at"]))
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            continue
+    for at in (clock.local(at) for _, at in _latest(workspace, _MANY_BYTES)):
         week[at.weekday()][at.hour] += since <= at.date()
     return week
+
+
+def _latest(workspace: Workspace, size: int) -> Iterator[tuple[str, dt.datetime]]:
+    """The files that were given out last, and when. Only the end of the log is looked at: a reader must not wait."""
+    for line in storage_of(workspace).end(workspace.relative(workspace.recalls), size).split(b"\n"):
+        with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            recall = json.loads(line)
+            if (at := dt.datetime.fromisoformat(recall["at"])).tzinfo:
+                yield recall["path"], at.astimezone(dt.UTC)
 
 
 class Recalls(NamedTuple):

@@ -141,13 +141,9 @@ def answer_meanings(question: Question) -> tuple[str, str]:
     """What keeping and refusing do, in words."""
     if question.about_entry:
         return say("keep this line", "保留这一行"), say("remove this line", "移除这一行")
-    keeps, refuses = say("keep", "保留"), say("refuse", "拒绝")
-    means = {
-        CLASH: (say("replaces the old line", "取代原有的行"), say("the old line stays", "原有的行不变")),
-        FULL: (say("removes the least important", "移除最不重要的一行"), say("it stays in the log", "只留在日志中")),
-    }
-    default = (say("add it to memory", "记入长期记忆"), say("it stays in the log", "只留在日志中"))
-    keeping, refusing = means.get(question.kind, default)
-    return say(f"{keeps} ({keeping})", f"{keeps}（{keeping}）"), say(
-        f"{refuses} ({refusing})", f"{refuses}（{refusing}）"
-    )
+    keeping, refusing = say("add it to memory", "记入长期记忆"), say("it stays in the log", "只留在日志中")
+    if question.kind == CLASH:
+        keeping, refusing = say("replaces the old line", "取代原有的行"), say("the old line stays", "原有的行不变")
+    elif question.kind == FULL:
+        keeping = say("removes the least important", "移除最不重要的一行")
+    return say(f"keep ({keeping})", f"保留（{keeping}）"), say(f"refuse ({refusing})", f"拒绝（{refusing}）")

@@ -23,20 +23,17 @@ TOOLS: Mapping[str, str] = {
     "layers": "`memory_search(query, layer=…)`",
 }
 COMMANDS: Mapping[str, Mapping[str, str]] = {
-    "en": {
-        "search": '`nacre search "what you need"`',
-        "get": "`nacre get FILE:LINE -l 20`",
-        "write": '`nacre remember "…" --type PREF`',
+    language: {
+        "search": f'`nacre search "{sought}"`',
+        "get": f"`nacre get {place} -l 20`",
+        "write": f'`nacre remember "{words}" --type PREF`',
         "state": "`nacre wal task|decide|context|pending|done|blocker|get`",
-        "layers": '`nacre recall "what you need"`',
-    },
-    "zh": {
-        "search": '`nacre search "要找的内容"`',
-        "get": "`nacre get 文件:行号 -l 20`",
-        "write": '`nacre remember "……" --type PREF`',
-        "state": "`nacre wal task|decide|context|pending|done|blocker|get`",
-        "layers": '`nacre recall "要找的内容"`',
-    },
+        "layers": f'`nacre recall "{sought}"`',
+    }
+    for language, sought, place, words in (
+        ("en", "what you need", "FILE:LINE", "…"),
+        ("zh", "要找的内容", "文件:行号", "……"),
+    )
 }
 
 

@@ -80,9 +80,8 @@ class _Change:
                 line = as_text(task := self.checked(*words))
                 if same(working.current_task(self.doc), task):
                     return self.nothing(TASK, line)
-                return self.edit(
-                    working.with_task(self.dated, line), TASK, line, "set", say("new current task", "新的当前任务")
-                )
+                reason = say("new current task", "新的当前任务")
+                return self.edit(working.with_task(self.dated, line), TASK, line, "set", reason)
             case "drop" | "finish":
                 if not (task := working.current_task(self.doc)):
                     return self.nothing(TASK)
@@ -118,9 +117,8 @@ class _Change:
         today = self.now.date()
         doc = working.dated(self.state, today, marked=True)
         doc = working.without(doc, [entry for entry in section_entries(doc, DECISIONS) if same(entry.words, words)])
-        doc, oldest = working.without_oldest(
-            working.with_entry(doc, DECISIONS, line), DECISIONS, self.settings.max_entries
-        )
+        doc = working.with_entry(doc, DECISIONS, line)
+        doc, oldest = working.without_oldest(doc, DECISIONS, self.settings.max_entries)
         log = []
         for entry in oldest:
             is_old = entry.day not in ("", today.isoformat())

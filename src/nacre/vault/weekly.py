@@ -80,11 +80,7 @@ def add_lines(doc: Document, day: str, project: str | None, new: Sequence[str]) 
         for candidate in (lines, [*lines, ""]):  # a blank line below keeps them from becoming part of what follows
             data = insert_lines(doc, after, candidate)
             edited = digest_lines(document(doc.path, data))
-            same = next(
-                (at for at, (old, line) in enumerate(zip(before, edited, strict=False)) if old != line), len(before)
-            )
-            spots = range(max(0, same - len(added)), same + 1)
-            if any(edited == (*before[:at], *added, *before[at:]) for at in spots):
+            if any(edited == (*before[:at], *added, *before[at:]) for at in range(len(before) + 1)):
                 return data
     raise BadInput(
         f"Nothing can be added to {doc.path} for {day}: it contains an unclosed code fence. Close it first.",
