@@ -89,26 +89,16 @@ def _times_of_day(setting: str, times: Sequence[str]) -> tuple[str, ...]:
 def windows(job: Job, moment: dt.datetime, *, backwards: bool = False) -> Iterator[dt.datetime]:
     """The times of a job after a moment, or back from it, in UTC, each once. A time of the day that the clock skips comes when it has
     skipped it, one that it repeats comes the first time; what runs by the hour or the minute comes as often as the clock shows it."""
+    from cronsim import CronSim
+
     # From some hours away: the walk cannot begin between two times that the clock shows alike.
     start = (moment.astimezone(dt.UTC) + (_LARGEST_CHANGE if backwards else -_LARGEST_CHANGE)).astimezone(job.zone)
-    walks = (_walk(expression, start, backwards=backwards) for expression in job.expressions)
+    walks = (CronSim(expression, start, reverse=backwards) for expression in job.expressions)
     last = None
     for time in heapq.merge(*(map(dt.datetime.astimezone, walk, repeat(dt.UTC)) for walk in walks), reverse=backwards):
         if time != last and (time <= moment if backwards else time > moment):
             yield time
             last = time
-
-
-def _walk(expression: str, start: dt.datetime, *, backwards: bool) -> Iterator[dt.datetime]:
-    """The times of an expression in the zone of `start`. What runs by the hour or the minute is looked for in every hour: cronsim's
-    steps to the next wanted one lose times where a clock changes by half an hour."""
-    from cronsim import CronSim
-
-    minute, hour, day = expression.split(" ", 2)
-    walk = CronSim(expression, start, reverse=backwards)
-    if not minute.startswith("*") and not hour.startswith("*"):
-        return walk
-    return (time for time in CronSim(f"{minute} * {day}", start, reverse=backwards) if time.hour in walk.hours)
 
 
 def zone_of(clock: Clock) -> dt.tzinfo:
@@ -137,9 +127,7 @@ def in_words(expressions: tuple[str, ...]) -> str:
         return say(f"daily at {', '.join(times)}", f"每天 {'、'.join(times)}")
     words: list[str] = []
     for expression in expressions:
-        if expression in ("* * * * *", "*/1 * * * *"):
-            words.append(say("every minute", "每分钟"))
-        elif match := re.fullmatch(r"\*/(\d+) \* \* \* \*", expression):
+        if match := re.fullmatch(r"\*/(\d+) \* \* \* \*", expression):
             words.append(say(f"every {match[1]} minutes", f"每 {match[1]} 分钟"))
         elif match := re.fullmatch(r"(\d+) \* \* \* \*", expression):
             words.append(say(f"hourly at minute {match[1]}", f"每小时第 {match[1]} 分"))

@@ -16,9 +16,6 @@ from nacre.vault.storage import TIERS, read
 from nacre.vault.writing import changed_outside
 
 _TITLE = 100  # characters
-_MOST_DATES = 50_000
-# The dates of checkpoints as read on a day: reading the heads of all of them takes too long for a page.
-_dates: dict[tuple[object, ...], organise.CheckpointDate] = {}
 
 
 class Fading(NamedTuple):
@@ -73,21 +70,16 @@ def _aged(context: Context, grouped: Sequence[Family]) -> list[_Aged]:
     recalls = refcount.read_recalls(context.workspace).recalls
     forgotten = min(limits["forget_after"], max(limits["warm"], limits["gist"]))
     stays = {HOT: min(limits["hot"], forgotten), WARM: min(limits["warm"], forgotten), GIST: forgotten}
-    aged, root, today, now = [], str(context.workspace.root), clock.today(), clock.now().timestamp()
-    if len(_dates) > _MOST_DATES:
-        _dates.clear()
+    aged = []
     for family, counts in zip(grouped, organise.gather_counts(context, grouped, entries, recalls), strict=True):
-        lead = family.lead
-        key = (root, lead.place, lead.size, lead.modified, repr(counts.entry and counts.entry.get("created")), today)
-        if (dated := _dates.get(key)) is None:
-            try:
-                dated = _dates[key] = organise.date_checkpoint(context, lead, counts.entry)
-            except (NacreError, OSError):
-                continue  # unreadable: doctor says so
+        try:
+            dated = organise.date_checkpoint(context, family.lead, counts.entry)
+        except (NacreError, OSError):
+            continue  # unreadable: doctor says so
         entry, _ = organise.fold_recalls(counts.entry or {}, counts.recalls, clock)
         layer, moments = family.layer, refcount.moments(entry, clock)
         if layer == FORGOTTEN:
-            mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock) or now
+            mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock) or clock.now().timestamp()
             fades = None if entry.get("user_marked") else mark + limits["delete_after"]
         else:
             fades = max([dated.at, *moments]) + stays[layer]
