@@ -289,9 +289,9 @@ def test_the_agents_own_files_are_given_only_when_asked_for(memory: Memory) -> N
     assert "- **Name:** Lin" in memory.context(all_files=True).text
 
 
-def test_a_checkpoint_is_told_by_its_title_and_head(memory: Memory) -> None:
+def test_a_checkpoint_in_which_nothing_was_settled_is_told_by_its_title(memory: Memory) -> None:
     text = memory.context().text
-    assert "\n\nRename the assistant\nplease call yourself Pearl\nSo be it." in text
+    assert "\n\nRename the assistant\n" in text
     assert max(map(len, text.split("\n"))) <= 240
 
 
@@ -304,7 +304,6 @@ def test_a_gist_stands_for_its_checkpoint_and_only_the_newest_are_given(memory: 
     assert "It is called Pearl now." in pack.text
     assert "So be it" not in pack.text
     assert [path[-5:-3] for path in paths(pack) if "hot" in path] == ["aa", "c6", "c5", "c4", "c3"]
-    assert any(one.path == "memory_fs/hot" and one.reason.startswith("3 more") for one in pack.left)
 
 
 def test_secrets_and_unseen_characters_are_not_given(memory: Memory, root: Path) -> None:
