@@ -17,9 +17,9 @@ def daemon_problems(memory: Memory) -> Iterator[Problem]:
     if status is None:
         return
     if not status["answers"]:
-        error = status["trouble"]
-        english, chinese = f"The daemon is not responding: {error}.", f"守护进程没有响应：{error}。"
-        yield problem("daemon silent", english, chinese, remedy="nacre serve --stop")
+        yield problem(
+            "daemon silent", "The daemon is not responding.", "守护进程没有响应。", remedy="nacre serve --stop"
+        )
     if status.get("skew"):
         skew = skew_words(status["skew"])
         english = f"This command cannot use the daemon: {skew}. Everything works without it."

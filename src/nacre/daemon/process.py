@@ -115,11 +115,8 @@ def ask_status(memory: Memory, within: float = 2.0) -> dict[str, Any] | None:
     process = daemon_process(memory.workspace) if memory.clock.fixed is None else None
     if process is None:
         return None
-    try:
-        with client.Connection(str(memory.workspace.root), within=within, any_version=True) as connection:
-            return {**connection.ask("status"), "skew": connection.daemon.get("skew"), "answers": True}
-    except (client.NoDaemon, NacreError) as error:
-        return {"process": process, "answers": False, "trouble": str(error)}
+    status = client.daemon_status(str(memory.workspace.root), within)
+    return {**status, "answers": True} if status else {"process": process, "answers": False}
 
 
 def start_on_demand(memory: Memory, *, for_agents: bool = False) -> None:
