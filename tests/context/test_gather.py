@@ -289,9 +289,9 @@ def test_the_agents_own_files_are_given_only_when_asked_for(memory: Memory) -> N
     assert "- **Name:** Lin" in memory.context(all_files=True).text
 
 
-def test_a_checkpoint_in_which_nothing_was_settled_is_told_by_its_title(memory: Memory) -> None:
+def test_a_checkpoint_is_told_by_its_title_and_head(memory: Memory) -> None:
     text = memory.context().text
-    assert "\n\nRename the assistant\n" in text
+    assert "\n\nRename the assistant\nplease call yourself Pearl\nSo be it." in text
     assert max(map(len, text.split("\n"))) <= 240
 
 

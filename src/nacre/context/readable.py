@@ -27,7 +27,9 @@ LARGEST = 1_000_000  # bytes; a larger file is no memory that a session could be
 CHECKPOINTS = 5  # of the hot layer, the newest
 _HEAD_BYTES = 4096  # of a checkpoint, which was written without its secrets
 _END_BYTES = 32_768  # of a long one, in which its outcome stands
+_HEAD = 3  # lines of it, beside its title
 _OUTCOME = 4  # lines of what was settled in it
+_LOOKED_AT = 12  # lines that are searched for secrets to give these: one may go over several
 _LONGEST = 240  # characters of each
 # What a checkpoint says of itself: whose session it is, who speaks and when.
 _ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}(?: <!-- \w+ -->)?$")
@@ -119,7 +121,7 @@ class Reader:
         return given
 
     def _outcome(self, path: Path, head: Sequence[str]) -> list[PieceLine]:
-        """The title of a session and what was settled in it."""
+        """The title of a session and what was settled in it; where nothing was, its first lines."""
         from nacre.brain.local.settled import outcome
 
         texts = list(head)
@@ -127,11 +129,11 @@ class Reader:
             end = storage_of(self.workspace).end(self.workspace.relative(path), _END_BYTES)
             texts = end.decode("utf-8", "replace").split("\n")
         settled = outcome("\n".join(text for text in texts if not text.startswith("session:")), _OUTCOME)
+        if not settled:
+            return _shortened(_telling(_without_quoted(head))[:_LOOKED_AT])[: _HEAD + 1]
         # Of a long session only its end was read, whose lines have no numbers.
         numbers = [next((at for at, text in enumerate(head, 1) if line in text), 0) for line in settled]
-        title = next(
-            ((at, text) for at, text in enumerate(head, 1) if text.strip() and not _ABOUT.match(text)), (0, "")
-        )
+        title = next(iter(_telling(head)), (0, ""))
         return _shortened([title, *zip(numbers, map(one_line, settled), strict=True)])
 
     def _piece(self, path: Path, lines: Sequence[PieceLine]) -> Piece | None:
@@ -290,6 +292,23 @@ def _project_of(texts: Sequence[str], name_at: Callable[[str], str]) -> str | No
     return None
 
 
+def _without_quoted(texts: Sequence[str]) -> list[str]:
+    """The lines of a session, those that are quoted in it, and rules that an agent tells, left empty."""
+    from nacre.brain.local.settled import split_turns
+    from nacre.model import Speaker
+    from nacre.text.quoting import is_rule_of_others, own_words
+
+    own: set[str] = set()
+    said: set[str] = set()
+    for turn in split_turns("\n".join(texts)):
+        said.update(map(str.strip, turn.text.split("\n")))
+        is_owner = turn.speaker is Speaker.OWNER
+        lines = own_words(turn.text, typed=is_owner).split("\n")
+        own.update(line.strip() for line in lines if not is_rule_of_others(line, by_agent=not is_owner))
+    quoted = said - own
+    return ["" if text.strip() in quoted else text for text in texts]
+
+
 def without_nods(lines: Sequence[PieceLine]) -> list[PieceLine]:
     """The lines of a session without nods, and without the names of speakers below which nothing stands."""
     kept: list[PieceLine] = []
@@ -302,6 +321,10 @@ def without_nods(lines: Sequence[PieceLine]) -> list[PieceLine]:
         is_said = not speaks and (is_said or bool(text and not _NOD.fullmatch(text)))
     kept.reverse()
     return kept if has_content(line for line in kept if not _ABOUT.match(line.text)) else []
+
+
+def _telling(texts: Sequence[str]) -> list[tuple[int, str]]:
+    return [(at, text) for at, text in enumerate(texts, 1) if text.strip() and not _ABOUT.match(text)]
 
 
 def _shortened(lines: Sequence[tuple[int, str]]) -> list[PieceLine]:
