@@ -23,7 +23,6 @@ from nacre.capture.dedupe import (
     without_forgotten_sentences,
 )
 from nacre.capture.read import (
-    LONGEST,
     Progress,
     Queue,
     SyncSetup,
@@ -208,11 +207,11 @@ def sync(
 def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
     context, settings = setup.context, setup.context.config.sync
     now, saved = context.clock.now(), cursors.load_cursors(context.workspace)
-    lookback = min(duration(settings.lookback), LONGEST)
+    lookback = duration(settings.lookback)
     if since or saved.since:
         since = min(moment for moment in (since, saved.since, now - lookback) if moment)
     else:
-        since = now - max(lookback, min(duration(settings.first), LONGEST))
+        since = now - max(lookback, duration(settings.first))
     queue, notes = read_queue(context, setup.places), read_hook_notes(context.workspace)
     run = _Run(setup, now, since, saved, queue, pauses(context.workspace), notes)
     for key, cursor in saved.transcripts.items():
@@ -436,7 +435,7 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
     of them waits for the user's agent. One that would be forgotten at once is not put away, and a group's never: a checkpoint is the
     owner's alone."""
     config = run.context.config
-    last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
+    last, oldest = run.now - duration(config.jobs.silence), run.now - duration(config.tiers.forget_after)
     forgotten: Forgotten | None = None
     for key, cursor in sorted(run.cursors.items()):
         if (
@@ -547,7 +546,7 @@ def parse_since(since: str, clock: Clock) -> dt.datetime:
         return dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
     try:
         if since[:1].isdigit() and since[-1:].isalpha() and "T" not in since:
-            return clock.now() - min(duration(since), LONGEST)
+            return clock.now() - duration(since)
         moment = clock.parse(since)
     except BadInput as error:
         raise BadInput(

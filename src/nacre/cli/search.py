@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from nacre.cli import ui
-from nacre.daemon import requests
+from nacre.daemon import fast, requests
 from nacre.i18n import as_sentence, say
 from nacre.memory import IndexReport, Memory
 from nacre.model import LAYERS, Note, Report, fields
@@ -54,7 +54,7 @@ def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
     if request.pop("sessions") and request["corpus"] == "memory":
         request["corpus"] = "all"
     request |= {"query": " ".join(request["query"]), "mode": mode, "as_json": options.as_json}
-    request |= {"here": requests.current_folder(), "terminal": requests.terminal_width()}
+    request |= {"here": requests.current_folder(), "terminal": fast.terminal_width()}
     memories = list(ui.open_all(options, for_groups=True))
     printed = requests.search_by_daemon(memories[0], request) if len(memories) == 1 else None
     if printed is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -322,10 +321,3 @@ def current_folder() -> str:
         return os.getcwd()
     except OSError:
         return "/"
-
-
-def terminal_width() -> int:
-    """How many columns the terminal has where people read the result; 0 where nobody does."""
-    import shutil
-
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
