@@ -72,7 +72,7 @@ def read(event: dict[str, Any]) -> Fired | None:
     return Fired(kind, name, event) if kind else None
 
 
-def answer(memory: Memory, agent: str, event: dict[str, Any], *, in_a_hurry: bool = False) -> dict[str, Any] | None:
+def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] | None:
     """What the agent is to read on its hook's stdout, as that agent wants it; None where there is nothing to say."""
     if agent == "openclaw":
         return _answer_openclaw(memory, event)
@@ -85,8 +85,6 @@ def answer(memory: Memory, agent: str, event: dict[str, Any], *, in_a_hurry: boo
         return None
     from nacre.context import answering
 
-    if in_a_hurry:
-        answering.hurry(memory)
     if not (settings.prompt if fired.prompted else settings.session_start):
         return None
     text = answering.prompt_context(memory, fired) if fired.prompted else answering.session_context(memory, fired)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
@@ -150,7 +149,7 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
     mode = "hybrid" if embedder is not None and embedder.provider == "local" else "text"
     try:
         hits = hits_for(memory, prompt, place, mode, most=MAX_PASSAGES)
-    except (BadInput, _TooMuch):  # no word in it can be looked for, or changed files are still being read
+    except BadInput:  # no word in it can be looked for
         return ""
     if not hits:
         return ""
@@ -204,18 +203,3 @@ def is_telling(prompt: str) -> bool:
         return False
     words = {word.lower() for word in _WORD.findall(prompt)} - _FILLERS
     return len(words) >= _LEAST_WORDS or sum(map(is_wide, _FILLERS_HAN.sub("", prompt))) >= _LEAST_HAN
-
-
-class _TooMuch(Exception):
-    """More files have changed than an agent would wait for. What was read of them is kept: the next prompt goes on from there."""
-
-
-def hurry(memory: Memory) -> None:
-    """Let a search read changed files first for a third of a hook's time. For a process that answers one prompt, and no other search."""
-    until = time.monotonic() + memory.config.hooks.timeout_ms / 3000
-
-    def enough(done: int, total: int) -> None:
-        if total > done and time.monotonic() > until:
-            raise _TooMuch
-
-    memory.keeper.each_batch = enough

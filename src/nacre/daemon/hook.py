@@ -49,7 +49,7 @@ def run_hook(options: dict[str, str], name: str, data: bytes) -> None:
 
         scope = options.get("scope") or os.environ.get("NACRE_SCOPE") or "main"
         with Memory.open(root, now=options.get("now") or None, scope=scope) as memory:
-            given = answer(memory, agent, event, in_a_hurry=bool(event.get("prompt")))
+            given = answer(memory, agent, event)
             with printing:
                 if given:
                     print(pack(given).decode(), flush=True)

@@ -58,7 +58,6 @@ class MemoryIndex:
         # Those whose change could be one of memory, as the last scan saw them.
         self.folders: frozenset[str] = frozenset()
         self._linked = False
-        self.each_batch: Progress | None = None  # called with every batch that a search has to read first; may raise
         self._feed = ChangeFeed()
         self._lock = threading.Lock()
         self._scans = 0
@@ -78,7 +77,7 @@ class MemoryIndex:
             self._fresh = epoch = None  # if this fails, the next one looks again
             while epoch != self.store.epoch:  # else somebody deleted the file meanwhile
                 epoch = self.store.epoch
-                self._bring_up(progress or self.each_batch, outdated=in_group)
+                self._bring_up(progress, outdated=in_group)
             self._fresh = epoch
 
     def outdated(self) -> bool:
