@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre import disk
-from nacre.clock import Clock
+from nacre.clock import Clock, parse_time
 from nacre.guard.secrets import redact, storable_name
 from nacre.model import Kind, Message, Session, Speaker, Workspace, slug_of
 from nacre.sources.registry import group_stamp, opted_out
-from nacre.sources.transcript import MALFORMED, Mark, parse_time
+from nacre.sources.transcript import MALFORMED, Mark
 from nacre.text.blocks import stamp_of
 from nacre.vault.discover import project_places
 from nacre.vault.entries import bullet_id, words_of

@@ -20,10 +20,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nacre.clock import parse_time
 from nacre.model import Kind, Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.registry import GROUP, chat_hash, group_stamp
-from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_json, parse_time
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_json
 from nacre.text.tables import expression
 
 if TYPE_CHECKING:
