@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from nacre.clock import parse_time
 from nacre.model import Kind, Session, Speaker
 from nacre.sources import transcript as reading
-from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text
 
 AGENT = "cursor"
 _FILE = ("User", "globalStorage", "state.vscdb")

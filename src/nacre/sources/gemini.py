@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nacre.clock import parse_time
 from nacre.model import Kind, Message, Session, Speaker
 from nacre.sources import transcript as reading
-from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text
 
 AGENT = "gemini"
 _SPEAKERS = {"user": Speaker.OWNER, "gemini": Speaker.AGENT, "model": Speaker.AGENT}
