@@ -217,13 +217,13 @@ def fit(
 
 def _largest(columns: NDArray[np.int64], lines: NDArray[np.int64], w: Floats, size: int) -> float:
     """How steep the loss can be at most: the largest eigenvalue, by power iteration."""
-    vector = np.ones(size)
+    vector: Floats = np.ones(size)
     value = 1.0
     for _ in range(30):
         product = np.bincount(lines, vector[columns], minlength=len(w)) * w / 4
-        vector = np.bincount(columns, product[lines], minlength=size)
-        value = float(np.linalg.norm(vector))
-        vector /= value
+        gradient = np.bincount(columns, product[lines], minlength=size).astype(np.float64)
+        value = float(np.linalg.norm(gradient))
+        vector = gradient / value
     return value * 1.05 + 1e-3
 
 

@@ -520,10 +520,26 @@ def _plain(char: str) -> str:
 # The message as a whole
 
 
+LONG = 4_000  # characters that are read at once; a longer line is none that people say
+
+
 def said(text: str) -> Findings:
     """The values that the text gives away, by what is said around them."""
-    for _, candidate, kind in chosen(text, weights(), weights()["threshold"]):
-        yield Finding(kind, candidate.start, candidate.end)
+    learned = weights()
+    for offset, part in _parts(text):
+        for _, candidate, kind in chosen(part, learned, learned["threshold"]):
+            yield Finding(kind, offset + candidate.start, offset + candidate.end)
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """The text by whole lines, as many as are read at once."""
+    begin = 0
+    while len(text) - begin > LONG:
+        end = text.rfind("\n", begin, begin + LONG) + 1
+        if end:
+            yield begin, text[begin:end]
+        begin = end or (text.find("\n", begin) + 1 or len(text))
+    yield begin, text[begin:]
 
 
 def weighed(text: str, found: list[Token]) -> Iterator[Candidate]:
@@ -598,6 +614,11 @@ def _never(text: str, candidate: Candidate) -> bool:
     lower = value.lower()
     if lower in values.listed("not a secret") or "redacted" in lower or (len(set(lower)) < 3 and not lower.isdigit()):
         return True
+    named = form("name parts").search(lower) and not pattern(r"(?<!auth)\d\d\W?$").search(lower)
+    if named and values.classes(value) < 3:
+        return True
+    if candidate.sort == "phrase" and value[0].isupper() and value.count(" ") > 6:  # a sentence
+        return True
     if form("shown to all").search(text[max(0, candidate.start - 40) : candidate.start].rpartition("\n\n")[2]):
         return True
     return form("placeholder parts").search(lower) is not None or form("never said").search(value) is not None
@@ -612,6 +633,8 @@ def _kind(text: str, found: list[Token], starts: list[int], candidate: Candidate
     near = found[max(0, at - 12) : at][::-1] + found[at : at + 8]
     kind = next((_KINDS[name] for token in near for name in token.classes if name in _KINDS), "password")
     value = text[candidate.start : candidate.end]
-    if kind == "pin" and not pattern(r"\d").search(value):
+    if (kind == "pin" and not pattern(r"\d").search(value)) or (kind == "recovery phrase" and " " not in value):
         return "password"
+    if kind == "pin" and not any("open" in token.classes for token in near):
+        return "one-time code" if any(token.word in values.listed("one-time words") for token in near) else kind
     return "passphrase" if kind == "password" and value.count(" ") > 1 else kind
