@@ -1,4 +1,4 @@
-"""Learns the weights by which the guard tells values in conversation (`src/nacre/guard/said_weights.tsv`), and measures them.
+"""Learns the weights by which the guard tells values in conversation (`src/nacre/guard/said_weights.json`), and measures them.
 
 python training/guard.py           cross-validate, measure on the fifth that was held out, write the weights
 python training/guard.py --check   only measure the weights in the package, with the rules of the guard
@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from nacre.guard.secrets import redact
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-TABLE = ROOT / "src" / "nacre" / "guard" / "said_weights.tsv"
+TABLE = ROOT / "src" / "nacre" / "guard" / "said_weights.json"
 BLOCK, FOLDS = 20, 5  # neighbouring messages may be pairs that differ in little: they go together
 Floats = NDArray[np.float64]
 
@@ -309,7 +310,7 @@ def guarded(example: Example) -> list[tuple[int, int]]:
     return [(finding.start, finding.end) for finding in redact(example.text).findings]
 
 
-THRESHOLD = 1.4  # by cross-validation: at most every fiftieth harmless message is touched
+THRESHOLD = 1.6  # by cross-validation: at most every fiftieth harmless message is touched
 HARMLESS = 1.5  # how much more a harmless value weighs than a secret
 SETTINGS = {"l1": 0.5, "l2": 1.0, "ordinary": 0.3}
 LEAST = 0.07  # a weight that is kept
@@ -361,10 +362,15 @@ def main() -> None:
         )
     weights = learned_from([example for example in messages if example.fold >= 0])
     report("held out, weights alone", shown_fold, by(weights, given.threshold))
-    lines = [f"threshold\t{round(100 * given.threshold)}"]
-    lines += [f"{name}\t{round(100 * weight)}" for name, weight in sorted(weights.items())]
-    TABLE.write_text("\n".join(lines) + "\n", "utf8")
-    print(f"{TABLE.relative_to(ROOT)}: {len(lines)} rows, {TABLE.stat().st_size} bytes")
+    hundredths = {"threshold": given.threshold} | dict(sorted(weights.items()))
+    made = {name: round(100 * weight) for name, weight in hundredths.items()}
+    # A line for all features that begin with the same sign.
+    lines = (
+        json.dumps(dict(some), ensure_ascii=False, separators=(",", ":"))[1:-1]
+        for _, some in groupby(made.items(), lambda row: row[0][0])
+    )
+    TABLE.write_text("{" + ",\n".join(lines) + "}\n", "utf8")
+    print(f"{TABLE.relative_to(ROOT)}: {len(made)} weights, {TABLE.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -2,20 +2,22 @@
 
 text → tokens → candidates → features → sum of learned weights → the candidates above the threshold
 
-The weights (`said_weights.tsv`) are learned by `training/guard.py` from what stands in `training/secrets`; the words that tell of
+The weights (`said_weights.json`) are learned by `training/guard.py` from what stands in `training/secrets`; the words that tell of
 secrets and of other numbers stand by classes in `said.tsv`.
 """
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from nacre.guard import values
 from nacre.guard.values import Finding, Findings, form, pattern
-from nacre.text.tables import rows, texts
+from nacre.text.tables import texts
 
 WORD, VALUE, SIGN, END = "word", "value", "sign", "end"
 # Classes of words without which no value is weighed; the others only add to what these say. A word or a phrase that is no
@@ -25,7 +27,6 @@ NAMING = frozenset("pass seed question word wifi".split())
 REACH, NEAR = 200, 80  # characters between such a word and a value, or a plain word
 SIBLING = 2.0  # by how much less the like of a secret needs to be one itself
 _SUBJECTS = frozenset("pass code key seed question word open account wifi card order tech amount sent".split())
-SIBLING = 2.0  # by how much less the like of a secret needs to be one itself
 LONGEST = 40  # characters of a value; what is longer a machine made, and the rules know it
 WORDS = 24  # of a phrase
 
@@ -59,7 +60,8 @@ def _classes() -> dict[str, tuple[str, ...]]:
 
 @cache
 def weights() -> dict[str, float]:
-    return {name: float(cells[0]) / 100 for name, cells in rows("guard/said_weights.tsv").items()}
+    hundredths = json.loads(Path(__file__).with_name("said_weights.json").read_text(encoding="utf-8"))
+    return {name: value / 100 for name, value in hundredths.items()}
 
 
 # Tokens
