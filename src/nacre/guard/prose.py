@@ -27,10 +27,9 @@ def english(line: str, lower: str) -> Findings:
                 yield Finding(kind, *match.span(match.lastindex or 1))
     if digits:
         yield from apply_rules("latin code", lower)
-        for section, least in (("changed or named after", 0), ("encrypted", 3)):  # kinds of characters
-            for finding in apply_rules(section, line, partial(values.is_password, quoted=False), lower, ends=ENDS):
-                if values.classes(line[finding.start : finding.end]) >= least:
-                    yield finding
+        for finding in apply_rules("encrypted", line, partial(values.is_password, quoted=False), lower, ends=ENDS):
+            if values.classes(line[finding.start : finding.end]) >= 3:
+                yield finding
     if digits or " password " in lower or pattern("[/:|]").search(line):
         yield from _logins(line, lower)
 
@@ -192,7 +191,6 @@ def other_scripts(line: str) -> Findings:
         if length := _length(match, link["link"], line, start, value):
             kind = "one-time code" if match["code"] else "password" if match["password"] else "key"
             yield Finding(kind, start, start + length)
-    yield from apply_rules("script code", line)
 
 
 def _cut(value: str) -> str:
@@ -267,8 +265,6 @@ def announced_values(text: str, lower: str) -> Findings:
     yield from apply_rules("said word", lower, _is_no_description)
     yield from apply_rules("passphrase", lower, _is_phrase)
     yield from apply_rules("seed phrase", lower)
-    yield from apply_rules("groups", text, _is_grouped)
-    yield from apply_rules("mixed with marks", text, _is_mixed)
     yield from apply_rules("paired", text, _is_paired, ends=".,;")
     if not _announcing().search(lower):
         return
@@ -396,18 +392,6 @@ def _is_no_description(value: str) -> bool:
     joined = pattern(r"[-_.&]").sub("", value)
     other = form("describing").match(value) or pattern(r".*(?:er|en|where|thing|one|body)$").match(value)
     return values.is_real(joined) and (joined != value or not other) and not form("name parts").search(value)
-
-
-def _is_mixed(value: str) -> bool:
-    """Letters and digits with a mark among them, as nothing else in a sentence has: no package, issue, address or firm."""
-    return values.classes(value) >= 3 and values.is_real(value) and not form("spoken no password").search(value)
-
-
-def _is_grouped(value: str) -> bool:
-    """Groups of letters and digits as keys, vouchers and recovery codes have them, not words and not numbers."""
-    groups = pattern(r"[ -]").split(value)
-    mixed = sum(not group.isdigit() and pattern(r"\d").search(group) is not None for group in groups)
-    return mixed >= 2 and (len(groups) > 2 or "-" in value) and not values.is_placeholder(value)
 
 
 def _is_paired(value: str) -> bool:

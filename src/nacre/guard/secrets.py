@@ -16,6 +16,7 @@ from nacre.errors import SecretRefused
 from nacre.guard import values
 from nacre.guard.assignments import assignments, commands, elements, following, pairs, tables
 from nacre.guard.prose import announced_values, answers, awaits, english, other_scripts
+from nacre.guard.said import said
 from nacre.guard.sanitise import clean, fold, one_line
 from nacre.guard.values import (
     LONG_RUN,
@@ -59,6 +60,7 @@ def scan(text: str) -> Findings:
     if len(lower) != len(text):  # every character stays in its place
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     yield from announced_values(text, lower)
+    yield from said(text)
     named, spoken = set(_lines_with("hints", lower)), set(_lines_with("spoken hints", lower))
     foreign = set() if text.isascii() else set(_lines_with("script hints", text))
     lines = text.split("\n") if named or spoken or foreign else []

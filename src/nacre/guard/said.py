@@ -1,0 +1,642 @@
+"""Secrets as people say them: each value that a text could give away is weighed by its shape and by what is said around it.
+
+text → tokens → candidates → features → sum of learned weights → the candidates above the threshold
+
+The weights (`said_weights.json`) are learned by `training/guard.py` from what stands in `training/secrets`; the words that tell of
+secrets and of other numbers stand by classes in `said.tsv`.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from nacre.guard import values
+from nacre.guard.values import Finding, Findings, form, pattern
+from nacre.text.tables import texts
+
+WORD, VALUE, SIGN, END = "word", "value", "sign", "end"
+# Classes of words without which no value is weighed; the others only add to what these say. A word or a phrase that is no
+# password by its looks needs one that says more.
+TELLING = frozenset("pass code key seed question word open account wifi try fix".split())
+NAMING = frozenset("pass seed question word wifi".split())
+REACH, NEAR = 200, 80  # characters between such a word and a value, or a plain word
+SIBLING = 2.0  # by how much less the like of a secret needs to be one itself
+_SUBJECTS = frozenset("pass code key seed question word open account wifi card order tech amount sent".split())
+LONGEST = 40  # characters of a value; what is longer a machine made, and the rules know it
+WORDS = 24  # of a phrase
+
+
+class Token(NamedTuple):
+    """A word with its classes, a value, a sign between words, or the end of a sentence or line."""
+
+    start: int
+    end: int
+    sort: str
+    word: str  # in small letters; of a value only that it is one
+    classes: tuple[str, ...]
+
+
+class Candidate(NamedTuple):
+    """A stretch of the text that could be a secret, and how it was come by."""
+
+    start: int
+    end: int
+    sort: str
+
+
+@cache
+def _classes() -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for name, words in texts("guard/said.tsv").items():
+        for word in words.split():
+            found.setdefault(word.replace("_", " "), []).append(name)
+    return {word: tuple(dict.fromkeys(names)) for word, names in found.items()}
+
+
+@cache
+def weights() -> dict[str, float]:
+    hundredths = json.loads(Path(__file__).with_name("said_weights.json").read_text(encoding="utf-8"))
+    return {name: value / 100 for name, value in hundredths.items()}
+
+
+# Tokens
+
+_PIECE = (
+    r"(?P<line>\n)|(?P<han>[\u3400-\u9fff]+)|(?P<arrow>->|→|=>|⇒|➜|←|<-+|——|[—–…])|(?P<end>[。！？])"
+    r"|(?P<run>[^\s\"`“”‘「」『』《》，。；：！？、（）【】(){}\[\]<>|,;=→⇒➜←—–…\u2e80-\uffff]+)|(?P<sign>\S)"
+)
+_LEADING, _TRAILING = "'*-•·.~…:/_’", ".:?'*_-~’!/\\"
+
+
+def tokens(text: str) -> list[Token]:
+    """The text in words, values, signs and ends, each with its place."""
+    found: list[Token] = []
+    known = _classes()
+    for match in pattern(_PIECE).finditer(text):
+        start, end = match.span()
+        what = match.lastgroup
+        if what == "run":
+            _add_run(found, match[0], start, known)
+        elif what == "han":
+            _add_han(found, match[0], start, known)
+        elif what in {"line", "end"}:
+            found.append(Token(start, end, END, "\n" if what == "line" else ".", ()))
+        else:
+            word = "->" if what == "arrow" else match[0]
+            found.append(Token(start, end, SIGN, word, known.get(word, ())))
+    return found
+
+
+def _add_run(found: list[Token], run: str, start: int, known: dict[str, tuple[str, ...]]) -> None:
+    """Words and values of a run without spaces: "pass:x" is a word, a sign and a value."""
+    if ":" in run and "://" not in run and not pattern(r"\d:\d").search(run):
+        place = 0
+        for part in run.split(":"):
+            if part:
+                _add_run(found, part, start + place, known)
+            place += len(part) + 1
+            if place <= len(run):
+                found.append(Token(start + place - 1, start + place, SIGN, ":", known.get(":", ("link",))))
+        return
+    plain = run.lstrip(_LEADING)
+    begin = start + len(run) - len(plain)
+    kept = plain.rstrip(_TRAILING)
+    rest = plain[len(kept) :]
+    is_value = pattern(r"\d|[A-Za-z][!#$%^&*@+~?]+[A-Za-z]|[a-z][A-Z]|\w[-_.&]\w").search(kept) is not None
+    if is_value and rest[:1] and rest[0] in "!*" and not (rest[0] == "*" and run[0] == "*"):
+        kept += rest[0]
+        rest = rest[1:]
+    if not kept:
+        found.append(Token(start, start + len(run), SIGN, run[0], ()))
+        return
+    end = begin + len(kept)
+    if is_value and not (kept.isascii() and kept.replace("-", "").isalpha() and kept.lower() in known):
+        found.append(Token(begin, end, VALUE, "V", ()))
+    else:
+        _add_word(found, kept.lower().replace("’", "'"), begin, end, known)
+    if rest and rest[0] in ".?!":
+        found.append(Token(end, start + len(run), END, "?" if "?" in rest else ".", ()))
+
+
+def _add_word(found: list[Token], word: str, start: int, end: int, known: dict[str, tuple[str, ...]]) -> None:
+    classes = known.get(word)
+    if classes is None and word.endswith("'s"):
+        classes = known.get(word[:-2])
+    if classes is None and word.endswith("s"):
+        classes = known.get(word[:-1])
+    classes = classes or ()
+    for count in (1, 2):  # words that say something together
+        before = [token.word for token in found[-count:] if token.sort == WORD]
+        if len(before) == count:
+            classes += known.get(" ".join((*before, word)), ())
+    found.append(Token(start, end, WORD, word, classes))
+
+
+def _add_han(found: list[Token], run: str, start: int, known: dict[str, tuple[str, ...]]) -> None:
+    """Chinese: the longest words that are known, else single characters."""
+    place = 0
+    while place < len(run):
+        size = next((size for size in (4, 3, 2) if run[place : place + size] in known and place + size <= len(run)), 1)
+        word = run[place : place + size]
+        found.append(Token(start + place, start + place + size, WORD, word, known.get(word, ())))
+        place += size
+
+
+# Candidates
+
+_GROUPS = (
+    r"(?<![A-Za-z0-9_./-])(?:\d(?:\s?[ –—-]\s?\d){2,9}|[A-Za-z]?\d{2,6}(?:[ -]\d{2,6}){1,9}|\d{1,2}(?:\s?[–-]\s?\d{1,2}){2,4}"
+    r"|(?=[A-Z0-9 -]{0,30}\d)[A-Z0-9]{3,8}(?:[ -][A-Z0-9]{3,8}){1,12}|(?=[a-z]{0,5}\d)[a-z0-9]{3,6}(?: (?=[a-z]{0,5}\d)[a-z0-9]{3,6}){1,12}"
+    r"|[a-z]{4}(?: [a-z]{4}){3}|[A-Za-z0-9](?: [A-Za-z0-9]){4,20})(?![A-Za-z0-9_-]|\.\d)"
+)
+_QUOTED = r"[\"“「『‘'`](?P<inner>[^\s\"“”「」『』‘'`\n][^\"“”「」『』`\n]{1,80}?)[\"”」』’'`](?!\w)"
+_NUMBERED = r"(?:\(?\d{1,2}[.):]?\s?[a-z]{3,8}[\s,;]{0,2}){6,24}"
+_RUN_OF_WORDS = r"(?<![\w'])(?:(?!(?:the|and|for|with|that|this|from|are|was|has|have|you|your|not|but|all|can|our|its|it|is|in|on|of|to|a|my|they|them|then|when|what|which|who|why|how|into|words?|phrases?|these|those|order|there|here|be|will|would|should|must|just|like|than|or|if|so|no|do|as|at|by)\b)[a-z]{3,8}[ ,/]{1,3}){5,23}[a-z]{3,8}(?![\w'])"
+_OPENERS = " \t-*•>`\"'“「"
+_TAIL = r"(?:就行了?|就可以了?|就可以进去?|就好了?|就能.{0,4}|就进.{0,3}|就是了?|的|了|吧|啊|哈|呀|呢|哦|嘛|这个|试试|那个|没空格|两个字|三个字|四个字|几个字|不对|都是骗子)+$"
+_STOPS = frozenset(
+    "and but so for because then if when which who where can could please pls thanks i you he she they we it to on at in with from".split()
+)
+
+
+def candidates(text: str, found: list[Token], *, plain: bool) -> list[Candidate]:
+    """Whatever could be a secret: values, words where a value would stand, groups, what is quoted, phrases."""
+    spans: dict[tuple[int, int], str] = {}
+    for at, token in enumerate(found):
+        if token.sort == VALUE:
+            if 3 <= token.end - token.start <= LONGEST:
+                spans[token.start, token.end] = "value"
+        elif plain and token.sort == WORD and _leads_to(found, at):
+            if token.word[0] > "\u2e80":
+                _add_chinese(text, found, at, spans)
+            else:
+                if token.end - token.start >= 4:
+                    spans.setdefault((token.start, token.end), "word")
+                _add_phrases(found, at, spans)
+    for match in pattern(_GROUPS).finditer(text):
+        spans[match.span()] = "group"
+    if not plain:
+        return [Candidate(start, end, sort) for (start, end), sort in spans.items()]
+    for match in pattern(_RUN_OF_WORDS).finditer(text):
+        spans.setdefault(match.span(), "phrase")
+    for match in pattern(_NUMBERED).finditer(text):
+        spans[match.start(), match.start() + len(match[0].rstrip(" ,;\n"))] = "phrase"
+    for match in pattern(_QUOTED).finditer(text):
+        spans.setdefault(match.span("inner"), "quoted")
+    return [Candidate(start, end, sort) for (start, end), sort in spans.items()]
+
+
+def _leads_to(found: list[Token], at: int) -> bool:
+    """Whether a word or phrase could be a value at this place: at the start of a line, after a sign or a word that leads to one."""
+    if not at:
+        return True
+    before, token = found[at - 1], found[at]
+    if before.sort in {SIGN, END} or "link" in before.classes or "try" in before.classes or "change" in before.classes:
+        return True
+    if (
+        before.word in {"with", "been", "against"}
+        or "word" in before.classes
+        or "question" in before.classes
+        or "pass" in before.classes
+    ):
+        return True
+    gap = before.end < token.start
+    return (token.word[0] > "\u2e80") == (gap or before.sort == VALUE)
+
+
+def _add_phrases(found: list[Token], at: int, spans: dict[tuple[int, int], str]) -> None:
+    """The words from here to the end of the clause, and to the first word that a phrase seldom has."""
+    end = at
+    shorter = 0
+    while end < len(found) and end - at < WORDS:
+        token = found[end]
+        other = token.sort != WORD or token.word[0] > "\u2e80"
+        if other and not (token.sort == VALUE and end > at):
+            break
+        if not shorter and end - at > 1 and token.word in _STOPS:
+            shorter = end
+        end += 1
+    for stop in (shorter, end):
+        if stop - at > 1:
+            spans.setdefault((found[at].start, found[stop - 1].end), "phrase")
+
+
+def _add_chinese(text: str, found: list[Token], at: int, spans: dict[tuple[int, int], str]) -> None:
+    """The characters from here to the end of the clause, with and without the words that close a sentence."""
+    start = found[at].start
+    match = pattern(r"[\u3400-\u9fff]{2,18}").match(text, start)
+    if not match:
+        return
+    whole = match[0]
+    short = pattern(_TAIL).sub("", whole)
+    for value in (whole, short):
+        if 2 <= len(value) <= 16:
+            spans.setdefault((start, start + len(value)), "chinese")
+    spaced = pattern(r"[\u3400-\u9fff]{1,4}(?: [\u3400-\u9fff]{1,4}){2,24}").match(text, start)
+    if spaced:
+        spans.setdefault(spaced.span(), "chinese")
+
+
+# Features
+
+_SHAPES = {
+    "version": r"(?i)^v?\d+(?:\.\d+){1,4}(?:[-+.]?(?:rc|beta|alpha|dev|post|lts|p)?\d*)?$",
+    "date": r"^(?:19|20)\d\d[-/.]\d{1,2}(?:[-/.]\d{1,2})?$|^\d{1,2}[./-]\d{1,2}[./-](?:19|20)?\d\d$",
+    "time": r"^\d{1,2}:\d\d(?::\d\d)?$",
+    "year": r"^(?:19|20)\d\d$",
+    "amount": r"(?i)^[$€£¥+-]?\d[\d.,]*(?:k|m|kg|g|mm|cm|km|ml|l|mb|gb|tb|ms|s|h|x|px|%|°c?|w|v|a|hz|ghz|mhz|in|ft|min|am|pm|st|nd|rd|th|d|p)?$",
+    "hex": r"^[0-9a-f]{7,}$",
+    "uuid": r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+    "path": r"^[~.]{0,2}/|^[\w.-]+(?:/[\w.-]+)+/?$|^[A-Z]:\\",
+    "url": r"^\w+://|^www\.|\.(?:com|org|net|io|cn|dev|local|internal|example|test)(?:$|[/:])",
+    "email": r"^[\w.+-]+@[\w-]+\.[\w.-]+$",
+    "address": r"^\d{1,3}(?:\.\d{1,3}){3}",
+    "file": r"\.(?:py|js|ts|md|txt|json|ya?ml|toml|csv|pdf|png|jpe?g|sh|conf|cfg|ini|log|zip|gz|pem|key|sql|html|css|xlsx?|docx?|env|go|rs|java|exe|dll|so|kdbx)$",
+    "snake": r"^[a-z]+(?:_[a-z]+)+$",
+    "constant": r"^[A-Z]+(?:_[A-Z0-9]+)+$",
+    "camel": r"^[a-z]+(?:[A-Z][a-z]+)+$|^(?:[A-Z][a-z]+){2,}$",
+    "slug": r"^[a-z]+(?:-[a-z]+)+$",
+    "colour": r"^#[0-9A-Fa-f]{3,8}$",
+    "hashtag": r"^#\w*[A-Za-z]\w*$",
+    "ticket": r"^[A-Z]{2,6}-\d+$|^#\d+$",
+    "model": r"^[A-Z]{1,5}-?\d{1,5}[A-Za-z]{0,3}$",
+    "numbered": r"^[A-Za-z]+[-_]?\d{1,2}$",
+    "yeared": r"^[A-Za-z]+[-_.]?(?:19|20)\d\d!?$",
+    "call": r"^\w+(?:\.\w+)+$|\($",
+    "option": r"^-{1,2}\w",
+    "phone": r"^\+?\d{3,4}-\d{3,4}(?:-\d{3,4})?$|^1\d{10}$",
+    "licence": r"^[A-Z0-9]{4,6}(?:-[A-Z0-9]{3,6}){1,}$",
+    "recovery": r"^[a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){1,}$",
+}
+
+
+def _group_of(value: str, sort: str, shapes: list[str]) -> str:
+    """The coarse sort of a value, with which each thing said around it is weighed once more."""
+    if sort in {"chinese", "phrase", "word"}:
+        return sort[0]
+    if sort == "quoted" and pattern(r"[\u3400-\u9fff]|^[^\d]* [^\d]*$").search(value):
+        return "q"
+    if pattern(r"^[#*]?\d+[#*]*$").match(value):
+        return "n" if 4 <= len(value) <= 8 else "m"
+    if sort == "group":
+        return "g"
+    if not {
+        "version",
+        "date",
+        "time",
+        "amount",
+        "path",
+        "url",
+        "email",
+        "address",
+        "file",
+        "colour",
+        "uuid",
+    }.isdisjoint(shapes):
+        return "o"
+    if value.isascii() and value.isalpha():
+        return "l"
+    if "slug" in shapes or "snake" in shapes or "camel" in shapes or "call" in shapes or "constant" in shapes:
+        return "s"
+    if value == value.upper():
+        return "u"
+    return "v"
+
+
+def _shape(value: str) -> str:
+    """Runs of like characters: "Ab-12" is "Aa-0"."""
+    plain = pattern(r"[A-Z]+").sub("A", value)
+    plain = pattern(r"[a-z]+").sub("a", plain)
+    plain = pattern(r"[0-9]+").sub("0", plain)
+    return pattern(r"[\u3400-\u9fff]+").sub("字", plain)
+
+
+def features(text: str, found: list[Token], starts: list[int], candidate: Candidate) -> Iterator[str]:
+    """What is known of a candidate, each as a name whose weight was learned."""
+    start, end, sort = candidate
+    value = text[start:end]
+    shapes = (
+        [name for name, shape in _SHAPES.items() if pattern(shape).search(value)] if sort in {"value", "group"} else []
+    )
+    group = _group_of(value, sort, shapes)
+    yield "bias"
+    yield f"sort {sort}"
+    yield f"group {group}"
+    for name in shapes:
+        yield f"shape {name}"
+    length = end - start
+    yield f"length {length if length < 9 else 9 + min(length // 4, 9)}"
+    yield f"{group} length {min(length, 9) if length < 12 else 12 if length < 16 else 16}"
+    if sort in {"value", "group"}:
+        shape = _shape(value)
+        yield f"runs {shape[:8]}"
+        yield f"run count {min(len(shape), 9)}"
+        yield f"kinds {values.classes(value)}"
+        digits = sum(map(str.isdigit, value))
+        yield f"{group} digits {min(digits, 8)}"
+        for mark in set(pattern(r"[^A-Za-z0-9\s]").findall(value)):
+            yield f"mark {mark}"
+        if pattern(r"[A-Za-z]{3,}\d+|\d+[A-Za-z]{3,}|[A-Za-z]{3,}[^A-Za-z0-9]+\d").search(value):
+            yield "word and digits"
+        if pattern(r"[a-z]\d[a-z]|\d[a-z]\d|[A-Z]\d[a-z]|\d[A-Z]\d").search(value):
+            yield "mixed"
+        if len(value) >= 16 and values.is_random(value):
+            yield "random"
+    elif sort in {"phrase", "quoted"}:
+        words = value.lower().split()
+        yield f"words {min(len(words), 12)}"
+        rare = sum(word in _STOPS or word in values.listed("function words") for word in words)
+        yield f"function words {min(rare, 4)}"
+        yield f"few function words {rare * 5 < len(words)} {min(len(words), 6)}"
+        yield f"capitals {min(sum(word[:1].isupper() for word in value.split()), 4)}"
+        yield f"first {words[0] if words else ''}"
+        if any(_classes().get(word) for word in words):
+            yield "holds a word of a class"
+    elif sort == "word":
+        if values.listed("not a secret") & {value.lower()}:
+            yield "not a secret"
+        if form("describing").match(value):
+            yield "describing"
+        if value[0].isupper():
+            yield "capital"
+        for name in _classes().get(value.lower(), ()):
+            yield f"is {name}"
+        yield f"ending {value[-2:].lower()}"
+    else:
+        yield f"begins {value[0]}"
+        yield f"ends {value[-1]}"
+        if _classes().get(value[:2]) or _classes().get(value[-2:]):
+            yield "holds a word of a class"
+    for feature in _context(text, found, starts, candidate):
+        yield feature
+        yield f"{group} {feature}"
+
+
+def _context(text: str, found: list[Token], starts: list[int], candidate: Candidate) -> Iterator[str]:
+    start, end, _ = candidate
+    before, after = text[start - 1 : start], text[end : end + 1]
+    yield f"char before {_plain(before)}"
+    yield f"char after {_plain(after)}"
+    first, last = bisect_left(starts, start), bisect_left(starts, end)
+    line = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", end)
+    stop = len(text) if stop < 0 else stop
+    head, tail = text[line:start].strip(_OPENERS), text[end:stop].strip(" \t`\"'”」*.,;，。")
+    numbered = pattern(r"^\d{1,2}[.)、]?$|^$").match(head)
+    alone = bool(numbered and not tail)
+    if alone:
+        yield "alone on its line" if "\n" in text else "alone in the message"
+    elif numbered:
+        yield "first on its line"
+    elif not tail:
+        yield "last on its line"
+    seen: set[str] = set()
+    link = ""  # how the value is led to
+    if first:
+        token = found[first - 1]
+        if token.sort == SIGN:
+            link = (
+                "sign"
+                if token.word in ":=->："
+                else "comma"
+                if token.word in ",，、"
+                else "bracket"
+                if token.word in "(（["
+                else "quote"
+                if token.word in "\"“「'‘`"
+                else "other"
+            )
+        elif token.sort == WORD:
+            link = next((name for name in ("link", "change", "try", "fix", "sent") if name in token.classes), "")
+            link = link or ("class" if token.classes else "word")
+        else:
+            link = token.sort
+    yield f"link {link}"
+    nearest = ""
+    place = first - 1
+    sentence = clause = 0  # ends and commas passed
+    distance = 0
+    while place >= 0 and distance < 16 and sentence < 3:
+        token = found[place]
+        place -= 1
+        if token.sort == END:
+            sentence += 1
+            if sentence == 1:
+                yield f"after {'line' if token.word == chr(10) else token.word}"
+            continue
+        distance += 1
+        if token.sort == SIGN and token.word in ",，；;":
+            clause += 1
+        near = (
+            "1" if distance == 1 else "2" if distance == 2 else "4" if distance <= 4 else "8" if distance <= 8 else "16"
+        )
+        if sentence == 0:
+            if distance <= 3:
+                yield f"-{distance} {token.word}"
+            if distance <= 6 and f"- {token.word}" not in seen:
+                seen.add(f"- {token.word}")
+                yield f"- {token.word}"
+        for name in token.classes:
+            where = f"before {name}" if sentence == 0 else f"earlier {name}"
+            if where not in seen:
+                seen.add(where)
+                yield where
+                if sentence == 0:
+                    if name in _SUBJECTS:
+                        if not nearest:
+                            nearest = name
+                            yield f"nearest {name}"
+                            yield f"nearest {name} {link}"
+                        yield f"{link} {name}"
+                    yield f"before {name} {near}"
+                    if not clause:
+                        yield f"same clause {name}"
+                elif sentence == 1:
+                    yield f"sentence before {name}"
+    place, sentence, distance = last, 0, 0
+    while place < len(found) and distance < 12 and sentence < 2:
+        token = found[place]
+        place += 1
+        if token.sort == END:
+            sentence += 1
+            if sentence == 1:
+                yield f"until {'line' if token.word == chr(10) else token.word}"
+            continue
+        distance += 1
+        if sentence == 0:
+            if distance <= 2:
+                yield f"+{distance} {token.word}"
+            if distance <= 4 and f"+ {token.word}" not in seen:
+                seen.add(f"+ {token.word}")
+                yield f"+ {token.word}"
+        for name in token.classes:
+            where = f"behind {name}" if sentence == 0 else f"later {name}"
+            if where not in seen:
+                seen.add(where)
+                yield where
+                if sentence == 0 and distance <= 4:
+                    yield f"behind {name} near"
+    yield from _layout(found, first, line)
+
+
+def _layout(found: list[Token], first: int, line: int) -> Iterator[str]:
+    """What the line before the list or table says, and the message as a whole."""
+    if not line:
+        return
+    names: set[str] = set()
+    lines = 0
+    place = first - 1
+    while place >= 0 and found[place].start >= line:
+        place -= 1
+    # Lines with values are items of the same list; what announces them stands in the first line without one.
+    holds_value = False
+    while place >= 0 and lines < 12:
+        token = found[place]
+        if token.word == "\n":
+            if names and not holds_value and lines:
+                break
+            lines += 1
+            if holds_value:
+                names.clear()
+            holds_value = False
+        elif token.sort == VALUE:
+            holds_value = True
+        else:
+            names.update(token.classes)
+        place -= 1
+    for name in sorted(names):
+        yield f"heading {name}"
+
+
+def _plain(char: str) -> str:
+    if char.isalnum():
+        return "字" if char > "\u2e80" else "0" if char.isdigit() else "a"
+    return {"": "none", "\n": "line", " ": "space", "\t": "tab"}.get(char, char)
+
+
+# The message as a whole
+
+
+LONG = 4_000  # characters that are read at once; a longer line is none that people say
+
+
+def said(text: str) -> Findings:
+    """The values that the text gives away, by what is said around them."""
+    learned = weights()
+    for offset, part in _parts(text):
+        for _, candidate, kind in chosen(part, learned, learned["threshold"]):
+            yield Finding(kind, offset + candidate.start, offset + candidate.end)
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """The text by whole lines, as many as are read at once."""
+    begin = 0
+    while len(text) - begin > LONG:
+        end = text.rfind("\n", begin, begin + LONG) + 1
+        if end:
+            yield begin, text[begin:end]
+        begin = end or (text.find("\n", begin) + 1 or len(text))
+    yield begin, text[begin:]
+
+
+def weighed(text: str, found: list[Token]) -> Iterator[Candidate]:
+    """The candidates that stand near a word that tells of secrets, and are no placeholders."""
+    telling = [token.start for token in found if not TELLING.isdisjoint(token.classes)]
+    if not telling:
+        return
+    naming = [token.start for token in found if not NAMING.isdisjoint(token.classes)]
+    for candidate in candidates(text, found, plain=bool(naming)):
+        plain = candidate.sort not in {"value", "group"}
+        places, reach = (naming, NEAR) if plain else (telling, REACH)
+        near = bisect_left(places, candidate.start - reach)
+        if near < len(places) and places[near] <= candidate.end + reach and not _never(text, candidate):
+            yield candidate
+
+
+def chosen(text: str, learned: dict[str, float], least: float) -> Iterator[tuple[float, Candidate, str]]:
+    """The best candidates that do not overlap, each with its score and kind."""
+    found = tokens(text)
+    starts = [token.start for token in found]
+    general = sum(learned.get(name, 0.0) for name in message_features(found))
+    get = learned.get
+    scored = [
+        (general + sum(get(name, 0.0) for name in features(text, found, starts, candidate)), candidate)
+        for candidate in weighed(text, found)
+    ]
+    for score, candidate in best(text, scored, least, SIBLING):
+        yield score, candidate, _kind(text, found, starts, candidate)
+
+
+def best(
+    text: str, scored: list[tuple[float, Candidate]], least: float, sibling: float
+) -> list[tuple[float, Candidate]]:
+    """Those that score highest, without what overlaps them; beside one of them its like needs less."""
+    taken: list[tuple[float, Candidate]] = []
+    likes: set[str] = set()
+    for need in (least, least - sibling):
+        for score, candidate in sorted(scored, key=lambda item: -item[0]):
+            if score < need or any(candidate.start < other.end and other.start < candidate.end for _, other in taken):
+                continue
+            if need == least or _like(text, candidate) in likes:
+                taken.append((score, candidate))
+        likes = {_like(text, candidate) for _, candidate in taken}
+    return taken
+
+
+def _like(text: str, candidate: Candidate) -> str:
+    """What secrets in one list, table or row of attempts have in common."""
+    value = text[candidate.start : candidate.end]
+    if candidate.sort != "value":
+        return candidate.sort
+    return (
+        f"digits {len(value)}"
+        if value.strip("#*").isdigit()
+        else "value"
+        if _group_of(value, "value", []) in "vlsu"
+        else "other"
+    )
+
+
+def message_features(found: list[Token]) -> Iterator[str]:
+    count = sum(token.sort == VALUE for token in found)
+    yield f"values {min(count, 5)}"
+    yield f"size {min(len(found) // 12, 6)}"
+    for name in sorted({name for token in found for name in token.classes}):
+        yield f"message {name}"
+
+
+def _never(text: str, candidate: Candidate) -> bool:
+    """What only stands for a secret, and what is made to be shown: a placeholder, a variable, a hash, a public key, somebody's @name."""
+    value = text[candidate.start : candidate.end]
+    lower = value.lower()
+    if lower in values.listed("not a secret") or "redacted" in lower or (len(set(lower)) < 3 and not lower.isdigit()):
+        return True
+    named = form("name parts").search(lower) and not pattern(r"(?<!auth)\d\d\W?$").search(lower)
+    if named and values.classes(value) < 3:
+        return True
+    if candidate.sort == "phrase" and value[0].isupper() and value.count(" ") > 6:  # a sentence
+        return True
+    if form("shown to all").search(text[max(0, candidate.start - 40) : candidate.start].rpartition("\n\n")[2]):
+        return True
+    return form("placeholder parts").search(lower) is not None or form("never said").search(value) is not None
+
+
+_KINDS = {"pass": "password", "wifi": "password", "code": "pin", "open": "pin", "key": "key", "seed": "recovery phrase", "question": "security answer", "word": "passphrase"}  # fmt: skip
+
+
+def _kind(text: str, found: list[Token], starts: list[int], candidate: Candidate) -> str:
+    """What a secret is called in its mark: by the nearest word that tells of one."""
+    at = bisect_left(starts, candidate.start)
+    near = found[max(0, at - 12) : at][::-1] + found[at : at + 8]
+    kind = next((_KINDS[name] for token in near for name in token.classes if name in _KINDS), "password")
+    value = text[candidate.start : candidate.end]
+    if (kind == "pin" and not pattern(r"\d").search(value)) or (kind == "recovery phrase" and " " not in value):
+        return "password"
+    if kind == "pin" and not any("open" in token.classes for token in near):
+        return "one-time code" if any(token.word in values.listed("one-time words") for token in near) else kind
+    return "passphrase" if kind == "password" and value.count(" ") > 1 else kind
