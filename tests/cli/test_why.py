@@ -61,7 +61,7 @@ def test_what_is_not_there_is_said(desk: Desk) -> None:
 def test_what_is_not_there_or_is_no_entry_is_said(desk: Desk) -> None:
     said = {
         "nothing.md:99": "There is no file nothing.md.",
-        "MEMORY.md:99": "There is no memory at MEMORY.md:99: ",
+        "MEMORY.md:99": "There is no line 99: MEMORY.md has ",
         "MEMORY.md:3": "MEMORY.md:3 is not an entry",
     }
     for place, sentence in said.items():

@@ -38,7 +38,7 @@ FEATURES = (
     "longterm",
     "agents",  # it is what the agent said or did
     "wish",  # the question asks for help, and it states how things are to be done
-    "wish near",  # the same, times how near it is
+    "wanted",  # the same, times how near it is
 )
 CONTEXT = ("always", "covered")  # what the worth of each depends on: "covered" is the best coverage of any candidate
 
