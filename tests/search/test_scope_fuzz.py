@@ -26,7 +26,7 @@ NOW = "2026-03-20T18:00"
 TODAY, YESTERDAY = "2026-03-20", "2026-03-19"
 STAMP = "10:00 session:cafe0001 | 3 messages | group:ops"
 PRIVATE = re.compile(r"priv\d{5}q|密\d{5}鑫")
-WORDS = "the deploy key rota lunch server budget review 部署 会议 预算 服务器 午餐 上线 计划".split()
+WORDS = "the deploy rota lunch server budget review 部署 会议 预算 服务器 午餐 上线 计划".split()
 LABELS = ("", "[PREF] ", "[决策] ", "[TECH] ")
 NOT_PUBLIC = (
     '---\npublic: "true"\n---\n',
