@@ -64,7 +64,7 @@ class Laid:
 
     def ours(self, *, now: bool = False) -> str:
         self.count += 1
-        mark = f"open{self.count:05}q"
+        mark = f"seen{self.count:05}q"
         self.shared.append(mark)
         if now:
             self.given.append(mark)

@@ -11,7 +11,7 @@ from nacre.text.tables import texts, words
 
 SOURCE = Path(__file__).parents[2] / "src" / "nacre"
 READERS = {
-    "guard/forms.tsv": ("values", "assignments", "prose", "secrets"),
+    "guard/forms.tsv": ("values", "assignments", "prose", "said", "secrets"),
     "guard/privacy.tsv": ("privacy",),
     "text/quoting.tsv": ("quoting",),
     "text/words.tsv": ("keywords", "names"),

@@ -63,6 +63,14 @@ def test_what_was_not_asked_is_not_asked_on_another_day_and_the_same_day_has_thr
     assert put(nights, offered(SAFETY, 0.9), day="2026-03-21") == [SAFETY]
 
 
+def test_what_contradicts_an_entry_is_asked_on_another_day_where_the_day_has_three(nights: Nights) -> None:
+    put(nights, *FOUR)
+    clash = offered(RULE, 0.9, CLASH)
+    assert put(nights, clash) == []
+    assert nights.ledger(RULE) == []
+    assert put(nights, clash, day="2026-03-21") == [RULE]
+
+
 def test_answers_of_the_day_make_no_room_for_more(nights: Nights) -> None:
     put(nights, *FOUR)
     nights.answer("refuse", FOUR[1].text)

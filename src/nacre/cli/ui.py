@@ -591,4 +591,5 @@ def localised(chinese_of: Mapping[str, str]) -> dict[str, str]:
 
 
 def plural(number: int, word: str) -> str:
-    return f"1 {word}" if number == 1 else f"{number} {word.removesuffix('y')}{'ies' if word.endswith('ry') else 's'}"
+    many = f"{word.removesuffix('y')}ies" if word.endswith("ry") else f"{word}s"
+    return f"1 {word}" if number == 1 else f"{number} {many}"

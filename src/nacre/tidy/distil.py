@@ -279,7 +279,8 @@ class Draft:
 
     def choose_questions(self) -> None:
         """Put the day's questions, conflicts first, then by the odds that it is worth keeping. What else was to be asked is refused, so
-        that it never comes up again in these words; a line that stands stays, and may be asked about on another day."""
+        that it never comes up again in these words; a line that stands stays, and may be asked about on another day, as may what
+        contradicts it: else the older one would stay as if nothing had been said."""
         gone = set(self.settled)
         unnoted = [other for other in self.questions if other.id not in gone and not self.asked_on(other)]
         today = {(record.more.get("kind"), record.id) for record in self.states.asked(self.today.isoformat())}
@@ -288,8 +289,11 @@ class Draft:
         self.asks = ranked[:room]
         for question in self.asks:
             self.step("ask", self.review_file, question.why, question.text)
+        earliest = (self.today - dt.timedelta(days=PATIENCE)).isoformat()
         for question in ranked[room:]:
-            if not question.about_entry:
+            if question.kind == review.CLASH and question.said and question.said[0] >= earliest:
+                self.deferred.setdefault(question.said, [])
+            elif not question.about_entry:
                 self.record(self.record_question(question, "refused", failed="asked enough"))
                 why = say(f"limit of {QUESTIONS} questions a day reached", f"已达到每天 {QUESTIONS} 个问题的上限")
                 self.step("refuse", self.review_file, why, question.text)

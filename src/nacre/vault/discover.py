@@ -139,7 +139,7 @@ def expand(place: str, home: Path, cwd: Path | None = None) -> Path:
 def _existing(root: Path, origin: str, problems: tuple[Problem, ...]) -> Discovered:
     if root.is_dir() and is_workspace(root):
         return Discovered(Workspace(root), origin, problems)
-    command = "nacre init" if origin == "default" else f"nacre init {root}"
+    command = "nacre up" if origin == "default" else f"nacre init {root}"
     notes = "".join(f" {problem.message} ({problem.remedy})" for problem in problems)
     raise NoWorkspace(
         f'There is no workspace at {root}. Create one with "{command}".{notes}',
