@@ -153,7 +153,7 @@ class Day:
         needle = self.needles[number % len(self.needles)]
         kind = {
             0: "connection",
-            1: "tool",
+            1: "context",
             2: "get",
             3: "status",
             4: "text",
@@ -166,13 +166,13 @@ class Day:
         if kind == "connection":
             with Connection(str(self.root), within=120) as other:
                 self._search(other, needle["q"])
-        elif kind == "tool":
-            main.ask("tool", name="memory_search", arguments={"query": needle["kw"]})
+        elif kind == "context":
+            main.ask("context", asked={"query": needle["kw"], "as_json": True})
         elif kind == "get":
-            main.ask("tool", name="memory_get", arguments={"path": f"memory/note-{number % NOTES:05}.md", "lines": 5})
+            main.ask("get", asked={"path": f"memory/note-{number % NOTES:05}.md", "lines": 5})
         elif kind == "missing":
             with contextlib.suppress(NotFound):
-                main.ask("tool", name="memory_get", arguments={"path": f"memory/none-{number}.md"})
+                main.ask("get", asked={"path": f"memory/none-{number}.md"})
                 raise AssertionError("a file that is not there was read")
         elif kind == "text":
             self._search(main, needle["kw"], mode="text")

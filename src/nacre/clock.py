@@ -80,7 +80,7 @@ class Clock:
             moment = dt.datetime.fromisoformat(text)
             if len(text) <= len("2026-02-14"):
                 moment = moment.replace(hour=23, minute=59, second=59)
-            moment = self.place(moment)
+            moment = self._place(moment)
             moment.astimezone(self.zone)  # the first and the last day of the calendar do not exist in every zone
         except (ValueError, OverflowError) as error:
             raise BadInput(
@@ -94,11 +94,10 @@ class Clock:
         if moment is None:
             return self
         if isinstance(moment, dt.datetime):
-            return Clock(self.zone, self.place(moment))
+            return Clock(self.zone, self._place(moment))
         return Clock(self.zone, self.parse(moment if isinstance(moment, str) else moment.isoformat()))
 
-    def place(self, moment: dt.datetime) -> dt.datetime:
-        """A time with a zone: its own, else that of this clock."""
+    def _place(self, moment: dt.datetime) -> dt.datetime:
         if moment.tzinfo is not None:
             return moment
         return moment.replace(tzinfo=self.zone) if self.zone else moment.astimezone()
@@ -107,19 +106,3 @@ class Clock:
 def monday(day: dt.date) -> dt.date:
     """The first day of the natural week that holds the day."""
     return day - dt.timedelta(days=day.weekday())
-
-
-def parse_time(value: object, clock: Clock | None = None) -> dt.datetime | None:
-    """A time as other programs write it: ISO 8601 (without a zone that of the clock, else UTC), or milliseconds or seconds since 1970;
-    None for anything else."""
-    try:
-        if isinstance(value, str):
-            at = dt.datetime.fromisoformat(value.strip())
-            at = (clock or Clock(dt.UTC)).place(at).astimezone(dt.UTC)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            at = dt.datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, dt.UTC)
-        else:
-            return None
-    except (ValueError, OverflowError, OSError):
-        return None
-    return at if dt.MINYEAR < at.year < dt.MAXYEAR else None  # those at the ends do not exist in every time zone

@@ -64,6 +64,10 @@ def writing_to(path: Path) -> Iterator[None]:
 # Processes of this machine.
 
 
+def host_name() -> str:
+    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+
+
 def boot_id() -> str:
     """What tells this run of the machine from the one before; empty where nothing does."""
     try:
@@ -556,7 +560,11 @@ def _take(path: Path, deadline: float) -> int:
     while True:
         with writing_to(path):
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-            descriptor = os.open(path, flags, 0o600)
+            try:
+                descriptor = os.open(path, flags, 0o600)
+            except FileNotFoundError:  # the folder was removed in this moment
+                make_folder(path.parent)
+                descriptor = os.open(path, flags, 0o600)
             try:
                 taken = system_lock(descriptor)
             except OSError:
@@ -582,20 +590,6 @@ def _take(path: Path, deadline: float) -> int:
                 )
             # Short and uneven: who has waited long must not lose to who has just come.
             time.sleep(0.0005 + os.urandom(1)[0] / 60_000)
-
-
-def lock_holder(path: Path) -> int | None:
-    """The process that holds a lock; None where none does."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
-        return None
-    try:  # without writing our own process into the file: somebody may be about to stop the one that stands there
-        return None if system_lock(descriptor) else int(os.read(descriptor, 20))
-    except (OSError, ValueError):
-        return None
-    finally:
-        os.close(descriptor)
 
 
 def system_lock(descriptor: int) -> bool:

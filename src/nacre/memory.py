@@ -899,7 +899,7 @@ class Memory:
 
     def transcripts(self) -> dict[str, list[Path]]:
         """The transcripts that a first `sync` would read, by agent. They are listed, not opened."""
-        begin = self.clock.now() - duration(self.config.sync.first)
+        begin = self.clock.now() - min(duration(self.config.sync.first), capture.read.LONGEST)
         by_agent: dict[str, list[Path]] = {}
         for source in sources.registry.sources():
             if sources.registry.settings_of(self.config, source.agent).enabled:

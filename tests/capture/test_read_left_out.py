@@ -116,6 +116,11 @@ def test_a_new_pause_takes_the_place_of_the_one_that_is_on(desk: Desk) -> None:
     assert not end_pause(desk.workspace, at("2026-03-02 12:00"))
 
 
+def test_a_pause_without_end_in_the_calendar_lasts(desk: Desk) -> None:
+    begin_pause(desk.workspace, at("2026-03-02 09:00"), dt.timedelta.max)
+    assert paused_at(pauses(desk.workspace), at("9999-12-30 00:00"))
+
+
 @pytest.mark.parametrize("told", ["", "{", "[1]", '[{"begin": "soon"}]', '[{"begin": "2026-03-02T09:00:00"}]', "{}x"])
 def test_pauses_that_cannot_be_understood_count_as_one(desk: Desk, told: str) -> None:
     desk.claude(*SAID)

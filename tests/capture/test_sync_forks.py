@@ -11,6 +11,11 @@ import pytest
 from tests.capture.talks import SESSION, Desk, Said, at
 from tests.sources.test_opencode import TABLES
 
+from nacre.capture.checkpoint import checkpoint_of_session
+from nacre.config.settings import Config, TierSettings
+from nacre.model import Context
+from nacre.vault import checkpoints
+
 FORK, SECOND = "f0000000-1", "f1111111-1"
 SAID: tuple[Said, ...] = (
     ("2026-03-02 09:00", "user", "alpha"),
@@ -110,6 +115,22 @@ def test_the_same_words_at_another_time_are_no_copy(desk: Desk) -> None:
     desk.claude(*((when.replace("09:", "10:"), who, text) for when, who, text in SAID), session=FORK)
     desk.sync("2026-03-02 12:00")
     assert words(desk) == ["alpha", "alpha", "beta", "beta"]
+
+
+def test_the_checkpoint_of_a_fork_repeats_nothing_that_stands_in_its_sessions(desk: Desk) -> None:
+    desk.config = Config(tiers=TierSettings(auto=False))
+    desk.claude(*SAID)
+    desk.sync("2026-03-02 09:30")
+    desk.fork(*OWN, session=FORK)
+    desk.sync("2026-03-02 12:00")
+    setting = desk.setting("2026-03-02 12:00")
+    assert "alpha" in checkpoint_of_session(setting, FORK).text  # nothing is put away yet
+    first = checkpoint_of_session(setting, SESSION)
+    checkpoints.write_checkpoint(Context(desk.workspace, desk.config, setting.context.clock), first.name, first.text)
+    made = checkpoint_of_session(setting, FORK).text
+    assert "epsilon" in made
+    assert "alpha" not in made
+    assert "beta" not in made
 
 
 def test_a_fork_of_opencode_repeats_its_session_under_new_ids(desk: Desk) -> None:

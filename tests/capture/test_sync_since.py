@@ -24,7 +24,7 @@ NOW = Clock(ZoneInfo("Asia/Shanghai"), dt.datetime(2026, 3, 2, 12, tzinfo=dt.UTC
         ("2026-03-01T09:30", "2026-03-01T01:30:00+00:00"),
         ("all", "1970-01-02T00:00:00+00:00"),
         ("ALL", "1970-01-02T00:00:00+00:00"),
-        ("99999999d", "1926-03-27T12:00:00+00:00"),
+        ("99999999d", "1971-05-30T12:00:00+00:00"),
     ],
 )
 def test_a_length_a_day_a_moment_or_all_there_is(since: str, moment: str) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,8 @@ from nacre.checks.doctor import examine, repair
 from nacre.checks.status import status_facts
 from nacre.clock import Clock
 from nacre.config.settings import JobsSettings
-from nacre.daemon.problems import daemon_problems
+from nacre.daemon import fast
+from nacre.daemon.problems import clear_sockets, daemon_problems
 from nacre.daemon.process import ask_status
 from nacre.jobs import installer, journal
 from nacre.memory import Memory
@@ -102,6 +104,27 @@ def test_times_that_cannot_be_understood_are_told_and_status_still_works(memory:
     assert problem.severity == "error"
     assert "jobs.sync" in problem.message
     assert "jobs.sync" in status_facts(memory)["jobs"]["trouble"]
+
+
+def test_a_stale_socket_is_told_and_cleared_away_and_nothing_else(memory: Memory) -> None:
+    place = memory.workspace.machine / f"daemon-{os.getuid()}.sock"
+    assert str(place) in fast.socket_paths(str(memory.workspace.root))
+    place.write_text("not a socket", "utf8")
+    assert list(daemon_problems(memory)) == []
+    place.unlink()
+    here = os.open(place.parent, os.O_RDONLY)
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(f"/proc/self/fd/{here}/{place.name}")  # the path itself may be too long for a socket
+    finally:
+        listener.close()
+        os.close(here)
+    (problem,) = daemon_problems(memory)
+    assert problem.kind == "stale socket"
+    assert problem.remedy == "nacre doctor --fix"
+    assert any(str(place) in line for line in clear_sockets(memory))
+    assert not place.exists()
+    assert list(daemon_problems(memory)) == []
 
 
 def test_a_daemon_that_was_started_with_other_settings_is_told_of(

@@ -304,6 +304,7 @@ def test_a_gist_stands_for_its_checkpoint_and_only_the_newest_are_given(memory: 
     assert "It is called Pearl now." in pack.text
     assert "So be it" not in pack.text
     assert [path[-5:-3] for path in paths(pack) if "hot" in path] == ["aa", "c6", "c5", "c4", "c3"]
+    assert any(one.path == "memory_fs/hot" and one.reason.startswith("3 more") for one in pack.left)
 
 
 def test_secrets_and_unseen_characters_are_not_given(memory: Memory, root: Path) -> None:

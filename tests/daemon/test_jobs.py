@@ -34,6 +34,7 @@ def test_what_is_due_is_run_in_another_process(root: Path) -> None:
         until(lambda: jobs.status()["nextLook"] is not None, 60)
         jobs.stop()
         assert not jobs.is_alive()
+    assert all(one.process[0] != os.getpid() for one in journal.read_journal(Workspace(root)).runs)
 
 
 NEVER = {f"NACRE_JOBS_{job}": "off" for job in ("SYNC", "TIDY", "ORGANISE", "HEARTBEAT")}

@@ -17,8 +17,9 @@ def test_nothing_that_was_asked_or_found_stands_in_the_log(root: Path, start: St
     process = start()
     with connected(root) as daemon:
         daemon.ask("search", asked={"query": "Braldor backup"})
+        daemon.ask("context", asked={"query": "Braldor"})
         with pytest.raises(NotFound):
-            daemon.ask("tool", name="memory_get", arguments={"path": "memory/secret-place.md"})
+            daemon.ask("get", asked={"path": "memory/secret-place.md"})
         with pytest.raises(Exception):  # noqa: B017 - whatever it is, it is not logged in full
             daemon.ask("Braldor secret-place", asked={})
     process.terminate()

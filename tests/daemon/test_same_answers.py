@@ -15,7 +15,7 @@ import pytest
 
 from nacre.cli.main import run
 from nacre.daemon import requests as made
-from nacre.errors import BadInput
+from nacre.errors import BadInput, NotFound
 from nacre.memory import Memory
 
 from .conftest import Start, connected
@@ -42,6 +42,12 @@ COMMANDS = (
     ("search", "--mode", "vector", "roses"),
     ("search", "roses", "--since", "neverday"),
     ("search", "roses", "--corpus", "sessions"),
+    ("get", "memory/garden.md", "-l", "2"),
+    ("get", "memory/garden.md:3", "--json"),
+    ("get", "memory/missing.md"),
+    ("context",),
+    ("context", "--json", "--query", "backup key"),
+    ("context", "--budget", "60", "-v"),
     ("--scope", "group:family", "search", "dinner"),
     ("--scope", "group:family", "search", "package"),
     ("--scope", "group:", "search", "package"),
@@ -115,6 +121,8 @@ def _plain(parts: Any) -> dict[str, Any]:
 def test_errors_come_out_as_the_errors_they_are(root: Path, start: Start) -> None:
     start()
     with connected(root) as daemon:
+        with pytest.raises(NotFound):
+            daemon.ask("get", asked={"path": "memory/missing.md"})
         with pytest.raises(BadInput):
             daemon.ask("search", asked={"query": "x", "mode": "sideways"})
         for wrong in (None, {}, {"q": "x"}):

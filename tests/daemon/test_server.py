@@ -113,7 +113,7 @@ def test_who_listens_is_fixed_by_the_first_message(root: Path, start: Start) -> 
             with pytest.raises(NoDaemon):
                 daemon.ask(private)
         with pytest.raises(NotFound):
-            daemon.ask("tool", name="memory_get", arguments={"path": "memory/harbour.md"})
+            daemon.ask("get", asked={"path": "memory/harbour.md"})
         dinner = json.loads(daemon.ask("search", asked={"query": "dinner", "as_json": True})["parts"][0][1])
         assert [one["path"] for one in dinner["results"]] == ["memory/2026-02-11.md"]
 

@@ -16,6 +16,8 @@ MONTHS = [
     ("Europe/Berlin", dt.date(2026, 10, 10)),
     ("America/New_York", dt.date(2026, 3, 1)),
     ("America/New_York", dt.date(2026, 10, 20)),
+    ("Australia/Lord_Howe", dt.date(2026, 3, 20)),
+    ("Australia/Lord_Howe", dt.date(2026, 9, 20)),
     ("Asia/Shanghai", dt.date(2026, 2, 1)),
     ("Pacific/Apia", dt.date(2011, 12, 10)),
 ]

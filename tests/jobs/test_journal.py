@@ -37,7 +37,7 @@ def test_a_run_is_read_as_it_was_written(workspace: Workspace) -> None:
     assert read_journal(workspace).unfinished() == [begun]
     done = end_run(workspace, begun, NOW + MINUTE, "partly", seconds=61.23456, said="Changes: 3.")
     assert read_journal(workspace) == Journal((done,))
-    assert (done.seconds, done.went_through) == (61.235, True)
+    assert (done.seconds, done.went_through, done.process[0]) == (61.235, True, os.getpid())
 
 
 def test_only_the_user_may_read_it(workspace: Workspace) -> None:

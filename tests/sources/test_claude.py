@@ -110,6 +110,13 @@ def test_what_a_fork_repeats_is_left_out(path: Path) -> None:
     assert reading.session.started == NOON + dt.timedelta(seconds=10)
 
 
+def test_what_an_old_resumption_repeats_is_left_out_while_the_first_file_is_there(path: Path) -> None:
+    write(path, lines(entry("user", "said before", -900, sessionId=OTHER), entry("user", "new here")))
+    assert said(read(SOURCE.read, path)) == [("owner", "said before"), ("owner", "new here")]
+    write(path.with_name(f"{OTHER}.jsonl"), b"")
+    assert said(read(SOURCE.read, path)) == [("owner", "new here")]
+
+
 def test_entries_after_the_moment_wait(path: Path) -> None:
     write(path, lines(entry("user", "early"), entry("user", "late", 60)))
     early = read(SOURCE.read, path, until=NOON + dt.timedelta(seconds=30))

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from tests.sources.steps import NOON, line, lines, stamp, write
 
-from nacre.clock import parse_time
 from nacre.model import Kind, Session, Speaker
-from nacre.sources.transcript import Mark, Notes, Reading, follow, list_files, time_field
+from nacre.sources.transcript import Mark, Notes, Reading, follow, list_files, parse_time, time_field
 
 
 def take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:

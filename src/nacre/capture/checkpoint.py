@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.brain.local.wording import tidy
-from nacre.capture.cursors import SHORT, storable
+from nacre.capture.cursors import SHORT, load_cursors, storable
 from nacre.capture.dedupe import Forgotten
 from nacre.capture.read import SyncSetup, list_transcripts, read_session
 from nacre.clock import Clock
@@ -24,7 +24,7 @@ from nacre.guard.secrets import redact, redact_messages
 from nacre.model import Kind, Message, Session, Speaker, slug_of
 from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript
-from nacre.text.blocks import FRONT, blocks
+from nacre.text.blocks import FRONT, blocks, without_message_marks
 from nacre.text.keywords import tags
 from nacre.text.layout import beginning, shortened
 from nacre.text.quoting import demands, own_part, own_words, reports
@@ -68,7 +68,7 @@ def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoin
     for source, transcript in transcripts:
         session = read_session(setup.context, source, transcript, setup.exclude)
         if session and session.kind is not Kind.ISOLATED and session.id.startswith(session_id or ""):
-            return render(session, setup)
+            return render(session, setup, transcript)
     if session_id is None:
         raise NotFound("No agent session was found on this machine.", "本机没有找到任何智能体的会话。")
     shown = redact(session_id).text
@@ -102,9 +102,10 @@ def _checkpoint_of_hook(setup: SyncSetup, event: dict[str, Any]) -> Checkpoint:
     if isinstance(path, str) and path:
         place = os.path.realpath(os.path.expanduser(path))
         for source, transcript in _newest_first(setup):
-            is_named = transcript.path.name == os.path.basename(place) and os.path.realpath(transcript.path) == place
-            if is_named and (session := read_session(setup.context, source, transcript, setup.exclude)):
-                return render(session, setup)
+            if transcript.path.name == os.path.basename(place) and os.path.realpath(transcript.path) == place:
+                if session := read_session(setup.context, source, transcript, setup.exclude):
+                    return render(session, setup, transcript)
+                break
         shown = redact(path).text
         raise NotFound(
             f"{shown} contains no session that Nacre can capture: it is empty, excluded, or from an unknown agent.",
@@ -120,10 +121,15 @@ def _newest_first(setup: SyncSetup) -> list[tuple[Source, Transcript]]:
     return sorted((pair for pair in pairs if setup.wanted(pair[1])), key=lambda pair: -pair[1].changed)
 
 
-def render(session: Session, setup: SyncSetup) -> Checkpoint:
-    """The conversation as Markdown: who, when, what."""
-    messages = _allowed(setup, session, Forgotten(setup.context.workspace))
-    return _checkpoint(setup, session, messages or [replace(session.messages[0], text="…")])
+def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkpoint:
+    """The conversation as Markdown: who, when, what; without the messages that stand in the checkpoint of its origin."""
+    clock, origin = setup.context.clock, _text_of_origin(setup, transcript)
+    messages = [
+        message
+        for message in _allowed(setup, session, Forgotten(setup.context.workspace))
+        if not any("\n".join(_block(form, clock, language)) in origin for language in _WHO for form in _forms(message))
+    ] or [replace(session.messages[0], text="…")]
+    return _checkpoint(setup, session, messages)
 
 
 def _allowed(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
@@ -164,6 +170,12 @@ def without_forgotten(messages: Iterable[Message], forgotten: Container[str]) ->
         if len(repeated.intersection(query_tokens(message.text))) < _REPEATS:
             remaining.append(message)
     return remaining
+
+
+def _forms(message: Message) -> tuple[Message, Message]:
+    """A message as it stands in a checkpoint that was asked for, and in one that sync made."""
+    bare = replace(message, id="")
+    return bare, replace(bare, text=own_words(message.text, typed=message.speaker is Speaker.OWNER))
 
 
 def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message], title: str = "") -> Checkpoint:
@@ -257,10 +269,13 @@ def checkpoint_of_captured(
 
 def _path_of(setup: SyncSetup, session: str) -> Path | None:
     """The session's checkpoint, in whichever layer; its summary is not meant."""
-    workspace = setup.context.workspace
+    return next(_checkpoints_of(setup, session, (HOT, WARM, FORGOTTEN)), None)
+
+
+def _checkpoints_of(setup: SyncSetup, session: str, layers: Sequence[str]) -> Iterator[Path]:
+    workspace, ending = setup.context.workspace, f"-{_short(session)}.md"
     root = workspace.tiers(setup.context.config.tiers.path)
-    layers = (names(workspace, root / layer, f"-{_short(session)}.md") for layer in (HOT, WARM, FORGOTTEN))
-    return next((workspace.root / name for layer in layers for name in layer), None)
+    return (workspace.root / name for layer in layers for name in names(workspace, root / layer, ending))
 
 
 def _own_words(message: Message, forgotten: Forgotten, others: Container[str]) -> str:
@@ -318,6 +333,16 @@ def _cut(text: str, most: int) -> str:
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
+
+
+def _text_of_origin(setup: SyncSetup, transcript: Transcript) -> str:
+    """The checkpoint of the session that this one was forked from, while it stands whole."""
+    cursors = load_cursors(setup.context.workspace).transcripts
+    cursor = cursors.get(transcript.key) or cursors.get(storable(transcript.key))
+    if cursor is None or not cursor.origin:
+        return ""
+    texts = [read_memory(setup.context.workspace, path) for path in _checkpoints_of(setup, cursor.origin, (HOT, WARM))]
+    return without_message_marks("\n".join(text.decode("utf-8", "replace") for text in texts))
 
 
 def _short(session: str) -> str:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre import disk
-from nacre.clock import Clock, parse_time
+from nacre.clock import Clock
 from nacre.guard.secrets import redact, storable_name
 from nacre.model import Kind, Message, Session, Speaker, Workspace, slug_of
 from nacre.sources.registry import group_stamp, opted_out
-from nacre.sources.transcript import MALFORMED, Mark
+from nacre.sources.transcript import MALFORMED, Mark, parse_time
 from nacre.text.blocks import stamp_of
 from nacre.vault.discover import project_places
 from nacre.vault.entries import bullet_id, words_of
@@ -30,7 +30,7 @@ from nacre.vault.storage import read, storage_of
 VERSION = 1
 SHORT = 8
 _COUNT = re.compile(r"\|\s*(\d{1,7}) messages?\b")
-_KEPT = tuple("session name users open partly begins begun away asked".split())  # of a cursor, by its own name
+_KEPT = tuple("session name origin users open partly begins begun away asked".split())  # of a cursor, by its own name
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,9 @@ class Cursor:
     partly: bool = False  # the log goes further than the mark: what was reached tells how far
     begins: dt.datetime | None = None  # what was said before this was left out as too old
     begun: dt.datetime | None = None  # its first message that was read
-    away: dt.datetime | None = None  # up to when it was put away: as a checkpoint, of a fork in that of its session
+    away: dt.datetime | None = None  # up to when it was put away: as a checkpoint, of a fork in that of its origin
     asked: dt.datetime | None = None  # the last message of the orders that wait for the user's agent
+    origin: str = ""  # of a fork: the session, as kept, from which what it repeats was captured
 
     @property
     def latest(self) -> dt.datetime | None:

@@ -15,9 +15,10 @@ from zoneinfo import ZoneInfo
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.wording import pieces
 from nacre.capture.cursors import SessionHeading, by_day, headings_of
-from nacre.clock import Clock, parse_time
+from nacre.clock import Clock
 from nacre.errors import ModelUnusable
 from nacre.model import DAY_NAME, Bullet, Message, Speaker, Workspace
+from nacre.sources.transcript import parse_time
 from nacre.text.blocks import stamp_of
 from nacre.text.tokens import sentences
 from nacre.vault.entries import BULLET, bare_words, document, normal_words, words_of

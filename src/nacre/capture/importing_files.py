@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre import disk
-from nacre.clock import parse_time
 from nacre.config.settings import Config
 from nacre.errors import BadInput, SecretRefused
 from nacre.guard.sanitise import clean
@@ -23,7 +22,7 @@ from nacre.i18n import say
 from nacre.model import DAY_NAME, Context, Step, slug_of
 from nacre.sources import claude
 from nacre.sources.registry import is_left_out, opted_out, settings_of
-from nacre.sources.transcript import list_files
+from nacre.sources.transcript import list_files, parse_time
 from nacre.text.blocks import real_day
 from nacre.vault.checkpoints import list_checkpoints
 from nacre.vault.discover import expand

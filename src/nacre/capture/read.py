@@ -35,6 +35,7 @@ from nacre.vault import spool
 from nacre.vault.discover import project_of
 from nacre.vault.spool import Queued
 
+LONGEST = dt.timedelta(days=20_000)  # that a run looks back: to before there were agents
 Progress = Callable[[int, int], None]
 Extract = Callable[[Sequence[Message]], list[Bullet]]
 ByModel = Callable[[Session, str, Sequence[Message]], list[Bullet] | None]
@@ -192,7 +193,7 @@ def survey_sessions(
 ) -> list[Capturable]:
     """Every project and chat that would be captured, the busiest first. Reads transcripts, writes nothing."""
     workspace, config, clock = setup.context.workspace, setup.context.config, setup.context.clock
-    begin = since or clock.now() - duration(config.sync.first)
+    begin = since or clock.now() - min(duration(config.sync.first), LONGEST)
     project_at: Callable[[str], str | None] = cache(lambda cwd: project_of(workspace, Path(cwd)))
     listed = ((source, transcript) for source in setup.sources for transcript in source.find(setup.places))
     transcripts = [pair for pair in listed if pair[1].changed >= begin.timestamp() and setup.wanted(pair[1])]

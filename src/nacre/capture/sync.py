@@ -23,6 +23,7 @@ from nacre.capture.dedupe import (
     without_forgotten_sentences,
 )
 from nacre.capture.read import (
+    LONGEST,
     Progress,
     Queue,
     SyncSetup,
@@ -59,7 +60,8 @@ from nacre.vault.provenance import Captured
 from nacre.vault.spool import lines_given_to
 from nacre.vault.storage import memory_files, read, read_memory
 
-BATCH = 40  # sections that are written and recorded as one operation
+BATCH = 40  # sections, at least, that are written and recorded as one operation
+SHARE = 20  # with many transcripts a batch is this part of them: each writes all their cursors
 PATIENCE = 600.0  # seconds to wait for another run
 FORKING = ("claude-code", "gemini", "opencode")  # Codex tells itself what a fork repeats
 
@@ -176,7 +178,7 @@ def sync(
             if cursor:
                 run.remember(key, (sections and sections[-1].then) or cursor)
             batch += sections
-            is_full = number > left and len(batch) >= BATCH
+            is_full = number > left and len(batch) >= max(BATCH, len(run.cursors) // SHARE)
             if batch and (number == left or is_full) and number < len(run.changed):
                 write()
             if progress:
@@ -207,11 +209,11 @@ def sync(
 def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
     context, settings = setup.context, setup.context.config.sync
     now, saved = context.clock.now(), cursors.load_cursors(context.workspace)
-    lookback = duration(settings.lookback)
+    lookback = min(duration(settings.lookback), LONGEST)
     if since or saved.since:
         since = min(moment for moment in (since, saved.since, now - lookback) if moment)
     else:
-        since = now - max(lookback, duration(settings.first))
+        since = now - max(lookback, min(duration(settings.first), LONGEST))
     queue, notes = read_queue(context, setup.places), read_hook_notes(context.workspace)
     run = _Run(setup, now, since, saved, queue, pauses(context.workspace), notes)
     for key, cursor in saved.transcripts.items():
@@ -231,13 +233,22 @@ def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
             is_changed = transcript.changed >= run.since.timestamp()
         else:
             is_changed = cursor.stamp != transcript.stamp or (cursor.begins is not None and run.since < cursor.begins)
-            # Unchanged, a session whose owner spoke too seldom still counts for too little.
-            is_open = cursor.open and (cursor.users > 0 or run.context.clock.fixed is not None)
+            is_open = cursor.open and not _still_waits(run, cursor, transcript)
             is_changed = is_changed or is_open or cursor.asked is not None
         if is_changed and setup.wanted(transcript):
             changed.append((source, transcript))
     changed.sort(key=lambda pair: (pair[1].changed, pair[1].key))
     return sorted(changed, key=lambda pair: run.key_of(pair[1]) not in run.interrupted)
+
+
+def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
+    """Whether an unchanged transcript can have nothing new: its session counts for too little, or is still young."""
+    if run.context.clock.fixed is not None or cursor.users == 0:
+        return run.context.clock.fixed is None
+    if run.queue.is_ended(transcript):
+        return False
+    changed = dt.datetime.fromtimestamp(transcript.changed, run.now.tzinfo)
+    return run.now - changed < duration(run.context.config.sync.lookback) and changed.date() == run.now.date()
 
 
 def _new_sections(
@@ -275,15 +286,20 @@ def _new_sections(
         why_not := left_out(session, patterns, listed_as(session, project), signed=lambda: run.opted_out)
     ):
         return done, [], why_not
-    copied = _copied(run, key, source, session.messages)
+    copied, origin = _copied(run, key, source, session.messages, before)
     too_old = [message for message in session.messages if message.at < run.since]
     recent = tuple(message for message in session.messages if message.at >= run.since)
     if too_old:
         begin, done = (replace(cursor, begins=run.since) for cursor in (begin, done))
     if recent:
         first = min(message.at for message in recent)
-        away = max(message.at for message in copied) if copied and begin.reached is None else begin.away
-        begin, done = (replace(cursor, begun=min(first, cursor.begun or first), away=away) for cursor in (begin, done))
+        is_fork = bool(copied) and begin.reached is None
+        origin = begin.origin or (origin if is_fork else "")
+        away = max(message.at for message in copied) if is_fork else begin.away
+        begin, done = (
+            replace(cursor, begun=min(first, cursor.begun or first), origin=origin, away=away)
+            for cursor in (begin, done)
+        )
     reached = before.reached if before and (reading.rewritten or before.partly) else None
     note, copies = run.hook_notes.get(session.id), {message.id for message in copied}
     spoken = outside_pauses(recent, run.pauses)
@@ -401,30 +417,37 @@ def _bullets(
     return drop_duplicates(bullets, heading, path, read(workspace, path), run.setup.alike, delivered)
 
 
-def _copied(run: _Run, key: str, source: Source, messages: Sequence[Message]) -> list[Message]:
-    """The messages that were captured from another session of the same agent: a fork repeats what was said before it, to the
-    millisecond."""
+def _copied(
+    run: _Run, key: str, source: Source, messages: Sequence[Message], before: Cursor | None
+) -> tuple[list[Message], str]:
+    """The messages that were captured from another session of the same agent, and which that was: a fork repeats what was said before
+    it, to the millisecond. Where this one was captured before, only known forks can hold what it goes on with."""
     if not messages or source.agent not in FORKING:
-        return []
+        return [], ""
 
     def identity(message: Message) -> tuple[str, dt.datetime, Speaker, str]:
         # opencode gives new ids to what a fork repeats
         return "" if source.agent == "opencode" else message.id, message.at, message.speaker, message.text
 
     begin, end = min(message.at for message in messages), max(message.at for message in messages)
-    captured: set[tuple[str, dt.datetime, Speaker, str]] = set()
+    is_new = before is None or before.reached is None
+    origins: dict[int, str] = {}  # by place in the messages: the session from which it was captured
     for other, cursor in run.cursors.items():
         if cursor.latest is None or cursor.latest < begin or (cursor.begun and cursor.begun > end):
             continue
         if other == key or run.listed.get(other, (None,))[0] is not source:
             continue
-        if other not in run.messages:
-            run.messages[other] = ()
-            with suppress(OSError):
-                session = source.read(run.listed[other][1], None, run.context.clock.fixed).session
-                run.messages[other] = session.messages if session else ()
-        captured |= {identity(message) for message in run.messages[other] if cursor.covers(message)}
-    return [message for message in messages if identity(message) in captured]
+        if is_new or cursor.origin or (before and before.origin):
+            if other not in run.messages:
+                run.messages[other] = ()
+                with suppress(OSError):
+                    session = source.read(run.listed[other][1], None, run.context.clock.fixed).session
+                    run.messages[other] = session.messages if session else ()
+            other_messages = run.messages[other]
+            captured = {identity(message) for message in other_messages if cursor.covers(message)}
+            same = (place for place, message in enumerate(messages) if identity(message) in captured)
+            origins |= dict.fromkeys(same, cursor.session)
+    return [messages[place] for place in sorted(origins)], origins[min(origins)] if origins else ""
 
 
 PutAway = tuple[str, Cursor, Checkpoint | None]  # a transcript by its key, its cursor afterwards, its checkpoint
@@ -435,7 +458,7 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
     of them waits for the user's agent. One that would be forgotten at once is not put away, and a group's never: a checkpoint is the
     owner's alone."""
     config = run.context.config
-    last, oldest = run.now - duration(config.jobs.silence), run.now - duration(config.tiers.forget_after)
+    last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
     forgotten: Forgotten | None = None
     for key, cursor in sorted(run.cursors.items()):
         if (
@@ -546,7 +569,7 @@ def parse_since(since: str, clock: Clock) -> dt.datetime:
         return dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
     try:
         if since[:1].isdigit() and since[-1:].isalpha() and "T" not in since:
-            return clock.now() - duration(since)
+            return clock.now() - min(duration(since), LONGEST)
         moment = clock.parse(since)
     except BadInput as error:
         raise BadInput(

@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from nacre.embed.choose import embedding_problems
 from nacre.errors import BadSetting, NacreError
@@ -134,13 +134,16 @@ def open_folders(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _others_may_write(path: str) -> bool:
-    """Whether this is a folder of the user's that others may write to."""
+    return is_own(path, stat.S_ISDIR) and bool(os.lstat(path).st_mode & _OTHERS_WRITE)
+
+
+def is_own(path: str, is_kind: Callable[[int], bool]) -> bool:
+    """Whether something of this kind lies there, and is this user's."""
     try:
         about = os.lstat(path)
     except OSError:
         return False
-    is_own = not hasattr(os, "getuid") or about.st_uid == os.getuid()
-    return is_own and stat.S_ISDIR(about.st_mode) and bool(about.st_mode & _OTHERS_WRITE)
+    return is_kind(about.st_mode) and (not hasattr(os, "getuid") or about.st_uid == os.getuid())
 
 
 def repair(memory: Memory) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from nacre.cli import ui
-from nacre.daemon import fast, requests
+from nacre.daemon import requests
 from nacre.i18n import as_sentence, say
 from nacre.memory import IndexReport, Memory
 from nacre.model import LAYERS, Note, Report, fields
@@ -51,9 +51,9 @@ def search_options(function: Any) -> Any:
 def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
     """Answer by the daemon where one runs, else by ourselves: the same words either way."""
     request |= {"query": " ".join(request["query"]), "mode": mode, "as_json": options.as_json}
-    request |= {"here": requests.current_folder(), "terminal": fast.terminal_width()}
+    request |= {"here": requests.current_folder(), "terminal": requests.terminal_width()}
     memories = list(ui.open_all(options, for_groups=True))
-    printed = requests.search_by_daemon(memories[0], request) if len(memories) == 1 else None
+    printed = requests.ask_daemon(memories[0], "search", request) if len(memories) == 1 else None
     if printed is None:
         with ui.waiting("Searching", "正在搜索"):
             printed = requests.answer_search(memories, **request)
@@ -81,18 +81,11 @@ def search(options: ui.Options, mode: str, **request: Any) -> None:
 @click.argument("path")
 @click.option("-l", "--lines", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Number of lines.")
 @click.option("--from", "start", type=click.IntRange(1), help="First line; also PATH:LINE or PATH#L3-L9.")
-def get(options: ui.Options, path: str, lines: int, start: int | None) -> Report:
+def get(options: ui.Options, **request: Any) -> None:
     """Read lines from a memory file or session, named as in search results."""
     memory = ui.open_memory(options, for_groups=True)
-    excerpt = memory.get(path, start, lines)
-    following = f"{excerpt.path}:{excerpt.end_line + 1}"
-    more = f'There is more; run "nacre get {following}".', f"后面还有内容；请运行“nacre get {following}”。"
-    return Report(
-        fields(excerpt, "path start_line end_line text more"),
-        problems=[problem for problem in memory.problems if problem.kind == "not counted"],
-        lines=[excerpt.text],
-        notes=ui.every((excerpt.more, *more)),
-    )
+    request |= {"as_json": options.as_json, "terminal": requests.terminal_width()}
+    requests.print_output(requests.ask_daemon(memory, "get", request) or requests.answer_get(memory, **request))
 
 
 @ui.command('nacre about "Mara Olsen"')

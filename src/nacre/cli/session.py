@@ -36,32 +36,18 @@ if TYPE_CHECKING:
     help="How to search for matching memories.",
 )
 @ui.flag("--verbose", "-v", "Show what was left out and why.")
-def context(options: ui.Options, *, verbose: bool, **request: Any) -> Report:
+def context(options: ui.Options, **request: Any) -> None:
     """Print the context for a new session, within a token budget.
 
     In this order: working memory, long-term memory, matches for the query, today, yesterday, hot checkpoints. Limited to the project of the
     current folder and entries without a project; in a group, to the group's own and public entries. This does not count as a recall.
     """
-    pack = ui.open_memory(options, for_groups=True).context(**request)
-    left: list[str] = []
-    for part in pack.left if verbose else ():
-        place = f"{part.path}:{part.first}-{part.last}" if part.first else part.path
-        left.append(say(f"Left out: {place}, {part.reason}.", f"未包含：{place}，{part.reason}。"))
-    count = 0 if verbose else sum(not part.needless for part in pack.left)
-    notes = ui.every(
-        (
-            pack.disabled,
-            'Context is turned off; turn it on with "nacre config set --user context.enabled true".',
-            "上下文功能已关闭；运行“nacre config set --user context.enabled true”可开启。",
-        ),
-        (not pack.text and not pack.disabled, "There is no context yet.", "还没有上下文。"),
-        (
-            count,
-            f"{count} part{'' if count == 1 else 's'} left out or cut; --verbose shows which and why.",
-            f"有 {count} 部分未包含或只包含一部分；加 --verbose 可查看原因。",
-        ),
-    )
-    return Report(pack.as_plain(), lines=[pack.text.removesuffix("\n")] if pack.text else [], notes=[*left, *notes])
+    from nacre.daemon import requests
+
+    memory = ui.open_memory(options, for_groups=True)
+    request |= {"as_json": options.as_json, "here": requests.current_folder(), "terminal": requests.terminal_width()}
+    printed = requests.ask_daemon(memory, "context", request) or requests.answer_context(memory, **request)
+    requests.print_output(printed)
 
 
 @ui.command("nacre hook SessionStart --agent codex")

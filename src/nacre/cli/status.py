@@ -16,7 +16,7 @@ from nacre.checks.status import grade_and_problems, status_facts
 from nacre.cli import ui
 from nacre.cli.brain import spent, waiting, writer
 from nacre.cli.jobs import nobody, result_word, runners
-from nacre.daemon.problems import daemon_problems, skew_words
+from nacre.daemon.problems import clear_sockets, daemon_problems, skew_words
 from nacre.daemon.process import ask_status
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
@@ -290,7 +290,7 @@ def _problem_lines(problems: Sequence[Problem], indent: int = 0) -> list[str]:
 @ui.command("nacre doctor --fix")
 @ui.flag(
     "--fix",
-    "Fix what can be fixed without changing your notes: index, missing files, permissions.",
+    "Fix what can be fixed without changing your notes: index, missing files, permissions, stale sockets.",
 )
 def doctor(options: ui.Options, *, fix: bool) -> Report:
     """Check files, settings, index, models, agents, jobs and daemon for problems, and show how to fix them.
@@ -300,7 +300,7 @@ def doctor(options: ui.Options, *, fix: bool) -> Report:
     found: list[tuple[str | None, Problem]] = []
     try:
         for memory in ui.open_all(options):
-            for line in repair(memory) if fix else ():
+            for line in (*repair(memory), *clear_sockets(memory)) if fix else ():
                 ui.note(line)
             with ui.waiting("Checking", "正在检查"):
                 found += [(memory.agent, problem) for problem in _all_problems(memory)]

@@ -11,7 +11,7 @@ from nacre.guard.values import pattern
 from nacre.i18n import say
 from nacre.text.blocks import CODE, HEADING, blocks
 from nacre.text.tokens import CJK
-from nacre.vault.entries import AROUND, SAYING_NOTHING
+from nacre.vault.entries import AROUND, SAYING_NOTHING, comparable_words
 
 _STARTS, _ENDS = CJK[::3], CJK[2::3]  # of the ranges, which are in order
 _TELLING = 3  # words below which a line says too little to be a repetition
@@ -117,7 +117,7 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
         lines = [line for line in piece.lines if not line.number or (piece.path, line.number) not in known]
         if piece.cited and len(lines) == len(piece.lines):
             lines = not_said(lines, "".join(texts))
-        if piece.once and (again := {*lines} - {*not_said(lines, "".join(texts))}):
+        if piece.once and (again := frozenset(_again(lines, texts))):
             left.append(left_out(piece.path, again, say("already included", "上文已包含"), needless=True))
             lines = [line for line in lines if line not in again]
         if not has_content(lines):
@@ -155,6 +155,16 @@ def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:
         if len(words) < _TELLING or not any(words <= other for other in said):
             new.append(line)
     return new
+
+
+def _again(lines: Sequence[PieceLine], texts: Sequence[str]) -> list[PieceLine]:
+    """The lines that were given already. One with more lines below it that belong to it is given all the same."""
+    lines_said = [line for text in texts for line in text.split("\n")]
+    parts = (part for line in lines_said for part in (line, *pattern("[;；。]").split(line)))
+    said = {words for part in parts if (words := comparable_words(part))}
+    below = (*(line.text for line in lines[1:]), "")
+    pairs = ((line, next_) for line, next_ in zip(lines, below, strict=True) if comparable_words(line.text) in said)
+    return [line for line, next_ in pairs if not (next_.strip() and next_[0] in " \t")]
 
 
 def has_content(lines: Iterable[PieceLine]) -> bool:

@@ -100,8 +100,14 @@ class Reader:
         plain = [name for name in made if not name.endswith(".gist.md") or f"{name[:-8]}.md" not in made]
         newest = sorted(plain, key=lambda name: (made[name], name), reverse=True)
         given: list[Piece] = []
-        for name in newest:
+        for at, name in enumerate(newest):
             if len(given) == CHECKPOINTS:
+                more = len(newest) - at
+                reason = say(
+                    f"{more} more; only the newest {CHECKPOINTS} are included",
+                    f"另有 {more} 个；只包含最新的 {CHECKPOINTS} 个",
+                )
+                self._leave(folder, [], reason)
                 break
             path, gist = folder / name, folder / f"{name[:-3]}.gist.md"
             texts = self._texts(path, root, _HEAD_BYTES)

@@ -97,7 +97,7 @@ def _forward(arguments: list[str], options: dict[str, str], data: bytes, within:
     try:
         here = os.getcwd()
         root = _likely_workspace(options.get("workspace"), here)
-        facts = [__version__, here, str(terminal_width()), str(len(arguments)), *arguments]
+        facts = [__version__, here, str(_terminal_width()), str(len(arguments)), *arguments]
         fields = [*facts, *(f"{name}={value}" for name, value in environment().items())]
         answer = exchange(connect(root), COMMAND + os.fsencode("\0".join(fields)) + b"\0\0" + data, within)
     except (OSError, ValueError):
@@ -114,8 +114,8 @@ def _forward(arguments: list[str], options: dict[str, str], data: bytes, within:
     return True
 
 
-def terminal_width() -> int:
-    """How many columns the terminal has where people read the result, 0 where nobody does; as shutil has it, without its cost."""
+def _terminal_width() -> int:
+    """As shutil has it, without its cost."""
     if not sys.stdout.isatty():
         return 0
     columns = os.environ.get("COLUMNS", "")

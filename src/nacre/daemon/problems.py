@@ -1,25 +1,34 @@
-"""What is wrong with a daemon, with its remedy."""
+"""What is wrong with a daemon and the sockets of daemons, with its remedy; and clearing away what one left behind."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 from collections.abc import Iterator
 
-from nacre.checks.doctor import correct_it
-from nacre.daemon.process import ask_status
+from nacre.checks.doctor import MEND, correct_it, is_own
+from nacre.daemon.fast import socket_paths
+from nacre.daemon.process import ask_status, daemon_process
 from nacre.i18n import say
 from nacre.memory import Memory
-from nacre.model import Problem, problem
+from nacre.model import Problem, Workspace, problem
 
 
 def daemon_problems(memory: Memory) -> Iterator[Problem]:
-    """What is wrong with a daemon that runs: silent, of another version, not watching, open."""
-    status = ask_status(memory, within=5.0)
-    if status is None:
+    """A socket that nobody listens on, and what is wrong with a daemon: silent, of another version, not watching, open."""
+    if daemon_process(memory.workspace) is None:
+        english = "A daemon exited without removing its socket; the next daemon will replace it."
+        for path in _sockets(memory.workspace):
+            yield problem(
+                "stale socket", english, "守护进程退出时没有移除套接字；下次启动时会替换它。", path, remedy=MEND
+            )
         return
+    status = ask_status(memory, within=5.0) or {"answers": True}  # of another moment nothing is said
     if not status["answers"]:
-        yield problem(
-            "daemon silent", "The daemon is not responding.", "守护进程没有响应。", remedy="nacre serve --stop"
-        )
+        error = status["trouble"]
+        english, chinese = f"The daemon is not responding: {error}.", f"守护进程没有响应：{error}。"
+        yield problem("daemon silent", english, chinese, remedy="nacre serve --stop")
     if status.get("skew"):
         skew = skew_words(status["skew"])
         english = f"This command cannot use the daemon: {skew}. Everything works without it."
@@ -52,3 +61,19 @@ def skew_words(skew: str) -> str:
         "another environment": ("it was started with different environment variables", "它启动时的环境变量不同"),
     }
     return say(*words.get(skew, (skew, skew)))
+
+
+def _sockets(workspace: Workspace) -> list[str]:
+    """The sockets of ours that lie about for this workspace; nothing else that has the name of one."""
+    paths = socket_paths(str(workspace.root)) if hasattr(os, "getuid") else ()
+    return [path for path in paths if is_own(path, stat.S_ISSOCK)]
+
+
+def clear_sockets(memory: Memory) -> list[str]:
+    """Remove the sockets that nobody listens on; a sentence for each."""
+    done = []
+    for path in _sockets(memory.workspace) if daemon_process(memory.workspace) is None else ():
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+            done.append(say(f"The stale socket {path} was removed.", f"已移除失效的套接字 {path}。"))
+    return done

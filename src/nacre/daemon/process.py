@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.daemon import client, fast
-from nacre.disk import hold, lock_holder
+from nacre.disk import hold, system_lock
 from nacre.errors import CannotWrite, Locked, NacreError
 from nacre.model import Workspace
 
@@ -107,7 +107,18 @@ def _bind(root: str) -> tuple[socket.socket, str]:
 
 def daemon_process(workspace: Workspace) -> int | None:
     """The process of the daemon that holds the lock; None where none does."""
-    return lock_holder(_lock_file(workspace)) if hasattr(os, "getuid") else None
+    if not hasattr(os, "getuid"):
+        return None
+    try:
+        descriptor = os.open(_lock_file(workspace), os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:  # without writing our own process into the file: somebody may be about to stop the one that stands there
+        return None if system_lock(descriptor) else int(os.read(descriptor, 20))
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def ask_status(memory: Memory, within: float = 2.0) -> dict[str, Any] | None:
@@ -115,8 +126,11 @@ def ask_status(memory: Memory, within: float = 2.0) -> dict[str, Any] | None:
     process = daemon_process(memory.workspace) if memory.clock.fixed is None else None
     if process is None:
         return None
-    status = client.daemon_status(str(memory.workspace.root), within)
-    return {**status, "answers": True} if status else {"process": process, "answers": False}
+    try:
+        with client.Connection(str(memory.workspace.root), within=within, any_version=True) as connection:
+            return {**connection.ask("status"), "skew": connection.daemon.get("skew"), "answers": True}
+    except (client.NoDaemon, NacreError) as error:
+        return {"process": process, "answers": False, "trouble": str(error)}
 
 
 def start_on_demand(memory: Memory, *, for_agents: bool = False) -> None:

@@ -1,12 +1,13 @@
-"""What the daemon is asked: a search, which is answered in the same words there and in the command itself, a tool, a hook."""
+"""Search, context and get as requests: answered by one function each, in the daemon or in the command itself."""
 
 from __future__ import annotations
 
 import copy
 import json
 import os
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from nacre.daemon import fast
 from nacre.errors import BadInput
 from nacre.i18n import as_sentence, say, use_language_here
 from nacre.memory import Memory, origin_elsewhere
-from nacre.model import Hit, Scope, SearchReport
+from nacre.model import Hit, Scope, SearchReport, fields
 from nacre.text.tokens import query_tokens, tokens
 
 OUT, NOTE = "out", "note"
@@ -140,6 +141,64 @@ def lines_around_best(hit: Hit, query: str) -> list[str]:
     return lines[first : first + _PLAIN_LINES]
 
 
+def answer_context(
+    memory: Memory, *, verbose: bool = False, as_json: bool = False, terminal: int = 0, **wishes: Any
+) -> Printed:
+    """What a new session is given; `wishes` are the arguments of `Memory.context`."""
+    pack = memory.context(**wishes)
+    printed = Printed()
+    if as_json:
+        printed.json(pack.as_plain(), terminal=terminal)
+        return printed
+    if pack.text:
+        printed.parts.append((OUT, pack.text))
+    if pack.disabled:
+        printed.note(
+            'Context is turned off; turn it on with "nacre config set --user context.enabled true".',
+            "上下文功能已关闭；运行“nacre config set --user context.enabled true”可开启。",
+        )
+    elif not pack.text:
+        printed.note("There is no context yet.", "还没有上下文。")
+    for part in pack.left if verbose else ():
+        place = f"{part.path}:{part.first}-{part.last}" if part.first else part.path
+        printed.note(f"Left out: {place}, {part.reason}.", f"未包含：{place}，{part.reason}。")
+    count = sum(not part.needless for part in pack.left)
+    if count and not verbose:
+        printed.note(
+            f"{count} part{'' if count == 1 else 's'} left out or cut; --verbose shows which and why.",
+            f"有 {count} 部分未包含或只包含一部分；加 --verbose 可查看原因。",
+        )
+    return printed
+
+
+def answer_get(
+    memory: Memory,
+    *,
+    path: str,
+    lines: int = 20,
+    start: int | None = None,
+    as_json: bool = False,
+    terminal: int = 0,
+) -> Printed:
+    excerpt = memory.get(path, start, lines)
+    printed = Printed([(NOTE, f"{problem.message}\n") for problem in memory.problems if problem.kind == "not counted"])
+    if as_json:
+        printed.json(fields(excerpt, "path start_line end_line text more"), terminal=terminal)
+        return printed
+    printed.out(excerpt.text)
+    if excerpt.more:
+        following = f"{excerpt.path}:{excerpt.end_line + 1}"
+        printed.note(f'There is more; run "nacre get {following}".', f"后面还有内容；请运行“nacre get {following}”。")
+    return printed
+
+
+_ANSWERS: Mapping[str, Callable[..., Printed]] = {
+    "search": lambda memory, **request: answer_search([memory], **request),
+    "context": answer_context,
+    "get": answer_get,
+}
+
+
 class Command(NamedTuple):
     """A search or a hook as its process was started."""
 
@@ -184,7 +243,7 @@ class RequestHandler:
         self._opening = threading.Lock()
 
     def answer(self, scope: str, kind: str, message: dict[str, Any]) -> dict[str, Any]:
-        """What is to be printed for a search; what a tool gives or a hook says."""
+        """What is to be printed for search, context and get; what a tool gives or a hook says."""
         memory = self.memory_of(scope)
         agent, here = message.get("agent"), message.get("here")
         memory.agent = agent if isinstance(agent, str) else None
@@ -199,7 +258,7 @@ class RequestHandler:
             return {"answer": answer(memory, str(message.get("of")), _table(message.get("event")))}
         request = _table(message.get("asked"))
         try:
-            printed = answer_search([memory], **request)
+            printed = _ANSWERS[kind](memory, **request)
         except TypeError as error:
             raise BadInput(*_NOT_UNDERSTOOD) from error
         return {"parts": printed.parts}
@@ -277,8 +336,8 @@ def _table(value: Any) -> dict[str, Any]:
     return value
 
 
-def search_by_daemon(memory: Memory, request: dict[str, Any]) -> Printed | None:
-    answer = _ask(memory, "search", asked=request)
+def ask_daemon(memory: Memory, kind: str, request: dict[str, Any]) -> Printed | None:
+    answer = _ask(memory, kind, asked=request)
     return Printed([(kind, text) for kind, text in answer["parts"]]) if answer else None
 
 
@@ -321,3 +380,10 @@ def current_folder() -> str:
         return os.getcwd()
     except OSError:
         return "/"
+
+
+def terminal_width() -> int:
+    """How many columns the terminal has where people read the result; 0 where nobody does."""
+    import shutil
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0

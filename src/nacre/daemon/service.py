@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _USUAL_PORT = 6227  # of the page, where nobody chose one
 STOPPED, RESTART = "stopped", "renew"
 _LARGE_AGAIN = 600.0  # seconds of life before memory is a reason to start anew, so that a low limit is no mill
-_REQUESTS = ("search", "tool", "hook")
+_REQUESTS = ("search", "context", "get", "tool", "hook")
 _IRRELEVANT = frozenset(
     f"NACRE_{name}" for name in ("WORKSPACE", "AGENT", "SCOPE", "NO_DAEMON", "NOW", "HOOK", "HOOK_DEBUG")
 )

@@ -1,13 +1,14 @@
 """What ran when, and what came of it: `.nacre/jobs.jsonl`, a line when a run begins and one when it ends,
 never a word of a memory.
 
-Written only by who holds the lock of the jobs. A run with a beginning and no end is at work while somebody does, else it broke off.
+Written only by who holds the lock of the jobs. A run with a beginning and no end is at work, or broke off.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -31,6 +32,7 @@ class JobRun:
     window: dt.datetime | None = None
     attempt: int = 1
     why: str = ""
+    process: tuple[int, str, str] = (0, "", "")  # its id, the machine, and which run of the machine
     ended: dt.datetime | None = None
     result: Result | None = None
     seconds: float | None = None
@@ -39,6 +41,14 @@ class JobRun:
     @property
     def went_through(self) -> bool:
         return self.result is not None and self.result != "failed"
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it has no end and its process still lives; of another machine nobody knows."""
+        pid, host, boot = self.process
+        if self.result is not None or host != disk.host_name():
+            return self.result is None
+        return boot == disk.boot_id() and disk.is_alive(pid)
 
 
 @dataclass(frozen=True)
@@ -74,6 +84,7 @@ def _runs(lines: Iterable[bytes]) -> Iterable[JobRun]:
     for line in lines:
         try:
             row = json.loads(line)
+            pid, host, boot = row.get("process") or (0, "", "")
             window, ended = (_moment(row[name]) if row.get(name) else None for name in ("window", "ended"))
             runs[int(row["run"])] = JobRun(
                 int(row["run"]),
@@ -82,6 +93,7 @@ def _runs(lines: Iterable[bytes]) -> Iterable[JobRun]:
                 window,
                 int(row.get("attempt", 1)),
                 str(row.get("why", "")),
+                (int(pid), str(host), str(boot)),
                 ended,
                 row["result"] if ended and row["result"] in get_args(Result) else None,
                 float(row["seconds"]) if row.get("seconds") is not None else None,
@@ -100,7 +112,8 @@ def begin_run(
     workspace: Workspace, job: str, now: dt.datetime, *, window: dt.datetime | None, attempt: int, why: str
 ) -> JobRun:
     number = max((run.number for run in read_journal(workspace).runs), default=0) + 1
-    run = JobRun(number, job, now.astimezone(dt.UTC), window, attempt, why)
+    process = (os.getpid(), disk.host_name(), disk.boot_id())
+    run = JobRun(number, job, now.astimezone(dt.UTC), window, attempt, why, process)
     _append(workspace, _line(run))
     return run
 

@@ -270,11 +270,10 @@ def job_states(memory: Memory) -> list[JobState]:
     past, clock = journal.read_journal(memory.workspace), memory.clock
     runner, now = Runner(memory.opened, {}), clock.now()
     waiting = {planned.job for planned in due(now, past, runner.jobs, runner.retries)}
-    are_at_work = disk.lock_holder(lock_file(memory.workspace)) is not None
     states: list[JobState] = []
     for job in runner.jobs:
         last = next(reversed(past.of(job.name)), None)
-        running = are_at_work and last is not None and last.result is None
+        running = last is not None and last.is_at_work
         failed = past.failures(job.name) + ([last] if last and last.result is None and not running else [])
         coming = next_time(job, now, past, runner.retries)
         states.append(

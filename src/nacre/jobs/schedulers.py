@@ -276,10 +276,17 @@ def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
         return next((kind for kind in (*in_use, *SCHEDULERS) if SCHEDULERS[kind].is_here(setup)), None)
     if SCHEDULERS[wanted].is_here(setup):
         return wanted
-    raise BadInput(
-        f"{wanted} cannot run the jobs of {setup.root} on this machine; use --with auto.",
-        f"{wanted} 无法在本机运行 {setup.root} 的任务；请使用 --with auto。",
-    )
+    if wanted == "systemd":
+        raise BadInput(
+            '"systemctl --user" does not respond: you have no systemd session here. Choose another scheduler, or use --with auto.',
+            "“systemctl --user”没有响应：这里没有你的 systemd 会话。请选择其他调度程序，或使用 --with auto。",
+        )
+    if wanted == "openclaw" and setup.machine.where("openclaw"):
+        raise BadInput(
+            f"{setup.root} is not the workspace of an OpenClaw agent, so OpenClaw cannot run its jobs. Choose another scheduler.",
+            f"{setup.root} 不是 OpenClaw 智能体的工作区，OpenClaw 不会运行它的任务。请选择其他调度程序。",
+        )
+    raise BadInput(f"This machine has no {wanted}; use --with auto.", f"本机没有 {wanted}；请使用 --with auto。")
 
 
 def plan_install(setup: Setup, wanted: str = AUTO, *, with_heartbeat: bool = False) -> ServicePlan:

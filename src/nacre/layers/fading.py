@@ -16,6 +16,9 @@ from nacre.vault.storage import TIERS, read
 from nacre.vault.writing import changed_outside
 
 _TITLE = 100  # characters
+_MOST_DATES = 50_000
+# The dates of checkpoints as read on a day: reading the heads of all of them takes too long for a page.
+_dates: dict[tuple[object, ...], organise.CheckpointDate] = {}
 
 
 class Fading(NamedTuple):
@@ -44,6 +47,7 @@ class Layers(NamedTuple):
 
 class _Aged(NamedTuple):
     family: Family
+    layer: str
     counts: organise.CheckpointCounts
     dated: organise.CheckpointDate
     entry: refcount.Count
@@ -54,11 +58,9 @@ def read_layers(context: Context, layer: str, start: int, most: int, soonest: in
     """The counts, the `soonest` that fade next, and `most` checkpoints of a layer from the `start`th on."""
     grouped = families(list_checkpoints(context.workspace, context.config))
     aged = _aged(context, grouped)
-    counts = {name: sum(item.family.layer == name for item in aged) for name in TIERS}
+    counts = {name: sum(item.layer == name for item in aged) for name in TIERS}
     fading = sorted((item for item in aged if item.fades is not None), key=lambda item: (item.fades, item.family.stem))
-    listed = sorted(
-        (item for item in aged if item.family.layer == layer), key=lambda item: (-item.dated.at, item.family.stem)
-    )
+    listed = sorted((item for item in aged if item.layer == layer), key=lambda item: (-item.dated.at, item.family.stem))
     shown = (
         tuple(_fading(context, item) for item in part) for part in (fading[:soonest], listed[start : start + most])
     )
@@ -71,20 +73,25 @@ def _aged(context: Context, grouped: Sequence[Family]) -> list[_Aged]:
     recalls = refcount.read_recalls(context.workspace).recalls
     forgotten = min(limits["forget_after"], max(limits["warm"], limits["gist"]))
     stays = {HOT: min(limits["hot"], forgotten), WARM: min(limits["warm"], forgotten), GIST: forgotten}
-    aged = []
+    aged, root, today, now = [], str(context.workspace.root), clock.today(), clock.now().timestamp()
+    if len(_dates) > _MOST_DATES:
+        _dates.clear()
     for family, counts in zip(grouped, organise.gather_counts(context, grouped, entries, recalls), strict=True):
-        try:
-            dated = organise.date_checkpoint(context, family.lead, counts.entry)
-        except (NacreError, OSError):
-            continue  # unreadable: doctor says so
+        lead = family.lead
+        key = (root, lead.place, lead.size, lead.modified, repr(counts.entry and counts.entry.get("created")), today)
+        if (dated := _dates.get(key)) is None:
+            try:
+                dated = _dates[key] = organise.date_checkpoint(context, lead, counts.entry)
+            except (NacreError, OSError):
+                continue  # unreadable: doctor says so
         entry, _ = organise.fold_recalls(counts.entry or {}, counts.recalls, clock)
         layer, moments = family.layer, refcount.moments(entry, clock)
         if layer == FORGOTTEN:
-            mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock) or clock.now().timestamp()
+            mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock) or now
             fades = None if entry.get("user_marked") else mark + limits["delete_after"]
         else:
             fades = max([dated.at, *moments]) + stays[layer]
-        aged.append(_Aged(family, counts, dated, entry, fades))
+        aged.append(_Aged(family, layer, counts, dated, entry, fades))
     return aged
 
 
@@ -92,7 +99,7 @@ def _fading(context: Context, item: _Aged) -> Fading:
     clock, workspace, to, at, why = context.clock, context.workspace, None, None, None
     if item.fades is not None:
         then = clock.at(max(dt.datetime.fromtimestamp(item.fades, dt.UTC), clock.now()))
-        placed = organise.decide_layer(item.family.layer, item.dated, item.counts, context.config.tiers, then)
+        placed = organise.decide_layer(item.layer, item.dated, item.counts, context.config.tiers, then)
         to, at, why = placed.layer, _shown(then.now()), placed.rule
     lead = item.family.lead
     lines = (read(workspace, lead.path) or b"")[:2000].decode("utf-8", "replace").splitlines()
@@ -101,7 +108,7 @@ def _fading(context: Context, item: _Aged) -> Fading:
     recalled = _shown(organise.local_time(max(moments), clock)) if moments else None
     about = excerpt(title, _TITLE), _shown(organise.local_time(item.dated.at, clock)), len(moments), recalled
     marked = bool(item.entry.get("user_marked"))
-    return Fading(workspace.relative(lead.path), item.family.layer, *about, marked, to, at, why)
+    return Fading(workspace.relative(lead.path), item.layer, *about, marked, to, at, why)
 
 
 def _shown(at: dt.datetime) -> str:

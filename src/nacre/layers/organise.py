@@ -255,6 +255,7 @@ SUMMARISE = "summarise"
 # The coldest first: what leaves a layer makes room for what comes into it.
 _ORDER = (DELETE, FORGET, MOVE, STAY, RISE)
 _MARK = 10  # characters of the hash of the text that a summary was made of
+TRIES = 3  # times that a plan is made before the workspace is held for it
 MANY = 100  # summaries of one run that the classifiers have a say in; a backlog of thousands is told by structure alone
 WAIT = 2.0  # seconds that a recall waits for others to finish; what then stays is moved by the next organise
 
@@ -434,19 +435,23 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
     """Bring every checkpoint into the layer where it belongs; summaries are made while nobody has to wait."""
     workspace, config = context.workspace, context.config
     left: list[Problem] = []
-    planned = plan(context)
-    entries = planned.entries(planned.turns)
-    going = {turn.family: turn.belongs.layer for turn in planned.turns}
-    layers = [going.get(family, family.layer) for family in planned.families]
-    if not dry_run:
+    if dry_run:
+        planned = plan(context)
+        entries = planned.entries(planned.turns)
+        going = {turn.family: turn.belongs.layer for turn in planned.turns}
+        layers = [going.get(family, family.layer) for family in planned.families]
+    else:
         summaries: Summaries = {}
-        for turn in planned.turns:
-            if turn.summary_of:
-                with contextlib.suppress(ChangedOutside):  # the plan below sees what it says now
+        for tries in range(TRIES):
+            with operation(context, "organise") as op, layers_lock(workspace, config):
+                planned = plan(context, summaries)
+                missing = [turn for turn in planned.turns if turn.summary_of and turn.summary_of not in summaries]
+                if not missing or tries == TRIES - 1:  # a text that changes every time is left for the next run
+                    left, entries = apply(op, planned, summaries)
+                    break
+            for turn in missing:
+                with contextlib.suppress(ChangedOutside):  # the next plan sees what it says now
                     summaries[turn.summary_of] = _summary(context, turn.family, summarise)
-        with operation(context, "organise") as op, layers_lock(workspace, config):
-            planned = plan(context, summaries)  # a text that changed meanwhile is left for the next run
-            left, entries = apply(op, planned, summaries)
         layers = [family.layer for family in families(list_checkpoints(workspace, config))]
     before, after = Counter(family.layer for family in planned.families), Counter(layers)
     steps = tuple(step for turn in planned.turns for step in turn.steps)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from nacre.model import Kind, Session, Speaker
@@ -18,6 +21,7 @@ _INJECTED = (
     *("<task-notification>", "<teammate-message", "<user-memory-input>", "Caveat: The messages below"),
     *("[Request interrupted by user", "This session is being continued from a previous conversation"),
 )
+_PLAIN_ID = re.compile(r"[\w-]{1,100}")
 
 
 def find(places: Places) -> Iterator[Transcript]:
@@ -33,17 +37,19 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         kind = Kind.ISOLATED if notes.facts.get("sidechain") else Kind.MAIN
         return notes.session(transcript.path.stem, AGENT, kind)
 
-    time = reading.time_field("timestamp")
-    return reading.follow(transcript.path, mark, until, _take, make, skip=_is_tool_output, time=time)
+    take = partial(_take, transcript.path)
+    return reading.follow(
+        transcript.path, mark, until, take, make, skip=_is_tool_output, time=reading.time_field("timestamp")
+    )
 
 
 def _is_tool_output(head: bytes) -> bool:
     return b'"toolUseResult"' in head or (b'"tool_result"' in head and b'"type":"text"' not in head)
 
 
-def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
+def _take(path: Path, entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
     facts, kind = notes.facts, entry.get("type")
-    if entry.get("forkedFrom"):  # a copy of what stands in another session
+    if _is_copy(path, entry):
         return
     if cwd := as_text(entry.get("cwd")):
         facts.setdefault("cwd", cwd)
@@ -71,6 +77,14 @@ def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Note
     text = _text(content)
     if text and not (speaker is Speaker.OWNER and text.startswith(_INJECTED)):
         notes.add(as_text(entry.get("uuid")) or start, at, speaker, text)
+
+
+def _is_copy(path: Path, entry: dict[str, Any]) -> bool:
+    """Whether a fork repeated an entry of another session here, which it marks. Older versions kept the other session's id on it: a
+    copy only while that session's own file is there."""
+    other = as_text(entry.get("sessionId"))
+    is_others = other != path.stem and _PLAIN_ID.fullmatch(other) and path.with_name(f"{other}.jsonl").exists()
+    return bool(entry.get("forkedFrom") or is_others)
 
 
 def _is_by_program(entry: dict[str, Any]) -> bool:

@@ -13,10 +13,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from nacre.clock import parse_time
 from nacre.model import Kind, Session, Speaker
 from nacre.sources import transcript as reading
-from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
 AGENT = "codex"
 _SPEAKERS = {"user": Speaker.OWNER, "assistant": Speaker.AGENT}

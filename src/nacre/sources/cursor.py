@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from nacre.clock import parse_time
 from nacre.model import Kind, Session, Speaker
 from nacre.sources import transcript as reading
-from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
 AGENT = "cursor"
 _FILE = ("User", "globalStorage", "state.vscdb")

@@ -16,9 +16,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from nacre.clock import parse_time
 from nacre.model import Kind, Session, Speaker
-from nacre.sources.transcript import Notes, as_text, parse_json, take_entries, text_blocks, time_field
+from nacre.sources.transcript import Notes, as_text, parse_json, parse_time, take_entries, text_blocks, time_field
 
 _NAME = re.compile(r"conversations(?:-\d+)?\.json")
 _NEXT = re.compile(r"[\s,]*+(?=[^\]])")  # element of an array

@@ -13,10 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nacre.clock import parse_time
 from nacre.model import Kind, Message, Session, Speaker
 from nacre.sources import transcript as reading
-from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
 AGENT = "gemini"
 _SPEAKERS = {"user": Speaker.OWNER, "gemini": Speaker.AGENT, "model": Speaker.AGENT}

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nacre.clock import parse_time
 from nacre.model import Kind, Session, Speaker
 from nacre.sources import transcript as reading
-from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_json
+from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_json, parse_time
 
 AGENT = "opencode"
 _SESSIONS = """

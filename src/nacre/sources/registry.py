@@ -117,8 +117,12 @@ def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, 
     out where patterns leave anything out, or `signed` says that a folder we know of carries the sign."""
     if is_left_out(session, patterns, listed_as) or opted_out(session.cwd):
         return LEFT_OUT
-    lacks_folder = session.agent in _IN_FOLDERS and not folder(session.cwd)
-    return NO_FOLDER if lacks_folder and (patterns or signed()) else ""
+    return NO_FOLDER if lacks_folder(session) and (patterns or signed()) else ""
+
+
+def lacks_folder(session: Session) -> bool:
+    """Whether a session with an agent that works in a folder does not tell which."""
+    return session.agent in _IN_FOLDERS and not folder(session.cwd)
 
 
 def folder(cwd: str) -> str:
@@ -160,7 +164,10 @@ def paused_at(spans: Sequence[Pause], moment: dt.datetime) -> Pause | None:
 
 def begin_pause(workspace: Workspace, now: dt.datetime, length: dt.timedelta | None) -> Pause:
     """Stop capturing from now on, for a while or until `end_pause`."""
-    pause = Pause(now, now + length if length is not None else None)
+    try:
+        pause = Pause(now, now + length if length is not None else None)
+    except OverflowError:  # longer than the calendar is
+        pause = Pause(now)
     _save(workspace, now, pause)
     return pause
 

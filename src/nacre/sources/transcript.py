@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from nacre.clock import parse_time
 from nacre.model import ORDER_MARK, Kind, Message, Session, Speaker
 
 # What an entry of another form makes a reader raise: it is counted and passed over.
@@ -102,6 +101,21 @@ def list_files(agent: str, paths: Iterable[Path]) -> Iterator[Transcript]:
 
 
 # Values of entries
+
+
+def parse_time(value: object) -> dt.datetime | None:
+    """A time as transcripts write it: ISO 8601, or milliseconds or seconds since 1970; None for anything else."""
+    try:
+        if isinstance(value, str):
+            at = dt.datetime.fromisoformat(value.strip())
+            at = (at if at.tzinfo else at.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            at = dt.datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, dt.UTC)
+        else:
+            return None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return at if dt.MINYEAR < at.year < dt.MAXYEAR else None  # those at the ends do not exist in every time zone
 
 
 def as_text(value: object) -> str:

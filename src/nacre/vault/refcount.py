@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre import disk
-from nacre.clock import Clock, parse_time
+from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput
 from nacre.model import Problem, Workspace
@@ -186,9 +186,18 @@ def is_number(value: object) -> bool:
 
 
 def moment(value: object, clock: Clock) -> float | None:
-    """A time as tools write it, in seconds since 1970; None for anything else."""
-    at = parse_time(value, clock)
-    return at.timestamp() if at and at.timestamp() >= 0 else None
+    """A time as tools write it, in seconds since 1970: seconds, milliseconds or ISO 8601; None for anything else."""
+    try:
+        if isinstance(value, str):
+            seconds = clock.at(dt.datetime.fromisoformat(value.strip())).now().timestamp()
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = float(value) / 1000 if abs(value) > 1e11 else float(value)
+            dt.datetime.fromtimestamp(seconds, dt.UTC)
+        else:
+            return None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return seconds if seconds >= 0 else None
 
 
 def moments(entry: Mapping[str, Any], clock: Clock) -> list[float]:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from tests.sources.steps import NOON, stamp
 
-from nacre.clock import parse_time
 from nacre.model import Kind, Message, Session, Speaker
 from nacre.sources.openclaw import kind_of_key, owner_ids, session_of, take
-from nacre.sources.transcript import MALFORMED, Notes
+from nacre.sources.transcript import MALFORMED, Notes, parse_time
 
 OWNER = {"senderIsOwner": True}
 
