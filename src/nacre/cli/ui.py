@@ -182,19 +182,14 @@ def did_you_mean(words: Iterable[str]) -> str:
     return say(f" Did you mean {english}?", f"你是想用{chinese}吗？") if words else ""
 
 
-# What click says in English alone, each with the same in Chinese. One sentence may hold several.
+# What click says in English alone, each with the same in Chinese.
 CLICK_SENTENCES = {
-    r"Invalid value for (.+?): ": r"\1 的值无效：",
-    r"(\S+) is not a valid integer\.": r"\1 不是整数。",
-    r"(\S+) is not a valid .+\.": r"\1 无效。",
-    r"(\S+) is not in the range (.+)\.": r"\1 不在范围 \2 内。",
-    r"(\S+) is not one of (.+)\.": r"\1 不在可选值之列：\2。",
+    r"(.+) is not a valid integer\.": r"\1 不是整数。",
+    r"(.+) is not a valid .+\.": r"\1 无效。",
+    r"(.+) is not in the range (.+)\.": r"\1 不在范围 \2 内。",
+    r"(.+) is not one of (.+)\.": r"\1 不在可选值之列：\2。",
     r"No such command '(.+)'\.": r"没有命令“\1”。",
-    r"No such option:? '?([^' ]+?)'?\.?(?= |$)": r"没有选项 \1。",
-    r" \((?:Possible options|Did you mean one of): (.+?)\??\)": r"你是想用其中之一吗：\1？",
-    r" Did you mean '?(.+?)'?\?": r"你是想用“\1”吗？",
     r"Missing command\.": "缺少命令。",
-    r"Missing (?:argument|option|parameter)(.*)\.": r"缺少参数\1。",
     r"Got unexpected extra arguments? \((.+)\)": r"多余的参数：\1。",
     r"Option '(.+)' requires (?:an|\d+) arguments?\.": r"选项 \1 后面缺少值。",
     r"Option '(.+)' does not take a value\.": r"选项 \1 不带值。",
@@ -206,6 +201,14 @@ CLICK_SENTENCES = {
 }
 
 
+def in_chinese(sentence: str) -> str:
+    """A sentence of click's in Chinese; as it is when it is one of ours."""
+    for english, chinese in CLICK_SENTENCES.items():
+        if match := re.fullmatch(english, sentence, re.DOTALL):
+            return match.expand(chinese)
+    return sentence
+
+
 def show_error(error: click.ClickException) -> None:
     """What click says of wrong usage, in the user's language."""
     use_user_language()
@@ -213,9 +216,13 @@ def show_error(error: click.ClickException) -> None:
     if language() != "zh" or is_help or not isinstance(error, click.UsageError):
         error.show()
         return
-    message = error.format_message()
-    for english, chinese in CLICK_SENTENCES.items():
-        message = re.sub(english, chinese, message, flags=re.DOTALL)
+    message = in_chinese(error.format_message())
+    if isinstance(error, click.NoSuchOption):
+        message = f"没有选项 {error.option_name}。" + did_you_mean(error.possibilities or ())
+    elif isinstance(error, click.MissingParameter):
+        message = f"缺少参数 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
+    elif isinstance(error, click.BadParameter) and error.param:
+        message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{in_chinese(error.message)}"
     page = error.ctx and f"{error.ctx.get_usage()}\n运行“{error.ctx.command_path} --help”查看说明。\n\n"
     click.echo(f"{page or ''}错误：{message}", err=True)
 
