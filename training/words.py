@@ -21,7 +21,7 @@ from rank import fit_logistic
 from worlds import HERE, read
 
 WORDS = HERE.parent / "src/nacre/search/words.json"
-SEEN = 12  # times that a word must have been asked with
+SEEN = 40  # times that a word must have been asked with
 DOUBT = 12.0  # times that count for the mean before anything was seen
 LEAST = 0.2  # of its weight that a word keeps
 COMMON = 5  # texts that a word must stand in to tell of them

@@ -119,10 +119,10 @@ def rules_targets(path: Path, options: ConnectOptions) -> tuple[Target, ...]:
     return (Target(path, MARKDOWN, (RulesBlock(options.language),)),) if options.rules else ()
 
 
-def stays_and_can_be_imported(title: str, name: str) -> str:
+def stays_and_can_be_imported(title: str, name: str, imported: str, chinese: str) -> str:
     return say(
-        f'{title}\'s own memory and its files of rules are not changed; "nacre import {name}" imports them once.',
-        f"{title} 自己的记忆和规则文件不会改动；可用“nacre import {name}”导入一次。",
+        f'{title}\'s own memory and its files of rules are not changed; "nacre import {name}" imports {imported} once.',
+        f"{title} 自己的记忆和规则文件不会改动；可用“nacre import {name}”导入一次{chinese}。",
     )
 
 
@@ -163,7 +163,7 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
     home, servers = _claude_places(machine)
     settings = home / "settings.json"
     values = settings_values(settings)
-    stays = stays_and_can_be_imported("Claude Code", "claude-code")
+    stays = stays_and_can_be_imported("Claude Code", "claude-code", "CLAUDE.md and its notes", "CLAUDE.md 和它的笔记")
     plugins = values.get("enabledPlugins")
     names = [name for name, on in plugins.items() if on is True] if isinstance(plugins, dict) else []
     if plugin := next((name for name in names if name.startswith("nacre@")), None):
@@ -198,7 +198,11 @@ def _codex(machine: Machine, call: Call, options: ConnectOptions) -> Requirement
         Target(home / "hooks.json", JSON, hook_edits(call, "codex", _CODEX_EVENTS)),
         *rules_targets(home / "AGENTS.md", options),
     )
-    return Requirements(targets, stays_and_can_be_imported("Codex", "codex"), notes=tuple(notes))
+    return Requirements(
+        targets,
+        stays_and_can_be_imported("Codex", "codex", "~/.codex/AGENTS.md", "~/.codex/AGENTS.md"),
+        notes=tuple(notes),
+    )
 
 
 def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
@@ -224,7 +228,7 @@ def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
 def _gemini(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
     home = machine.home / ".gemini"
     server = Target(home / "settings.json", JSON, (Put(("mcpServers", "nacre"), call.server()),))
-    stays = stays_and_can_be_imported("Gemini CLI", "gemini")
+    stays = stays_and_can_be_imported("Gemini CLI", "gemini", "your global GEMINI.md", "你的全局 GEMINI.md")
     return Requirements((server, *rules_targets(home / "GEMINI.md", options)), stays)
 
 
@@ -242,7 +246,9 @@ def _opencode(machine: Machine, call: Call, options: ConnectOptions) -> Requirem
     path = ("mcp", "servers", "nacre") if nested else ("mcp", "nacre")
     server = {"type": "local", "command": [*call.program, "mcp", *call.more], "enabled": True}
     targets = (Target(settings, JSON, (Put(path, server),)), *rules_targets(home / "AGENTS.md", options))
-    return Requirements(targets, stays_and_can_be_imported("opencode", "opencode"))
+    return Requirements(
+        targets, stays_and_can_be_imported("opencode", "opencode", "your global AGENTS.md", "你的全局 AGENTS.md")
+    )
 
 
 # OpenClaw: our plugin in its memory slot, in openclaw.json; where OpenClaw itself is not at hand, an MCP server.

@@ -523,7 +523,7 @@ def table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
     used = [place for place, cells in enumerate(columns) if any(cells)]
     shown = Table(box=None, show_header=bool(headings), header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
     for place in used:
-        shown.add_column(headings[place] if headings else "", overflow="fold")
+        shown.add_column(headings[place] if headings else "", overflow="fold", no_wrap=place == used[0])
     for row in zip(*(columns[place] for place in used), strict=True):
         shown.add_row(*(Text(cell, cell.colour if isinstance(cell, Coloured) else "") for cell in row))
     Console().print(shown)

@@ -76,7 +76,8 @@ def _latest(workspace: Workspace, size: int) -> Iterator[tuple[str, dt.datetime]
     for line in storage_of(workspace).end(workspace.relative(workspace.recalls), size).split(b"\n"):
         with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError, RecursionError):
             recall = json.loads(line)
-            if (at := dt.datetime.fromisoformat(recall["at"])).tzinfo:
+            at = dt.datetime.fromisoformat(recall["at"])
+            if at.tzinfo and dt.MINYEAR < at.year < dt.MAXYEAR:
                 yield recall["path"], at.astimezone(dt.UTC)
 
 

@@ -159,7 +159,7 @@ class PageEndpoint:
         cookie = request.cookies.get(self._cookie, "")
         until, _, signature = cookie.partition(".")
         is_signed = hmac.compare_digest(signature.encode(), self._sign("session", until).encode())
-        return cookie if self._secret() and is_signed and int(until) > time.time() else None
+        return cookie if self._secret() and is_signed and until.isdigit() and int(until) > time.time() else None
 
     def _is_in(self, scope: Message, headers: Headers) -> bool:
         return has_token(headers, self._token()) or self._session(Request({**scope, "type": "http"})) is not None
@@ -185,7 +185,8 @@ class PageEndpoint:
         response = RedirectResponse("/", status_code=303)
         value = f"{until}.{self._sign('session', until)}"
         response.set_cookie(self._cookie, value, max_age=_COOKIE_LIVES, httponly=True, samesite="strict", path="/")
-        _keep_preference(response, "language", spoken)
+        if self._preference(request, "language") is None:
+            _keep_preference(response, "language", spoken)
         return response
 
     def _locked(self, request: Request) -> Response:
