@@ -64,7 +64,7 @@ class Laid:
 
     def ours(self, *, now: bool = False) -> str:
         self.count += 1
-        mark = f"seen{self.count:05}q"
+        mark = "seen" + "".join("abcdefghij"[int(digit)] for digit in f"{self.count:05}")  # like no password
         self.shared.append(mark)
         if now:
             self.given.append(mark)

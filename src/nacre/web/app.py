@@ -185,8 +185,7 @@ class PageEndpoint:
         response = RedirectResponse("/", status_code=303)
         value = f"{until}.{self._sign('session', until)}"
         response.set_cookie(self._cookie, value, max_age=_COOKIE_LIVES, httponly=True, samesite="strict", path="/")
-        if self._preference(request, "language") is None:
-            _keep_preference(response, "language", spoken)
+        _keep_preference(response, "language", spoken)
         return response
 
     def _locked(self, request: Request) -> Response:
