@@ -132,7 +132,7 @@ def test_a_place_that_is_no_workspace_is_named_with_a_remedy(home: Path, tmp_pat
     empty.mkdir()
     with pytest.raises(NoWorkspace, match=f"nacre init {empty}"):
         look(home, None, str(empty))
-    with pytest.raises(NoWorkspace, match="nacre init"):
+    with pytest.raises(NoWorkspace, match="nacre up"):
         look(home)
     with pytest.raises(NoWorkspace, match="nacre trust"):
         look(home, made(tmp_path / "clone"))

@@ -289,9 +289,9 @@ class Draft:
         self.asks = ranked[:room]
         for question in self.asks:
             self.step("ask", self.review_file, question.why, question.text)
-        earliest = (self.today - dt.timedelta(days=PATIENCE)).isoformat()
         for question in ranked[room:]:
-            if question.kind == review.CLASH and question.said and question.said[0] >= earliest:
+            day = real_day(question.said[0]) if question.kind == review.CLASH and question.said else None
+            if day and question.said and (self.today - dt.date.fromisoformat(day)).days < PATIENCE:
                 self.deferred.setdefault(question.said, [])
             elif not question.about_entry:
                 self.record(self.record_question(question, "refused", failed="asked enough"))
