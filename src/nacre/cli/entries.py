@@ -19,7 +19,6 @@ from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model import EVERYWHERE, TYPES, Note, Report, Step, fields
 from nacre.text.layout import cut_path, shortened
-from nacre.tidy.night import consequence, failure, outcome
 
 if TYPE_CHECKING:
     from nacre.memory import ForgetReport, Removal, Target, UndoPlan
@@ -287,6 +286,8 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     """Show where a memory comes from (MEMORY.md, weekly digest, daily log, session, message) and its ledger records."""
+    from nacre.tidy.night import consequence, failure, outcome
+
     origin = ui.open_memory(options).why(" ".join(what))
     about = [origin.id, *([say("pinned", "已固定")] if origin.pinned else [])]
     about += [say(f"confidence {origin.confidence:g}", f"置信度 {origin.confidence:g}")] if origin.confidence else []

@@ -34,12 +34,12 @@ from nacre.forget.target import (
 from nacre.i18n import say
 from nacre.text.tokens import sentences, tokens
 from nacre.vault import ledger, spool
-from nacre.vault.checkpoints import GIST, SUMMARY, stem_of
+from nacre.vault.checkpoints import GIST
 from nacre.vault.entries import entry_id, normal_words
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import LedgerStates, Record, Tombstones, load_tombstones, new_tombstone, workspace_key
 from nacre.vault.provenance import Trail, messages_behind
-from nacre.vault.storage import TIERS, read_memory, storage_of
+from nacre.vault.storage import SUMMARY, TIERS, read_memory, stem_of, storage_of
 from nacre.vault.writing import changed_outside
 
 LOOKED_AT = 20  # hits that may say the same in other words

@@ -38,12 +38,11 @@ from nacre.vault.checkpoints import (
     layers_lock,
     list_checkpoints,
     place_of,
-    stem_of,
     survey_checkpoints,
 )
 from nacre.vault.history import Operation, operation
 from nacre.vault.refcount import ROTATED, SUMMARY_OF, Count, Counts, Recall, moment
-from nacre.vault.storage import TIERS, storage_of
+from nacre.vault.storage import TIERS, stem_of, storage_of
 from nacre.vault.writing import REDACT, Batch, changed_outside, guarded
 
 if TYPE_CHECKING:

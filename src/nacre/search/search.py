@@ -48,10 +48,9 @@ from nacre.search.relations import relations_between, successors
 from nacre.text.blocks import stamp_of
 from nacre.text.layout import stretch
 from nacre.text.tokens import stop_tokens, tokens
-from nacre.vault.checkpoints import stem_of
 from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries, load_closed
-from nacre.vault.storage import TIERS, storage_of
+from nacre.vault.storage import TIERS, stem_of, storage_of
 
 if TYPE_CHECKING:
     from nacre.index.vectors import Floats, Scanner

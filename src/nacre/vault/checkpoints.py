@@ -16,11 +16,10 @@ from nacre.errors import BadInput, CannotWrite, NacreError
 from nacre.model import Context, Problem, Storage, Stored, Workspace, problem
 from nacre.vault import refcount
 from nacre.vault.history import Operation, can_be_named, operation
-from nacre.vault.storage import LARGEST, TIERS, read, storage_of
+from nacre.vault.storage import LARGEST, SUMMARY, TIERS, read, stem_of, storage_of
 from nacre.vault.writing import REDACT, changed_outside, guarded, move_file, rewrite
 
 HOT, WARM, GIST, FORGOTTEN = TIERS
-SUMMARY = ".gist.md"
 
 
 class Checkpoint(NamedTuple):
@@ -43,11 +42,6 @@ class Checkpoint(NamedTuple):
     @property
     def stem(self) -> str:
         return stem_of(self.name)
-
-
-def stem_of(name: str) -> str:
-    """A checkpoint and its summary go by one name: `x.md` and `x.gist.md`."""
-    return name.removesuffix(SUMMARY) if name.endswith(SUMMARY) else name.removesuffix(".md")
 
 
 def place_of(layer: str, stem: str, *, summary: bool) -> str:

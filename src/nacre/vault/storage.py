@@ -186,7 +186,13 @@ def blob_path(history: Path, digest: str) -> Path:
 
 LARGEST = 10_000_000  # bytes; a larger Markdown file is not a note, and doctor says so
 TIERS = ("hot", "warm", "gist", "forgotten")
+SUMMARY = ".gist.md"  # the end of the name of a checkpoint's summary
 _MARKDOWN = (".md",)
+
+
+def stem_of(name: str) -> str:
+    """A checkpoint and its summary go by one name: `x.md` and `x.gist.md`."""
+    return name.removesuffix(SUMMARY) if name.endswith(SUMMARY) else name.removesuffix(".md")
 
 
 class MemoryFile(NamedTuple):
