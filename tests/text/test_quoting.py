@@ -103,6 +103,8 @@ def test_what_others_or_texts_say_is_a_report_and_nobody_s_own_word(text: str) -
         "我说一下，以后一律用表格",
         "部署说明必须写在 docs 里",
         "回复里永远不要加表情",
+        "always leave the VAT off, the theatre claims it back",
+        "Nadia writes the call sheet, nobody else touches it",
         "Folk call me Ferg, only the taxman says Fergus",
         "Backups go to the other box, the insurance wants that since the burst pipe claim",
     ],
@@ -117,6 +119,8 @@ def test_the_speaker_s_own_rule_is_no_report(text: str) -> None:
         ("the README says pip, but we use uv, never pip", "we use uv, never pip"),
         ("文档里说用官方源，但是我们一律用国内镜像", "我们一律用国内镜像"),
         ("the README says npm, but never yarn", ""),
+        ("leave the VAT off my quotes, Gerard says he does that part", "leave the VAT off my quotes"),
+        ("never npm, the README says", ""),
     ],
 )
 def test_of_a_report_that_turns_to_the_speaker_the_rest_is_own(text: str, own: str) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from nacre.text.blocks import AGENT
 from nacre.text.tables import expression, words
-from nacre.text.tokens import sentences
+from nacre.text.tokens import clauses, sentences
 
 LONGEST = 6000  # characters that people type; what is longer is pasted, and its beginning and end say what it is for
 _LEAD_IN = 200  # characters of a paragraph that may introduce what follows it, or remark on what stands before it
@@ -275,7 +275,7 @@ def is_rule_of_others(line: str, *, by_agent: bool = False) -> bool:
 
 def own_part(sentence: str) -> str:
     """What of a sentence is its speaker's own word: all of it; of "the README says pip, but we use uv" what follows the turn; of
-    a mere report nothing."""
+    "leave the VAT off, Gerard says he claims it back" what stands before the report; of a mere report nothing."""
     if not reports(sentence):
         return sentence
     rest = sentence
@@ -283,6 +283,22 @@ def own_part(sentence: str) -> str:
         rest = rest[turn.end() :]
         if not reports(rest):
             return rest
+    return _before_report(sentence)
+
+
+_STATED = 24  # width that a statement before a report has at least
+
+
+def _before_report(sentence: str) -> str:
+    """What stands before the clause that reports, where that clause tells what is said: in "never npm, the README says" it does not."""
+    end = 0
+    for clause in clauses(sentence):
+        begin = sentence.index(clause, end)
+        if begin and _reporting(clause):
+            own, told = sentence[:begin].rstrip(" ,，;；"), _form("says").search(clause)
+            tells = told is None or any(map(str.isalnum, clause[told.end() :]))
+            return own if tells and _width(own) >= _STATED and not (own.endswith((":", "：")) or reports(own)) else ""
+        end = begin + len(clause)
     return ""
 
 
