@@ -42,6 +42,12 @@ def test_a_line_that_only_says_she_is_joined_to_the_line_above_that_says_who() -
     assert not joined.dangling
 
 
+def test_what_would_be_too_long_for_a_line_is_not_joined() -> None:
+    long = f"{LEADS}, {', '.join(f'those of customer {number}' for number in range(8))}"
+    found = candidates(long, SHE)
+    assert [candidate.text for candidate in found] == [long, SHE]
+
+
 @pytest.mark.parametrize(
     ("above", "line", "between"),
     [

@@ -158,9 +158,10 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
             worth, leans = worth and lasts and judged.tuned, dangles
         joined_of: tuple[Statement, ...] = ()
         line_above: LogLine | None = None
-        if before and leans and worth and before.pieces[0].agents == part.pieces[0].agents:
+        text = joined([before.text, part.text], judged.language) if before else ""
+        fits = before and len(text) <= LONGEST[judged.language] and before.pieces[0].agents == part.pieces[0].agents
+        if before and leans and worth and fits:
             # "the cracks came from the brine": what it is about stands in the piece before it, and both are one entry.
-            text = shorten(joined([before.text, part.text], judged.language), judged.language, LONGEST[judged.language])
             (whole,) = assess_all(judge, [text], [before.before])
             lasting = max(judged.lasting, alone if judged.tuned else whole.judged.lasting)
             test = replace(whole, judged=replace(whole.judged, lasting=lasting))
