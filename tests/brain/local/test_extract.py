@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from nacre.brain.local.classifier import HEADS
 from nacre.brain.local.extract import extract
-from nacre.brain.local.judge import Judge
+from nacre.brain.local.judge import Judge, Judged
 from nacre.model import Message, Speaker
 from nacre.text.tokens import is_question
 
@@ -315,3 +318,17 @@ def test_the_answer_to_a_question_that_must_not_be_told_goes_with_it(judge: Judg
 )
 def test_a_statement_that_begins_like_a_question_is_none(statement: str) -> None:
     assert not is_question(statement, "zh" if statement[0] > "z" else "en")
+
+
+@pytest.mark.parametrize(("lasting", "is_told"), [(0.9, True), (0.2, False)])
+def test_what_surely_lasts_is_stated_though_it_sounds_like_a_question(lasting: float, is_told: bool) -> None:
+    class Tuned(Judge):
+        """Stands for the tuned model, and for a classifier that takes everything for a question."""
+
+        def read(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Judged]:
+            read = super().read(texts, before)
+            asked = {"act": (read[0].odds["act"] * 0 + [act == "question" for act in HEADS["act"]]).astype("f4")}
+            return [replace(one, odds=one.odds | asked, lasting=lasting, leans=0.0) for one in read]
+
+    said = lines(Tuned(None), "U: 12 years old, only ever the renal food", "A: It has the kidney blend.")
+    assert any("] 12 years old" in line for line in said) == is_told

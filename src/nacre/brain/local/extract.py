@@ -28,6 +28,7 @@ _YES = re.compile(r"\A[^,，.。!！:：]{0,20}[,，.。!！:：]\s*")  # what a
 _NODS = {"en": 6, "zh": 10}  # words or signs up to which a "sounds good to me" can say nothing else
 _SPECIFIC = re.compile(r"[\d`/_]|(?<=\s)[A-Z]\w")
 _LEANS = 0.75  # chance that a sentence needs what stands before it, from which an answer is told with its question or not at all
+_STATED = 0.6  # odds of lasting from which a sentence is a statement, whatever else it sounds like
 _ASKS = ("request", "question")
 _EMPTY = ("social", "agree", "speculate", "offrecord")
 
@@ -49,7 +50,10 @@ class _Item:
         self.act = self.judged.best("act")
         self.asks_for = self.act in _ASKS
         is_open = self.act not in ("request", "instruct")
-        self.asks = self.act == "question" or (is_open and is_question(self.text, self.language))
+        # What surely lasts is stated, though it may sound like a question: "12 years old, only ever the renal food, check with me first".
+        self.lasts = self.judged.tuned and self.judged.lasting >= _STATED and not has_question_mark(self.text)
+        sounds_asked = self.act == "question" or (is_open and is_question(self.text, self.language))
+        self.asks = sounds_asked and not self.lasts
         self.needs_context = self.judged.needs_context
 
     @property
@@ -198,7 +202,8 @@ def _with_outcome(run: tuple[_Item, ...], session: Sequence[_Item]) -> _Line | N
 
 
 def _is_request(run: Sequence[_Item]) -> bool:
-    return max(item.chance(*_ASKS) for item in run) > 0.5 and run[-1].act not in ("decide", "instruct")
+    asked = max(item.chance(*_ASKS) for item in run) > 0.5 and run[-1].act not in ("decide", "instruct")
+    return asked and not any(item.lasts for item in run)
 
 
 def _answers(item: _Item, session: Sequence[_Item]) -> list[_Item]:
