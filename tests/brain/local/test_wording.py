@@ -12,6 +12,11 @@ from nacre.brain.local.wording import asked, joined, remember, remember_before, 
         ("btw the port is 8080.", "en", "The port is 8080"),
         ("pnpm-lock.yaml is gone", "en", "pnpm-lock.yaml is gone"),
         ("no. we never do that", "en", "No. we never do that"),
+        ("before I forget, the bins go out on Mondays", "en", "The bins go out on Mondays"),
+        ("cheers. next thing: invoices go to Ada", "en", "Invoices go to Ada"),
+        ("last thing on the list is the roof", "en", "Last thing on the list is the roof"),
+        ("不是不是，周三休息", "zh", "周三休息"),
+        ("差点忘了，垃圾周一收", "zh", "垃圾周一收"),
         ("can we move it?", "en", "Can we move it?"),
         ("嗯，对了，以后用飞书发", "zh", "以后用飞书发"),
         ("好的！", "zh", "好的"),
@@ -47,6 +52,8 @@ def test_a_pronoun_at_the_beginning_is_seen() -> None:
     assert starts_with_pronoun("她是会计", "zh")
     assert not starts_with_pronoun("Sheila signs everything", "en")
     assert not starts_with_pronoun("他山之石", "zh")
+    assert starts_with_pronoun("那是老规矩", "zh")
+    assert not starts_with_pronoun("那就找龚医生", "zh")
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,12 @@ LONGEST = {"en": 260, "zh": 130}
 _FILLERS = {
     "en": re.compile(
         r"\A(?:(?:ok(?:ay)?|so|and|also|oh|yeah|yep|yes|well|btw|by the way|um+|uh+|hey|hi|hello|anyway|anyways|right|cool|nice|great|perfect|good"
-        r"|thanks?|thx|lol|haha+|fyi|ah|hmm+|alright|sure|fine|but|then|plus|oh and|one more thing|quick one|morning|no no|hang on|wait)\b[\s,.!:;…-]*)+(?=\S)",
+        r"|thanks?|thx|lol|haha+|fyi|ah|hmm+|alright|sure|fine|but|then|plus|oh and|one more thing|quick one|(?:no ?){2,}|hang on|morning|wait"
+        r"|(?:(?:next|last|other) thing|speaking of(?: which)?|(?:bigger|other|good|bad) news|while i think of it|before i forget|brill(?:iant)?|lovely|fab|phew|cheers|love it)(?=[,.:;!…]))\b[\s,.!:;…-]*)+(?=\S)",
         re.IGNORECASE,
     ),
     "zh": re.compile(
-        r"\A(?:(?:卧槽|所以|好的?|嗯+|哦+|噢|对了?|对了|然后|还有|另外|那个|呃|哈+|行吧?|ok|OK|诶|欸|唉|那|嘛|顺便(?:说|问)?(?:一下|一句)?|话说|早|你好|哎)[\s，,。！!、～~…]+)+(?=\S)"
+        r"\A(?:(?:卧槽|所以|好的?|嗯+|哦+|噢|对了?|对了|然后|还有|另外|那个|呃|哈+|行吧?|ok|OK|诶|欸|唉|那|嘛|顺便(?:说|问)?(?:一下|一句)?|话说|早|你好|哎|还有一?[个件](?:点|事儿?)|说正事|(?:不是){2}|(?:没有){2}|那不对|说到这个?|我想起来了?|差点忘了?|忘了?说)[\s，,。！!、～~…]+)+(?=\S)"
     ),
 }
 _TRAILING = re.compile(
@@ -101,7 +102,7 @@ _PRONOUN = {
         re.IGNORECASE,
     ),
     "zh": re.compile(
-        r"\A\W*(?:[他她它]们?|这(?:个|人|家|货|事)?|那(?:个|人|家|边)?)(?=[是在的要说会不只就也都有给]|\W)"
+        r"\A\W*(?:(?:[他她它]们?|这(?:个|人|家|货|事)?|那(?:个|人|家|边))(?=[是在的要说会不只就也都有给]|\W)|那(?=是))"
     ),
 }
 
