@@ -235,6 +235,8 @@ def _is_asked_zh(match: re.Match[str], sentence: str, at: int) -> bool:
         return False
     if verb.endswith("成") or _has("zh elsewhere", about):
         return False
+    if verb[0] == "写" and _has("zh wording", sentence[: at + match.start()]):
+        return False  # "这类说法统统不写": how a text is to be worded
     if _has("zh program", meant) and not (_has("zh talk", meant) or _has("zh memory", meant)):
         return False  # "这个不要存 Redis"
     filler = _has("zh filler", topic)

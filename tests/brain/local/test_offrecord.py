@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nacre.brain.local.classifier import HEADS
 from nacre.brain.local.dialogue import off_record, sentences_of, without_off_record
 from nacre.brain.local.extract import extract
-from nacre.brain.local.judge import Judge
+from nacre.brain.local.judge import Judge, Judged
 from nacre.model import Message, Speaker
 
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
@@ -92,3 +95,28 @@ def test_a_wish_hides_the_message_that_it_names_and_not_the_one_before_it(
     said = [*talk(private, "Nice."), *talk(rule, "Fine."), *talk(wish, "Sure.")]
     messages = [Message(str(number), START, one.speaker, one.text) for number, one in enumerate(said)]
     assert [message.text for message in without_off_record(messages, judge)] == [rule, "Fine."]
+
+
+@pytest.mark.parametrize(
+    ("felt", "answer", "is_hidden"),
+    [
+        (0.5, "I will not remember that.", True),
+        (0.5, "Understood, the kiln is off.", False),
+        (0.9, "Understood, the kiln is off.", True),
+    ],
+)
+def test_what_only_sounds_private_is_hidden_where_the_agent_promises_silence(
+    felt: float, answer: str, is_hidden: bool
+) -> None:
+    class Feeling(Judge):
+        def read(self, texts: Sequence[str], before: Sequence[str] | None = None) -> list[Judged]:
+            place = HEADS["act"].index("offrecord")
+            made = super().read(texts, before)
+            for one in made:
+                one.odds["act"][place] = felt if "lump" in one.text else 0.0
+            return [replace(one) for one in made]
+
+    said = talk("I found a lump on my neck.", answer)
+    news = Message("2", START, Speaker.OWNER, "We moved to bun, npm is gone for good.")
+    told = without_off_record([*said, news], Feeling(None))
+    assert told == ([news] if is_hidden else [*said, news])

@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING
 
 from nacre.brain.local import classifier
 from nacre.brain.local.judge import Judge, Judged
-from nacre.guard.privacy import asks_for_privacy, forbids_things, means_what_was_said, named, points_back, reach
+from nacre.guard.privacy import (
+    asks_for_privacy,
+    forbids_things,
+    means_what_was_said,
+    named,
+    points_back,
+    promises_silence,
+    reach,
+)
 from nacre.model import Message, Speaker
 from nacre.text.quoting import own_words
-from nacre.text.tokens import sentences, tokens
+from nacre.text.tokens import STOP_HAN, STOP_WORDS, sentences, tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,8 +139,8 @@ def worth(session: Sequence[Sentence], judged: Sequence[Judged]) -> list[float]:
 
 # What must be written nowhere: what the user asks not to keep, and everything that repeats it.
 
-# By feeling alone, without the plain words: to cover a whole message with its answers, and to pass one sentence over.
-CERTAIN, SURE = 0.7, 0.6
+# By feeling alone, without the plain words: by itself, and where the agent answers that it keeps nothing of it.
+CERTAIN, SURE = 0.8, 0.3
 ENOUGH = 2  # how much of a hidden matter a sentence may not tell
 
 
@@ -141,12 +149,13 @@ def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int
     hidden: set[int] = set()
     private: set[int] = set()
     owner_turns = sorted({sentence.turn for sentence in session if sentence.speaker is Speaker.OWNER})
+    promised = {sentence.turn - 1 for sentence in session if _promises(sentence)}
     for place, (sentence, labels) in enumerate(zip(session, judged, strict=True)):
-        chance = labels.chance("act", "offrecord")
-        felt = chance > SURE and not forbids_things(sentence.text)
+        least = SURE if sentence.turn in promised else CERTAIN
+        felt = labels.chance("act", "offrecord") > least and not forbids_things(sentence.text)
         if felt:
             private.add(place)
-        if sentence.speaker is Speaker.OWNER and ((felt and chance > CERTAIN) or asks_for_privacy(sentence.text)):
+        if sentence.speaker is Speaker.OWNER and (felt or asks_for_privacy(sentence.text)):
             hidden |= _covered(place, session, judged, owner_turns)
     words = [set(tokens(sentence.text)) for sentence in session]
     elsewhere = Counter(token for place, of_place in enumerate(words) if place not in hidden for token in of_place)
@@ -155,6 +164,10 @@ def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int
     telling = {token for of_place in owners for token in of_place if _weight(token) and elsewhere[token] <= 3}
     repeats = {place for place, of_place in enumerate(words) if sum(map(_weight, telling & of_place)) >= ENOUGH}
     return hidden | repeats | private
+
+
+def _promises(sentence: Sentence) -> bool:
+    return sentence.speaker is Speaker.AGENT and sentence.place < 2 and promises_silence(sentence.text)
 
 
 def off_record_messages(messages: Sequence[Message], judge: Judge) -> set[str]:
@@ -208,4 +221,4 @@ def _weight(token: str) -> int:
     """How much a shared word gives away: a longer number is enough by itself, other words only with company."""
     if token.isdigit():
         return 2 if len(token) >= 3 else 1
-    return int(len(token) >= (5 if token.isascii() else 2))
+    return int(token not in STOP_WORDS | STOP_HAN and len(token) >= (5 if token.isascii() else 2))
