@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import bears_out, is_repeated
+from nacre.brain.local.relation import bears_out, is_close, is_repeated
 from nacre.brain.local.wording import pieces
 from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
@@ -488,6 +488,9 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif draft.trail.was_asked(undone_mark(candidate.id)) and verdict.decision != REFUSE:
         why = say("you removed this before. Add it again?", "你曾移除过这一条，要重新加入吗？")
         draft.ask_about(candidate, verdict, review.DOUBT, why, home)
+    elif own and candidate.dangling and verdict.decision == ASK:  # it may be of another matter
+        why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
+        draft.ask_about_conflict(candidate, verdict, *own[0][0], why)
     elif own:  # what changes an entry is not tested again: the stale line would mislead
         every = own if candidate.change else own[:1]
         _supersede(draft, candidate, verdict, own[0][0][0], every)
@@ -515,14 +518,18 @@ def _by_local_brain(draft: Draft, candidate: Candidate, home: LongTermFile) -> D
     verdict = judge.four_way_test(candidate.tested, support=candidate.support, lasting=candidate.lasting)
     if candidate.explicit:
         verdict = replace(verdict, decision=KEEP, failed=())
-    elif candidate.dangling and verdict.decision != REFUSE:
-        verdict = replace(verdict, decision=REFUSE, failed=("self_contained",))
-    elif verdict.worth < UPDATES_FROM:
+    elif candidate.dangling and verdict.decision != REFUSE:  # the person may know what it is about
+        verdict = replace(verdict, decision=ASK if verdict.admitted else REFUSE, failed=("self_contained",))
+    entries, statement = draft.memory.entries(home), candidate.tested.judged.statement
+    parts = [entry for _, _, entry in entries]
+    if (
+        not candidate.explicit
+        and verdict.worth < UPDATES_FROM
+        and not any(is_close(old.whole, statement) for old in parts)
+    ):
         _refuse(draft, candidate, verdict)
         return None
-    entries = draft.memory.entries(home)
-    parts = [entry for _, _, entry in entries]
-    compared, same = compare.compare_with(candidate.tested.judged.statement, parts, verdict.worth)
+    compared, same = compare.compare_with(statement, parts, verdict.worth)
     if candidate.parts:  # two pieces together are like nothing that the models learnt: one must say so by itself
         alone = [compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts]
         places = {comparison.place for some in alone for comparison in some}

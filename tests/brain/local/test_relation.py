@@ -151,3 +151,11 @@ def test_words_of_change_values_of_one_kind_and_several_words_in_common_speak_fo
     language = "en" if old.isascii() else "zh"
     before, after = statement(old, language), statement(new, language)
     assert tells_of_a_change(before, after) or have_in_common(before, after) > 1
+
+
+@pytest.mark.parametrize(("likeness", "is_close"), [(0.9, True), (0.5, False)])
+def test_only_what_is_of_the_same_matter_may_change_an_entry_in_passing(likeness: float, is_close: bool) -> None:
+    old = statement("No fish for me", "en", np.array([1, 0], np.float32))
+    new = statement("I do eat fish again", "en", np.array([likeness, (1 - likeness**2) ** 0.5], np.float32))
+    assert relation.is_close(old, new) == is_close
+    assert not relation.is_close(old, statement("I do eat fish again", "en", None))

@@ -41,6 +41,7 @@ LABELS = ("same", "replaces", "adds", "exception", "ask")
 RELATIONS = ("same", "clash", "beside")
 VECTOR_SCALE = 3.0
 APART = {"en": 0.45, "zh": 0.6}  # likeness of meaning under which two statements are of different matters
+CLOSE = {"en": 0.6, "zh": 0.72}  # the same from which even what is said in passing may change an entry
 CLASH = 0.6  # odds from which two statements cannot both hold, by their words alone
 NEAREST = 6  # how many remembered statements a new one is compared with in full
 _SHARED, _RARE = 0.65, 0.7  # of the words of the shorter statement; how rare a word is that names the matter
@@ -284,6 +285,12 @@ def _gives_up(old: Statement, new: Statement) -> bool:
 
 def likeness(old: Statement, new: Statement) -> float:
     return 1.0 if old.vector is None or new.vector is None else float(old.vector @ new.vector)
+
+
+def is_close(old: Statement, new: Statement) -> bool:
+    """Whether a new statement may change an old one however little it is worth by itself: "I do eat fish again"."""
+    meant = old.language == new.language and old.vector is not None and new.vector is not None
+    return meant and likeness(old, new) >= CLOSE[new.language]
 
 
 def _by_words(old: Statement, new: Statement) -> Relation:
