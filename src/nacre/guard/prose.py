@@ -355,12 +355,13 @@ def _tells(sort: str, value: str, there: Place) -> bool:
         if there.blocked or form("spoken counted").match(there.after) or sort in {"token", "key", "login"}:
             return False
         year = pattern(r"(?:19|20)\d\d").fullmatch(value) and not pattern(r"\s?to \d{3}").match(there.after)
+        dated = year and pattern(r"\b(?:from|since|in|of|until|before|after)\s$").search(before)  # "the ipad from 2012"
         # "Locker 4471" is its number, and what stands in brackets is about something else.
         short = len(value) < 6 and not set("#*- ") & set(value[1:])
         own = sort == "opens" and short and (before == " " or before.endswith(("(", "number ")))
         own = own or (value[0] == "#" and before.endswith("("))
         loose = sort != "code" or before.endswith(", ") or (near and len(value) >= 6)
-        return not own and (sure or (loose and not year))
+        return not own and not dated and (sure or (loose and not year))
     if sort in {"code", "pin", "opens"}:
         return not there.blocked and bool((sure or near or not named) and form("spoken short").fullmatch(value))
     if sort == "login" and (value == value.upper() or values.is_hex(value) or values.is_uuid(value)):
