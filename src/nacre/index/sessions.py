@@ -204,7 +204,7 @@ class SessionIndex(MemoryIndex):
             if before:
                 unchanged = before.stamp == _stamp(transcript)
                 # What is left out is not even read; where its folder is not known, what was added may tell it.
-                stored = Session(before.session, before.agent, Kind.MAIN, None, (), cwd=before.cwd, group=before.chat)
+                stored = Session(before.session, before.agent, Kind.MAIN, (), cwd=before.cwd, group=before.chat)
                 if (before.cwd or unchanged) and excluded(stored):
                     hidden += [before] if before.file is not None else []
                     continue

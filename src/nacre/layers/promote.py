@@ -134,7 +134,7 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
     path = workspace.relative(lead.path)
     day = local_time(nominee.at, context.clock).date().isoformat()
     bullets = extract(redact_messages(list(session.messages)), context.judge(), least=1) if session.messages else []
-    held = Session(session.session, session.agent, Kind.MAIN, None, (), session.cwd)
+    held = Session(session.session, session.agent, Kind.MAIN, (), session.cwd)
     project = project_name(held, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
     slug, name = slug_of(project) if project else None, session.session[:8]
     lessons: list[Lesson] = []

@@ -6,12 +6,11 @@ import datetime as dt
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from nacre.model import Kind, Session, Speaker
+from nacre.model import Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
@@ -84,19 +83,18 @@ def _find_transcripts(places: Places) -> Iterator[Transcript]:
 
 
 def _read_transcript(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
+    path = transcript.path
+
     def make(notes: Notes) -> Session:
-        kind = Kind.ISOLATED if "subagents" in transcript.path.parts else Kind.MAIN
-        return notes.session(transcript.path.stem, AGENT, kind)
+        return notes.session(path.stem, AGENT, isolated="subagents" in path.parts)
 
-    time = partial(_time_of_entry, transcript.changed)
-    return reading.follow(transcript.path, mark, until, _take, make, skip=_is_tool_output, time=time)
+    def time(entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
+        # The time in a prompt holds for what follows too; without any it is that of the file.
+        if entry.get("role") == "user" and (at := sent_at(_joined(entry))):
+            notes.facts["at"] = at.isoformat()
+        return parse_time(notes.facts.get("at")) or parse_time(transcript.changed)
 
-
-def _time_of_entry(changed: float, entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
-    """The time in a prompt, which holds for what follows too; else that of the file."""
-    if entry.get("role") == "user" and (at := sent_at(_joined(entry))):
-        notes.facts["at"] = at.isoformat()
-    return parse_time(notes.facts.get("at")) or parse_time(changed)
+    return reading.follow(path, mark, until, _take, make, skip=_is_tool_output, time=time)
 
 
 def _is_tool_output(head: bytes) -> bool:
@@ -107,7 +105,6 @@ def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Note
     if entry.get("role") in ("user", "assistant"):
         speaker = Speaker.OWNER if entry["role"] == "user" else Speaker.AGENT
         notes.add(start, at, speaker, _own_text(_joined(entry), speaker))
-        notes.facts.setdefault("started", at.isoformat() if at else "")
 
 
 def _joined(entry: dict[str, Any]) -> str:
@@ -209,8 +206,7 @@ def _read_bubbles(
     def make(notes: Notes) -> Session:
         # Nobody talks in a sub-agent, or in one of several tries at the same prompt.
         isolated = any(composer.get(flag) for flag in ("subagentInfo", "isSubagent", "isBestOfNSubcomposer"))
-        kind = Kind.ISOLATED if isolated else Kind.MAIN
-        return notes.session(session, AGENT, kind, started=composer.get("createdAt"))
+        return notes.session(session, AGENT, isolated=isolated)
 
     return reading.follow_list(ids, load, mark, until, take, make, time)
 

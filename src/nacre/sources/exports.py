@@ -6,18 +6,27 @@ which one branch is what stood on the screen; one of Claude.ai lists its message
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from nacre.model import Kind, Session, Speaker
-from nacre.sources.transcript import Notes, as_text, parse_json, parse_time, take_entries, text_blocks, time_field
+from nacre.sources.transcript import (
+    Notes,
+    Take,
+    When,
+    as_text,
+    parse_json,
+    parse_time,
+    take_entries,
+    text_blocks,
+    time_field,
+)
 
 _NAME = re.compile(r"conversations(?:-\d+)?\.json")
 _NEXT = re.compile(r"[\s,]*+(?=[^\]])")  # element of an array
@@ -85,11 +94,9 @@ def _of_claude(conversation: dict[str, Any]) -> Session:
         if speaker := _SPEAKERS.get(message["sender"]):
             notes.add(as_text(message.get("uuid")) or name, at, speaker, text)
 
-    started = parse_time(conversation.get("created_at"))
-    notes = Notes({"at": started.isoformat() if started else conversation.get("updated_at")})
     entries = ((message, str(place), 0) for place, message in enumerate(conversation["chat_messages"]))
-    take_entries(entries, 0, notes, None, take, time_field("created_at"))
-    return _session("claude-ai", notes, conversation.get("uuid"), started)
+    times = (conversation.get("created_at"), conversation.get("updated_at"))
+    return _session("claude-ai", conversation.get("uuid"), times, entries, take, time_field("created_at"))
 
 
 def _of_chatgpt(conversation: dict[str, Any]) -> Session:
@@ -98,15 +105,19 @@ def _of_chatgpt(conversation: dict[str, Any]) -> Session:
         if speaker:
             notes.add(as_text(message.get("id")) or name, at, speaker, text)
 
-    started = parse_time(conversation.get("create_time"))
-    notes = Notes({"at": started.isoformat() if started else conversation.get("update_time")})
-    take_entries(_branch(conversation), 0, notes, None, take, time_field("create_time"))
-    return _session("chatgpt", notes, conversation.get("conversation_id") or conversation.get("id"), started)
+    name = conversation.get("conversation_id") or conversation.get("id")
+    times = (conversation.get("create_time"), conversation.get("update_time"))
+    return _session("chatgpt", name, times, _branch(conversation), take, time_field("create_time"))
 
 
-def _session(agent: str, notes: Notes, name: object, started: dt.datetime | None) -> Session:
+def _session(
+    agent: str, name: object, times: tuple[Any, Any], entries: Iterable[tuple[Any, str, int]], take: Take, time: When
+) -> Session:
+    """The session of a conversation; a message without a time has that of the one before, or one of the conversation's `times`."""
+    notes = Notes({"at": next((at for at in times if parse_time(at)), None)})
+    take_entries(entries, 0, notes, None, take, time)
     first = notes.messages[0].id if notes.messages else ""
-    return Session(as_text(name) or first, agent, Kind.MAIN, started, tuple(notes.messages))
+    return Session(as_text(name) or first, agent, Kind.MAIN, tuple(notes.messages))
 
 
 def _branch(conversation: dict[str, Any]) -> list[tuple[Any, str, int]]:

@@ -116,7 +116,7 @@ def _take_prompt(
     about: Mapping[str, Any], entry_id: str, at: dt.datetime, text: str, message: dict[str, Any], notes: Notes
 ) -> None:
     facts, marks, envelope = notes.facts, _marks(message), open_envelope(text)
-    facts.setdefault("isolated", is_isolated(text))
+    facts.setdefault("isolated", text.lstrip().startswith(_ISOLATED))
     facts.pop("program", None)
     by_person = (message.get("provenance") or {}).get("kind") in (None, "external_user")
     if envelope.program or message.get("display") is False or not by_person:
@@ -411,7 +411,7 @@ DATABASE = Source(AGENT, _find_sessions, _read_session)
 
 _QUEUE = "[Queued messages while agent was busy]"
 _OTHERS = "[Forwarded from "  # what follows is somebody else's
-_ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")
+_ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")  # begin a first prompt where nobody talks
 _SILENT = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
 MARK = "⟦openclaw:ctx⟧"  # ends the first line of each block since 2026.6
 _EVERYTHING_BELOW = f"Context: {MARK}"
@@ -462,11 +462,6 @@ def open_envelope(text: str) -> Envelope:
         text = ""
     sent = bool(has_blocks or head)
     return Envelope(text, fact("sender_id", "id"), name, display_name(group), in_group, sent, program)
-
-
-def is_isolated(text: str) -> bool:
-    """Whether the first prompt of a session says that nobody is talking: a scheduled run, a sub-agent."""
-    return text.lstrip().startswith(_ISOLATED)
 
 
 def without_directives(text: str) -> str:

@@ -91,7 +91,7 @@ def sources() -> tuple[Source, ...]:
 
 # An empty file of this name keeps the sessions about a folder, and all below it, out of memory.
 OPT_OUT = ".nacre-ignore"
-LEFT_OUT, NO_FOLDER = "left out", "no folder"  # why a session is not captured
+
 _IN_FOLDERS = frozenset({"claude-code", "codex", "cursor", "gemini", "opencode"})  # agents that work in a folder
 _LONGEST = 4096  # characters of a path
 
@@ -116,13 +116,9 @@ def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, 
     """Why a session is left out; empty where it is not. A coding session whose folder nobody knows may be about any folder: it is left
     out where patterns leave anything out, or `signed` says that a folder we know of carries the sign."""
     if is_left_out(session, patterns, listed_as) or opted_out(session.cwd):
-        return LEFT_OUT
-    return NO_FOLDER if lacks_folder(session) and (patterns or signed()) else ""
-
-
-def lacks_folder(session: Session) -> bool:
-    """Whether a session with an agent that works in a folder does not tell which."""
-    return session.agent in _IN_FOLDERS and not folder(session.cwd)
+        return "left out"
+    lacks_folder = session.agent in _IN_FOLDERS and not folder(session.cwd)
+    return "no folder" if lacks_folder and (patterns or signed()) else ""
 
 
 def folder(cwd: str) -> str:

@@ -173,13 +173,14 @@ class Notes:
         if text:
             self.messages.append(Message(str(name), at, speaker, text, called))
 
-    def session(self, name: str, agent: str, kind: Kind, *, started: object = None, **group: str) -> Session:
-        """The session of these messages; when and where it began is among the facts."""
-        at, cwd = parse_time(started or self.facts.get("started")), as_text(self.facts.get("cwd"))
+    def session(
+        self, name: str, agent: str, kind: Kind = Kind.MAIN, *, isolated: object = False, **group: str
+    ) -> Session:
+        """The session of these messages; where it worked is among the facts. Nobody talks in one that is isolated, or in an order."""
         if not self.resumed and self.messages and ORDER_MARK in self.messages[0].text[:_HEAD]:
             self.facts["order"] = True
-        kind = Kind.ISOLATED if self.facts.get("order") else kind
-        return Session(name, agent, kind, at, tuple(self.messages), cwd=cwd, **group)
+        kind = Kind.ISOLATED if isolated or self.facts.get("order") else kind
+        return Session(name, agent, kind, tuple(self.messages), as_text(self.facts.get("cwd")), **group)
 
 
 Take = Callable[[Any, dt.datetime | None, str, Notes], None]  # takes in an entry, given its time and its place or id
