@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -23,14 +22,13 @@ from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact, redact_messages
 from nacre.model import Kind, Message, Session, Speaker, slug_of
 from nacre.sources.registry import project_name
-from nacre.sources.transcript import Source, Transcript
+from nacre.sources.transcript import Source, Transcript, parse_json
 from nacre.text.blocks import FRONT, blocks, without_message_marks
 from nacre.text.keywords import tags
 from nacre.text.layout import beginning, shortened
 from nacre.text.quoting import demands, own_part, own_words, reports
 from nacre.text.tokens import language_of, query_tokens, sentences
 from nacre.vault.checkpoints import FORGOTTEN, HOT, WARM
-from nacre.vault.discover import project_of
 from nacre.vault.provenance import message_mark
 from nacre.vault.storage import names, read_memory
 
@@ -80,13 +78,9 @@ def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoin
 
 def checkpoint_of_text(setup: SyncSetup, text: str, title: str | None) -> Checkpoint:
     """Plain text from a pipe; a hook's JSON names its session."""
-    if text.lstrip().startswith("{"):
-        try:
-            event = json.loads(text)
-        except (ValueError, RecursionError):
-            event = None
-        if isinstance(event, dict) and ("transcript_path" in event or "session_id" in event):
-            return _checkpoint_of_hook(setup, event)
+    event = parse_json(text) if text.lstrip().startswith("{") else None
+    if event and ("transcript_path" in event or "session_id" in event):
+        return _checkpoint_of_hook(setup, event)
     if not text.strip():
         raise BadInput("There is nothing to write: the input is empty.", "没有可写入的内容：输入为空。")
     safe = redact(clean(text)).text
@@ -179,13 +173,13 @@ def _forms(message: Message) -> tuple[Message, Message]:
 
 
 def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message], title: str = "") -> Checkpoint:
-    clock, root = setup.context.clock, setup.context.workspace
+    clock = setup.context.clock
     spoken = [message for message in messages if message.speaker is Speaker.OWNER] or messages
     language = language_of(" ".join(message.text for message in spoken))
     first, last = (f"{clock.local(message.at):%Y-%m-%d %H:%M}" for message in (messages[0], messages[-1]))
     # From this line the layers know how old the session is: one that went on is as young as its last message; and search whose it is.
     about = [f"session:{storable(session.id)}", session.agent, first + (f" – {last}" if last > first else "")]
-    if project := project_name(session, lambda cwd: project_of(root, Path(cwd)), str(root.root)):
+    if project := project_name(session, setup.context.workspace):
         about.append(f"project:{slug_of(redact(project).text)}")
     about += [session.cwd] if session.cwd else []
     lines = [f"# {title or _subject(messages, spoken, language)}", "", " | ".join(about), ""]
@@ -235,8 +229,8 @@ def checkpoint_of_captured(
 ) -> Checkpoint | None:
     """The session's own words that came after a moment, behind what its file holds already; None where there is nothing new. What
     was taken out of the file, or with all of it, stays out: it is not read from the transcript again."""
-    clock, path, name = setup.context.clock, _path_of(setup, session.id), storable(session.id)
-    allowed = _allowed(setup, session, forgotten)
+    clock, name, allowed = setup.context.clock, storable(session.id), _allowed(setup, session, forgotten)
+    path = next(_checkpoints_of(setup, session.id, (HOT, WARM, FORGOTTEN)), None)
     text = read_memory(setup.context.workspace, path).decode("utf-8", "replace") if path else ""
     before = parse_checkpoint(text, clock) if path else None
     if before and not before.session:  # somebody made something else of it
@@ -267,12 +261,8 @@ def checkpoint_of_captured(
     return _checkpoint(setup, session, messages, "" if is_less else before.title)._replace(name=path.name)
 
 
-def _path_of(setup: SyncSetup, session: str) -> Path | None:
-    """The session's checkpoint, in whichever layer; its summary is not meant."""
-    return next(_checkpoints_of(setup, session, (HOT, WARM, FORGOTTEN)), None)
-
-
 def _checkpoints_of(setup: SyncSetup, session: str, layers: Sequence[str]) -> Iterator[Path]:
+    """The checkpoints of a session in some layers, without their summaries."""
     workspace, ending = setup.context.workspace, f"-{_short(session)}.md"
     root = workspace.tiers(setup.context.config.tiers.path)
     return (workspace.root / name for layer in layers for name in names(workspace, root / layer, ending))

@@ -65,8 +65,7 @@ class Cursor:
     @property
     def latest(self) -> dt.datetime | None:
         """The last message that stands in a log, or waits for the user's agent."""
-        reached = self.reached.at if self.reached else None
-        return max(reached, self.asked) if reached and self.asked else reached or self.asked
+        return max(filter(None, (self.reached and self.reached.at, self.asked)), default=None)
 
     def covers(self, message: Message) -> bool:
         """Whether a message stands in a log, or waits for the user's agent."""

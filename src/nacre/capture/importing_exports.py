@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from nacre.capture import cursors
@@ -17,7 +18,7 @@ from nacre.capture.sync import PATIENCE, sync
 from nacre.disk import hold
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
-from nacre.model import Bullet, Message, Session, Step, Workspace
+from nacre.model import Message, Session, Step, Workspace
 from nacre.sources.exports import export_at
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, follow_list
 from nacre.vault import daily
@@ -58,19 +59,18 @@ def import_export(
 ) -> ImportReport:
     """Capture every conversation. All is synced twice: to find what is worth a line, then to write it at once."""
     sessions = list(_sessions(path, since))
-    lines: dict[bytes, list[Bullet]] = {}
-
-    def extract(messages: Sequence[Message]) -> list[Bullet]:
-        key = _fingerprint(messages)
-        if key not in lines:
-            lines[key] = setup.extract(messages)
-        return lines[key]
-
+    extract = cache(setup.extract)
     workspace = Workspace(setup.context.workspace.root)
     workspace.cursors = workspace.machine / "imports.json"  # apart: sync is not told that it has run
     context, source = replace(setup.context, workspace=workspace), source_of(path.name, sessions)
-    importing = replace(setup, context=context, sources=(source,), extract=extract, by_model=lambda *_: None)
-    importing = replace(importing, wanted=lambda _: True)
+    importing = replace(
+        setup,
+        context=context,
+        sources=(source,),
+        wanted=lambda _: True,
+        extract=lambda messages: extract(tuple(messages)),
+        by_model=lambda *_: None,
+    )
     with hold(workspace.machine / "sync.lock", timeout=PATIENCE):
         _drop_undone(workspace)
         report = sync(importing, since=BEGINNING, progress=progress, dry_run=True)

@@ -346,7 +346,7 @@ def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> N
     if content is None:
         raise BadInput(f"{path}: {plan.steps.pop().reason}")
     theirs = parse_counts(path, content[0])
-    if not is_refcount(theirs):
+    if theirs and not any(isinstance(entry, dict) and FIELDS & entry.keys() for entry in theirs.values()):
         raise BadInput(
             f"{path} is not a refcount.json: it should contain counts by checkpoint, such as "
             '{"warm/x.md": {"total": 5, "timestamps": []}}.',
@@ -358,18 +358,10 @@ def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> N
     after = merge_counts(ours, {renamed.get(key, key): value for key, value in theirs.items()})
     shown = shown_path(path, plan.home)
     if after == ours:
-        reason = say("all counts are already recorded", "所有次数都已记录")
-        return plan.skip(target, reason, shown)
+        return plan.skip(target, say("all counts are already recorded", "所有次数都已记录"), shown)
     changed = sum(ours.get(key) != value for key, value in after.items())
     reason = say(f"recall counts of {changed} checkpoint{'' if changed == 1 else 's'}", f"{changed} 个检查点的召回次数")
     return plan.write(target, Write(dump_counts(after), disk.hash_of(before)), reason, shown)
-
-
-def is_refcount(value: Any) -> bool:
-    """Whether a value has the form of the file: an object of objects that have at least one of its fields."""
-    if not isinstance(value, dict):
-        return False
-    return not value or any(isinstance(entry, dict) and FIELDS & entry.keys() for entry in value.values())
 
 
 def merge_counts(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -65,14 +66,16 @@ def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequenc
     def bullets(messages: Sequence[Message]) -> list[Bullet]:
         return extract(messages, judge(), least=min(limits.min_bullets, limits.max_bullets), most=limits.max_bullets)
 
-    wanted = belongs_to(context.workspace, context.config)
-    places = places_of(context.config)
-    alike = partial(alike_in_meaning, judge)
-
-    def off_record(messages: Sequence[Message]) -> set[str]:
-        return off_record_messages(messages, judge())
-
-    setup = SyncSetup(context, places, sources(), bullets, exclude, wanted, alike, off_record)
+    setup = SyncSetup(
+        context,
+        places_of(context.config),
+        sources(),
+        bullets,
+        exclude,
+        wanted=belongs_to(context.workspace, context.config),
+        alike=partial(alike_in_meaning, judge),
+        off_record=lambda messages: off_record_messages(messages, judge()),
+    )
     if context.config.brain.extract == "local":
         return setup
     from nacre.brain.extract import by_model
@@ -161,15 +164,14 @@ def read_session(
 ) -> Session | None:
     """A session without what was said during pauses; None where it is left out, empty or cannot be read."""
     workspace = context.workspace
-    try:
+    session = None
+    with suppress(OSError):
         session = source.read(transcript, None, context.clock.fixed).session
-    except OSError:
-        return None
     if session is None:
         return None
     patterns = (*settings_of(context.config, session.agent).exclude, *exclude)
-    project = project_name(session, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
-    if left_out(session, patterns, listed_as(session, project), signed=lambda: any_opted_out(workspace)):
+    listed = listed_as(session, project_name(session, workspace))
+    if left_out(session, patterns, listed, signed=lambda: any_opted_out(workspace)):
         return None
     messages = outside_pauses(session.messages, pauses(workspace))
     return replace(session, messages=messages) if messages else None
@@ -194,7 +196,7 @@ def survey_sessions(
     """Every project and chat that would be captured, the busiest first. Reads transcripts, writes nothing."""
     workspace, config, clock = setup.context.workspace, setup.context.config, setup.context.clock
     begin = since or clock.now() - min(duration(config.sync.first), LONGEST)
-    project_at: Callable[[str], str | None] = cache(lambda cwd: project_of(workspace, Path(cwd)))
+    find_project = cache(project_of)
     listed = ((source, transcript) for source in setup.sources for transcript in source.find(setup.places))
     transcripts = [pair for pair in listed if pair[1].changed >= begin.timestamp() and setup.wanted(pair[1])]
     rows: list[tuple[Session, str, int]] = []
@@ -209,7 +211,7 @@ def survey_sessions(
             continue
         users = owner_count(message for message in session.messages if message.at >= begin)
         if users and owner_count(session.messages) >= config.sync.min_user_messages:
-            name = listed_as(session, project_name(session, project_at, str(workspace.root)))
+            name = listed_as(session, project_name(session, workspace, find_project))
             rows.append((replace(session, messages=()), name, users))
     is_signed = cache(lambda: any_opted_out(workspace) or any(opted_out(session.cwd) for session, _, _ in rows))
     counts: dict[tuple[str, str, bool], list[int]] = {}  # the owner's messages of each session

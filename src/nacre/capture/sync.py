@@ -38,7 +38,7 @@ from nacre.errors import BadInput, Locked, NacreError, Waiting
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact, redact_messages
-from nacre.model import Bullet, Context, Kind, Message, Session, Speaker
+from nacre.model import Bullet, Context, Kind, Message, Session, Speaker, Workspace
 from nacre.sources.registry import (
     Pause,
     left_out,
@@ -103,6 +103,7 @@ class _Run:
     unknown: int = 0
     unreadable: list[str] = field(default_factory=list)
     unwritten: list[str] = field(default_factory=list)
+    find_project: Callable[[Workspace, Path], str | None] = field(default_factory=lambda: cache(project_of))
 
     @property
     def context(self) -> Context:
@@ -119,10 +120,6 @@ class _Run:
     @cached_property
     def tombstones(self) -> Tombstones:
         return load_tombstones(self.context.workspace)
-
-    @cached_property
-    def project_at(self) -> Callable[[str], str | None]:
-        return cache(lambda cwd: project_of(self.context.workspace, Path(cwd)))
 
     @cached_property
     def memory_texts(self) -> list[str]:
@@ -193,13 +190,11 @@ def sync(
 
                 withdraw_orders(context, "extract", run.asked)
             clear_queue(context, run.queue, {key for key, cursor in run.cursors.items() if cursor.open})
-        passed = {why_not: count for why_not, count in run.passed.items() if why_not}
-        names = tuple(checkpoint.name for _, _, checkpoint in put_away if checkpoint)
         return SyncReport(
             sections=tuple(written),
-            checkpoints=names,
+            checkpoints=tuple(checkpoint.name for _, _, checkpoint in put_away if checkpoint),
             looked_at=len(run.changed),
-            passed_over=passed,
+            passed_over={why_not: count for why_not, count in run.passed.items() if why_not},
             unknown=run.unknown,
             unreadable=tuple(run.unreadable),
             unwritten=tuple(run.unwritten),
@@ -237,8 +232,7 @@ def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
             is_changed = is_changed or is_open or cursor.asked is not None
         if is_changed and setup.wanted(transcript):
             changed.append((source, transcript))
-    changed.sort(key=lambda pair: (pair[1].changed, pair[1].key))
-    return sorted(changed, key=lambda pair: run.key_of(pair[1]) not in run.interrupted)
+    return sorted(changed, key=lambda pair: (run.key_of(pair[1]) not in run.interrupted, pair[1].changed, pair[1].key))
 
 
 def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
@@ -280,7 +274,7 @@ def _new_sections(
     done = replace(done, session=session_id)
 
     # Read: without what is left out, too old, or captured before.
-    project = project_name(session, run.project_at, str(workspace.root))
+    project = project_name(session, workspace, run.find_project)
     patterns = [*settings_of(run.context.config, session.agent).exclude, *run.setup.exclude]
     if session.messages and (
         why_not := left_out(session, patterns, listed_as(session, project), signed=lambda: run.opted_out)
@@ -373,9 +367,15 @@ def _new_sections(
             continue
         if bullets:
             point, users = cursors.reached_by(of_day), owner_count(of_day)
-            section = Section(key, day, session.agent, session_id, name, title, point, users)
-            section = replace(
-                section,
+            section = Section(
+                key,
+                day,
+                session.agent,
+                session_id,
+                name,
+                title,
+                point,
+                users,
                 sources=tuple(tuple(map(storable, bullet.sources)) for bullet in bullets),
                 place=storable(session.cwd) if project else "",
                 agents=tuple(place for place, bullet in enumerate(bullets) if bullet.by_agent),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre import disk
@@ -21,7 +20,6 @@ from nacre.tidy.judge import make_candidates
 from nacre.tidy.run import plan_distil
 from nacre.vault import longterm, refcount
 from nacre.vault.checkpoints import Family, checkpoint_bytes, layers_lock
-from nacre.vault.discover import project_of
 from nacre.vault.entries import bullet_id
 from nacre.vault.history import Operation, operation
 from nacre.vault.storage import read
@@ -134,8 +132,7 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
     path = workspace.relative(lead.path)
     day = local_time(nominee.at, context.clock).date().isoformat()
     bullets = extract(redact_messages(list(session.messages)), context.judge(), least=1) if session.messages else []
-    held = Session(session.session, session.agent, Kind.MAIN, (), session.cwd)
-    project = project_name(held, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
+    project = project_name(Session(session.session, session.agent, Kind.MAIN, (), session.cwd), workspace)
     slug, name = slug_of(project) if project else None, session.session[:8]
     lessons: list[Lesson] = []
     lines: list[LogLine] = []

@@ -18,7 +18,7 @@ from nacre.config.settings import Config, SourceSettings
 from nacre.guard.secrets import redact
 from nacre.model import Kind, Message, Session, Workspace, slug_of
 from nacre.sources.transcript import Places, Source, Transcript
-from nacre.vault.discover import agent_workspaces, folder_name
+from nacre.vault.discover import agent_workspaces, folder_name, project_of
 
 GROUP = "group"
 _AGENT = re.compile(r"\Aagent:[^:]*:")
@@ -63,12 +63,14 @@ def belongs_to(workspace: Workspace, config: Config) -> Callable[[Transcript], b
     return is_taken
 
 
-def project_name(session: Session, project_of: Callable[[str], str | None], workspace_root: str) -> str:
+def project_name(
+    session: Session, workspace: Workspace, find: Callable[[Workspace, Path], str | None] = project_of
+) -> str:
     """The project whose folder holds a session, else the repository or folder it worked in; none for OpenClaw's agents."""
     cwd = folder(session.cwd).rstrip("/\\")
-    if session.agent == "openclaw" or not cwd or cwd == workspace_root:
+    if session.agent == "openclaw" or not cwd or cwd == str(workspace.root):
         return ""
-    return project_of(cwd) or folder_name(cwd)
+    return find(workspace, Path(cwd)) or folder_name(cwd)
 
 
 def listed_as(session: Session, project: str) -> str:
