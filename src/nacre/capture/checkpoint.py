@@ -185,8 +185,7 @@ def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message],
     lines = [f"# {title or _subject(messages, spoken, language)}", "", " | ".join(about), ""]
     for message in messages:
         lines += _block(message, clock, language)
-    name = f"{clock.local(messages[0].at):%Y-%m-%d-%H%M}-{_short(session.id)}.md"
-    return Checkpoint(name, "\n".join(lines))
+    return Checkpoint(f"{clock.local(messages[0].at):%Y-%m-%d-%H%M}-{_short(session.id)}.md", "\n".join(lines))
 
 
 def _subject(messages: Sequence[Message], spoken: Sequence[Message], language: str) -> str:
@@ -237,8 +236,8 @@ def checkpoint_of_captured(
         return None
     held: list[Message] = []
     if before and before.session == name:  # and not of another session with a like name
-        hidden = {message_mark(name, storable(message.id)) for message in session.messages}
-        hidden -= {message.id for message in allowed}
+        marks = {message_mark(name, storable(message.id)) for message in session.messages}
+        hidden = marks - {message.id for message in allowed}
         held = [message for message in before.messages if message.id not in hidden]
         end = before.messages[-1].at  # one that somebody asked for meanwhile may hold more: all of its last minute
         after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
@@ -292,10 +291,9 @@ def _fitted(messages: Sequence[Message]) -> list[Message]:
     """The messages within the limit. Of what an agent says in a row the last is its answer; the longest are cut at a sentence end."""
     if sum(_size(message.text) for message in messages) <= LIMIT:
         return list(messages)
-    following = [*messages[1:], None]
     answers = [
         message
-        for message, after in zip(messages, following, strict=True)
+        for message, after in zip(messages, [*messages[1:], None], strict=True)
         if message.speaker is Speaker.OWNER or after is None or after.speaker is Speaker.OWNER
     ]
     budget = share = LIMIT

@@ -65,7 +65,7 @@ class Cursor:
     @property
     def latest(self) -> dt.datetime | None:
         """The last message that stands in a log, or waits for the user's agent."""
-        return max(filter(None, (self.reached and self.reached.at, self.asked)), default=None)
+        return max((at for at in (self.reached and self.reached.at, self.asked) if at), default=None)
 
     def covers(self, message: Message) -> bool:
         """Whether a message stands in a log, or waits for the user's agent."""

@@ -223,17 +223,16 @@ class Forgotten:
     """What was forgotten: its words, and the messages that it was captured from, by their marks."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._stones = load_tombstones(workspace)
+        self.tombstones = load_tombstones(workspace)
         self.messages: frozenset[str] = frozenset()
-        if self._stones:
-            states = LedgerStates(workspace)
-            entries = [state for stone in self._stones.stones if (state := states.get(stone.id))]
-            bullets = {stone.id[:BULLET] for stone in self._stones.stones}
-            bullets |= {bullet for state in entries for bullet in state.bullets}
+        if self.tombstones:
+            states, ids = LedgerStates(workspace), [stone.id for stone in self.tombstones.stones]
+            bullets = {entry[:BULLET] for entry in ids}
+            bullets |= {bullet for entry in ids if (state := states.get(entry)) for bullet in state.bullets}
             self.messages = messages_behind(Trail(workspace).captured(bullets), bullets)
 
     def match(self, texts: Sequence[str]) -> list[bool]:
-        return are_forgotten(self._stones, texts)
+        return are_forgotten(self.tombstones, texts)
 
 
 def vectors_of(texts: Sequence[str], models: Container[str] | None = None) -> list[Vectors]:

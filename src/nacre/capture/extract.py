@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
@@ -25,8 +26,7 @@ _MARKER = re.compile(rb"\A(\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?)")
 def extract_text(text: str, clock: Clock, judge: Judge) -> list[Bullet]:
     if not text.strip():
         raise BadInput("There is nothing to read: the text is empty.", "没有可读取的内容：文本为空。")
-    messages = redact_messages([Message("text", clock.now(), Speaker.OWNER, text)])
-    return extract(messages, judge, least=1)
+    return extract(redact_messages([Message("text", clock.now(), Speaker.OWNER, text)]), judge, least=1)
 
 
 def untyped(workspace: Workspace, judge: Judge) -> list[Entry]:
@@ -80,8 +80,6 @@ def _log_items(workspace: Workspace) -> Iterator[tuple[str, Item]]:
         path, dated = workspace.root / stored.name, DAY_NAME.fullmatch(stored.name.removeprefix("memory/"))
         if dated and not dated[2]:
             data = read(workspace, path) or b""
-            try:
+            with suppress(UnicodeDecodeError):
                 data.decode("utf-8")
-            except UnicodeDecodeError:
-                continue
-            yield from ((stored.name, item) for item in document(path, data).items)
+                yield from ((stored.name, item) for item in document(path, data).items)

@@ -46,8 +46,7 @@ def import_(
     name, kind, path = _source_of(what, Path.home())
     if path and kind == "export":
         begin = parse_since(since, context.clock) if since else None
-        setup = sync_setup(context, judge)
-        return import_export(path, setup, since=begin, progress=progress, dry_run=dry_run)
+        return import_export(path, sync_setup(context, judge), since=begin, progress=progress, dry_run=dry_run)
     if since:
         raise BadInput("--since applies only to chat exports.", "--since 只适用于聊天导出。")
     # Locked from looking to writing, so that two imports at a time do not write the same twice.
@@ -131,9 +130,8 @@ def _plan(name: str, kind: str, path: Path | None, context: Context) -> ImportPl
 
 def _apply(plan: ImportPlan) -> None:
     """Write everything as one operation, which one undo takes back. Settings are the user's: they lie outside of history."""
-    context = plan.context
     if plan.writes:
-        with operation(context, COMMAND) as op:
+        with operation(plan.context, COMMAND) as op:
             for path, write in plan.writes.items():
                 # A dated note is a log, to which only ever is added: making one is the one thing allowed.
                 rewrite(op, path, write.data, read=write.read, log=write.read is None)
@@ -160,14 +158,11 @@ def survey_importable(context: Context) -> list[Importable]:
     places += [openclaw_state(env, home) / files.LAYERS_NAME, *(Path.cwd() / name for name in files.RULE_FILES)]
     rows: list[Importable] = []
     for what in dict.fromkeys((*AGENTS, *map(str, places))):
-        try:
+        with contextlib.suppress(NacreError, OSError):
             name, kind, path = _source_of(what, home)
-            steps = _plan(name, kind, path, context).steps
-        except (NacreError, OSError):
-            continue
-        if steps:
-            new = sum(step.action != SKIP for step in steps)
-            rows.append(Importable(shown_path(path, home) if path else name, kind, len(steps), new))
+            if steps := _plan(name, kind, path, context).steps:
+                new = sum(step.action != SKIP for step in steps)
+                rows.append(Importable(shown_path(path, home) if path else name, kind, len(steps), new))
     return [*rows, *_exports_in(home)]
 
 

@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -61,7 +62,7 @@ def import_export(
     sessions = list(_sessions(path, since))
     extract = cache(setup.extract)
     workspace = Workspace(setup.context.workspace.root)
-    workspace.cursors = workspace.machine / "imports.json"  # apart: sync is not told that it has run
+    workspace.cursors = workspace.machine / "imports.json"  # apart: for sync it has not run
     context, source = replace(setup.context, workspace=workspace), source_of(path.name, sessions)
     importing = replace(
         setup,
@@ -99,7 +100,7 @@ def import_export(
 
 
 def source_of(name: str, sessions: Sequence[Session]) -> Source:
-    """Conversations as one agent's transcripts. They are told from before by their messages, not by the time of the file."""
+    """Conversations as one agent's transcripts. What is new is recognised by their messages, not by the time of the file."""
     by_key = {f"import:{name}#{session.id}": session for session in sessions}
 
     def find(_: Places) -> Iterator[Transcript]:
@@ -155,11 +156,9 @@ def _drop_undone(workspace: Workspace) -> None:
         if operation_.command != COMMAND or operation_.state not in (UNDONE, DONE, PARTLY):
             continue
         for change in operation_.changes:
-            try:
+            with suppress(NacreError):  # somebody thinned history out
                 written = storage_of(workspace).content(change.bytes) if change.bytes is not None else None
-            except NacreError:  # somebody thinned history out
-                continue
-            undone |= {heading.session: operation_.state == UNDONE for heading in read_headings(written)}
+                undone |= {heading.session: operation_.state == UNDONE for heading in read_headings(written)}
     if not any(undone.values()):
         return
     before = cursors.load_cursors(workspace)

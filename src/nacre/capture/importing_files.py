@@ -300,7 +300,7 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
     """Add the checkpoints that are not here yet, then their counts. What is here under the same name stays as it is."""
     workspace, tiers = plan.context.workspace, plan.context.config.tiers.path
     target = workspace.tiers(tiers)
-    # The same content is known in whichever layer it lies: checkpoints wander between them.
+    # The same content is recognised in whichever layer it lies: checkpoints move between them.
     here = {read(workspace, each.path): each.path for each in list_checkpoints(workspace, plan.context.config)}
     renamed: dict[str, str] = {}
     families: dict[str, list[tuple[str, str, Write, str]]] = {}  # `x.md` in warm and gist, `x.gist.md` in hot

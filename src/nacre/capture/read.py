@@ -16,7 +16,7 @@ from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.capture.cursors import any_opted_out, owner_count
 from nacre.capture.dedupe import Alike, alike_in_meaning
-from nacre.clock import duration
+from nacre.clock import Clock, duration
 from nacre.config.settings import Config, set_key, user_config_file
 from nacre.model import Bullet, Context, Kind, Message, Session, SessionFile
 from nacre.sources.registry import (
@@ -159,14 +159,18 @@ def session_files(setup: SyncSetup, ended: Collection[str], *, only_queued: bool
     return files
 
 
+def whole_session(source: Source, transcript: Transcript, clock: Clock) -> Session | None:
+    """All that a transcript holds; None where that is no session or cannot be read."""
+    with suppress(OSError):
+        return source.read(transcript, None, clock.fixed).session
+    return None
+
+
 def read_session(
     context: Context, source: Source, transcript: Transcript, exclude: Sequence[str] = ()
 ) -> Session | None:
     """A session without what was said during pauses; None where it is left out, empty or cannot be read."""
-    workspace = context.workspace
-    session = None
-    with suppress(OSError):
-        session = source.read(transcript, None, context.clock.fixed).session
+    workspace, session = context.workspace, whole_session(source, transcript, context.clock)
     if session is None:
         return None
     patterns = (*settings_of(context.config, session.agent).exclude, *exclude)
@@ -203,10 +207,7 @@ def survey_sessions(
     for number, (source, transcript) in enumerate(transcripts, 1):
         if progress:
             progress(number, len(transcripts))
-        try:
-            session = source.read(transcript, None, clock.fixed).session
-        except OSError:
-            continue  # sync names what cannot be read
+        session = whole_session(source, transcript, clock)  # sync names what cannot be read
         if session is None or session.kind is Kind.ISOLATED:
             continue
         users = owner_count(message for message in session.messages if message.at >= begin)
@@ -220,8 +221,9 @@ def survey_sessions(
         patterns = (*settings.exclude, *setup.exclude)
         is_out = not settings.enabled or bool(left_out(session, patterns, name, signed=is_signed))
         counts.setdefault((session.agent, name, is_out), []).append(users)
-    rows_of = ((*about, users) for about, users in counts.items())
-    capturable = [Capturable(agent, name, len(users), sum(users), is_out) for agent, name, is_out, users in rows_of]
+    capturable = [
+        Capturable(agent, name, len(users), sum(users), is_out) for (agent, name, is_out), users in counts.items()
+    ]
     return sorted(capturable, key=lambda row: (row.agent, -row.messages, row.name))
 
 

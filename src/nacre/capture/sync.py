@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from nacre.capture import cursors
 from nacre.capture.checkpoint import Checkpoint, checkpoint_of_captured
@@ -31,6 +31,7 @@ from nacre.capture.read import (
     list_transcripts,
     read_queue,
     read_session,
+    whole_session,
 )
 from nacre.clock import Clock, duration
 from nacre.disk import hold
@@ -55,7 +56,6 @@ from nacre.vault import daily, provenance
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.discover import project_of
 from nacre.vault.history import operation
-from nacre.vault.ledger import Tombstones, load_tombstones
 from nacre.vault.provenance import Captured
 from nacre.vault.spool import lines_given_to
 from nacre.vault.storage import memory_files, read, read_memory
@@ -118,8 +118,8 @@ class _Run:
             self.names.setdefault(cursor.name[:SHORT], {})[cursor.name] = cursor.session
 
     @cached_property
-    def tombstones(self) -> Tombstones:
-        return load_tombstones(self.context.workspace)
+    def forgotten(self) -> Forgotten:
+        return Forgotten(self.context.workspace)
 
     @cached_property
     def memory_texts(self) -> list[str]:
@@ -131,14 +131,10 @@ class _Run:
     @cached_property
     def opted_out(self) -> bool:
         """Whether a folder is marked to be left out: of those that earlier runs met and those of the sessions at hand."""
-        if cursors.any_opted_out(self.context.workspace, self.saved):
-            return True
-        for source, transcript in self.changed:
-            with suppress(OSError):
-                session = source.read(transcript, None, self.context.clock.fixed).session
-                if session and opted_out(session.cwd):
-                    return True
-        return False
+        sessions = (whole_session(source, transcript, self.context.clock) for source, transcript in self.changed)
+        return cursors.any_opted_out(self.context.workspace, self.saved) or any(
+            opted_out(session.cwd) for session in sessions if session
+        )
 
 
 def sync(
@@ -250,28 +246,31 @@ def _new_sections(
 ) -> tuple[Cursor | None, list[Section], str]:
     """Where the cursor then stands, the sections that what is new in a transcript makes, and why there are none."""
     workspace, clock, settings = run.context.workspace, run.context.clock, run.context.config.sync
-    previous = before = run.cursors.get(key)
-    is_reread = before is not None and before.begins is not None and run.since < before.begins
-    if is_reread:  # something was too old for an earlier run: the headings of the logs tell what of it is there
-        before = None
+    before = previous = run.cursors.get(key)
+    if previous and previous.begins and run.since < previous.begins:
+        before = None  # something was too old for an earlier run: the headings of the logs show what of it is there
     try:
         reading = source.read(transcript, before.mark if before else None, clock.fixed)
     except OSError:
         run.unreadable.append(redact(clean(str(transcript.path))).text)
         return None, [], ""
     run.unknown += reading.unknown
-    begin = before or Cursor((), Mark(), away=previous.away if previous else None)
-    asked, begin = begin.asked, replace(begin, asked=None)
+    asked = before.asked if before else None
+    begin = replace(before or Cursor((), Mark(), away=previous.away if previous else None), asked=None)
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
     stamp = transcript.stamp if reading.whole or clock.fixed is None else ()
     is_safe = cursors.is_storable(reading.mark)
     mark = reading.mark if is_safe else Mark()
-    done = replace(begin, stamp=stamp, mark=mark, open=not reading.whole, partly=not is_safe)
+
+    def done(**changes: Any) -> Cursor:
+        """The cursor when all that was read is dealt with."""
+        return replace(begin, stamp=stamp, mark=mark, open=not reading.whole, partly=not is_safe, **changes)
+
     session = reading.session
     if session is None or session.kind is Kind.ISOLATED:
-        return done, [], "isolated"
+        return done(), [], "isolated"
     session_id = storable(session.id)
-    done = replace(done, session=session_id)
+    begin = replace(begin, session=session_id)
 
     # Read: without what is left out, too old, or captured before.
     project = project_name(session, workspace, run.find_project)
@@ -279,21 +278,17 @@ def _new_sections(
     if session.messages and (
         why_not := left_out(session, patterns, listed_as(session, project), signed=lambda: run.opted_out)
     ):
-        return done, [], why_not
+        return done(), [], why_not
     copied, origin = _copied(run, key, source, session.messages, before)
     too_old = [message for message in session.messages if message.at < run.since]
     recent = tuple(message for message in session.messages if message.at >= run.since)
     if too_old:
-        begin, done = (replace(cursor, begins=run.since) for cursor in (begin, done))
+        begin = replace(begin, begins=run.since)
     if recent:
         first = min(message.at for message in recent)
-        is_fork = bool(copied) and begin.reached is None
-        origin = begin.origin or (origin if is_fork else "")
-        away = max(message.at for message in copied) if is_fork else begin.away
-        begin, done = (
-            replace(cursor, begun=min(first, cursor.begun or first), origin=origin, away=away)
-            for cursor in (begin, done)
-        )
+        begin = replace(begin, begun=min(first, begin.begun or first))
+        if copied and begin.reached is None:
+            begin = replace(begin, origin=begin.origin or origin, away=max(message.at for message in copied))
     reached = before.reached if before and (reading.rewritten or before.partly) else None
     note, copies = run.hook_notes.get(session.id), {message.id for message in copied}
     spoken = outside_pauses(recent, run.pauses)
@@ -314,13 +309,12 @@ def _new_sections(
         if in_logs:
             point, users = cursors.reached_by(in_logs), owner_count(in_logs)
             begin = replace(begin, name=name, reached=point, away=point.at, users=users, partly=True)
-            done = replace(done, name=name, reached=point, away=point.at, users=users)
             captured_ids = set(map(id, in_logs))
             messages = tuple(message for message in messages if id(message) not in captured_ids)
     if not messages:
-        if copied and begin.reached is None:
-            done = replace(done, reached=cursors.reached_by(copied), users=covered_users)
-        return done, [], "too old" if too_old and not recent else "nothing new"
+        is_copy = copied and begin.reached is None
+        end = done(reached=cursors.reached_by(copied), users=covered_users) if is_copy else done()
+        return end, [], "too old" if too_old and not recent else "nothing new"
 
     # What waits for the user's agent is asked for as it was, so that the answer fits; what was said since comes after it.
     asked = asked if asked and any(message.at <= asked for message in messages) else None
@@ -329,7 +323,7 @@ def _new_sections(
     # Wait until there is enough of it.
     least = settings.min_user_messages
     captured = begin.users or covered_users + owner_count(too_old)
-    held = replace(begin, stamp=stamp, session=session_id, users=captured, open=True)
+    held = replace(begin, stamp=stamp, users=captured, open=True)
     patience = dt.timedelta() if run.queue.is_ended(transcript) else duration(settings.lookback)
     if asked is None and cursors.must_wait(messages, captured, least, run.now, patience, clock):
         return held, [], "too few" if owner_count(messages) + captured < least else "waits"
@@ -385,19 +379,18 @@ def _new_sections(
     if is_asked:
         return replace(held, asked=asked or max(message.at for _, of_day in days for message in of_day)), [], "asked"
     if not sections and not later:
-        return held if waits else done, [], "nothing to say"
+        return held if waits else done(), [], "nothing to say"
     asked_for = [message for message in messages if message.id not in later]
     point = cursors.reached_by(asked_for) if later else sections[-1].reached
     if begin.reached and begin.reached.at > point.at:  # what was too old once may be captured after what is younger
         point = begin.reached
     users = captured + sum(section.users for section in sections)
-    then = replace(replace(held, partly=True) if waits or later else done, name=name, reached=point, users=users)
-    if later:  # the next run looks at it
-        then = replace(then, stamp=())
+    then = replace(replace(held, partly=True) if waits or later else done(), name=name, reached=point, users=users)
+    then = replace(then, stamp=() if later else stamp)  # the next run looks at what came later
     if not sections:
         return then, [], "nothing to say"
     sections[-1] = replace(sections[-1], then=then)
-    return done, sections, ""
+    return done(), sections, ""
 
 
 def _bullets(
@@ -407,9 +400,10 @@ def _bullets(
     if session.kind is Kind.GROUP:  # whom the agent answers at the very beginning is not known
         first = next((at for at, message in enumerate(messages) if message.speaker is not Speaker.AGENT), 0)
         messages = messages[first:]
-    written = run.setup.by_model(session, listed, without_forgotten_sentences(run.tombstones, messages))
+    tombstones = run.forgotten.tombstones
+    written = run.setup.by_model(session, listed, without_forgotten_sentences(tombstones, messages))
     bullets = run.setup.extract(messages) if written is None else written
-    if not bullets or not (bullets := not_forgotten(run.tombstones, bullets)):
+    if not bullets or not (bullets := not_forgotten(tombstones, bullets)):
         return []
     workspace = run.context.workspace
     path = daily.log_path(workspace, day)
@@ -439,12 +433,9 @@ def _copied(
             continue
         if is_new or cursor.origin or (before and before.origin):
             if other not in run.messages:
-                run.messages[other] = ()
-                with suppress(OSError):
-                    session = source.read(run.listed[other][1], None, run.context.clock.fixed).session
-                    run.messages[other] = session.messages if session else ()
-            other_messages = run.messages[other]
-            captured = {identity(message) for message in other_messages if cursor.covers(message)}
+                session = whole_session(source, run.listed[other][1], run.context.clock)
+                run.messages[other] = session.messages if session else ()
+            captured = {identity(message) for message in run.messages[other] if cursor.covers(message)}
             same = (place for place, message in enumerate(messages) if identity(message) in captured)
             origins |= dict.fromkeys(same, cursor.session)
     return [messages[place] for place in sorted(origins)], origins[min(origins)] if origins else ""
@@ -459,7 +450,6 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
     owner's alone."""
     config = run.context.config
     last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
-    forgotten: Forgotten | None = None
     for key, cursor in sorted(run.cursors.items()):
         if (
             cursor.asked
@@ -485,8 +475,8 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
         spoken = [
             message for message in session.messages if message.at >= run.since and not (note and note.holds(message))
         ]
-        forgotten = forgotten or Forgotten(run.context.workspace)
-        written = checkpoint_of_captured(run.setup, replace(session, messages=tuple(spoken)), cursor.away, forgotten)
+        spoken_part = replace(session, messages=tuple(spoken))
+        written = checkpoint_of_captured(run.setup, spoken_part, cursor.away, run.forgotten)
         yield key, replace(cursor, away=end), written
 
 
@@ -555,9 +545,8 @@ def _recover(run: _Run) -> None:
         else:
             old = run.cursors.get(section.key) or Cursor((), Mark())
             reached = max(filter(None, (section.reached, old.reached)), key=lambda point: point.at)
-            users = old.users + section.users
-            about = replace(old, session=section.session, name=section.name, reached=reached, users=users)
-            run.remember(section.key, replace(about, open=True, partly=True))
+            about = replace(old, session=section.session, name=section.name, users=old.users + section.users)
+            run.remember(section.key, replace(about, reached=reached, open=True, partly=True))
     run.interrupted = {section.key for section in unwritten}
     _save(run, synced=run.saved.synced, pending=tuple(unwritten))
 
@@ -576,5 +565,4 @@ def parse_since(since: str, clock: Clock) -> dt.datetime:
             f'"{since}" is not a valid time; use 4h, 7d, 2026-02-14 or "all".',
             f"“{since}”不是有效的时间；请写成 4h、7d、2026-02-14 或 all。",
         ) from error
-    is_day = len(since) <= len("2026-02-14")
-    return moment.replace(hour=0, minute=0, second=0) if is_day else moment
+    return moment.replace(hour=0, minute=0, second=0) if len(since) <= len("2026-02-14") else moment

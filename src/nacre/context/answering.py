@@ -155,8 +155,9 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
     if not hits:
         return ""
     best, floor = hits[0].score, memory.config.hooks.prompt_score
-    fitting = [hit for hit in hits if hit.score >= _FROM_BEST * best and _fits(hit, floor)]
-    hits = tuple(hit for hit in fitting if hit.path not in without)
+    hits = tuple(
+        hit for hit in hits if hit.path not in without and hit.score >= _FROM_BEST * best and _fits(hit, floor)
+    )
     delivered = load_delivered(memory.workspace, fired.session)
     pieces = [
         piece._replace(lines=tuple(new))

@@ -60,14 +60,15 @@ class Reader:
         return self._piece(path, _untitled(_trimmed(self._lines(path)), f"# {path.name}"))
 
     def state(self, path: Path, today: dt.date) -> Piece | None:
-        """Working memory, what matters most first; the day of its times is told where that is over."""
+        """Working memory, what matters most first; with the day of its times where that is over."""
         lines = _trimmed(self._lines(path))
         day = next((match[1] for line in lines if (match := DAY_MARK.fullmatch(line.text))), None)
         lines = [line for line in _untitled(lines) if not DAY_MARK.fullmatch(line.text)]
         piece = self._piece(path, _by_importance(self._holding(path, lines, day)))
         if piece and day and day != today.isoformat():
-            title = say(f"{piece.title}, last changed on {day}", f"{piece.title}（最后修改于 {day}）")
-            return piece._replace(title=title)
+            piece = piece._replace(
+                title=say(f"{piece.title}, last changed on {day}", f"{piece.title}（最后修改于 {day}）")
+            )
         return piece
 
     def memory(self, path: Path) -> Piece | None:
@@ -122,7 +123,7 @@ class Reader:
                 lines = _shortened([*telling[:1], *telling[1:][-_OUTCOME:]])
             else:
                 lines = self._outcome(path, texts)
-            if head := self._talk(path, lines, made[name][:10]):
+            if head := self._of_session(path, lines, made[name][:10]):
                 given.append(Piece(self._shown(path), self._shown(path), tuple(head), once=True))
         return given
 
@@ -155,14 +156,13 @@ class Reader:
                 kept.append(line)
         return kept
 
-    def _talk(self, path: Path, lines: Sequence[PieceLine], day: str) -> list[PieceLine]:
+    def _of_session(self, path: Path, lines: Sequence[PieceLine], day: str) -> list[PieceLine]:
         """The lines of a session without what no longer holds; none where nothing but its title is left."""
         kept: list[PieceLine] = []
         for line in lines:
             text, end = self.closed.of_talk(line.text, day)
             if end:
-                reason = say(f"superseded on {end.until}", f"已于 {end.until} 被取代")
-                self._leave(path, [line], reason, needless=True)
+                self._leave(path, [line], say(f"superseded on {end.until}", f"已于 {end.until} 被取代"), needless=True)
             kept += [line._replace(text=text)] if text and not _NOD.fullmatch(text) else []
         kept = _each_once(kept)
         return kept if len(lines) == 1 or kept != [lines[0]] else []
@@ -184,7 +184,7 @@ class Reader:
         return list(map(PieceLine._make, safe_lines(list(enumerate(self._texts(path, self.workspace.root), 1)))))
 
     def _texts(self, path: Path, root: Path, head: int | None = None) -> list[str]:
-        """The lines of a file, or of its head, as they stand there; none where it cannot be given, which is told."""
+        """The lines of a file, or of its head, as they stand there; none where it cannot be given, with the reason noted."""
         storage, name, why_not = storage_of(self.workspace), self.workspace.relative(path), ""
         try:
             data = storage.read(name, head or LARGEST + 1) or b""

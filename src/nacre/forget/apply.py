@@ -48,7 +48,7 @@ COSINE = 0.75
 SHORTEST = 12  # characters; of less than that and few words, a longer line does not say the same because it holds it
 _TAGS = re.compile(r"((?:Tags|标签)[:：]\s*)(\S.*)", re.IGNORECASE)
 Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
-"""Which targets are meant; told whether they were named by id or words, rather than by a search or a line number."""
+"""Which targets are meant; it is given whether they were named by id or words, rather than by a search or a line number."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Wording:
-    """Words that are to be buried under their id."""
+    """Words that are to get a tombstone under their id."""
 
     id: str
     words: str
@@ -78,7 +78,7 @@ class ForgetPlan:
     facts: tuple[Fact, ...]
     going: tuple[Removal, ...]
     alike: tuple[Removal, ...]
-    wordings: tuple[Wording, ...]  # without those that are buried already
+    wordings: tuple[Wording, ...]  # without those that have a tombstone already
     redacts: int = 0  # lines of the ledger
 
     def __bool__(self) -> bool:
@@ -165,7 +165,7 @@ def plan_forget(
     facts = []
     for target in targets:
         fact = fact_of(target, states, trail, superseded=similar)
-        # Every wording that was buried together with it before belongs to it.
+        # Every wording that got a tombstone together with it before belongs to it.
         shared = {stone.fact for stone in stones.stones if stone.id in fact.ids}
         buried = {stone.id: say("already forgotten", "之前已被忘记") for stone in stones.stones if stone.fact in shared}
         facts.append(replace(fact, ids={**buried, **fact.ids}))
@@ -175,9 +175,7 @@ def plan_forget(
         reason = next((reason for fact in facts if (reason := fact.reason(line) or _as_title(fact, line))), None)
         if reason and line.words:
             going[line.span] = _removal(line, reason)
-    for removal in _of_messages(context, facts, lines):
-        going.setdefault(removal.line.span, removal)
-    for removal in _questions(context, facts, lines):
+    for removal in (*_of_messages(context, facts, lines), *_questions(context, facts, lines)):
         going.setdefault(removal.line.span, removal)
     among_others = say("mentions it among other things", "其中提到了它")
     alike: list[Removal] = []
@@ -237,10 +235,8 @@ def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLin
 
 def _questions(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines) -> Iterable[Removal]:
     """The open questions about one of the facts, or with it in their reason; what else they say is not forgotten."""
-    ids, forms = set[str](), set[str]()
-    for fact in facts:
-        ids |= fact.ids.keys()
-        forms |= _forms(fact)
+    ids = {entry for fact in facts for entry in fact.ids}
+    forms = {form for fact in facts for form in _forms(fact)}
     for line in lines.of(context.workspace.relative(context.workspace.review)):
         said = normal_words(unmarked(line.whole))
         is_question = line.end > line.start  # its reason is nested below it
@@ -250,8 +246,7 @@ def _questions(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines
 
 def _forms(fact: Fact) -> set[str]:
     """The wordings of a fact by which it is known within a longer text."""
-    forms = {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)}
-    return forms - {""}
+    return {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)} - {""}
 
 
 def _name(path: str) -> str:
@@ -334,14 +329,13 @@ def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: MemoryLines) -
     said = {token for text in texts for token in tokens(text)}
     removals = []
     paths = [path for path, (_, layer) in lines.files.items() if layer in TIERS and _name(path) in names]
-    for line in [line for path in paths for line in lines.of(path)]:
-        if not (listed := _TAGS.fullmatch(line.text)):
-            continue
-        tags = [tag.strip() for tag in re.split(r"[,，、]", listed[2])]
-        kept = [tag for tag in tags if not set(tokens(tag)) <= said]
-        if kept != tags:
+    for line in (line for path in paths for line in lines.of(path)):
+        if listed := _TAGS.fullmatch(line.text):
+            tags = [tag.strip() for tag in re.split(r"[,，、]", listed[2])]
+            kept = [tag for tag in tags if not set(tokens(tag)) <= said]
             instead = f"{listed[1]}{', '.join(kept)}" if kept else None
-            removals.append(Removal(line, say("tags derived from it", "由它生成的标签"), instead))
+            if kept != tags:
+                removals.append(Removal(line, say("tags derived from it", "由它生成的标签"), instead))
     return removals
 
 
@@ -353,15 +347,12 @@ def _wordings(
     for fact in facts:
         wordings.append(Wording(fact.id, fact.words, fact.id))
         for entry, reason in fact.ids.items():
-            state = states.get(entry)
-            text = state.text if state else None
-            wordings.append(Wording(entry, text or "", fact.id, apart=reason == superseded_by_it()))
-    for removal in going:
-        line = removal.line
+            if (state := states.get(entry)) and state.text:
+                wordings.append(Wording(entry, state.text, fact.id, apart=reason == superseded_by_it()))
+    for line in (removal.line for removal in going if removal.instead is None and not removal.of_message):
         owners = ((fact.id, why) for fact in facts if (why := fact.reason(line)))
         owner, why = next(owners, (facts[0].id, ""))
-        words = line.whole if removal.instead is None and not removal.of_message else ""
-        wordings.append(Wording(line.id, words, owner, apart=why in ("", superseded_by_it())))
+        wordings.append(Wording(line.id, line.whole, owner, apart=why in ("", superseded_by_it())))
     buried = {stone.id for stone in stones.stones}
     first: dict[str, Wording] = {}
     for wording in wordings:

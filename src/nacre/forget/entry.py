@@ -48,9 +48,10 @@ def plan_pin(context: ForgetContext, target: Target, every: MemoryLines, *, off:
     states = LedgerStates(context.workspace)
     fact = fact_of(target, states, Trail(context.workspace), older=False)
     lines = [line for path in every.files if path.endswith("MEMORY.md") for line in every.of(path)]
-    chosen = [target.line] if target.line else []
-    meant = (*chosen, *(line for line in lines if fact.reason(line)))
-    inner = next((line for line in meant if line.layer == "longterm" and line.path.endswith("MEMORY.md")), None)
+    meant = (target.line, *(line for line in lines if fact.reason(line)))
+    inner = next(
+        (line for line in meant if line and line.layer == "longterm" and line.path.endswith("MEMORY.md")), None
+    )
     if inner is None:
         where = f" ({target.line.place})" if target.line else ""
         raise BadInput(
@@ -77,8 +78,7 @@ def plan_pin(context: ForgetContext, target: Target, every: MemoryLines, *, off:
 def apply_pin(context: ForgetContext, plan: PinPlan) -> None:
     if plan.records:
         with operation(context, "pin") as op:
-            records = LedgerStates(context.workspace).records(plan.records[0].id)
-            there = [ledger.as_json(record) for record in records]
+            there = list(map(ledger.as_json, LedgerStates(context.workspace).records(plan.records[0].id)))
             ledger.write_records(op, *(record for record in plan.records if ledger.as_json(record) not in there))
 
 
@@ -128,30 +128,23 @@ class Why:
         return fields(self, names, **shown, superseded=superseded, ledger=ledger)
 
 
-def _check_is_entry(context: ForgetContext, target: Target) -> None:
-    """A MEMORY.md also has lines that are no entries, such as its introduction."""
-    line = target.line
-    if line is None or line.full.name != "MEMORY.md":
-        return
-    entries = document(line.full, read_memory(context.workspace, line.full)).entries
-    if not any(entry.start <= line.start <= entry.end for entry in entries):
-        raise NotFound(
-            f"{line.place} is not an entry: entries are the list items of the file.",
-            f"{line.place} 不是条目：文件中的列表项才是条目。",
-        )
-
-
 def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
     """Follow a target back to what was said. Reads files and transcripts; writes nothing."""
-    _check_is_entry(context, target)
+    line = target.line
+    if line and line.full.name == "MEMORY.md":  # which also has lines that are no entries, such as its introduction
+        listed = document(line.full, read_memory(context.workspace, line.full)).entries
+        if not any(item.start <= line.start <= item.end for item in listed):
+            raise NotFound(
+                f"{line.place} is not an entry: entries are the list items of the file.",
+                f"{line.place} 不是条目：文件中的列表项才是条目。",
+            )
     states = LedgerStates(context.workspace)
     own, ids, captured = _trace(context, target, lines, states)
     entries = [state for entry in ids if (state := states.get(entry))]
-    order = {layer: place for place, layer in enumerate(_ORDER)}
-    own.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
+    own.sort(key=lambda line: ((*_ORDER, line.layer).index(line.layer), line.path, line.start))
     chain: list[Link] = []
     for line in own:
-        kind = "daily" if line.layer == "archive" else line.layer if line.layer in order else "note"
+        kind = "daily" if line.layer == "archive" else line.layer if line.layer in _ORDER else "note"
         day, text, section = line.day or source_day(line.text), redact(line.text).text, redact(line.section).text
         chain.append(Link(kind, line.path, line.start, day, text, section))
     sessions, ends = _sessions(context, captured) if captured else _by_heading(own, entries)
@@ -171,7 +164,7 @@ def _trace(
     fact = fact_of(target, states, trail, older=False)
     near = lines_about([fact], lines, states)
     own = [line for line in near if line.words and line.title is None and fact.reason(line)]
-    own = [line for line in own if line.layer not in TIERS] or own  # a session put away is the session, told by itself
+    own = [line for line in own if line.layer not in TIERS] or own  # a session put away is shown as the session itself
     if target.line and target.line not in own:
         own.append(target.line)
     marks = set(fact.marks).union(*(line.marks for line in own if line.layer in ("daily", "archive")))

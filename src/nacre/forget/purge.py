@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import itertools
 import json
 import os
 import re
@@ -12,6 +11,8 @@ import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
         *(_recognised(data, stones, ids) for data in (*(data for _, data in history), *backups.values()))
     )
     sought = Words(_with_names(said))
-    held = dict.fromkeys(name for name, data in history if sought.found(data))
+    held = dict.fromkeys(name for name, data in history if sought.matches(data))
     undoes = tuple(
         done.id
         for done in read_history(workspace).operations
@@ -97,16 +98,14 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
     forms = set(map(normal_words, said))
     cleaned: list[tuple[Path, tuple[MemoryLine, ...]]] = []
     for path, data in backups.items():
-        lines = tuple(
+        if lines := tuple(
             line
             for line in lines_of(workspace.relative(path), path, "longterm", data)
             if (line.is_telling and line.normal in forms) or any(fact.reason(line) for fact in facts)
-        )
-        if lines:
+        ):
             cleaned.append((path, lines))
     sessions: dict[tuple[str, str], SourceSession] = {}
-    marks = {mark for fact in facts for mark in fact.marks}
-    for captured in provenance.Trail(workspace).captured(marks):
+    for captured in provenance.Trail(workspace).captured({mark for fact in facts for mark in fact.marks}):
         session = SourceSession(captured.agent, captured.transcript or captured.session, captured.day)
         sessions.setdefault((captured.day, captured.session), session)
     states = ledger.LedgerStates(workspace)
@@ -172,7 +171,7 @@ def redact_ledger(op: Operation, ids: Collection[str], words: Words | None = Non
 
 def _without_words(value: Any, words: Words) -> Any:
     if isinstance(value, str):
-        return None if words.found(value.encode("utf-8", "replace")) else value
+        return None if words.matches(value.encode("utf-8", "replace")) else value
     if isinstance(value, dict):
         return {name: _without_words(inner, words) for name, inner in value.items()}
     return [_without_words(inner, words) for inner in value] if isinstance(value, list) else value
@@ -191,7 +190,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
                     rewrite(op, path, without_lines(data, left), read=disk.digest(data))
             redact_ledger(op, plan.ids, Words(plan.words))
         # Every earlier content that holds the words goes, those of this very operation too.
-        for name in {name for name, data in _history_contents(workspace) if words.found(data)}:
+        for name in {name for name, data in _history_contents(workspace) if words.matches(data)}:
             disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
         spool.forget_delivered(workspace)
         forget_orders(workspace)
@@ -304,7 +303,7 @@ class Words:
                     if form := _squeezed(spelled):
                         (self._inside if _says_enough(form) else self._lines).setdefault(form, []).append(phrase)
 
-    def found(self, data: bytes) -> list[str]:
+    def matches(self, data: bytes) -> list[str]:
         text = data.decode("utf-8", "replace")
         phrases: list[str] = []
         for squeezed in {_squeezed(text), _squeezed(unmarked(text))}:
@@ -330,26 +329,16 @@ def _says_enough(form: bytes) -> bool:
 
 
 def _stands_in(data: bytes, form: bytes) -> bool:
-    """Whether the words stand in the bytes, short ones not as a part of longer ones."""
-    if len(form) >= DISTINCTIVE:
-        return _stands_in_part(data, form)
-    if form not in data:
-        return False
-    before = rb"(?<![0-9a-z])" if form[:1].isalnum() else b""
-    after = rb"(?![0-9a-z])" if form[-1:].isalnum() else b""
-    return re.search(before + re.escape(form) + after, data) is not None
-
-
-def _stands_in_part(data: bytes, form: bytes) -> bool:
-    """Whether long words stand in the bytes, whole or cut short by an ellipsis."""
-    beginning, start = form[:RECOGNISED], -1
-    while (start := data.find(beginning, start + 1)) >= 0:
-        same = itertools.takewhile(
-            lambda pair: pair[0] == pair[1], zip(form, data[start : start + len(form)], strict=False)
-        )
-        end = start + len(list(same))
+    """Whether the words stand in the bytes: short ones not as a part of longer ones, long ones whole or cut short by an ellipsis."""
+    if form in data:
+        before = rb"(?<![0-9a-z])" if form[:1].isalnum() else b""
+        after = rb"(?![0-9a-z])" if form[-1:].isalnum() else b""
+        return len(form) >= DISTINCTIVE or re.search(before + re.escape(form) + after, data) is not None
+    start = -1
+    while len(form) >= DISTINCTIVE and (start := data.find(form[:RECOGNISED], start + 1)) >= 0:
+        end = start + sum(takewhile(bool, map(eq, form, data[start : start + len(form)])))
         # What follows may share its first two bytes with the ellipsis.
-        if end == start + len(form) or any(_ELLIPSIS.match(data, at) for at in range(end - 2, end + 1)):
+        if any(_ELLIPSIS.match(data, at) for at in range(end - 2, end + 1)):
             return True
     return False
 
@@ -358,7 +347,7 @@ def scan(roots: Iterable[Path], words: Words) -> Iterator[Trace]:
     """Every place below the roots where the words stand, once for each file and word: in it, or in its name. Links are not
     followed, and the history of git is left out."""
     for path in {os.path.realpath(path): path for root in roots for path in files_below(root)}.values():
-        yield from (Trace(path, phrase, inside=NAME) for phrase in words.found(path.name.encode("utf-8", "replace")))
+        yield from (Trace(path, phrase, inside=NAME) for phrase in words.matches(path.name.encode("utf-8", "replace")))
         yield from traces_in(path, words)
 
 
@@ -383,10 +372,10 @@ def traces_in(path: Path, words: Words) -> list[Trace]:
     except OSError:
         return [Trace(path, "", inside=UNREADABLE)]
     for content in contents(data):
-        for phrase in words.found(content):
+        for phrase in words.matches(content):
             sought = Words([phrase])
             lines = enumerate(() if b"\0" in data[:4096] else data.split(b"\n"), 1)  # of a database none is named
-            number = next((number for number, line in lines if sought.found(line)), None)
+            number = next((number for number, line in lines if sought.matches(line)), None)
             traces.setdefault(phrase, Trace(path, phrase, number))
     return list(traces.values())
 

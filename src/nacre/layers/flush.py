@@ -27,7 +27,7 @@ MOST_LINES = 30
 LONGEST = 500  # characters of one line
 
 
-# Whether the turn is due, and what the agent is told.
+# Whether the turn is due, and what the agent is asked.
 
 LEAST = 4  # the flush never begins before a fourth of the window is full
 DUE, BELOW, FLUSHED = "due", "below", "done"
@@ -163,7 +163,7 @@ def parse_answer(text: str) -> tuple[list[str], bool]:
         words = line
         while marker := _MARKER.match(words):
             words = words[marker.end() :]
-        # A heading, a rule, or what opens or closes code could not be told from the log's own.
+        # A heading, a rule, or what opens or closes code could not be distinguished from the log's own.
         says = not _NO_LINE.match(words) and any(sign.isalnum() for sign in words)
         if says and not _SILENT.fullmatch(line) and (_LABEL.match(words) or not silent):
             statements[words] = None

@@ -88,19 +88,13 @@ def date_checkpoint(context: Context, checkpoint: Checkpoint, entry: Mapping[str
 
 
 def _written_times(texts: Iterable[str], clock: Clock) -> list[float]:
-    return [time for text in texts if (time := _written_time(text, clock)) is not None]
-
-
-def _written_time(text: str, clock: Clock) -> float | None:
-    """A time in ISO 8601; a day without one is its end, today now. None for what cannot be."""
-    written, now = _WRITTEN.match(text), clock.now().timestamp()
-    try:
-        at = clock.parse(written[0]).timestamp() if written else -1
-    except (BadInput, ValueError, OverflowError):
-        return None
-    if written and written[0] == clock.today().isoformat():
-        at = min(at, now)
-    return at if 0 <= at <= now else None
+    """The times with which texts begin, in ISO 8601: a day without one is its end, today now; none that cannot be or is to come."""
+    times, today, now = list[float](), clock.today().isoformat(), clock.now().timestamp()
+    for written in filter(None, map(_WRITTEN.match, texts)):
+        with contextlib.suppress(BadInput, ValueError, OverflowError):
+            at = clock.parse(written[0]).timestamp()
+            times.append(min(at, now) if written[0] == today else at)
+    return [at for at in times if 0 <= at <= now]
 
 
 class CheckpointCounts(NamedTuple):
@@ -148,8 +142,7 @@ def gather_counts(
 def fold_recalls(entry: Mapping[str, Any], recalls: Sequence[tuple[int, str]], clock: Clock) -> tuple[Count, bool]:
     """The entry with the recalls that it did not know, and whether one of them lets it rise."""
     after, added = refcount.with_recalls(entry, Counter(at for at, _ in recalls), clock)
-    waiting = {at for at, via in recalls if via != ROTATED}
-    return after, any(at in waiting for at in added)
+    return after, not set(added).isdisjoint(at for at, via in recalls if via != ROTATED)
 
 
 MOVE, RISE, FORGET, DELETE, STAY = "move", "rise", "forget", "delete", "stay"
@@ -255,7 +248,7 @@ SUMMARISE = "summarise"
 _ORDER = (DELETE, FORGET, MOVE, STAY, RISE)
 _MARK = 10  # characters of the hash of the text that a summary was made of
 TRIES = 3  # times that a plan is made before the workspace is held for it
-MANY = 100  # summaries of one run that the classifiers have a say in; a backlog of thousands is told by structure alone
+MANY = 100  # summaries of one run that the classifiers have a say in; a backlog of thousands is summarised by structure alone
 WAIT = 2.0  # seconds that a recall waits for others to finish; what then stays is moved by the next organise
 
 Summarise = Callable[[str], str]  # the text of a checkpoint → the text of its summary

@@ -148,8 +148,7 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
         for candidate in make_candidates([line], context.judge()):  # without the chatter beside it
             is_there = longterm.has_lesson(workspace, skill, candidate.text)
             lessons.append(Lesson(skill, day, candidate.text, is_there))
-    title = redact(session.title).text or nominee.family.stem
-    return Promoted(nominee, path, title, tuple(lessons), tuple(lines))
+    return Promoted(nominee, path, redact(session.title).text or nominee.family.stem, tuple(lessons), tuple(lines))
 
 
 def promote(context: TidyContext, *, applying: bool) -> PromotePlan:

@@ -82,7 +82,7 @@ def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Note
 
 
 def _add(speaker: Speaker, channel: str, content: str, at: dt.datetime | None, start: str, notes: Notes) -> None:
-    """Add a message unless another channel told the same before."""
+    """Add a message unless another channel held the same before."""
     text, facts = _own_text(content, speaker), notes.facts
     if channel != "item":
         facts[f"events {speaker}"] = True

@@ -21,7 +21,7 @@ _BUBBLES = """
     WHERE key > 'bubbleId:' AND key < 'bubbleId;' GROUP BY 1
 """  # of the keys alone, which the index holds; a bubble written again gets a new row, so the last row tells of it
 _COMPOSERS = "SELECT substr(key, 14), rowid FROM cursorDiskKV WHERE key > 'composerData:' AND key < 'composerData;'"
-_VALUE = "SELECT value FROM cursorDiskKV WHERE key = ?"
+
 _QUERY = re.compile(r"<user_query>((?:(?!<user_query>).)*?)</user_query>", re.DOTALL)
 _TIME = re.compile(r"<timestamp>([^<]{1,80})</timestamp>\s*")
 _SENT = re.compile(
@@ -212,7 +212,7 @@ def _read_bubbles(
 
 
 def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
-    row = connection.execute(_VALUE, (key,)).fetchone()
+    row = connection.execute("SELECT value FROM cursorDiskKV WHERE key = ?", (key,)).fetchone()
     return reading.parse_json(row[0]) if row else None
 
 

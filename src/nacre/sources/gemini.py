@@ -146,8 +146,8 @@ def _message(entry: dict[str, Any], otherwise: str) -> Message | None:
     content = entry.get("content", entry.get("parts"))
     words = _text(content).strip()
     if speaker is Speaker.OWNER:
-        typed = _text(entry.get("displayContent") or content)  # where files were put in for the model
-        words = _FILES.sub("", typed.strip()).strip()
+        # Where files were put in for the model, this is what was typed.
+        words = _FILES.sub("", _text(entry.get("displayContent") or content).strip()).strip()
         words = "" if words.startswith(_INJECTED) or _COMMAND.match(words) else words
     return Message(as_text(entry.get("id")) or otherwise, at, speaker, words)
 

@@ -134,8 +134,7 @@ def _take_prompt(
     is_doubtful = not (envelope.sent or "senderIsOwner" in marks or "transport" in marks)
     notes.scratch["doubtful"] = entry_id if is_doubtful else ""
     speaker = Speaker.OWNER if is_owner else Speaker.OTHER
-    is_named = in_group or speaker is Speaker.OTHER
-    name = (envelope.name or display_name(marks.get("senderName"))) if is_named else ""
+    name = envelope.name or display_name(marks.get("senderName")) if in_group or speaker is Speaker.OTHER else ""
     notes.add(entry_id, at, speaker, envelope.text, name)
 
 
@@ -167,8 +166,7 @@ def _is_tool_output(head: bytes) -> bool:
 
 def _find_files(places: Places) -> Iterator[Transcript]:
     """The sessions of every agent. Copies that OpenClaw itself puts aside are no sessions of their own."""
-    root = places.root(AGENT) / "agents"
-    for folder in sorted(root.glob("*/sessions")):
+    for folder in sorted(places.root(AGENT).glob("agents/*/sessions")):
         index = folder / "sessions.json"  # the key of each session, of the newest of each key only
         listed = (reading.parse_json(index.read_bytes()) if index.is_file() else None) or {}
         keys = {str(about.get("sessionId")): key for key, about in listed.items() if isinstance(about, dict)}
@@ -253,8 +251,7 @@ def zstandard() -> ModuleType:
 
 
 def _find_sessions(places: Places) -> Iterator[Transcript]:
-    root = places.root(AGENT) / "agents"
-    for path in sorted(root.glob("*/agent/openclaw-agent.sqlite")):
+    for path in sorted(places.root(AGENT).glob("agents/*/agent/openclaw-agent.sqlite")):
         try:
             with reading.open_readonly(path) as connection:
                 sessions = connection.execute(_SESSIONS).fetchall()
@@ -270,11 +267,10 @@ def _find_sessions(places: Places) -> Iterator[Transcript]:
 
 def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     """A busy or damaged database is an OSError: ask again later."""
-    name = transcript.session
     try:
         with reading.open_readonly(transcript.path) as connection:
             connection.execute("BEGIN")  # everything below is seen as it stood at one moment
-            return _read_events(connection, name, mark, until)
+            return _read_events(connection, transcript.session, mark, until)
     except _FAILURES as error:
         raise OSError(f"{transcript.path} cannot be read now: {error}") from error
 
@@ -331,8 +327,7 @@ def database(places: Places, key: str) -> Path:
     """The database of the agent that a key names; of the first agent where it names none."""
     match = _form("agent name").match(key)
     agent = match[1].lower() if match and match[1] not in (".", "..") else MAIN
-    root = places.root(AGENT)
-    return root / "agents" / agent / "agent" / "openclaw-agent.sqlite"
+    return places.root(AGENT) / "agents" / agent / "agent" / "openclaw-agent.sqlite"
 
 
 def is_incognito(key: str) -> bool:
@@ -340,7 +335,7 @@ def is_incognito(key: str) -> bool:
 
 
 def scope_of(places: Places, key: str) -> str | None:
-    """`main` or `group:NAME`; None where it cannot be told whom a session works for, which is then nobody."""
+    """`main` or `group:NAME`; None where it is unknown whom a session works for, which is then nobody."""
     if is_incognito(key):
         return None
     path = database(places, key)

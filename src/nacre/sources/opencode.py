@@ -45,10 +45,9 @@ def find(places: Places) -> Iterator[Transcript]:
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    session = transcript.session
     try:
         with reading.open_readonly(transcript.path) as connection:
-            row = connection.execute("SELECT * FROM session WHERE id = ?", (session,)).fetchone()
+            row = connection.execute("SELECT * FROM session WHERE id = ?", (transcript.session,)).fetchone()
             if row is None:
                 return reading.missing_transcript(mark)
             return _read_messages(connection, dict(row), reading.last_written(transcript.path), mark, until)
@@ -72,8 +71,19 @@ def _read_messages(
         is_answer = message.get("role") == "assistant"
         if at and name == ids[-1] and is_answer and not done and latest - at.timestamp() < _STALE:
             raise reading.Unfinished
-        parts = [parse_json(data) or {} for (data,) in connection.execute(_PARTS, (name,))]
-        _take(parts, message, at, name, notes)
+        speaker, facts = _SPEAKERS[message["role"]], notes.facts
+        by_own_agent = message.get("mode") in _OWN_AGENTS or message.get("agent") in _OWN_AGENTS
+        parts = (parse_json(data) or {} for (data,) in connection.execute(_PARTS, (name,)))
+        if speaker is Speaker.AGENT and (by_own_agent or message.get("summary") is True):
+            facts["compacted"] = True
+        elif text := _text(parts, speaker):
+            digest = reading.digest_of((text,))
+            # After a summary the program sends the last prompt once more, as if the user had.
+            is_again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == digest
+            if not is_again:
+                notes.add(name, at, speaker, text)
+            if speaker is Speaker.OWNER:
+                facts["last"] = digest
 
     def make(notes: Notes) -> Session:
         notes.facts["cwd"] = as_text(about.get("directory"))
@@ -83,23 +93,6 @@ def _read_messages(
         return parse_time(message["time"]["created"])
 
     return reading.follow_list(ids, messages.__getitem__, mark, until, take, make, time)
-
-
-def _take(
-    parts: Iterable[dict[str, Any]], message: dict[str, Any], at: dt.datetime | None, name: str, notes: Notes
-) -> None:
-    speaker, facts = _SPEAKERS[message["role"]], notes.facts
-    is_own = message.get("summary") is True or message.get("mode") in _OWN_AGENTS or message.get("agent") in _OWN_AGENTS
-    if speaker is Speaker.AGENT and is_own:
-        facts["compacted"] = True
-    elif text := _text(parts, speaker):
-        digest = reading.digest_of((text,))
-        # After a summary the program sends the last prompt once more, as if the user had.
-        is_again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == digest
-        if not is_again:
-            notes.add(name, at, speaker, text)
-        if speaker is Speaker.OWNER:
-            facts["last"] = digest
 
 
 def _text(parts: Iterable[dict[str, Any]], speaker: Speaker) -> str:

@@ -150,8 +150,12 @@ def pauses(workspace: Workspace) -> tuple[Pause, ...]:
     data = disk.read_bytes(workspace.pauses)
     try:
         rows = json.loads(data) if data is not None else []
-        moments = [(dt.datetime.fromisoformat(row["begin"]), row["end"]) for row in rows]
-        return tuple(Pause(begin, dt.datetime.fromisoformat(end) if end else None) for begin, end in moments)
+        return tuple(
+            Pause(
+                dt.datetime.fromisoformat(row["begin"]), dt.datetime.fromisoformat(row["end"]) if row["end"] else None
+            )
+            for row in rows
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return (Pause(dt.datetime.min.replace(tzinfo=dt.UTC)),)
 
