@@ -30,14 +30,14 @@ def extract_text(text: str, clock: Clock, judge: Judge) -> list[Bullet]:
 
 
 def untyped(workspace: Workspace, judge: Judge) -> list[Entry]:
-    """Every bullet of a daily log that lacks a type, with the one it would get."""
+    """Every bullet of a daily log that lacks a type, with the type it would get."""
     items = [(path, item) for path, item in _log_items(workspace) if lacks_type(item)]
     kinds = [reading.best("type") for reading in judge.read([item.words for _, item in items])]
     return [Entry(item.words, path, item.start, kind) for (path, item), kind in zip(items, kinds, strict=True)]
 
 
 def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
-    """Put the types before the lines; the entries that got theirs. Changed lines, and those with a secret, stay as they are."""
+    """Write the types into the lines and return the entries that got one. Changed lines, and those with a secret, stay as they are."""
     workspace = context.workspace
     by_path: dict[str, dict[int, Entry]] = {}
     for entry in entries:
@@ -61,7 +61,7 @@ def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def count_types(workspace: Workspace, judge: Judge) -> Counter[str]:
-    """How many bullets of the daily logs are of each type: the one they carry, or would get; "-" is work, which needs none."""
+    """How many bullets of the daily logs have, or would get, each type; "-" counts bullets of sessions, which need none."""
     items = [item for _, item in _log_items(workspace) if item.words and item.depth == 0]
     readings = judge.read([item.words for item in items if lacks_type(item)])
     counts = Counter(reading.best("type") for reading in readings)

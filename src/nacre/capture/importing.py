@@ -58,7 +58,7 @@ def import_(
 
 
 def _source_of(what: str, home: Path) -> tuple[str, str, Path | None]:
-    """The name of the agent or the path that is meant, the kind of import, and the path; an error when it is neither."""
+    """The name of the agent or the path, the kind of import, and the path where it is one; an error when it is neither."""
     name = _ALIASES.get(what.lower(), what.lower())
     if name in AGENTS:
         return name, "settings" if name == "openclaw" else "notes", None
@@ -167,7 +167,7 @@ def survey_importable(context: Context) -> list[Importable]:
 
 
 def _exports_in(home: Path) -> Iterator[Importable]:
-    """The newest chat exports in the folders that downloads land in; which files may be one, their names tell."""
+    """The chat exports in the usual download folders, newest first, recognised by the names of their files."""
     for folder in (home / name for name in _EXPORT_FOLDERS):
         unpacked = (file.parent for file in folder.glob("*/conversations*.json"))
         paths = {*folder.glob("[!.]*.zip"), *folder.glob("conversations*.json"), *unpacked}
@@ -215,7 +215,7 @@ _VALUES: dict[str, Callable[[Any], Any]] = {  # None: it says nothing that we co
 
 
 def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None:
-    """Which settings of the user's file would be set, each with where it comes from; and what is not taken, and why."""
+    """Plan which settings of the user would be set, each with its origin; the others are listed with the reason why not."""
     shown = shown_path(path, plan.home)
     set_before, settings = _flat(read_toml(user_config_file(os.environ))), _flat(_read_settings(path))
     for place in _PLACES:
@@ -259,7 +259,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 
 def _setting_of(name: str, value: Any) -> tuple[str, Any, str]:
-    """Our key and value; or why there is none."""
+    """Our key and value for a setting of OpenClaw; or the reason why there is none."""
     key = _EQUALS.get(name)
     if key is None:
         return "", None, say("skipped: Nacre has no such setting", "跳过：Nacre 没有此设置")
@@ -275,7 +275,7 @@ def _setting_of(name: str, value: Any) -> tuple[str, Any, str]:
 def _plan_paths(
     plan: ImportPlan, value: Any, origin: str, set_before: Mapping[str, Any], env: Mapping[str, str], begin: Path
 ) -> None:
-    """The folders to search besides: those that are missing in the user's list are added to it."""
+    """Plan the extra folders to search: those missing in the user's list are added to it."""
     before = plan.settings.get(_EXTRA, set_before.get(_EXTRA, []))
     listed = [{"path": row} if isinstance(row, str) else row for row in before]
     have = {os.path.normpath(os.path.expanduser(row["path"])) for row in listed}

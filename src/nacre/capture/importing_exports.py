@@ -58,7 +58,8 @@ def import_export(
     progress: Progress | None = None,
     dry_run: bool = False,
 ) -> ImportReport:
-    """Capture every conversation. All is synced twice: to find what is worth a line, then to write it at once."""
+    """Capture every conversation of an export. Sync runs twice: a dry run that extracts, then one that writes everything as one
+    operation."""
     sessions = list(_sessions(path, since))
     extract = cache(setup.extract)
     workspace = Workspace(setup.context.workspace.root)

@@ -45,7 +45,7 @@ _WITH_HOOKS = ("claude-code", "codex", "cursor")  # agents whose hooks name tran
 
 @dataclass(frozen=True)
 class SyncSetup:
-    """Everything that a run works with."""
+    """What a run of sync works with."""
 
     context: Context
     places: Places
@@ -60,7 +60,7 @@ class SyncSetup:
 
 
 def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequence[str] = ()) -> SyncSetup:
-    """The agents on this machine, the user's settings and the local brain. The judge is made only when there is something to judge."""
+    """The setup of sync for this machine and the user's settings. The judge is loaded only when something has to be judged."""
     limits = context.config.sync
 
     def bullets(messages: Sequence[Message]) -> list[Bullet]:
@@ -85,13 +85,13 @@ def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequenc
 
 @dataclass(frozen=True)
 class Queue:
-    """The sessions that hooks named, as the inbox held them when it was read."""
+    """The sessions that hooks named, as read from the inbox."""
 
     waiting: Sequence[Queued] = ()
     outside: Mapping[str, Transcript] = field(default_factory=dict)  # by inbox file: those that no source would find
 
     def is_ended(self, transcript: Transcript) -> bool:
-        """Whether the agent of a session said that it ended, or is about to be forgotten. A database holds many, known by their ids."""
+        """Whether a hook said that the session ended or is about to lose its beginning. In a database it is found by its id."""
         return any(
             queued.now
             and (transcript.path.suffix == ".jsonl" or (queued.session and queued.session in transcript.key))
@@ -121,7 +121,7 @@ def read_queue(context: Context, places: Places) -> Queue:
 
 
 def clear_queue(context: Context, queue: Queue, open_keys: Collection[str]) -> None:
-    """Take off what a run has looked at. What no source finds stays while something of it is still to be captured."""
+    """Remove from the inbox what a run has handled. A transcript outside of all sources stays while something in it is to be captured."""
     for queued in queue.waiting:
         outside = queue.outside.get(queued.path)
         if outside is None or outside.key not in open_keys:
@@ -132,7 +132,7 @@ def clear_queue(context: Context, queue: Queue, open_keys: Collection[str]) -> N
 def list_transcripts(
     context: Context, places: Places, sources: Sequence[Source], queue: Queue | None = None
 ) -> Iterator[tuple[Source, Transcript]]:
-    """Every transcript of the agents that are not switched off, with those of the queue that no source finds."""
+    """Every transcript of the enabled agents, and those of the queue that no source lists."""
     outside = list((queue or Queue()).outside.values())
     for source in sources:
         if not settings_of(context.config, source.agent).enabled:
@@ -143,7 +143,7 @@ def list_transcripts(
 
 
 def session_files(setup: SyncSetup, ended: Collection[str], *, only_queued: bool) -> list[SessionFile]:
-    """The transcripts that belong to the workspace, or those that hooks named; `ended` are the paths of those just over."""
+    """The transcripts of the workspace, or only those that hooks named; `ended` are the paths of sessions that just ended."""
     queue = read_queue(setup.context, setup.places)
     just_now = {os.path.realpath(path) for path in ended}
     over = just_now | {os.path.realpath(queued.transcript) for queued in queue.waiting if queued.now}
@@ -228,7 +228,7 @@ def survey_sessions(
 
 
 def remember_exclusions(config: Config, rows: Sequence[Capturable], names: Sequence[str]) -> None:
-    """Put what the user leaves out, by the names of rows or of agents, into the user's settings."""
+    """Write what the user leaves out into the user's settings: rows or whole agents, by name."""
     excluded = {name.casefold() for name in names}
     for agent in sorted({row.agent for row in rows}):
         key = f"sources.{agent.replace('-', '_')}"

@@ -82,7 +82,7 @@ class SyncReport:
 
 @dataclass
 class _Run:
-    """What one run knows, and what it has gathered."""
+    """The state of one run."""
 
     setup: SyncSetup
     now: dt.datetime
@@ -140,7 +140,7 @@ class _Run:
 def sync(
     setup: SyncSetup, *, since: dt.datetime | None = None, progress: Progress | None = None, dry_run: bool = False
 ) -> SyncReport:
-    """Bring the daily logs up to date with what was said. Runs at the same time wait for one another."""
+    """Bring the daily logs up to date with the transcripts. Concurrent runs wait for each other."""
     context = setup.context
     if dry_run:  # costs nothing
         setup = replace(setup, by_model=lambda *_: None)
@@ -213,7 +213,7 @@ def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
 
 
 def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
-    """The transcripts whose size or time changed: first those that an interrupted run was about to write, then the oldest."""
+    """The transcripts that changed: first those that an interrupted run was about to write, then the oldest."""
     setup = run.setup
     changed: list[tuple[Source, Transcript]] = []
     for source, transcript in list_transcripts(run.context, setup.places, setup.sources, run.queue):
@@ -232,7 +232,7 @@ def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
 
 
 def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
-    """Whether an unchanged transcript can have nothing new: its session counts for too little, or is still young."""
+    """Whether an unchanged transcript with waiting messages can be skipped: it has too few, or its session is recent."""
     if run.context.clock.fixed is not None or cursor.users == 0:
         return run.context.clock.fixed is None
     if run.queue.is_ended(transcript):
@@ -244,7 +244,7 @@ def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
 def _new_sections(
     run: _Run, key: str, source: Source, transcript: Transcript
 ) -> tuple[Cursor | None, list[Section], str]:
-    """Where the cursor then stands, the sections that what is new in a transcript makes, and why there are none."""
+    """The new cursor of a transcript, the sections made of what is new in it, and if there are none, the reason."""
     workspace, clock, settings = run.context.workspace, run.context.clock, run.context.config.sync
     before = previous = run.cursors.get(key)
     if previous and previous.begins and run.since < previous.begins:
@@ -396,7 +396,7 @@ def _new_sections(
 def _bullets(
     run: _Run, session: Session, listed: str, day: dt.date, heading: str, messages: Sequence[Message]
 ) -> list[Bullet]:
-    """What a day of a session is worth and its log does not hold yet."""
+    """The bullets for one day of a session that its log does not hold yet."""
     if session.kind is Kind.GROUP:  # whom the agent answers at the very beginning is not known
         first = next((at for at, message in enumerate(messages) if message.speaker is not Speaker.AGENT), 0)
         messages = messages[first:]
@@ -414,8 +414,8 @@ def _bullets(
 def _copied(
     run: _Run, key: str, source: Source, messages: Sequence[Message], before: Cursor | None
 ) -> tuple[list[Message], str]:
-    """The messages that were captured from another session of the same agent, and which that was: a fork repeats what was said before
-    it, to the millisecond. Where this one was captured before, only known forks can hold what it goes on with."""
+    """The messages that were captured from another session already, and the id of that session: a fork repeats what was said before it,
+    with the same times. A session that was captured before is compared only with known forks."""
     if not messages or source.agent not in FORKING:
         return [], ""
 
@@ -445,9 +445,8 @@ PutAway = tuple[str, Cursor, Checkpoint | None]  # a transcript by its key, its 
 
 
 def _put_away(run: _Run) -> Iterator[PutAway]:
-    """The sessions that were captured since they were last put away, and are over: silent for as long as jobs take for that, and nothing
-    of them waits for the user's agent. One that would be forgotten at once is not put away, and a group's never: a checkpoint is the
-    owner's alone."""
+    """The checkpoints to write, and the new cursors: of sessions captured since their last checkpoint that are over (silent for
+    `jobs.silence`, nothing waiting for the user's agent). Groups, and sessions that would be forgotten at once, get none."""
     config = run.context.config
     last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
     for key, cursor in sorted(run.cursors.items()):
@@ -481,8 +480,8 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
 
 
 def _write(run: _Run, sections: Sequence[Section], put_away: Sequence[PutAway]) -> None:
-    """Append sections to their logs and write checkpoints: one operation. The cursors name the sections before, so that an interrupted
-    run is understood afterwards."""
+    """Append sections to their logs and write checkpoints in one operation. The sections are saved with the cursors first, so that an
+    interrupted run can be completed."""
     context, workspace = run.context, run.context.workspace
     with operation(context, "sync") as op:
         touched = {section.key for section in sections}
@@ -529,7 +528,7 @@ def _save(run: _Run, *, synced: dt.datetime | None, pending: tuple[Section, ...]
 
 
 def _recover(run: _Run) -> None:
-    """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
+    """Complete an interrupted run: which of the pending sections were written is seen in the logs."""
     context = run.context
     with operation(context, "sync") as op:
         trail = provenance.read_provenance(context.workspace)
@@ -552,7 +551,7 @@ def _recover(run: _Run) -> None:
 
 
 def parse_since(since: str, clock: Clock) -> dt.datetime:
-    """What `--since` names: a length of time before now such as "4h", a day from its beginning, a moment, or all there is."""
+    """The moment that `--since` names: a duration before now such as "4h", a day, a moment, or "all"."""
     since = since.strip()
     if since.lower() == "all":
         return dt.datetime(1970, 1, 2, tzinfo=dt.UTC)

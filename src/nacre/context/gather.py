@@ -37,14 +37,14 @@ Superseded = Callable[[str, Closed], str | None]  # how a line that no longer ho
 
 
 class SessionProject(NamedTuple):
-    """For which project a session is: its name in stamps, and whether a projects/<name>/MEMORY.md may be its own."""
+    """The project of a session: its name in stamps, and whether it has a projects/<name>/MEMORY.md."""
 
     project: str | None = None
     is_known: bool = False
 
 
 class Gathered(NamedTuple):
-    """What there is to give, the most important first, and what was left out before anything was counted."""
+    """What can be given, by importance, and what was left out already."""
 
     first: tuple[Piece, ...]
     then: tuple[Piece, ...]
@@ -63,7 +63,7 @@ def give(
     mode: str,
     here: str | None = None,
 ) -> ContextPack:
-    """The pack; an empty one where context is switched off."""
+    """The context of a session within the budget; empty where context is switched off."""
     settings = memory.config.context
     budget = settings.budget if budget is None else budget
     if budget < 1:
@@ -88,7 +88,7 @@ def give(
 
 
 def place_of(memory: Memory, project: str | None, here: str | None) -> SessionProject:
-    """The project that is named, or that of the folder the session works in; one that nobody set up is known by its stamps alone."""
+    """The project named, or that of the folder; one that is not set up here is known by its stamps alone."""
     if project:
         return SessionProject(slug_of(project), is_known=True)
     try:
@@ -102,7 +102,7 @@ def place_of(memory: Memory, project: str | None, here: str | None) -> SessionPr
 
 
 def hits_for(memory: Memory, query: str, place: SessionProject, mode: str, most: int = _HITS) -> tuple[Hit, ...]:
-    """What answers the question, for this project and of none; a group's own has no project."""
+    """The hits for a question: those of this project and of none; in a group those of the group."""
     report = memory.ask(query, most, mode=mode, filters=memory.filters(project=place.project))
     hits = tuple(hit for hit in report.hits if not hit.weak)
     if memory.scope.group is not None:
@@ -161,7 +161,7 @@ def pieces_of(memory: Memory, hits: tuple[Hit, ...], superseded: Superseded | No
 
 
 def _closed_for(memory: Memory) -> ClosedEntries:
-    """What no longer holds. The ledger is the owner's: a group is given its own as it stands."""
+    """The entries that no longer hold. The ledger is the owner's: for a group there are none."""
     if memory.scope.group is not None:
         return NONE_CLOSED
     return load_closed(memory.workspace, memory.clock.today().isoformat())
@@ -244,7 +244,7 @@ def gather_private(context: Context, place: SessionProject, closed: ClosedEntrie
 
 
 def gather_shared(memory: Memory) -> Gathered:
-    """For a group: answers, its sections of two days, public files; from the index, which knows what is whose."""
+    """For a group: its sections of two days and public files, from the index, which knows the audience of each."""
     from nacre.search.query import Filters, condition
     from nacre.search.search import own_heading
 

@@ -53,7 +53,7 @@ Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
 
 @dataclass(frozen=True)
 class Removal:
-    """A line, and why it goes or would; what stands there `instead`, of a title and of a line of tags."""
+    """A line to remove and the reason; a title or a line of tags is replaced by `instead`."""
 
     line: MemoryLine
     reason: str
@@ -73,7 +73,7 @@ class Wording:
 
 @dataclass(frozen=True)
 class ForgetPlan:
-    """Every line that goes; those that look like it and stay; the entries of the ledger that lose their words."""
+    """The lines to remove, the lines that look alike and stay, and the entries of the ledger that lose their words."""
 
     facts: tuple[Fact, ...]
     going: tuple[Removal, ...]
@@ -97,7 +97,7 @@ class ForgetPlan:
 
 @dataclass(frozen=True)
 class ForgetReport:
-    """What was forgotten, or would be; and what cleaning up after it did, or would do."""
+    """What was forgotten and purged, or would be."""
 
     plan: ForgetPlan
     purge_plan: PurgePlan | None = None
@@ -113,7 +113,7 @@ def forget(
     purging: bool = False,
     dry_run: bool = False,
 ) -> ForgetReport:
-    """Forget what is meant; with `purging` from history, backups and the index's bytes as well."""
+    """Forget what is meant; with `purging` also in history, backups and the bytes of the index."""
     lines, targets = _meant(context, text, choose, named_only=not dry_run)
     with contextlib.nullcontext() if dry_run else storage_of(context.workspace).hold():  # from looking to writing
         plan = plan_forget(context, targets, lines, similar=similar)
@@ -144,7 +144,8 @@ def one_target(context: ForgetContext, text: str) -> tuple[MemoryLines, Target]:
 def _meant(
     context: ForgetContext, text: str, choose: Choose | None = None, *, named_only: bool = False
 ) -> tuple[MemoryLines, Sequence[Target]]:
-    """All lines of memory, and what is meant. With `named_only` what a search or a line number gives is not taken for it unasked."""
+    """All lines of memory, and the targets meant. With `named_only` the result of a search or a line number is an error unless it was
+    chosen."""
     lines = MemoryLines(context.workspace, context.config)
     matches, certain = find_targets(context, text, lines)
     targets = distinct_targets(matches, LedgerStates(context.workspace), Trail(context.workspace))
@@ -207,8 +208,8 @@ def _removal(line: MemoryLine, reason: str) -> Removal:
 
 
 def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines) -> Iterable[Removal]:
-    """What checkpoints hold of the messages that the facts were captured from, in whatever words, and of the answers that repeat
-    them; with the title, and the lines of the summary, that are made of their words."""
+    """What checkpoints hold of the messages from which the facts were captured, and of the answers that repeat them; with titles and
+    summary lines made of their words."""
     bullets = {mark for fact in facts for mark in fact.marks}
     forgotten = messages_behind(Trail(context.workspace).captured(bullets), bullets)
     reason = say("in the message it was captured from", "位于它的来源消息中")
@@ -234,7 +235,7 @@ def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLin
 
 
 def _questions(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines) -> Iterable[Removal]:
-    """The open questions about one of the facts, or with it in their reason; what else they say is not forgotten."""
+    """The open questions about one of the facts, or with one in their reason."""
     ids = {entry for fact in facts for entry in fact.ids}
     forms = {form for fact in facts for form in _forms(fact)}
     for line in lines.of(context.workspace.relative(context.workspace.review)):
@@ -245,7 +246,7 @@ def _questions(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines
 
 
 def _forms(fact: Fact) -> set[str]:
-    """The wordings of a fact by which it is known within a longer text."""
+    """The wordings of a fact by which it is recognised within a longer text."""
     return {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)} - {""}
 
 
@@ -254,7 +255,7 @@ def _name(path: str) -> str:
 
 
 def _without_fact(facts: Iterable[Fact], line: MemoryLine) -> str | None:
-    """The other sentences of a line; none where the fact is not one of its own."""
+    """The other sentences of a line; None where the fact is not a sentence of its own."""
     forms = {normal_words(unmarked(form)) for fact in facts for form in fact.normal} - {""}
     said = sentences(line.text)
     others = [sentence for sentence in said if not any(form in normal_words(unmarked(sentence)) for form in forms)]
@@ -264,7 +265,7 @@ def _without_fact(facts: Iterable[Fact], line: MemoryLine) -> str | None:
 
 
 def _as_title(fact: Fact, line: MemoryLine) -> str | None:
-    """Why a title says the fact: it has its words, marked up, or its beginning, cut off."""
+    """The reason why a title states the fact: it has its words, formatted or cut off; else None."""
     said = normal_words(unmarked(line.words))
     if line.title is None or not is_telling(said):
         return None
@@ -276,7 +277,7 @@ def _as_title(fact: Fact, line: MemoryLine) -> str | None:
 def _alike(
     context: ForgetContext, facts: Iterable[Fact], near: Iterable[MemoryLine], lines: MemoryLines, among_others: str
 ) -> Iterable[Removal]:
-    """Lines that may say one of the facts in other words, which nothing proves."""
+    """Lines that may state one of the facts in other words, without proof."""
     alike: dict[tuple[str, int, int], Removal] = {}
     near = [line for line in near if not _is_tags(line)]
     looks_like = say("also looks like a match", "看起来也像是它")
@@ -314,7 +315,7 @@ def _overlap(text: str, other: str) -> float:
 
 
 def _outermost(removals: Iterable[Removal]) -> list[Removal]:
-    """Each line once, in order: what is nested in a line that goes, goes with it."""
+    """The removals in order, without those nested in another."""
     kept: list[Removal] = []
     for removal in sorted(removals, key=lambda item: (item.line.path, item.line.start, -item.line.end)):
         if not kept or not kept[-1].line.covers(removal.line):
@@ -323,7 +324,7 @@ def _outermost(removals: Iterable[Removal]) -> list[Removal]:
 
 
 def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: MemoryLines) -> list[Removal]:
-    """The tags that were made of what goes: in the checkpoints that lose a line, and in their summaries and originals."""
+    """The tags made of removed words, in the checkpoints that lose a line and in their summaries and originals."""
     names = {_name(removal.line.path) for removal in going if removal.line.layer in TIERS}
     texts = (*(fact.words for fact in facts), *(removal.line.whole for removal in going))
     said = {token for text in texts for token in tokens(text)}
@@ -342,7 +343,7 @@ def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: MemoryLines) -
 def _wordings(
     facts: Sequence[Fact], going: Iterable[Removal], states: LedgerStates, stones: Tombstones
 ) -> tuple[Wording, ...]:
-    """Everything that was said of the facts, each wording once: by the lines that go, and by the ledger."""
+    """All wordings of the facts, each once: from the removed lines and the ledger, without those that have a tombstone."""
     wordings: list[Wording] = []
     for fact in facts:
         wordings.append(Wording(fact.id, fact.words, fact.id))
@@ -362,9 +363,9 @@ def _wordings(
 
 
 def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
-    """Bury the words in the ledger, then take every line away: one operation, undone as one.
+    """Write the tombstones, then remove every line, in one operation.
 
-    The tombstone comes first: killed in between, nothing is learned again, and doing it again takes the other lines.
+    The tombstones come first: a run that was killed in between learns nothing again, and repeating it removes the other lines.
     """
     if not plan:
         return
@@ -390,7 +391,7 @@ def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
 
 
 def _bury(op: Operation, plan: ForgetPlan) -> None:
-    """Take the words out of the ledger's earlier lines and put the tombstones below them."""
+    """Remove the words from the ledger's earlier lines and append the tombstones."""
     redact_ledger(op, plan.ids)
     if not plan.wordings:
         return

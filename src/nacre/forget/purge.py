@@ -44,7 +44,7 @@ from nacre.vault.writing import rewrite
 
 @dataclass(frozen=True)
 class SourceSession:
-    """A session whose transcript, which is the agent's, still holds what was forgotten."""
+    """A session whose transcript, which belongs to its agent, still holds what was forgotten."""
 
     agent: str
     session: str
@@ -62,7 +62,7 @@ class Remaining:
 
 @dataclass(frozen=True)
 class PurgePlan:
-    """What is left of something forgotten: earlier contents in history, lines of backups, words in the ledger."""
+    """What is left of something forgotten: contents in history, lines of backups, sessions."""
 
     id: str  # by which it can be purged again
     ids: frozenset[str]
@@ -80,7 +80,7 @@ class PurgeReport:
 
 
 def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str], words: Collection[str]) -> PurgePlan:
-    """What purging would clean. Words that nobody remembers are known again by their tombstones where they still stand."""
+    """What purging would clean. Unknown words are recognised by their tombstones where they still stand."""
     workspace = context.workspace
     stones = load_tombstones(workspace).only(ids)
     history = list(_history_contents(workspace))
@@ -119,7 +119,7 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
 
 
 def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
-    """Every content that history keeps, by its hash; a compressed log is kept as one."""
+    """Every content in history with its hash; packed ones also unpacked."""
     for path in files_below(workspace.history / "blobs"):
         name = path.parent.name + path.name
         with contextlib.suppress(NacreError):
@@ -127,7 +127,7 @@ def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
 
 
 def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str]:
-    """The words in an earlier content that were forgotten: by the keyed hash, and in the ledger by the id."""
+    """The forgotten words in an earlier content: recognised by tombstones, in ledger rows by the id."""
     matches: set[str] = set()
     texts: list[str] = []
     for line in data.decode("utf-8", "replace").splitlines():
@@ -144,13 +144,13 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
 
 
 def _with_names(words: Iterable[str]) -> list[str]:
-    """The words, and what they become in the name of a checkpoint, as far as that tells anything."""
+    """The words, and their form in the name of a checkpoint if that is distinctive."""
     every = list(words)
     return every + [slug for phrase in every if is_telling(slug := slug_of(phrase)[:NAME_LENGTH].strip("-"))]
 
 
 def redact_ledger(op: Operation, ids: Collection[str], words: Words | None = None) -> None:
-    """Take the words out of the lines of these ids, and whatever holds `words` out of all others."""
+    """Remove the words from the records of these ids, and `words` from all others."""
     path = op.workspace.ledger
     data = read(op.workspace, path) or b""
     lines = data.split(b"\n")
@@ -178,7 +178,7 @@ def _without_words(value: Any, words: Words) -> Any:
 
 
 def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
-    """Clean all of it, then search every file for the words. What is done here is not undone."""
+    """Clean everything, then search every file for the words. This cannot be undone."""
     workspace, config = context.workspace, context.config
     words = Words(_with_names(plan.words))
     with storage_of(workspace).hold():
@@ -214,14 +214,14 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
 
 
 def drop_derived(workspace: Workspace, *, vectors: bool = False) -> None:
-    """Remove what was derived from memory and is kept beside the index: problems, which quote it, and of a purge the vectors."""
+    """Delete what was derived from memory and is stored beside the index: problems, which quote it, and for a purge the vectors."""
     for pattern in ("*.json", "*.npz") if vectors else ("*.json",):
         for path in workspace.index.glob(pattern):
             disk.remove(path)
 
 
 def _clean_index(context: ForgetContext, words: Words) -> bool:
-    """Take what is gone out of the free parts of the index too; where that is not enough, make it anew. Whether it was."""
+    """Remove the words from the free pages of the index too, or rebuild it; returns whether it was rebuilt."""
     index = context.keeper()
     store = index.store
     for old in store.path.parent.glob("*.damaged-*"):
@@ -241,7 +241,7 @@ def _clean_index(context: ForgetContext, words: Words) -> bool:
 
 
 def _why_left(context: ForgetContext, plan: PurgePlan, trace: Trace, library: Collection[Path]) -> str:
-    """Why words stand where they do, and who can take them out."""
+    """Why the words are still at a place, and what to do about it."""
     workspace, config = context.workspace, context.config
     if trace.inside == UNREADABLE:
         return say("cannot be read, so it could not be checked", "无法读取，因此未能检查")
@@ -282,7 +282,7 @@ _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]")  # how a stream begins
 
 @dataclass(frozen=True)
 class Trace:
-    """A place where words still stand. `inside` says that they are its name, or that it cannot be read."""
+    """A place that still holds words. `inside` is NAME for the name of the file, UNREADABLE if it cannot be read."""
 
     path: Path
     words: str
@@ -291,7 +291,7 @@ class Trace:
 
 
 class Words:
-    """Words to look for, whatever their case, the space and the marks of Markdown between them."""
+    """Searches for words, ignoring case, white space and Markdown between them."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._inside: dict[bytes, list[str]] = {}  # looked for within a line
@@ -320,7 +320,7 @@ def _squeezed(text: str) -> bytes:
 
 
 def _says_enough(form: bytes) -> bool:
-    """Whether words are looked for within a line: long ones, several words, a number, some Chinese."""
+    """Whether words are searched for within lines: long ones, several words, a number, some Chinese."""
     text = form.decode("utf-8", "replace")
     letters = [sign for sign in text if sign.isalnum()]
     wide = sum(sign > "\u2e7f" for sign in letters)
@@ -344,15 +344,14 @@ def _stands_in(data: bytes, form: bytes) -> bool:
 
 
 def scan(roots: Iterable[Path], words: Words) -> Iterator[Trace]:
-    """Every place below the roots where the words stand, once for each file and word: in it, or in its name. Links are not
-    followed, and the history of git is left out."""
+    """Every place below the roots that holds the words, in content or name, once for each file and word; without links and .git."""
     for path in {os.path.realpath(path): path for root in roots for path in files_below(root)}.values():
         yield from (Trace(path, phrase, inside=NAME) for phrase in words.matches(path.name.encode("utf-8", "replace")))
         yield from traces_in(path, words)
 
 
 def files_below(root: Path) -> Iterator[Path]:
-    """Every ordinary file below a folder, or the file itself; in order."""
+    """Every regular file below a folder, or the file itself, in order."""
     if root.is_file() and not root.is_symlink():
         yield root
     for place, folders, names in os.walk(root):
@@ -381,7 +380,7 @@ def traces_in(path: Path, words: Words) -> list[Trace]:
 
 
 def contents(data: bytes) -> Iterator[bytes]:
-    """What a file holds: its bytes, and what is packed in them."""
+    """The bytes of a file, and those packed in them."""
     yield data
     try:
         if data.startswith(b"\x1f\x8b"):

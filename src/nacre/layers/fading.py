@@ -22,8 +22,8 @@ _dates: dict[tuple[object, ...], organise.CheckpointDate] = {}
 
 
 class Fading(NamedTuple):
-    """A checkpoint where it lies, and when it sinks to the next layer if nobody recalls it (none: it is deleted), by which rule. What its
-    user marked stays: it has neither."""
+    """A checkpoint, and when, where to and by which rule it moves next if nobody recalls it (`next` is None when it will be deleted).
+    All three are None for one that the user marked."""
 
     path: str
     layer: str
@@ -38,7 +38,7 @@ class Fading(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """How many checkpoints each layer holds, which fade next, and those of one layer, the latest first."""
+    """The number of checkpoints in each layer, the next to fade, and the checkpoints of one layer, latest first."""
 
     counts: dict[str, int]
     next: tuple[Fading, ...]
@@ -125,7 +125,7 @@ def _shown(at: dt.datetime) -> str:
 
 
 def bring_back(context: Context, path: str) -> str:
-    """Bring a checkpoint back as if it had been recalled: to hot, a forgotten one to warm; where it lies now."""
+    """Move a checkpoint as a recall would: to hot, a forgotten one to warm; returns its new path."""
     checkpoints = (piece for piece in list_checkpoints(context.workspace, context.config) if piece.layer != HOT)
     sunk = next((piece for piece in checkpoints if context.workspace.relative(piece.path) == path), None)
     if sunk is None:

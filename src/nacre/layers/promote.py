@@ -43,7 +43,7 @@ class Nominee(NamedTuple):
 
 
 def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
-    """Who is nominated, the most recalled first, and problems on the way. Reads, and writes nothing."""
+    """The nominated checkpoints, most recalled first, and problems found. Writes nothing."""
     planned = plan(context)
     nominated = [nominee for turn in planned.turns if (nominee := _nominee(turn, context))]
     return sorted(nominated, key=lambda nominee: (-nominee.total, nominee.keys[0])), planned.left
@@ -88,7 +88,7 @@ class Lesson(NamedTuple):
 
 
 class Promoted(NamedTuple):
-    """A nominated checkpoint with what it has to tell: lessons for skills, and lines for long-term memory."""
+    """A nominated checkpoint with its lessons for skills and its lines for long-term memory."""
 
     nominee: Nominee
     path: str
@@ -99,7 +99,7 @@ class Promoted(NamedTuple):
 
 @dataclass(frozen=True)
 class PromotePlan:
-    """Who is nominated, and what applying it would change."""
+    """The nominated checkpoints, and what applying would change."""
 
     promoted: tuple[Promoted, ...] = ()
     distilled: DistilPlan = DistilPlan()
@@ -107,7 +107,7 @@ class PromotePlan:
 
 
 def plan_promotion(context: TidyContext) -> PromotePlan:
-    """What the recalled checkpoints tell, and what the tests say of it; reads, and writes nothing."""
+    """What promotion would do. Writes nothing."""
     nominated, left = nominees(context)
     problems, promoted = list(left), []
     skills = longterm.list_skills(context.workspace)
@@ -152,7 +152,7 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
 
 
 def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
-    """Plan it, carry it out where asked for, and write the report."""
+    """Plan, apply where asked for, and write the report."""
     with operation(context, "promote") as op:
         if applying:
             tidy_apply.recover(context, op)
@@ -164,7 +164,7 @@ def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
 
 
 def _apply(context: TidyContext, op: Operation, planned: PromotePlan) -> PromotePlan:
-    """Carry it out: lessons to their skills, lines through the tests; and nobody is nominated twice."""
+    """Write lessons to their skills and lines to long-term memory, and mark the checkpoints as promoted."""
     left = (*planned.left, *tidy_apply.apply_plan(context, op, planned.distilled))
     for checkpoint in planned.promoted:
         for lesson in checkpoint.lessons:

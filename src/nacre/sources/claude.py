@@ -77,8 +77,8 @@ def _take(path: Path, entry: dict[str, Any], at: dt.datetime | None, start: str,
 
 
 def _is_copy(path: Path, entry: dict[str, Any]) -> bool:
-    """Whether a fork repeated an entry of another session here, which it marks. Older versions kept the other session's id on it: a
-    copy only while that session's own file is there."""
+    """Whether an entry is a fork's copy from another session. Older versions only left that session's id on it: then it is a copy while
+    that session's file exists."""
     other = as_text(entry.get("sessionId"))
     is_others = other != path.stem and _PLAIN_ID.fullmatch(other) and path.with_name(f"{other}.jsonl").exists()
     return bool(entry.get("forkedFrom") or is_others)

@@ -82,7 +82,7 @@ def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Note
 
 
 def _add(speaker: Speaker, channel: str, content: str, at: dt.datetime | None, start: str, notes: Notes) -> None:
-    """Add a message unless another channel held the same before."""
+    """Add a message unless another channel had the same text just before."""
     text, facts = _own_text(content, speaker), notes.facts
     if channel != "item":
         facts[f"events {speaker}"] = True
@@ -97,7 +97,7 @@ def _add(speaker: Speaker, channel: str, content: str, at: dt.datetime | None, s
 
 
 def _note_session(about: dict[str, Any], at: dt.datetime | None, facts: dict[str, Any]) -> None:
-    """Note what the first such entry says of the session. Later ones stand in what a fork or a sub-agent copied."""
+    """Note the facts in the first such entry; later ones were copied by a fork or a sub-agent."""
     if "id" in facts:
         return
     source = about.get("source")

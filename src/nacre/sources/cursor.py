@@ -36,8 +36,8 @@ _REDACTED = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
 
 
 def _own_text(text: str, speaker: Speaker) -> str:
-    """What the user typed: all queries in a message, else the message itself unless it begins with the program's tags; what the
-    agent said without the marks for thoughts that were left out."""
+    """What the user typed: all queries in a message, else the message itself unless it begins with the program's tags; of the agent's
+    message everything but the marks of hidden thoughts."""
     if speaker is Speaker.AGENT:
         return _REDACTED.sub("", text).strip()
     if queries := _QUERY.findall(text):
@@ -131,7 +131,7 @@ def _database(places: Places) -> Path | None:
 
 
 def _find_composers(places: Places) -> Iterator[Transcript]:
-    """The composers. A database that is busy, or that is none, has nothing to list this time."""
+    """The sessions in the IDE's database; none while it is busy or if it is damaged."""
     path = _database(places)
     if path is None:
         return
@@ -147,7 +147,7 @@ def _find_composers(places: Places) -> Iterator[Transcript]:
 
 
 def _changes(connection: sqlite3.Connection) -> dict[str, object]:
-    """When each session last went on, where the database lists it."""
+    """When each session last changed, where the database has a table of that."""
     try:
         return dict(connection.execute("SELECT composerId, coalesce(lastUpdatedAt, createdAt) FROM composerHeaders"))
     except sqlite3.OperationalError:

@@ -36,7 +36,7 @@ _CITATION = re.compile("\ue200[^\ue201]{0,400}\ue201")  # the marks of what a se
 
 
 def export_at(path: Path) -> Iterator[Session] | None:
-    """The conversations of an export in which something was said; None when it is none that is known."""
+    """The conversations of an export that have messages; None when the format is unknown."""
     for conversation in islice(_conversations(path), _LOOKED_AT):
         for field, kind, read in (("mapping", dict, _of_chatgpt), ("chat_messages", list, _of_claude)):
             if isinstance(conversation.get(field), kind):
@@ -46,7 +46,7 @@ def export_at(path: Path) -> Iterator[Session] | None:
 
 
 def _conversations(path: Path) -> Iterator[dict[str, Any]]:
-    """Every object that an export lists, whatever it is. What cannot be understood is passed over."""
+    """Every object that an export lists; unreadable ones are skipped."""
     for file in _files(path):
         try:
             with file:
@@ -76,7 +76,7 @@ def _files(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _elements(text: str) -> Iterator[str]:
-    """The text of each element of an array: exports are large, and only one conversation at a time is made of it."""
+    """The text of each element of an array, so that only one conversation at a time is parsed."""
     decoder, end = json.JSONDecoder(), 1
     while start := _NEXT.match(text, end):
         try:
@@ -121,7 +121,7 @@ def _session(
 
 
 def _branch(conversation: dict[str, Any]) -> list[tuple[Any, str, int]]:
-    """The messages from the first to the one that was shown last; other answers to the same prompt stand elsewhere."""
+    """The messages of the branch that was shown last, in order."""
     nodes = {name: node for name, node in conversation["mapping"].items() if isinstance(node, dict)}
     name = as_text(conversation.get("current_node"))
     if name not in nodes:  # then the last leaf
@@ -134,7 +134,7 @@ def _branch(conversation: dict[str, Any]) -> list[tuple[Any, str, int]]:
 
 
 def _said_in_chatgpt(message: dict[str, Any]) -> tuple[Speaker | None, str]:
-    """Who said what in a message: what was typed or said aloud, not calls of tools, nor thoughts, nor the program's own notes."""
+    """Speaker and text of a message: what was typed or spoken, no tool calls, thoughts or notes of the program."""
     speaker, content = _SPEAKERS.get(message["author"]["role"]), message["content"]
     about = message.get("metadata") or {}
     hidden = about.get("is_visually_hidden_from_conversation") or about.get("is_user_system_message")

@@ -136,7 +136,7 @@ def _digest(message: Message) -> str:
 
 
 def _message(entry: dict[str, Any], otherwise: str) -> Message | None:
-    """A message, with an empty text where it holds no words of its speaker; None for an entry that is none."""
+    """The message of an entry, with an empty text where its speaker said nothing; None for an entry of another kind."""
     speaker = _SPEAKERS.get(entry.get("type") or entry.get("role") or "")
     if speaker is None:
         return None

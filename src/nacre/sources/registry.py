@@ -32,7 +32,7 @@ def chat_hash(key: str) -> str:
 
 
 def group_stamp(group: str, chat: str) -> str:
-    """What stands after `group:`. The name is for people: its members choose it, and two groups may have the same."""
+    """The stamp of a group: its name and a hash of its chat, since names are chosen by members and may be the same."""
     name = slug_of(redact(group or GROUP).text)
     return f"{name}-{chat}" if chat else name
 
@@ -47,7 +47,8 @@ def places_of(config: Config) -> Places:
 
 
 def belongs_to(workspace: Workspace, config: Config) -> Callable[[Transcript], bool]:
-    """Whose sessions a workspace takes: with several agents, each OpenClaw agent's go to its own, all else to the first."""
+    """A test for the transcripts that a workspace takes: with several agents each OpenClaw agent's go to its own workspace, all others
+    to the first."""
     places = {name: os.path.realpath(path) for name, path in agent_workspaces(config).items()}
     here = os.path.realpath(workspace.root)
     if len(set(places.values())) < 2 or here not in places.values():
@@ -74,14 +75,14 @@ def project_name(
 
 
 def listed_as(session: Session, project: str) -> str:
-    """What a session is listed under, and left out by: its group, its project, or neither."""
+    """The name by which a session is listed and excluded: its group, its project, or "direct"."""
     if session.kind is Kind.GROUP:
         return redact(session.group).text or "group"
     return redact(project).text or "direct"
 
 
 def sources() -> tuple[Source, ...]:
-    """Every agent's, in the order in which they are asked."""
+    """The sources of all agents."""
     from nacre.sources import claude, codex, cursor, gemini, openclaw, opencode
 
     programs = (claude.SOURCE, codex.SOURCE, cursor.CLI, cursor.IDE, gemini.SOURCE, opencode.SOURCE)
@@ -115,8 +116,8 @@ def is_left_out(session: Session, patterns: Iterable[str], listed_as: str = "") 
 
 
 def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, signed: Callable[[], bool]) -> str:
-    """Why a session is left out; empty where it is not. A coding session whose folder nobody knows may be about any folder: it is left
-    out where patterns leave anything out, or `signed` says that a folder we know of carries the sign."""
+    """Why a session is excluded; empty where it is not. A coding session without a folder may be about any: it is excluded where there
+    are patterns, or where `signed` says that some known folder is marked."""
     if is_left_out(session, patterns, listed_as) or opted_out(session.cwd):
         return "left out"
     lacks_folder = session.agent in _IN_FOLDERS and not folder(session.cwd)
@@ -124,12 +125,12 @@ def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, 
 
 
 def folder(cwd: str) -> str:
-    """The folder that a transcript names; nothing where no file system could hold it."""
+    """The folder that a transcript names; empty where no file system could hold it."""
     return "" if "\0" in cwd or len(cwd) > _LONGEST else cwd
 
 
 def opted_out(cwd: str) -> bool:
-    """Whether the folder of a session, or one above it, carries the sign that it is to be left out."""
+    """Whether a folder, or one above it, is marked to be left out."""
     place = Path(folder(cwd))
     return place.is_absolute() and any(os.path.lexists(parent / OPT_OUT) for parent in (place, *place.parents))
 
@@ -146,7 +147,7 @@ class Pause:
 
 
 def pauses(workspace: Workspace) -> tuple[Pause, ...]:
-    """Every pause there was. A file that cannot be understood counts as a pause: silence is the safe side."""
+    """All pauses. A damaged file counts as a pause since ever: then nothing is captured."""
     data = disk.read_bytes(workspace.pauses)
     try:
         rows = json.loads(data) if data is not None else []
@@ -183,7 +184,7 @@ def end_pause(workspace: Workspace, now: dt.datetime) -> bool:
 
 
 def _save(workspace: Workspace, now: dt.datetime, *begun: Pause) -> None:
-    """Write down every pause; those that hold now end, and one that begins in the same moment replaces them."""
+    """Save all pauses; those that hold now end, and a new one replaces those that began in the same moment."""
     ended = [replace(pause, end=now) if pause.holds(now) else pause for pause in pauses(workspace)]
     spans = [*(pause for pause in ended if not begun or pause.end != pause.begin), *begun]
     rows = [{"begin": span.begin.isoformat(), "end": span.end.isoformat() if span.end else None} for span in spans]
