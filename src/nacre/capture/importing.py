@@ -28,7 +28,7 @@ from nacre.vault.refcount import REFCOUNT_NAME
 from nacre.vault.storage import storage_of
 from nacre.vault.writing import rewrite
 
-AGENTS = (*files.AGENTS_WITH_NOTES, "openclaw")
+AGENTS = (*files.RULES_OF_AGENTS, "openclaw")
 _ALIASES = {"claude": files.CLAUDE, "claude_code": files.CLAUDE}
 _EXPORT_FOLDERS = ("Downloads", "下载", "Desktop")
 
@@ -89,9 +89,8 @@ def _kind_of(path: Path) -> str | None:
         if (path / REFCOUNT_NAME).is_file():
             return "refcount"
         return "notes" if files.rules_in(path) or any(path.rglob("*.md")) else None
-    kinds = {SETTINGS_NAME: "settings", REFCOUNT_NAME: "refcount"}
-    kinds |= {".md": "notes", ".markdown": "notes", ".json": "export", ".zip": "export"}
-    return kinds.get(path.name) or kinds.get(path.suffix.lower())
+    by_ending = {".md": "notes", ".markdown": "notes", ".json": "export", ".zip": "export"}
+    return {SETTINGS_NAME: "settings", REFCOUNT_NAME: "refcount"}.get(path.name) or by_ending.get(path.suffix.lower())
 
 
 def _plan(name: str, kind: str, path: Path | None, context: Context) -> ImportPlan:

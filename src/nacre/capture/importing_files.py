@@ -22,10 +22,9 @@ from nacre.i18n import say
 from nacre.model import DAY_NAME, Context, Step, slug_of
 from nacre.sources import claude
 from nacre.sources.registry import is_left_out, opted_out, settings_of
-from nacre.sources.transcript import list_files, parse_time
+from nacre.sources.transcript import Places, list_files, parse_time
 from nacre.text.blocks import real_day
 from nacre.vault.checkpoints import list_checkpoints
-from nacre.vault.discover import expand
 from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, REFCOUNT_NAME, dump_counts, parse_counts
 from nacre.vault.storage import LARGEST, TIERS, names, read, read_memory, storage_of
 from nacre.vault.writing import guard_added
@@ -123,12 +122,11 @@ def with_number(name: str, number: int) -> str:
 
 CLAUDE = "claude-code"
 RULE_FILES = {"CLAUDE.md": CLAUDE, "CLAUDE.local.md": CLAUDE, "AGENTS.md": "agents", "GEMINI.md": "gemini"}
-AGENTS_WITH_NOTES = (CLAUDE, "codex", "gemini", "opencode")
-_FILES_OF_AGENTS = {  # the variable that moves the folder, the folder, what is read in it
-    CLAUDE: ("CLAUDE_CONFIG_DIR", ".claude", "CLAUDE.md"),
-    "codex": ("CODEX_HOME", ".codex", "AGENTS.md"),
-    "gemini": ("", ".gemini", "GEMINI.md"),
-    "opencode": ("", ".config/opencode", "AGENTS.md"),
+RULES_OF_AGENTS = {  # what is read in the folder of each
+    CLAUDE: "CLAUDE.md",
+    "codex": "AGENTS.md",
+    "gemini": "GEMINI.md",
+    "opencode": "AGENTS.md",
 }
 _LONGEST = 120  # bytes of a slug; a name of 255 is the most that file systems take
 _MARK = re.compile(rb"\A> [^\n]*\[([0-9a-f]{12})\]")
@@ -156,11 +154,12 @@ def notes_at(path: Path, own_root: Path) -> list[Note]:
     if rules := rules_in(path):
         return [Note(file, RULE_FILES[file.name], name) for file in rules]
     here = disk.real(own_root)
-    paths: list[Path] = []
-    for file in sorted(path.rglob("*.md")):
-        is_hidden = any(part[0] == "." or part in _NOT_NOTES for part in file.relative_to(path).parts)
-        if not is_hidden and here not in disk.real(file).parents:
-            paths.append(file)
+
+    def is_hidden(file: Path) -> bool:
+        return any(part[0] == "." or part in _NOT_NOTES for part in file.relative_to(path).parts)
+
+    markdown = (file for file in sorted(path.rglob("*.md")) if not is_hidden(file))
+    paths = [file for file in markdown if here not in disk.real(file).parents]
     if len(paths) > MOST:
         raise BadInput(
             f"{path} contains more than {MOST} notes. Choose a smaller folder, or search it in "
@@ -187,10 +186,9 @@ def notes_of_workspace(root: Path) -> list[Note]:
 
 def notes_of_agent(agent: str, config: Config, env: Mapping[str, str], home: Path) -> list[Note]:
     """The notes of an agent on this machine; none where it has none."""
-    variable, usual, name = _FILES_OF_AGENTS[agent]
-    moved = env.get(variable, "")
-    root = expand(moved, home) if moved else home / usual
-    notes = [Note(root / name, agent, "user")] if (root / name).is_file() else []
+    root = home / ".config" / "opencode" if agent == "opencode" else Places(home, env).root(agent)
+    rules = root / RULES_OF_AGENTS[agent]
+    notes = [Note(rules, agent, "user")] if rules.is_file() else []
     if agent != CLAUDE:
         return notes
     patterns = settings_of(config, CLAUDE).exclude
