@@ -183,8 +183,7 @@ def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message],
         about.append(f"project:{slug_of(redact(project).text)}")
     about += [session.cwd] if session.cwd else []
     lines = [f"# {title or _subject(messages, spoken, language)}", "", " | ".join(about), ""]
-    for message in messages:
-        lines += _block(message, clock, language)
+    lines += [line for message in messages for line in _block(message, clock, language)]
     return Checkpoint(f"{clock.local(messages[0].at):%Y-%m-%d-%H%M}-{_short(session.id)}.md", "\n".join(lines))
 
 

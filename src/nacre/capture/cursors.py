@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -200,14 +201,14 @@ class SessionHeading(NamedTuple):
 
 
 def read_headings(log: bytes | None) -> list[SessionHeading]:
-    headings: list[SessionHeading] = []
-    for line in (log or b"").decode("utf-8", errors="replace").splitlines():
-        if line.startswith("## ") and "session:" in line:
-            title = line[3:].strip()
-            stamp, count = stamp_of(title), _COUNT.search(title)
-            if stamp.session and stamp.time:
-                headings.append(SessionHeading(title, stamp.session, stamp.time, int(count[1]) if count else 0))
-    return headings
+    lines = (log or b"").decode("utf-8", errors="replace").splitlines()
+    titles = (line[3:].strip() for line in lines if line.startswith("## ") and "session:" in line)
+    stamped = ((title, stamp_of(title), _COUNT.search(title)) for title in titles)
+    return [
+        SessionHeading(title, stamp.session, stamp.time, int(count[1]) if count else 0)
+        for title, stamp, count in stamped
+        if stamp.session and stamp.time
+    ]
 
 
 _read_at = lru_cache(maxsize=400)(lambda workspace, path, _size, _modified: read_headings(read(workspace, path)))
@@ -298,12 +299,9 @@ def provenance_of(section: Section, log: bytes | None) -> Captured | None:
     """The messages behind each bullet of a section, by the words of the bullet in the log; None when the log no longer has the bullets."""
     lines = (log or b"").decode("utf-8", errors="replace").splitlines()
     places = [at for at, line in enumerate(lines) if line.startswith("## ") and line[3:].strip() == section.heading]
-    bullets: list[str] = []
-    for line in lines[places[section.before] + 1 :] if len(places) > section.before else ():
-        if line.startswith("#"):
-            break
-        if line.startswith("- "):
-            bullets.append(bullet_id(words_of(line[2:])))
+    below = lines[places[section.before] + 1 :] if len(places) > section.before else []
+    own = takewhile(lambda line: not line.startswith("#"), below)
+    bullets = [bullet_id(words_of(line[2:])) for line in own if line.startswith("- ")]
     if not section.sources or len(bullets) < len(section.sources):
         return None
     sources: dict[str, tuple[str, ...]] = {}

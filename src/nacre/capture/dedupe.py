@@ -239,14 +239,17 @@ def vectors_of(texts: Sequence[str], models: Container[str] | None = None) -> li
     if not texts or models == frozenset():
         return [{} for _ in texts]
     embedder = _embedder()
-    vectors: list[Vectors] = []
     try:
-        for text in texts:
-            fitting = (model for model in embedder.models_for(text) if models is None or model.hash in models)
-            vectors.append({model.hash: embedder.embed(model, [text])[0] for model in fitting})
+        return [
+            {
+                model.hash: embedder.embed(model, [text])[0]
+                for model in embedder.models_for(text)
+                if models is None or model.hash in models
+            }
+            for text in texts
+        ]
     except ModelUnusable:  # words are enough; doctor says that the model is damaged
         return [{} for _ in texts]
-    return vectors
 
 
 _loaded: dict[object, LocalEmbedder] = {}  # by the models that it loads

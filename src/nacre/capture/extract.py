@@ -49,11 +49,13 @@ def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
             data = read(workspace, path) or b""
             lines = data.split(b"\n")
             for item in document(path, data).items:
-                entry_here = by_line.get(item.start)
                 line = lines[item.start - 1]
-                if not entry_here or not entry_here.type or item.words != entry_here.text:
-                    continue
-                if not redact(line.decode("utf-8", errors="replace")).findings:
+                if (
+                    (entry_here := by_line.get(item.start))
+                    and entry_here.type
+                    and item.words == entry_here.text
+                    and not redact(line.decode("utf-8", errors="replace")).findings
+                ):
                     lines[item.start - 1] = _MARKER.sub(rb"\g<1>[" + entry_here.type.encode() + b"] ", line, count=1)
                     typed.append(entry_here)
             rewrite(op, path, b"\n".join(lines), read=digest(data), log=True)

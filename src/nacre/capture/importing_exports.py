@@ -87,10 +87,11 @@ def import_export(
         "nothing to say": say("nothing worth remembering", "没有值得记住的内容"),
         "waits": say("just started: waiting for the session to continue", "刚开始：等待会话继续"),
     }
-    steps: list[Step] = []
-    for section in report.sections:
-        shown = workspace.relative(daily.log_path(workspace, section.day))
-        steps.append(Step(CAPTURE, shown, say("that day's conversations", "当天的对话"), section.heading))
+    reason = say("that day's conversations", "当天的对话")
+    logs = (
+        (workspace.relative(daily.log_path(workspace, section.day)), section.heading) for section in report.sections
+    )
+    steps = [Step(CAPTURE, log, reason, heading) for log, heading in logs]
     passed = Counter(report.passed_over)
     passed["nothing new"] += 0 if report.paused else len(sessions) - report.looked_at
     for why, number in passed.items():

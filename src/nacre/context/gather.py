@@ -134,16 +134,13 @@ def pieces_of(memory: Memory, hits: tuple[Hit, ...], superseded: Superseded | No
         family = checkpoint[1] if checkpoint else hit.path
         lines: list[PieceLine] = []
         for line in _numbered(hit, whole.get(hit.id)):
-            text: str | None = line.text
-            if checkpoint:
-                text, end = closed.of_talk(line.text, hit.date)
-                text = superseded(line.text, end) if superseded and end and not text else text
-                text = None if not text and end else text
+            text, end = closed.of_talk(line.text, hit.date) if checkpoint else (line.text, None)
             # What stands in long-term memory holds, whatever became of the same words before.
-            elif hit.layer != "longterm" and (end := closed.of(line.text, hit.date)):
-                text = superseded(line.text, end) if superseded else None
-            if text is not None and not _TAGS.match(line.text):
-                lines.append(line._replace(text=text))
+            if not checkpoint and hit.layer != "longterm" and (end := closed.of(line.text, hit.date)):
+                text = ""
+            shown = superseded(line.text, end) if superseded and end and not text else text
+            if (shown or not end) and not _TAGS.match(line.text):
+                lines.append(line._replace(text=shown or ""))
         if checkpoint:
             lines = without_nods(lines)
         if of_one[family] == OF_ONE or not has_content(lines):
@@ -270,8 +267,7 @@ def gather_shared(memory: Memory) -> Gathered:
             own_lines += [*([PieceLine(0, "")] if own_lines else []), PieceLine(0, f"## {name_shown(title)}")]
         texts = text.split("\n")
         whole = len(texts) == end - start + 1
-        for number, line in enumerate(texts, start):
-            if not whole or number > last:
-                own_lines.append(PieceLine(number if whole else 0, visible(line)))
+        new = ((number, line) for number, line in enumerate(texts, start) if not whole or number > last)
+        own_lines += [PieceLine(number if whole else 0, visible(line)) for number, line in new]
         at[path] = title, end
     return Gathered((), tuple(Piece(path, name_shown(path), tuple(own_lines)) for path, own_lines in lines.items()))

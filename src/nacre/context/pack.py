@@ -149,18 +149,13 @@ def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:
     from nacre.text.tokens import tokens as words_of
 
     said = [words for line in text.split("\n") if (words := frozenset(words_of(line)))]
-    new: list[PieceLine] = []
-    for line in lines:
-        words = frozenset(words_of(pattern(AROUND).sub("", line.text)))
-        if len(words) < _TELLING or not any(words <= other for other in said):
-            new.append(line)
-    return new
+    rows = ((line, frozenset(words_of(pattern(AROUND).sub("", line.text)))) for line in lines)
+    return [line for line, words in rows if len(words) < _TELLING or not any(words <= other for other in said)]
 
 
 def _again(lines: Sequence[PieceLine], texts: Sequence[str]) -> list[PieceLine]:
     """The lines that were given already, except those with nested lines below them."""
-    lines_said = [line for text in texts for line in text.split("\n")]
-    parts = (part for line in lines_said for part in (line, *pattern("[;；。]").split(line)))
+    parts = (part for text in texts for line in text.split("\n") for part in (line, *pattern("[;；。]").split(line)))
     said = {words for part in parts if (words := comparable_words(part))}
     below = (*(line.text for line in lines[1:]), "")
     pairs = ((line, next_) for line, next_ in zip(lines, below, strict=True) if comparable_words(line.text) in said)

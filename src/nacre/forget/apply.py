@@ -47,8 +47,8 @@ OVERLAP = 0.6  # of the words of two lines, from which on they look alike
 COSINE = 0.75
 SHORTEST = 12  # characters; of less than that and few words, a longer line does not say the same because it holds it
 _TAGS = re.compile(r"((?:Tags|标签)[:：]\s*)(\S.*)", re.IGNORECASE)
+# Which targets are meant; it is given whether they were named by id or words, rather than by a search or a line number.
 Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
-"""Which targets are meant; it is given whether they were named by id or words, rather than by a search or a line number."""
 
 
 @dataclass(frozen=True)
@@ -401,7 +401,13 @@ def _bury(op: Operation, plan: ForgetPlan) -> None:
         stone = new_tombstone(
             key, wording.words, entry=wording.id, fact=wording.fact, apart=wording.apart, vectors=vectors
         )
-        at = now.isoformat(timespec="seconds")
-        more = {ledger.TOMBSTONE: stone}
-        records.append(Record(wording.id, at, "forgotten", valid_to=now.date().isoformat(), more=more))
+        records.append(
+            Record(
+                wording.id,
+                now.isoformat(timespec="seconds"),
+                "forgotten",
+                valid_to=now.date().isoformat(),
+                more={ledger.TOMBSTONE: stone},
+            )
+        )
     ledger.write_records(op, *records)

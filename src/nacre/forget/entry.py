@@ -115,8 +115,8 @@ class Why:
         """The values for JSON."""
         links, ledger = [], []
         for link in self.chain:
-            text, about = legible(link.text) or None, link.about or None
-            empty_is_none = {"path": link.path or None, "text": text, "about": about, "message": link.message or None}
+            texts = {"path": link.path, "text": legible(link.text), "about": link.about, "message": link.message}
+            empty_is_none = {name: text or None for name, text in texts.items()}
             links.append(fields(link, "kind path line date text about message", **empty_is_none))
         for record in self.story:
             row = {"tests": dict(record.tests), "withoutIt": legible(record.without_it or "") or None}

@@ -153,9 +153,8 @@ class MemoryLines:
         paths = {path for path in self.files if any(date in path for date in dates)}
         marked = [line.whole for path in paths for line in self.of(path) if any(mark in marks for mark in line.marks)]
         sought = [_Words(text) for text in {*texts, *marked}]
-        for path in self.files if sought else ():
-            if path not in paths and any(words.may_stand_in(self._text(path)) for words in sought):
-                paths.add(path)
+        others = (path for path in self.files if path not in paths)
+        paths |= {path for path in others if any(words.may_stand_in(self._text(path)) for words in sought)}
         return [line for path in self.files if path in paths for line in self.of(path)]
 
     def _text(self, path: str) -> str:

@@ -132,11 +132,9 @@ def gather_counts(
         at = moment(recall.at, context.clock)
         if number is not None and at is not None and at <= now:
             recalled[number].append((int(at), recall.via))
-    counts: list[CheckpointCounts] = []
-    for keys_of_family, times in zip(keys, recalled, strict=True):
-        entry = refcount.merged_count(entries[key] for key in keys_of_family) if keys_of_family else None
-        counts.append(CheckpointCounts(tuple(keys_of_family), entry, tuple(times)))
-    return counts
+    merged = (refcount.merged_count(entries[key] for key in known) if known else None for known in keys)
+    rows = zip(keys, merged, recalled, strict=True)
+    return [CheckpointCounts(tuple(known), entry, tuple(times)) for known, entry, times in rows]
 
 
 def fold_recalls(entry: Mapping[str, Any], recalls: Sequence[tuple[int, str]], clock: Clock) -> tuple[Count, bool]:

@@ -145,9 +145,8 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
         if skill is None:
             lines.append(line)
             continue
-        for candidate in make_candidates([line], context.judge()):  # without the chatter beside it
-            is_there = longterm.has_lesson(workspace, skill, candidate.text)
-            lessons.append(Lesson(skill, day, candidate.text, is_there))
+        texts = (candidate.text for candidate in make_candidates([line], context.judge()))  # without chatter
+        lessons += [Lesson(skill, day, text, longterm.has_lesson(workspace, skill, text)) for text in texts]
     return Promoted(nominee, path, redact(session.title).text or nominee.family.stem, tuple(lessons), tuple(lines))
 
 
