@@ -106,16 +106,14 @@ def read_queue(context: Context, places: Places) -> Queue:
     for queued in waiting:
         if queued.agent not in _WITH_HOOKS or not settings_of(context.config, queued.agent).enabled:
             continue
-        root = os.path.realpath(places.root(queued.agent))  # in there its own source knows best which are to be read
-        path = Path(queued.transcript)
-        is_found = os.path.realpath(path).startswith(root + os.sep)
+        path, root = Path(queued.transcript), os.path.realpath(places.root(queued.agent))
+        is_listed = os.path.realpath(path).startswith(root + os.sep)  # its own source knows best which are to be read
         is_of_subagent = path.name.startswith("agent-") or "subagents" in path.parts
-        if is_found or is_of_subagent or path.suffix != ".jsonl":
+        if is_listed or is_of_subagent or path.suffix != ".jsonl":
             continue
-        for transcript in list_files(queued.agent, iter([path])):
-            key = transcript.key
-            if queued.agent == "codex" and len(path.parts) > 5 and path.parts[-5] == "sessions":
-                key = f"{path.parents[4]}#{path.name}"  # the key that it has in its own place
+        for transcript in list_files(queued.agent, [path]):
+            is_codex = queued.agent == "codex" and len(path.parts) > 5 and path.parts[-5] == "sessions"
+            key = f"{path.parents[4]}#{path.name}" if is_codex else transcript.key  # as its source makes it
             outside[queued.path] = replace(transcript, key=key)
     return Queue(waiting, outside)
 
