@@ -309,7 +309,6 @@ class Session:
     id: str
     agent: str
     kind: Kind
-    started: dt.datetime | None
     messages: tuple[Message, ...]
     cwd: str = ""
     group: str = ""  # what a group chat is called

@@ -361,4 +361,4 @@ def test_what_was_derived_from_it_is_gone(root: Path, purging: bool) -> None:
     ],
 )
 def test_the_proof_finds_a_copy_that_was_cut_short(text: str, copy: str, is_found: bool) -> None:
-    assert bool(Words([text]).found(copy.encode())) is is_found
+    assert bool(Words([text]).matches(copy.encode())) is is_found

@@ -79,8 +79,8 @@ def test_links_are_not_followed_and_what_cannot_be_read_is_told(tmp_path: Path) 
 def test_many_words_are_found_as_each_by_itself(words: list[str], data: bytes) -> None:
     content = data + "\n".join(words[::2]).encode() + data
     many = Words([*words, *(f"padding {number} that nobody ever wrote down" for number in range(100))])
-    alone = [word for word in dict.fromkeys(words) if Words([word]).found(content)]
-    assert sorted(many.found(content)) == sorted(alone)
+    alone = [word for word in dict.fromkeys(words) if Words([word]).matches(content)]
+    assert sorted(many.matches(content)) == sorted(alone)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_many_words_are_found_as_each_by_itself(words: list[str], data: bytes) -
     ],
 )
 def test_marks_of_markdown_hide_nothing(text: str) -> None:
-    assert Words([ENGLISH]).found(f"- x\n- {text}.\n".encode()) == [ENGLISH]
-    assert Words([text]).found(f"- {ENGLISH}\n".encode()) == ([] if text.startswith("[see]") else [text])
+    assert Words([ENGLISH]).matches(f"- x\n- {text}.\n".encode()) == [ENGLISH]
+    assert Words([text]).matches(f"- {ENGLISH}\n".encode()) == ([] if text.startswith("[see]") else [text])
 
 
 def test_short_words_that_say_something_are_found_within_a_line_and_not_within_a_word() -> None:
@@ -102,6 +102,6 @@ def test_short_words_that_say_something_are_found_within_a_line_and_not_within_a
         ("密码是海豚", "他说密码是海豚。"),
         ("77-81", "code 77-81"),
     ):
-        assert Words([words]).found(f"- {text}\n".encode()) == [words]
-    assert Words(["PIN is 4711"]).found(b"the spin is 47110") == []
-    assert Words(["PIN is 4711"]).found(b"pin is 47110") == []
+        assert Words([words]).matches(f"- {text}\n".encode()) == [words]
+    assert Words(["PIN is 4711"]).matches(b"the spin is 47110") == []
+    assert Words(["PIN is 4711"]).matches(b"pin is 47110") == []

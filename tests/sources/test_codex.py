@@ -69,7 +69,6 @@ def test_every_prompt_and_answer_is_taken_once(path: Path) -> None:
     assert said(reading) == [("owner", "use tabs"), ("agent", "done"), ("owner", "and spaces"), ("agent", "no")]
     assert reading.session
     assert (reading.session.id, reading.session.cwd, reading.session.kind) == ("s1", "/work/app", Kind.MAIN)
-    assert reading.session.started == NOON
     assert not reading.unknown
 
 

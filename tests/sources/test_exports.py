@@ -66,7 +66,7 @@ def talk(path: Path) -> list[list[tuple[str, str]]]:
 def test_the_branch_that_was_shown_last_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "conversations.json", json.dumps([CHATGPT]).encode())
     (session,) = export_at(path) or iter(())
-    assert (session.id, session.agent, session.started) == ("c1", "chatgpt", NOON)
+    assert (session.id, session.agent) == ("c1", "chatgpt")
     assert [(message.id, message.text) for message in session.messages] == [("a", "use tabs"), ("b", "done")]
 
 
@@ -123,7 +123,7 @@ def test_claude_conversations_are_read_without_tools_and_files(tmp_path: Path) -
     }
     path = write(tmp_path / "conversations.json", json.dumps([told]).encode())
     (session,) = export_at(path) or iter(())
-    assert (session.id, session.agent, session.started) == ("k1", "claude-ai", NOON)
+    assert (session.id, session.agent) == ("k1", "claude-ai")
     assert [(one.speaker.value, one.text) for one in session.messages] == [
         ("owner", "use tabs"),
         ("agent", "done"),

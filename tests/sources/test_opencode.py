@@ -87,7 +87,6 @@ def test_a_talk_is_read_in_order_with_its_folder(store: Store) -> None:
     assert said(reading) == [("owner", "use tabs"), ("agent", "done")]
     assert reading.session
     assert (reading.session.id, reading.session.cwd, reading.session.kind) == ("s1", "/work/app", Kind.MAIN)
-    assert reading.session.started == NOON
     assert reading.session.messages[0].at == NOON + dt.timedelta(seconds=1)
     assert reading.whole
 

@@ -60,7 +60,7 @@ def _is_private(context: Context, text: str) -> bool:
     head = next((line for line in lines if line.startswith("session:")), "")
     name, agent, *rest = [*(part.strip() for part in head.split("|")), "", ""]
     cwd = next((part for part in rest if part.startswith(("/", "~")) or part[1:3] == ":\\"), "")
-    session = Session(name.removeprefix("session:"), agent, Kind.MAIN, None, (), cwd=cwd)
+    session = Session(name.removeprefix("session:"), agent, Kind.MAIN, (), cwd=cwd)
     hidden: Sequence[str] = (*context.config.brain.private, *settings_of(context.config, agent).exclude)
     if not head:
         return bool(hidden)

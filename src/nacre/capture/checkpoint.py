@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -23,14 +22,13 @@ from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact, redact_messages
 from nacre.model import Kind, Message, Session, Speaker, slug_of
 from nacre.sources.registry import project_name
-from nacre.sources.transcript import Source, Transcript
+from nacre.sources.transcript import Source, Transcript, parse_json
 from nacre.text.blocks import FRONT, blocks, without_message_marks
 from nacre.text.keywords import tags
 from nacre.text.layout import beginning, shortened
 from nacre.text.quoting import demands, own_part, own_words, reports
 from nacre.text.tokens import language_of, query_tokens, sentences
 from nacre.vault.checkpoints import FORGOTTEN, HOT, WARM
-from nacre.vault.discover import project_of
 from nacre.vault.provenance import message_mark
 from nacre.vault.storage import names, read_memory
 
@@ -61,7 +59,7 @@ class Checkpoint(NamedTuple):
 
 
 def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoint:
-    """The session whose id begins so; without one, the session that went on last."""
+    """The checkpoint of the session whose id begins with `session_id`; without an id, of the session that changed last."""
     transcripts = _newest_first(setup)
     if session_id is not None:  # most transcripts are named for their session: those before the ones that must be read
         transcripts.sort(key=lambda pair: session_id not in pair[1].key)
@@ -79,14 +77,10 @@ def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoin
 
 
 def checkpoint_of_text(setup: SyncSetup, text: str, title: str | None) -> Checkpoint:
-    """Plain text from a pipe; a hook's JSON names its session."""
-    if text.lstrip().startswith("{"):
-        try:
-            event = json.loads(text)
-        except (ValueError, RecursionError):
-            event = None
-        if isinstance(event, dict) and ("transcript_path" in event or "session_id" in event):
-            return _checkpoint_of_hook(setup, event)
+    """The checkpoint of a text from a pipe, or of the session that a hook names in its JSON."""
+    event = parse_json(text) if text.lstrip().startswith("{") else None
+    if event and ("transcript_path" in event or "session_id" in event):
+        return _checkpoint_of_hook(setup, event)
     if not text.strip():
         raise BadInput("There is nothing to write: the input is empty.", "没有可写入的内容：输入为空。")
     safe = redact(clean(text)).text
@@ -97,7 +91,7 @@ def checkpoint_of_text(setup: SyncSetup, text: str, title: str | None) -> Checkp
 
 
 def _checkpoint_of_hook(setup: SyncSetup, event: dict[str, Any]) -> Checkpoint:
-    """The session that an agent's hook names: by the path of its transcript, else by its id."""
+    """The checkpoint of the session that a hook names: by the path of its transcript, else by its id."""
     path, session_id = event.get("transcript_path"), event.get("session_id")
     if isinstance(path, str) and path:
         place = os.path.realpath(os.path.expanduser(path))
@@ -122,7 +116,7 @@ def _newest_first(setup: SyncSetup) -> list[tuple[Source, Transcript]]:
 
 
 def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkpoint:
-    """The conversation as Markdown: who, when, what; without the messages that stand in the checkpoint of its origin."""
+    """The checkpoint of a whole session. A fork leaves out the messages that the checkpoint of its origin holds."""
     clock, origin = setup.context.clock, _text_of_origin(setup, transcript)
     messages = [
         message
@@ -133,7 +127,7 @@ def render(session: Session, setup: SyncSetup, transcript: Transcript) -> Checkp
 
 
 def _allowed(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[Message]:
-    """The messages of a session that may be kept, by their marks."""
+    """The messages of a session that may be kept, with their marks as ids."""
     name = storable(session.id)
     allowed = showable(session, setup.off_record, forgotten.messages)
     return [replace(message, id=message_mark(name, storable(message.id))) for message in allowed]
@@ -142,8 +136,8 @@ def _allowed(setup: SyncSetup, session: Session, forgotten: Forgotten) -> list[M
 def showable(
     session: Session, off_record: Callable[[Sequence[Message]], set[str]], forgotten: Container[str]
 ) -> list[Message]:
-    """The messages of a session without secrets, other people and what the agent said to them, what its owner asked not to keep, and
-    what was forgotten. All are looked at together: a later one may ask not to keep an earlier one."""
+    """The messages of a session without secrets, without other people and the agent's answers to them, and without what the owner asked
+    not to keep or had forgotten. All are checked together: a later message may ask not to keep an earlier one."""
     with_owner: list[Message] = []
     asked_by = Speaker.OWNER
     for message in session.messages:
@@ -158,7 +152,7 @@ def showable(
 
 
 def without_forgotten(messages: Iterable[Message], forgotten: Container[str]) -> list[Message]:
-    """The messages without those that something forgotten was captured from, and without the answers that repeat them."""
+    """The messages without those from which something forgotten was captured, and without the answers that repeat them."""
     remaining: list[Message] = []
     repeated: set[str] = set()
     for message in messages:
@@ -173,30 +167,29 @@ def without_forgotten(messages: Iterable[Message], forgotten: Container[str]) ->
 
 
 def _forms(message: Message) -> tuple[Message, Message]:
-    """A message as it stands in a checkpoint that was asked for, and in one that sync made."""
+    """A message as it is written in a checkpoint that was asked for, and as sync writes it."""
     bare = replace(message, id="")
     return bare, replace(bare, text=own_words(message.text, typed=message.speaker is Speaker.OWNER))
 
 
 def _checkpoint(setup: SyncSetup, session: Session, messages: Sequence[Message], title: str = "") -> Checkpoint:
-    clock, root = setup.context.clock, setup.context.workspace
+    clock = setup.context.clock
     spoken = [message for message in messages if message.speaker is Speaker.OWNER] or messages
     language = language_of(" ".join(message.text for message in spoken))
     first, last = (f"{clock.local(message.at):%Y-%m-%d %H:%M}" for message in (messages[0], messages[-1]))
     # From this line the layers know how old the session is: one that went on is as young as its last message; and search whose it is.
     about = [f"session:{storable(session.id)}", session.agent, first + (f" – {last}" if last > first else "")]
-    if project := project_name(session, lambda cwd: project_of(root, Path(cwd)), str(root.root)):
+    if project := project_name(session, setup.context.workspace):
         about.append(f"project:{slug_of(redact(project).text)}")
     about += [session.cwd] if session.cwd else []
     lines = [f"# {title or _subject(messages, spoken, language)}", "", " | ".join(about), ""]
-    for message in messages:
-        lines += _block(message, clock, language)
-    name = f"{clock.local(messages[0].at):%Y-%m-%d-%H%M}-{_short(session.id)}.md"
-    return Checkpoint(name, "\n".join(lines))
+    lines += [line for message in messages for line in _block(message, clock, language)]
+    return Checkpoint(f"{clock.local(messages[0].at):%Y-%m-%d-%H%M}-{_short(session.id)}.md", "\n".join(lines))
 
 
 def _subject(messages: Sequence[Message], spoken: Sequence[Message], language: str) -> str:
-    """What a session is about: the first words of its owner, rather than later ones, that hold its telling words and ask for something."""
+    """A title for a session: the clause of the owner's first messages that has most of the session's keywords, early ones and requests
+    preferred."""
     telling = tags("\n".join(message.text for message in messages), _TELLING)
     first = [sentence for message in spoken[:_BEGINNING] for sentence in sentences(own_words(message.text))]
     best, most = "", -10.0
@@ -212,7 +205,7 @@ def _subject(messages: Sequence[Message], spoken: Sequence[Message], language: s
 
 
 def _clauses(sentence: str, longest: int) -> Iterator[str]:
-    """A sentence that fits into a title; of a longer one the runs of whole clauses that do."""
+    """The sentence if it fits into a title; of a longer one the runs of whole clauses that fit."""
     run = ""
     for clause in (*_CLAUSES.split(sentence), ""):
         if run and (not clause or len(run) + len(clause) > longest):
@@ -223,7 +216,7 @@ def _clauses(sentence: str, longest: int) -> Iterator[str]:
 
 
 def _whole_words(text: str) -> str:
-    """The text without the word at its end, where there are others and no mark of what was taken out ends it."""
+    """The text without its last word, unless it is the only one or ends in a mark for something that was removed."""
     return text.rstrip() if text.endswith("]") else text.rpartition(" ")[0] or text
 
 
@@ -233,18 +226,18 @@ def _whole_words(text: str) -> str:
 def checkpoint_of_captured(
     setup: SyncSetup, session: Session, after: dt.datetime | None, forgotten: Forgotten
 ) -> Checkpoint | None:
-    """The session's own words that came after a moment, behind what its file holds already; None where there is nothing new. What
-    was taken out of the file, or with all of it, stays out: it is not read from the transcript again."""
-    clock, path, name = setup.context.clock, _path_of(setup, session.id), storable(session.id)
-    allowed = _allowed(setup, session, forgotten)
+    """The checkpoint of a session with the messages after a moment added; None where there is nothing new. What was removed from the
+    file, or with the whole file, is not read from the transcript again."""
+    clock, name, allowed = setup.context.clock, storable(session.id), _allowed(setup, session, forgotten)
+    path = next(_checkpoints_of(setup, session.id, (HOT, WARM, FORGOTTEN)), None)
     text = read_memory(setup.context.workspace, path).decode("utf-8", "replace") if path else ""
     before = parse_checkpoint(text, clock) if path else None
     if before and not before.session:  # somebody made something else of it
         return None
     held: list[Message] = []
     if before and before.session == name:  # and not of another session with a like name
-        hidden = {message_mark(name, storable(message.id)) for message in session.messages}
-        hidden -= {message.id for message in allowed}
+        marks = {message_mark(name, storable(message.id)) for message in session.messages}
+        hidden = marks - {message.id for message in allowed}
         held = [message for message in before.messages if message.id not in hidden]
         end = before.messages[-1].at  # one that somebody asked for meanwhile may hold more: all of its last minute
         after = after if after and after > end else end + dt.timedelta(seconds=59.999999)
@@ -267,20 +260,15 @@ def checkpoint_of_captured(
     return _checkpoint(setup, session, messages, "" if is_less else before.title)._replace(name=path.name)
 
 
-def _path_of(setup: SyncSetup, session: str) -> Path | None:
-    """The session's checkpoint, in whichever layer; its summary is not meant."""
-    return next(_checkpoints_of(setup, session, (HOT, WARM, FORGOTTEN)), None)
-
-
 def _checkpoints_of(setup: SyncSetup, session: str, layers: Sequence[str]) -> Iterator[Path]:
+    """The checkpoints of a session in some layers, without their summaries."""
     workspace, ending = setup.context.workspace, f"-{_short(session)}.md"
     root = workspace.tiers(setup.context.config.tiers.path)
     return (workspace.root / name for layer in layers for name in names(workspace, root / layer, ending))
 
 
 def _own_words(message: Message, forgotten: Forgotten, others: Container[str]) -> str:
-    """What the speaker says in a message, without what is quoted, pasted or reported of others, what an agent repeats of those words,
-    and what was forgotten."""
+    """A message without what is quoted, pasted or reported of others, what an agent repeats of that, and what was forgotten."""
     by_owner = message.speaker is Speaker.OWNER
     words = own_words(message.text, typed=by_owner)
     parts = sentences(words)
@@ -299,13 +287,13 @@ def _own_words(message: Message, forgotten: Forgotten, others: Container[str]) -
 
 
 def _fitted(messages: Sequence[Message]) -> list[Message]:
-    """The messages within the limit. Of what an agent says in a row the last is its answer; the longest are cut at a sentence end."""
+    """The messages within the size limit: of consecutive messages of the agent only the last one, its answer; the longest messages are
+    cut at the end of a sentence."""
     if sum(_size(message.text) for message in messages) <= LIMIT:
         return list(messages)
-    following = [*messages[1:], None]
     answers = [
         message
-        for message, after in zip(messages, following, strict=True)
+        for message, after in zip(messages, [*messages[1:], None], strict=True)
         if message.speaker is Speaker.OWNER or after is None or after.speaker is Speaker.OWNER
     ]
     budget = share = LIMIT
@@ -336,7 +324,7 @@ def _size(text: str) -> int:
 
 
 def _text_of_origin(setup: SyncSetup, transcript: Transcript) -> str:
-    """The checkpoint of the session that this one was forked from, while it stands whole."""
+    """The text of the checkpoint of the session from which this one was forked; empty once only its summary is left."""
     cursors = load_cursors(setup.context.workspace).transcripts
     cursor = cursors.get(transcript.key) or cursors.get(storable(transcript.key))
     if cursor is None or not cursor.origin:
@@ -346,7 +334,7 @@ def _text_of_origin(setup: SyncSetup, transcript: Transcript) -> str:
 
 
 def _short(session: str) -> str:
-    """A session's first characters, as its headings have them, and its last: ids made in the same minute may begin alike."""
+    """The beginning of a session's id, as in headings, and its end: ids made in the same minute may begin alike."""
     plain = "".join(sign for sign in storable(session) if sign.isalnum() or sign in "-_")
     return plain if len(plain) <= SHORT + 4 else f"{plain[:SHORT]}-{plain[-4:]}"
 
@@ -386,7 +374,7 @@ _HEADING = re.compile(r"#{1,6} .*")
 
 
 class ParsedCheckpoint(NamedTuple):
-    """What a checkpoint holds. Without a conversation there is one message: the text itself, as somebody wrote it down."""
+    """The content of a checkpoint. Without a conversation its only message is the text itself, as the owner's."""
 
     title: str
     session: str
@@ -414,7 +402,7 @@ def parse_checkpoint(text: str, clock: Clock) -> ParsedCheckpoint:
 
 
 def spoken_lines(lines: Sequence[str], clock: Clock) -> Iterator[tuple[range, Message]]:
-    """The messages below the lines that name their speaker and time, each with the numbers of its lines, counted from 1."""
+    """The messages of a checkpoint, each with the numbers of its lines, counted from 1."""
     starts: list[tuple[int, re.Match[str], dt.datetime]] = []
     for number, line in enumerate(lines):
         if match := _SPOKEN.fullmatch(line):
@@ -429,7 +417,7 @@ def spoken_lines(lines: Sequence[str], clock: Clock) -> Iterator[tuple[range, Me
 
 
 def _labelled(lines: list[str], clock: Clock) -> tuple[Message, ...]:
-    """A conversation whose lines name their speakers; nothing where fewer than two do."""
+    """The messages of a text whose lines name their speakers; none where fewer than two speakers are named."""
     turns: list[tuple[Speaker, list[str]]] = []
     for line in lines:
         if match := _LABELLED.fullmatch(line):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ _KEPT = tuple("session name origin users open partly begins begun away asked".sp
 
 @dataclass(frozen=True)
 class Reached:
-    """The last message of a session that stands in a log: its time, and the ids of the messages of that instant, as kept."""
+    """How far a log goes: the time of the last message of a session in it, and the ids of all messages of that time, as stored."""
 
     at: dt.datetime
     ids: tuple[str, ...]
@@ -46,7 +47,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class Cursor:
-    """One transcript. Everything before the mark is dealt with; `reached` says how far the log goes."""
+    """How far one transcript was captured: all before the mark was read, and the log holds the messages up to `reached`."""
 
     stamp: tuple[int, ...]
     mark: Mark
@@ -65,8 +66,7 @@ class Cursor:
     @property
     def latest(self) -> dt.datetime | None:
         """The last message that stands in a log, or waits for the user's agent."""
-        reached = self.reached.at if self.reached else None
-        return max(reached, self.asked) if reached and self.asked else reached or self.asked
+        return max((at for at in (self.reached and self.reached.at, self.asked) if at), default=None)
 
     def covers(self, message: Message) -> bool:
         """Whether a message stands in a log, or waits for the user's agent."""
@@ -77,7 +77,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Section:
-    """One heading with its bullets, for one day's log. While it is being written it is kept here without its words."""
+    """One heading with its bullets, for the log of one day. While it is being written, it is stored in cursors.json without its words."""
 
     key: str  # of its transcript
     day: dt.date
@@ -120,7 +120,7 @@ def any_opted_out(workspace: Workspace, cursors: Cursors | None = None) -> bool:
 
 
 def load_cursors(workspace: Workspace) -> Cursors:
-    """The cursors; none when the file is missing or damaged: then the logs tell what was captured."""
+    """The cursors; none when the file is missing or damaged: then the headings of the logs show what was captured."""
     try:
         values = json.loads(disk.read_bytes(workspace.cursors) or b"{}")
         if values["version"] != VERSION:
@@ -201,14 +201,14 @@ class SessionHeading(NamedTuple):
 
 
 def read_headings(log: bytes | None) -> list[SessionHeading]:
-    headings: list[SessionHeading] = []
-    for line in (log or b"").decode("utf-8", errors="replace").splitlines():
-        if line.startswith("## ") and "session:" in line:
-            title = line[3:].strip()
-            stamp, count = stamp_of(title), _COUNT.search(title)
-            if stamp.session and stamp.time:
-                headings.append(SessionHeading(title, stamp.session, stamp.time, int(count[1]) if count else 0))
-    return headings
+    lines = (log or b"").decode("utf-8", errors="replace").splitlines()
+    titles = (line[3:].strip() for line in lines if line.startswith("## ") and "session:" in line)
+    stamped = ((title, stamp_of(title), _COUNT.search(title)) for title in titles)
+    return [
+        SessionHeading(title, stamp.session, stamp.time, int(count[1]) if count else 0)
+        for title, stamp, count in stamped
+        if stamp.session and stamp.time
+    ]
 
 
 _read_at = lru_cache(maxsize=400)(lambda workspace, path, _size, _modified: read_headings(read(workspace, path)))
@@ -221,7 +221,7 @@ def log_headings(workspace: Workspace, path: Path) -> Sequence[SessionHeading]:
 
 
 def headings_of(session: str, headings: Iterable[SessionHeading]) -> list[SessionHeading]:
-    """The headings that name a session. Where one that shares its first characters stands there too, the longer name is its."""
+    """The headings that name a session: of those that fit, the ones with the longest name."""
     plain = plain_id(session)
     least = min(SHORT, len(plain))
     fitting = [row for row in headings if len(row.session) >= least and plain.startswith(row.session)]
@@ -242,7 +242,7 @@ def session_heading(
 
 
 def short_id(session: str, others: Mapping[str, str]) -> str:
-    """The first eight characters of a session's id; more where these begin the id of another session, by whose name it is known."""
+    """The first eight characters of a session's id; more where another session's id begins with the same."""
     plain = plain_id(session)
     rivals = [plain_id(other) for other in others.values()]
     length = min(SHORT, len(plain))
@@ -255,7 +255,7 @@ def short_id(session: str, others: Mapping[str, str]) -> str:
 
 
 def plain_id(session: str) -> str:
-    """An id as a heading can carry it."""
+    """An id without the characters that a heading cannot hold."""
     return "".join(sign for sign in storable(session) if sign.isalnum() or sign in "-_.") or "unnamed"
 
 
@@ -269,7 +269,7 @@ def owner_count(messages: Iterable[Message]) -> int:
 
 
 def by_day(messages: Sequence[Message], clock: Clock) -> list[tuple[dt.date, list[Message]]]:
-    """The messages of each local day on which the owner spoke; what others said goes with the owner's words before it."""
+    """The messages by local day. What others said belongs to the day of the owner's message before it; without an owner there are none."""
     days: dict[dt.date, list[Message]] = {}
     day = next((clock.local(message.at).date() for message in messages if message.speaker is Speaker.OWNER), None)
     if day is None:
@@ -284,8 +284,8 @@ def by_day(messages: Sequence[Message], clock: Clock) -> list[tuple[dt.date, lis
 def must_wait(
     messages: Sequence[Message], captured: int, least: int, now: dt.datetime, patience: dt.timedelta, clock: Clock
 ) -> bool:
-    """Whether new messages are too few for a section and may still be followed by others: a session counts once its owner has spoken
-    often enough in all; a lone remark later on waits until the session has been silent for a while or its day is over."""
+    """Whether a section has to wait for more messages: until the owner has spoken often enough in the session; a single remark later on,
+    until the session was silent for a while or its day is over."""
     users = owner_count(messages)
     if users == 0 or captured + users < least:
         return True
@@ -296,15 +296,12 @@ def must_wait(
 
 
 def provenance_of(section: Section, log: bytes | None) -> Captured | None:
-    """The messages behind each bullet of a section, by its words as they stand in the log. None when it no longer has its bullets."""
+    """The messages behind each bullet of a section, by the words of the bullet in the log; None when the log no longer has the bullets."""
     lines = (log or b"").decode("utf-8", errors="replace").splitlines()
     places = [at for at, line in enumerate(lines) if line.startswith("## ") and line[3:].strip() == section.heading]
-    bullets: list[str] = []
-    for line in lines[places[section.before] + 1 :] if len(places) > section.before else ():
-        if line.startswith("#"):
-            break
-        if line.startswith("- "):
-            bullets.append(bullet_id(words_of(line[2:])))
+    below = lines[places[section.before] + 1 :] if len(places) > section.before else []
+    own = takewhile(lambda line: not line.startswith("#"), below)
+    bullets = [bullet_id(words_of(line[2:])) for line in own if line.startswith("- ")]
     if not section.sources or len(bullets) < len(section.sources):
         return None
     sources: dict[str, tuple[str, ...]] = {}

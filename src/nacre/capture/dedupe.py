@@ -43,7 +43,7 @@ _NOTE_BYTES = 1_000_000  # bytes of a note
 
 @dataclass(frozen=True)
 class HookNote:
-    """What the notes of one session hold: up to which moment, and which messages; none listed means all up to then."""
+    """The messages of one session that are in OpenClaw's notes: those listed up to a moment; without a list all up to then."""
 
     until: dt.datetime
     messages: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class HookNote:
 
 
 def read_hook_notes(workspace: Workspace) -> Mapping[str, HookNote]:
-    """For each session that has such notes: what they hold of it."""
+    """The notes that OpenClaw's own hook wrote, by session."""
     notes: dict[str, HookNote] = {}
     storage = storage_of(workspace)
     for stored in sorted(storage.walk("memory", (".md",), depth=1)):
@@ -98,7 +98,7 @@ def _title_time(title: str) -> dt.datetime | None:
 def captured_before(
     session: str, messages: Sequence[Message], headings: Mapping[dt.date, Sequence[SessionHeading]], clock: Clock
 ) -> tuple[list[Message], str]:
-    """The messages that stand in the logs already, and what the logs call their session."""
+    """The messages that the logs hold already, and the name of their session in the logs."""
     captured: set[int] = set()
     name = ""
     for day, messages_of_day in by_day(messages, clock):
@@ -134,9 +134,8 @@ Alike = Callable[[Sequence[str], Sequence[str]], Sequence[bool]]  # whether each
 def drop_duplicates(
     bullets: Sequence[Bullet], heading: str, path: Path, log: bytes | None, alike: Alike, given: Sequence[str] = ()
 ) -> list[Bullet]:
-    """The bullets that neither the log holds yet, word for word or as somebody noted them, nor the session was given from memory.
-    What another session said that day is written again; neither does a private note stand for what was said in a group, nor an
-    agent's note for the owner's word."""
+    """The bullets that are new: neither in the log, word for word or as a note, nor given to the session from memory. What another
+    session said that day is written again. A private note does not count for a group, nor an agent's note for the owner's words."""
     stamp = stamp_of(heading)
     text = (log or b"").decode("utf-8", "replace")
     lines = [(stamp_of(item.section), item.words) for item in document(path, text.encode()).items if item.words]
@@ -180,7 +179,7 @@ def alike_in_meaning(judge: Callable[[], Judge], texts: Sequence[str], others: S
 
 
 def _negated(statement: Statement) -> frozenset[str] | None:
-    """The words after a "never" or a 不, so that "never npm" does not go for "never pnpm"; None where nothing is denied."""
+    """The words after a negation, so that "never npm" is not taken for "never pnpm"; None without a negation."""
     from nacre.brain.local.likeness import statement as parsed
 
     denied = _NEGATION.split(statement.text, maxsplit=1)[1:]
@@ -188,7 +187,7 @@ def _negated(statement: Statement) -> frozenset[str] | None:
 
 
 def _parts(line: str) -> list[str]:
-    """The statements of a line, of a question that of its answer; the line itself where it is made of none."""
+    """The statements of a line, of a question with an answer those of the answer; the whole line if it has none."""
     bare = bare_words(words_of(line)).rpartition(" → ")[2]
     return [piece.text for piece in pieces(bare)] or [bare]
 
@@ -220,35 +219,37 @@ def are_forgotten(tombstones: Tombstones, texts: Sequence[str]) -> list[bool]:
 
 
 class Forgotten:
-    """What was forgotten: its words, and the messages that it was captured from, by their marks."""
+    """What was forgotten: the tombstones, and the marks of the messages from which it was captured."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._stones = load_tombstones(workspace)
+        self.tombstones = load_tombstones(workspace)
         self.messages: frozenset[str] = frozenset()
-        if self._stones:
-            states = LedgerStates(workspace)
-            entries = [state for stone in self._stones.stones if (state := states.get(stone.id))]
-            bullets = {stone.id[:BULLET] for stone in self._stones.stones}
-            bullets |= {bullet for state in entries for bullet in state.bullets}
+        if self.tombstones:
+            states, ids = LedgerStates(workspace), [stone.id for stone in self.tombstones.stones]
+            bullets = {entry[:BULLET] for entry in ids}
+            bullets |= {bullet for entry in ids if (state := states.get(entry)) for bullet in state.bullets}
             self.messages = messages_behind(Trail(workspace).captured(bullets), bullets)
 
     def match(self, texts: Sequence[str]) -> list[bool]:
-        return are_forgotten(self._stones, texts)
+        return are_forgotten(self.tombstones, texts)
 
 
 def vectors_of(texts: Sequence[str], models: Container[str] | None = None) -> list[Vectors]:
-    """The vectors of each text by the local models that fit it, only by these where some are named; none without models."""
+    """The vectors of each text by the local models for its script, or by those of them in `models`; empty without installed models."""
     if not texts or models == frozenset():
         return [{} for _ in texts]
     embedder = _embedder()
-    vectors: list[Vectors] = []
     try:
-        for text in texts:
-            fitting = (model for model in embedder.models_for(text) if models is None or model.hash in models)
-            vectors.append({model.hash: embedder.embed(model, [text])[0] for model in fitting})
+        return [
+            {
+                model.hash: embedder.embed(model, [text])[0]
+                for model in embedder.models_for(text)
+                if models is None or model.hash in models
+            }
+            for text in texts
+        ]
     except ModelUnusable:  # words are enough; doctor says that the model is damaged
         return [{} for _ in texts]
-    return vectors
 
 
 _loaded: dict[object, LocalEmbedder] = {}  # by the models that it loads

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
@@ -25,19 +26,18 @@ _MARKER = re.compile(rb"\A(\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?)")
 def extract_text(text: str, clock: Clock, judge: Judge) -> list[Bullet]:
     if not text.strip():
         raise BadInput("There is nothing to read: the text is empty.", "没有可读取的内容：文本为空。")
-    messages = redact_messages([Message("text", clock.now(), Speaker.OWNER, text)])
-    return extract(messages, judge, least=1)
+    return extract(redact_messages([Message("text", clock.now(), Speaker.OWNER, text)]), judge, least=1)
 
 
 def untyped(workspace: Workspace, judge: Judge) -> list[Entry]:
-    """Every bullet of a daily log that lacks a type, with the one it would get."""
+    """Every bullet of a daily log that lacks a type, with the type it would get."""
     items = [(path, item) for path, item in _log_items(workspace) if lacks_type(item)]
     kinds = [reading.best("type") for reading in judge.read([item.words for _, item in items])]
     return [Entry(item.words, path, item.start, kind) for (path, item), kind in zip(items, kinds, strict=True)]
 
 
 def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
-    """Put the types before the lines; the entries that got theirs. Changed lines, and those with a secret, stay as they are."""
+    """Write the types into the lines and return the entries that got one. Changed lines, and those with a secret, stay as they are."""
     workspace = context.workspace
     by_path: dict[str, dict[int, Entry]] = {}
     for entry in entries:
@@ -49,11 +49,13 @@ def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
             data = read(workspace, path) or b""
             lines = data.split(b"\n")
             for item in document(path, data).items:
-                entry_here = by_line.get(item.start)
                 line = lines[item.start - 1]
-                if not entry_here or not entry_here.type or item.words != entry_here.text:
-                    continue
-                if not redact(line.decode("utf-8", errors="replace")).findings:
+                if (
+                    (entry_here := by_line.get(item.start))
+                    and entry_here.type
+                    and item.words == entry_here.text
+                    and not redact(line.decode("utf-8", errors="replace")).findings
+                ):
                     lines[item.start - 1] = _MARKER.sub(rb"\g<1>[" + entry_here.type.encode() + b"] ", line, count=1)
                     typed.append(entry_here)
             rewrite(op, path, b"\n".join(lines), read=digest(data), log=True)
@@ -61,7 +63,7 @@ def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def count_types(workspace: Workspace, judge: Judge) -> Counter[str]:
-    """How many bullets of the daily logs are of each type: the one they carry, or would get; "-" is work, which needs none."""
+    """How many bullets of the daily logs have, or would get, each type; "-" counts bullets of sessions, which need none."""
     items = [item for _, item in _log_items(workspace) if item.words and item.depth == 0]
     readings = judge.read([item.words for item in items if lacks_type(item)])
     counts = Counter(reading.best("type") for reading in readings)
@@ -80,8 +82,6 @@ def _log_items(workspace: Workspace) -> Iterator[tuple[str, Item]]:
         path, dated = workspace.root / stored.name, DAY_NAME.fullmatch(stored.name.removeprefix("memory/"))
         if dated and not dated[2]:
             data = read(workspace, path) or b""
-            try:
+            with suppress(UnicodeDecodeError):
                 data.decode("utf-8")
-            except UnicodeDecodeError:
-                continue
-            yield from ((stored.name, item) for item in document(path, data).items)
+                yield from ((stored.name, item) for item in document(path, data).items)

@@ -28,7 +28,7 @@ from nacre.vault.refcount import REFCOUNT_NAME
 from nacre.vault.storage import storage_of
 from nacre.vault.writing import rewrite
 
-AGENTS = (*files.AGENTS_WITH_NOTES, "openclaw")
+AGENTS = (*files.RULES_OF_AGENTS, "openclaw")
 _ALIASES = {"claude": files.CLAUDE, "claude_code": files.CLAUDE}
 _EXPORT_FOLDERS = ("Downloads", "下载", "Desktop")
 
@@ -46,8 +46,7 @@ def import_(
     name, kind, path = _source_of(what, Path.home())
     if path and kind == "export":
         begin = parse_since(since, context.clock) if since else None
-        setup = sync_setup(context, judge)
-        return import_export(path, setup, since=begin, progress=progress, dry_run=dry_run)
+        return import_export(path, sync_setup(context, judge), since=begin, progress=progress, dry_run=dry_run)
     if since:
         raise BadInput("--since applies only to chat exports.", "--since 只适用于聊天导出。")
     # Locked from looking to writing, so that two imports at a time do not write the same twice.
@@ -59,7 +58,7 @@ def import_(
 
 
 def _source_of(what: str, home: Path) -> tuple[str, str, Path | None]:
-    """The name of the agent or the path that is meant, the kind of import, and the path; an error when it is neither."""
+    """The name of the agent or the path, the kind of import, and the path where it is one; an error when it is neither."""
     name = _ALIASES.get(what.lower(), what.lower())
     if name in AGENTS:
         return name, "settings" if name == "openclaw" else "notes", None
@@ -90,9 +89,8 @@ def _kind_of(path: Path) -> str | None:
         if (path / REFCOUNT_NAME).is_file():
             return "refcount"
         return "notes" if files.rules_in(path) or any(path.rglob("*.md")) else None
-    kinds = {SETTINGS_NAME: "settings", REFCOUNT_NAME: "refcount"}
-    kinds |= {".md": "notes", ".markdown": "notes", ".json": "export", ".zip": "export"}
-    return kinds.get(path.name) or kinds.get(path.suffix.lower())
+    by_ending = {".md": "notes", ".markdown": "notes", ".json": "export", ".zip": "export"}
+    return {SETTINGS_NAME: "settings", REFCOUNT_NAME: "refcount"}.get(path.name) or by_ending.get(path.suffix.lower())
 
 
 def _plan(name: str, kind: str, path: Path | None, context: Context) -> ImportPlan:
@@ -131,9 +129,8 @@ def _plan(name: str, kind: str, path: Path | None, context: Context) -> ImportPl
 
 def _apply(plan: ImportPlan) -> None:
     """Write everything as one operation, which one undo takes back. Settings are the user's: they lie outside of history."""
-    context = plan.context
     if plan.writes:
-        with operation(context, COMMAND) as op:
+        with operation(plan.context, COMMAND) as op:
             for path, write in plan.writes.items():
                 # A dated note is a log, to which only ever is added: making one is the one thing allowed.
                 rewrite(op, path, write.data, read=write.read, log=write.read is None)
@@ -160,19 +157,16 @@ def survey_importable(context: Context) -> list[Importable]:
     places += [openclaw_state(env, home) / files.LAYERS_NAME, *(Path.cwd() / name for name in files.RULE_FILES)]
     rows: list[Importable] = []
     for what in dict.fromkeys((*AGENTS, *map(str, places))):
-        try:
+        with contextlib.suppress(NacreError, OSError):
             name, kind, path = _source_of(what, home)
-            steps = _plan(name, kind, path, context).steps
-        except (NacreError, OSError):
-            continue
-        if steps:
-            new = sum(step.action != SKIP for step in steps)
-            rows.append(Importable(shown_path(path, home) if path else name, kind, len(steps), new))
+            if steps := _plan(name, kind, path, context).steps:
+                new = sum(step.action != SKIP for step in steps)
+                rows.append(Importable(shown_path(path, home) if path else name, kind, len(steps), new))
     return [*rows, *_exports_in(home)]
 
 
 def _exports_in(home: Path) -> Iterator[Importable]:
-    """The newest chat exports in the folders that downloads land in; which files may be one, their names tell."""
+    """The chat exports in the usual download folders, newest first, recognised by the names of their files."""
     for folder in (home / name for name in _EXPORT_FOLDERS):
         unpacked = (file.parent for file in folder.glob("*/conversations*.json"))
         paths = {*folder.glob("[!.]*.zip"), *folder.glob("conversations*.json"), *unpacked}
@@ -220,7 +214,7 @@ _VALUES: dict[str, Callable[[Any], Any]] = {  # None: it says nothing that we co
 
 
 def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None:
-    """Which settings of the user's file would be set, each with where it comes from; and what is not taken, and why."""
+    """Plan which settings of the user would be set, each with its origin; the others are listed with the reason why not."""
     shown = shown_path(path, plan.home)
     set_before, settings = _flat(read_toml(user_config_file(os.environ))), _flat(_read_settings(path))
     for place in _PLACES:
@@ -264,7 +258,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 
 def _setting_of(name: str, value: Any) -> tuple[str, Any, str]:
-    """Our key and value; or why there is none."""
+    """Our key and value for a setting of OpenClaw; or the reason why there is none."""
     key = _EQUALS.get(name)
     if key is None:
         return "", None, say("skipped: Nacre has no such setting", "跳过：Nacre 没有此设置")
@@ -280,7 +274,7 @@ def _setting_of(name: str, value: Any) -> tuple[str, Any, str]:
 def _plan_paths(
     plan: ImportPlan, value: Any, origin: str, set_before: Mapping[str, Any], env: Mapping[str, str], begin: Path
 ) -> None:
-    """The folders to search besides: those that are missing in the user's list are added to it."""
+    """Plan the extra folders to search: those missing in the user's list are added to it."""
     before = plan.settings.get(_EXTRA, set_before.get(_EXTRA, []))
     listed = [{"path": row} if isinstance(row, str) else row for row in before]
     have = {os.path.normpath(os.path.expanduser(row["path"])) for row in listed}

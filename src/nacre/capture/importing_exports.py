@@ -6,7 +6,9 @@ import datetime as dt
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from nacre.capture import cursors
@@ -17,7 +19,7 @@ from nacre.capture.sync import PATIENCE, sync
 from nacre.disk import hold
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
-from nacre.model import Bullet, Message, Session, Step, Workspace
+from nacre.model import Message, Session, Step, Workspace
 from nacre.sources.exports import export_at
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, follow_list
 from nacre.vault import daily
@@ -56,21 +58,21 @@ def import_export(
     progress: Progress | None = None,
     dry_run: bool = False,
 ) -> ImportReport:
-    """Capture every conversation. All is synced twice: to find what is worth a line, then to write it at once."""
+    """Capture every conversation of an export. Sync runs twice: a dry run that extracts, then one that writes everything as one
+    operation."""
     sessions = list(_sessions(path, since))
-    lines: dict[bytes, list[Bullet]] = {}
-
-    def extract(messages: Sequence[Message]) -> list[Bullet]:
-        key = _fingerprint(messages)
-        if key not in lines:
-            lines[key] = setup.extract(messages)
-        return lines[key]
-
+    extract = cache(setup.extract)
     workspace = Workspace(setup.context.workspace.root)
-    workspace.cursors = workspace.machine / "imports.json"  # apart: sync is not told that it has run
+    workspace.cursors = workspace.machine / "imports.json"  # apart: for sync it has not run
     context, source = replace(setup.context, workspace=workspace), source_of(path.name, sessions)
-    importing = replace(setup, context=context, sources=(source,), extract=extract, by_model=lambda *_: None)
-    importing = replace(importing, wanted=lambda _: True)
+    importing = replace(
+        setup,
+        context=context,
+        sources=(source,),
+        wanted=lambda _: True,
+        extract=lambda messages: extract(tuple(messages)),
+        by_model=lambda *_: None,
+    )
     with hold(workspace.machine / "sync.lock", timeout=PATIENCE):
         _drop_undone(workspace)
         report = sync(importing, since=BEGINNING, progress=progress, dry_run=True)
@@ -85,10 +87,11 @@ def import_export(
         "nothing to say": say("nothing worth remembering", "没有值得记住的内容"),
         "waits": say("just started: waiting for the session to continue", "刚开始：等待会话继续"),
     }
-    steps: list[Step] = []
-    for section in report.sections:
-        shown = workspace.relative(daily.log_path(workspace, section.day))
-        steps.append(Step(CAPTURE, shown, say("that day's conversations", "当天的对话"), section.heading))
+    reason = say("that day's conversations", "当天的对话")
+    logs = (
+        (workspace.relative(daily.log_path(workspace, section.day)), section.heading) for section in report.sections
+    )
+    steps = [Step(CAPTURE, log, reason, heading) for log, heading in logs]
     passed = Counter(report.passed_over)
     passed["nothing new"] += 0 if report.paused else len(sessions) - report.looked_at
     for why, number in passed.items():
@@ -99,7 +102,7 @@ def import_export(
 
 
 def source_of(name: str, sessions: Sequence[Session]) -> Source:
-    """Conversations as one agent's transcripts. They are told from before by their messages, not by the time of the file."""
+    """Conversations as one agent's transcripts. What is new is recognised by their messages, not by the time of the file."""
     by_key = {f"import:{name}#{session.id}": session for session in sessions}
 
     def find(_: Places) -> Iterator[Transcript]:
@@ -155,11 +158,9 @@ def _drop_undone(workspace: Workspace) -> None:
         if operation_.command != COMMAND or operation_.state not in (UNDONE, DONE, PARTLY):
             continue
         for change in operation_.changes:
-            try:
+            with suppress(NacreError):  # somebody thinned history out
                 written = storage_of(workspace).content(change.bytes) if change.bytes is not None else None
-            except NacreError:  # somebody thinned history out
-                continue
-            undone |= {heading.session: operation_.state == UNDONE for heading in read_headings(written)}
+                undone |= {heading.session: operation_.state == UNDONE for heading in read_headings(written)}
     if not any(undone.values()):
         return
     before = cursors.load_cursors(workspace)

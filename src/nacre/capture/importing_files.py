@@ -22,10 +22,9 @@ from nacre.i18n import say
 from nacre.model import DAY_NAME, Context, Step, slug_of
 from nacre.sources import claude
 from nacre.sources.registry import is_left_out, opted_out, settings_of
-from nacre.sources.transcript import list_files, parse_time
+from nacre.sources.transcript import Places, list_files, parse_time
 from nacre.text.blocks import real_day
 from nacre.vault.checkpoints import list_checkpoints
-from nacre.vault.discover import expand
 from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, REFCOUNT_NAME, dump_counts, parse_counts
 from nacre.vault.storage import LARGEST, TIERS, names, read, read_memory, storage_of
 from nacre.vault.writing import guard_added
@@ -36,7 +35,7 @@ _NOT_NOTES = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 
 class Write(NamedTuple):
-    """A file to be made, or changed while it is still what was read; with the time of its content, where that matters."""
+    """New content for a file; `read` is the hash of what it replaces, `modified` the time to give the file."""
 
     data: bytes
     read: str | None = None
@@ -45,7 +44,7 @@ class Write(NamedTuple):
 
 @dataclass
 class ImportPlan:
-    """Every step, also those that do nothing; what is to be written; which settings are to be set."""
+    """What an import would do: every step, including skipped ones, the files to write and the settings to set."""
 
     context: Context
     home: Path
@@ -64,7 +63,7 @@ class ImportPlan:
         self.steps.append(Step(action, self.context.workspace.relative(path), reason, detail))
 
     def bytes_at(self, path: Path) -> bytes | None:
-        """What stands in a place or is going to; something that is no file counts as a file of its own."""
+        """The bytes that a file has or will have; empty for something that is no file, None for nothing."""
         workspace = self.context.workspace
         stored = storage_of(workspace).about(workspace.relative(path))
         if path in self.writes or not stored:
@@ -72,7 +71,7 @@ class ImportPlan:
         return (read(workspace, path) or b"") if stored.is_plain else b""
 
     def read(self, path: Path, root: Path | None) -> tuple[bytes, int] | None:
-        """The bytes and the time of an ordinary file below the root; None, with a step that says why, where it is passed over."""
+        """The bytes and the time of a regular file below the root; None, with a step that says why, where it is skipped."""
         try:
             about = path.stat()
             if not str(path.relative_to(root or path.parent)).isprintable():  # nor is a byte that is no text
@@ -106,7 +105,7 @@ def safe_bytes(data: bytes) -> bytes:
 
 
 def shown_path(path: Path, home: Path) -> str:
-    """A path for people, with the home folder as ~; signs that cannot be shown are spelled out."""
+    """A path as shown to people: the home folder as ~, unprintable characters escaped."""
     shown = f"~/{path.relative_to(home).as_posix()}" if home in path.parents else str(path)
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in shown)
 
@@ -123,12 +122,11 @@ def with_number(name: str, number: int) -> str:
 
 CLAUDE = "claude-code"
 RULE_FILES = {"CLAUDE.md": CLAUDE, "CLAUDE.local.md": CLAUDE, "AGENTS.md": "agents", "GEMINI.md": "gemini"}
-AGENTS_WITH_NOTES = (CLAUDE, "codex", "gemini", "opencode")
-_FILES_OF_AGENTS = {  # the variable that moves the folder, the folder, what is read in it
-    CLAUDE: ("CLAUDE_CONFIG_DIR", ".claude", "CLAUDE.md"),
-    "codex": ("CODEX_HOME", ".codex", "AGENTS.md"),
-    "gemini": ("", ".gemini", "GEMINI.md"),
-    "opencode": ("", ".config/opencode", "AGENTS.md"),
+RULES_OF_AGENTS = {  # what is read in the folder of each
+    CLAUDE: "CLAUDE.md",
+    "codex": "AGENTS.md",
+    "gemini": "GEMINI.md",
+    "opencode": "AGENTS.md",
 }
 _LONGEST = 120  # bytes of a slug; a name of 255 is the most that file systems take
 _MARK = re.compile(rb"\A> [^\n]*\[([0-9a-f]{12})\]")
@@ -136,7 +134,7 @@ _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 class Note(NamedTuple):
-    """A file to be taken in: as a note named for where it came from, or under its own name where that is a day."""
+    """A file to be imported: as a note named for its origin, or under its own name where that is a date."""
 
     path: Path
     agent: str
@@ -146,7 +144,7 @@ class Note(NamedTuple):
 
 
 def notes_at(path: Path, own_root: Path) -> list[Note]:
-    """The notes of a file or folder: of a project its rules for agents, of other folders every Markdown file but hidden ones."""
+    """The notes of a file or folder: a project's rules for agents, or else every Markdown file that is not hidden."""
     if not path.is_dir():
         folder = path.absolute().parent.name
         if folder == "memory" and _is_dated(path.name):
@@ -156,11 +154,12 @@ def notes_at(path: Path, own_root: Path) -> list[Note]:
     if rules := rules_in(path):
         return [Note(file, RULE_FILES[file.name], name) for file in rules]
     here = disk.real(own_root)
-    paths: list[Path] = []
-    for file in sorted(path.rglob("*.md")):
-        is_hidden = any(part[0] == "." or part in _NOT_NOTES for part in file.relative_to(path).parts)
-        if not is_hidden and here not in disk.real(file).parents:
-            paths.append(file)
+
+    def is_hidden(file: Path) -> bool:
+        return any(part[0] == "." or part in _NOT_NOTES for part in file.relative_to(path).parts)
+
+    markdown = (file for file in sorted(path.rglob("*.md")) if not is_hidden(file))
+    paths = [file for file in markdown if here not in disk.real(file).parents]
     if len(paths) > MOST:
         raise BadInput(
             f"{path} contains more than {MOST} notes. Choose a smaller folder, or search it in "
@@ -187,10 +186,9 @@ def notes_of_workspace(root: Path) -> list[Note]:
 
 def notes_of_agent(agent: str, config: Config, env: Mapping[str, str], home: Path) -> list[Note]:
     """The notes of an agent on this machine; none where it has none."""
-    variable, usual, name = _FILES_OF_AGENTS[agent]
-    moved = env.get(variable, "")
-    root = expand(moved, home) if moved else home / usual
-    notes = [Note(root / name, agent, "user")] if (root / name).is_file() else []
+    root = home / ".config" / "opencode" if agent == "opencode" else Places(home, env).root(agent)
+    rules = root / RULES_OF_AGENTS[agent]
+    notes = [Note(rules, agent, "user")] if rules.is_file() else []
     if agent != CLAUDE:
         return notes
     patterns = settings_of(config, CLAUDE).exclude
@@ -204,7 +202,7 @@ def notes_of_agent(agent: str, config: Config, env: Mapping[str, str], home: Pat
 
 
 def _is_left_out(project: Path, patterns: list[str]) -> bool:
-    """Whether the sessions of a project are left out, by their folder; without any by its name, in which every sign is a "-"."""
+    """Whether the user excluded the sessions of a Claude Code project: by its folder, or if no transcript names it, by the encoded name."""
     for transcript in list_files(CLAUDE, sorted(project.glob("*.jsonl"))):
         with suppress(OSError):
             session = claude.read(transcript, None, None).session
@@ -220,7 +218,7 @@ def _folder_code(path: str) -> str:
 
 
 def is_workspace(folder: Path) -> bool:
-    """Whether a folder is a workspace, or the memory/ of one: dated files tell."""
+    """Whether a folder is a workspace, or the memory/ of one, recognised by its dated files."""
     if (folder / "MEMORY.md").is_file() and (folder / "memory").is_dir():
         return True
     memory = folder if folder.name == "memory" else folder / "memory"
@@ -233,7 +231,7 @@ def _is_dated(name: str) -> bool:
 
 
 def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
-    """Add what is not here yet. A text that was imported once is known by its mark, also after it was edited here."""
+    """Plan the notes that are not imported yet. An imported text is recognised by its mark, even after it was edited here."""
     workspace = plan.context.workspace
     marks: dict[str, Path] = {}
     for path in (workspace.root / name for name in names(workspace, workspace.memory, ".md")):
@@ -289,7 +287,7 @@ LAYERS_NAME = "memory_fs"
 
 
 def layers_in(folder: Path) -> Path | None:
-    """The folder that holds the layers: this one, or the memory_fs in it."""
+    """The folder that holds the layers: this one, or memory_fs in it."""
     for place in (folder, folder / LAYERS_NAME):
         if any((place / layer).is_dir() for layer in TIERS):
             return place
@@ -297,10 +295,10 @@ def layers_in(folder: Path) -> Path | None:
 
 
 def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
-    """Add the checkpoints that are not here yet, then their counts. What is here under the same name stays as it is."""
+    """Plan the checkpoints that are not here yet, then their counts. Existing files of the same name are kept."""
     workspace, tiers = plan.context.workspace, plan.context.config.tiers.path
     target = workspace.tiers(tiers)
-    # The same content is known in whichever layer it lies: checkpoints wander between them.
+    # The same content is recognised in whichever layer it lies: checkpoints move between them.
     here = {read(workspace, each.path): each.path for each in list_checkpoints(workspace, plan.context.config)}
     renamed: dict[str, str] = {}
     families: dict[str, list[tuple[str, str, Write, str]]] = {}  # `x.md` in warm and gist, `x.gist.md` in hot
@@ -341,12 +339,12 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
 
 
 def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> None:
-    """Merge the counts of a file into the workspace's; `renamed` tells which checkpoints go by another name here."""
+    """Plan the merge of a refcount.json into the workspace's; `renamed` maps its places to the names that checkpoints have here."""
     content = plan.read(path, None)
     if content is None:
         raise BadInput(f"{path}: {plan.steps.pop().reason}")
     theirs = parse_counts(path, content[0])
-    if not is_refcount(theirs):
+    if theirs and not any(isinstance(entry, dict) and FIELDS & entry.keys() for entry in theirs.values()):
         raise BadInput(
             f"{path} is not a refcount.json: it should contain counts by checkpoint, such as "
             '{"warm/x.md": {"total": 5, "timestamps": []}}.',
@@ -358,22 +356,14 @@ def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> N
     after = merge_counts(ours, {renamed.get(key, key): value for key, value in theirs.items()})
     shown = shown_path(path, plan.home)
     if after == ours:
-        reason = say("all counts are already recorded", "所有次数都已记录")
-        return plan.skip(target, reason, shown)
+        return plan.skip(target, say("all counts are already recorded", "所有次数都已记录"), shown)
     changed = sum(ours.get(key) != value for key, value in after.items())
     reason = say(f"recall counts of {changed} checkpoint{'' if changed == 1 else 's'}", f"{changed} 个检查点的召回次数")
     return plan.write(target, Write(dump_counts(after), disk.hash_of(before)), reason, shown)
 
 
-def is_refcount(value: Any) -> bool:
-    """Whether a value has the form of the file: an object of objects that have at least one of its fields."""
-    if not isinstance(value, dict):
-        return False
-    return not value or any(isinstance(entry, dict) and FIELDS & entry.keys() for entry in value.values())
-
-
 def merge_counts(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """Both files in one: the larger counts, each time of a recall once. Merging the same again changes nothing."""
+    """The counts of both files: the larger number of each, every time of a recall once. Merging again changes nothing."""
     after = dict(ours)
     for key, entry in theirs.items():
         ours_of_key = after.setdefault(key, entry)

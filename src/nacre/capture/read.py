@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.capture.cursors import any_opted_out, owner_count
 from nacre.capture.dedupe import Alike, alike_in_meaning
-from nacre.clock import duration
+from nacre.clock import Clock, duration
 from nacre.config.settings import Config, set_key, user_config_file
 from nacre.model import Bullet, Context, Kind, Message, Session, SessionFile
 from nacre.sources.registry import (
@@ -44,7 +45,7 @@ _WITH_HOOKS = ("claude-code", "codex", "cursor")  # agents whose hooks name tran
 
 @dataclass(frozen=True)
 class SyncSetup:
-    """Everything that a run works with."""
+    """What a run of sync works with."""
 
     context: Context
     places: Places
@@ -59,20 +60,22 @@ class SyncSetup:
 
 
 def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequence[str] = ()) -> SyncSetup:
-    """The agents on this machine, the user's settings and the local brain. The judge is made only when there is something to judge."""
+    """The setup of sync for this machine and the user's settings. The judge is loaded only when something has to be judged."""
     limits = context.config.sync
 
     def bullets(messages: Sequence[Message]) -> list[Bullet]:
         return extract(messages, judge(), least=min(limits.min_bullets, limits.max_bullets), most=limits.max_bullets)
 
-    wanted = belongs_to(context.workspace, context.config)
-    places = places_of(context.config)
-    alike = partial(alike_in_meaning, judge)
-
-    def off_record(messages: Sequence[Message]) -> set[str]:
-        return off_record_messages(messages, judge())
-
-    setup = SyncSetup(context, places, sources(), bullets, exclude, wanted, alike, off_record)
+    setup = SyncSetup(
+        context,
+        places_of(context.config),
+        sources(),
+        bullets,
+        exclude,
+        wanted=belongs_to(context.workspace, context.config),
+        alike=partial(alike_in_meaning, judge),
+        off_record=lambda messages: off_record_messages(messages, judge()),
+    )
     if context.config.brain.extract == "local":
         return setup
     from nacre.brain.extract import by_model
@@ -82,13 +85,13 @@ def sync_setup(context: Context, judge: Callable[[], Judge], *, exclude: Sequenc
 
 @dataclass(frozen=True)
 class Queue:
-    """The sessions that hooks named, as the inbox held them when it was read."""
+    """The sessions that hooks named, as read from the inbox."""
 
     waiting: Sequence[Queued] = ()
     outside: Mapping[str, Transcript] = field(default_factory=dict)  # by inbox file: those that no source would find
 
     def is_ended(self, transcript: Transcript) -> bool:
-        """Whether the agent of a session said that it ended, or is about to be forgotten. A database holds many, known by their ids."""
+        """Whether a hook said that the session ended or is about to lose its beginning. In a database it is found by its id."""
         return any(
             queued.now
             and (transcript.path.suffix == ".jsonl" or (queued.session and queued.session in transcript.key))
@@ -103,22 +106,20 @@ def read_queue(context: Context, places: Places) -> Queue:
     for queued in waiting:
         if queued.agent not in _WITH_HOOKS or not settings_of(context.config, queued.agent).enabled:
             continue
-        root = os.path.realpath(places.root(queued.agent))  # in there its own source knows best which are to be read
-        path = Path(queued.transcript)
-        is_found = os.path.realpath(path).startswith(root + os.sep)
+        path, root = Path(queued.transcript), os.path.realpath(places.root(queued.agent))
+        is_listed = os.path.realpath(path).startswith(root + os.sep)  # its own source knows best which are to be read
         is_of_subagent = path.name.startswith("agent-") or "subagents" in path.parts
-        if is_found or is_of_subagent or path.suffix != ".jsonl":
+        if is_listed or is_of_subagent or path.suffix != ".jsonl":
             continue
-        for transcript in list_files(queued.agent, iter([path])):
-            key = transcript.key
-            if queued.agent == "codex" and len(path.parts) > 5 and path.parts[-5] == "sessions":
-                key = f"{path.parents[4]}#{path.name}"  # the key that it has in its own place
+        for transcript in list_files(queued.agent, [path]):
+            is_codex = queued.agent == "codex" and len(path.parts) > 5 and path.parts[-5] == "sessions"
+            key = f"{path.parents[4]}#{path.name}" if is_codex else transcript.key  # as its source makes it
             outside[queued.path] = replace(transcript, key=key)
     return Queue(waiting, outside)
 
 
 def clear_queue(context: Context, queue: Queue, open_keys: Collection[str]) -> None:
-    """Take off what a run has looked at. What no source finds stays while something of it is still to be captured."""
+    """Remove from the inbox what a run has handled. A transcript outside of all sources stays while something in it is to be captured."""
     for queued in queue.waiting:
         outside = queue.outside.get(queued.path)
         if outside is None or outside.key not in open_keys:
@@ -129,7 +130,7 @@ def clear_queue(context: Context, queue: Queue, open_keys: Collection[str]) -> N
 def list_transcripts(
     context: Context, places: Places, sources: Sequence[Source], queue: Queue | None = None
 ) -> Iterator[tuple[Source, Transcript]]:
-    """Every transcript of the agents that are not switched off, with those of the queue that no source finds."""
+    """Every transcript of the enabled agents, and those of the queue that no source lists."""
     outside = list((queue or Queue()).outside.values())
     for source in sources:
         if not settings_of(context.config, source.agent).enabled:
@@ -140,7 +141,7 @@ def list_transcripts(
 
 
 def session_files(setup: SyncSetup, ended: Collection[str], *, only_queued: bool) -> list[SessionFile]:
-    """The transcripts that belong to the workspace, or those that hooks named; `ended` are the paths of those just over."""
+    """The transcripts of the workspace, or only those that hooks named; `ended` are the paths of sessions that just ended."""
     queue = read_queue(setup.context, setup.places)
     just_now = {os.path.realpath(path) for path in ended}
     over = just_now | {os.path.realpath(queued.transcript) for queued in queue.waiting if queued.now}
@@ -156,20 +157,23 @@ def session_files(setup: SyncSetup, ended: Collection[str], *, only_queued: bool
     return files
 
 
+def whole_session(source: Source, transcript: Transcript, clock: Clock) -> Session | None:
+    """All that a transcript holds; None where that is no session or cannot be read."""
+    with suppress(OSError):
+        return source.read(transcript, None, clock.fixed).session
+    return None
+
+
 def read_session(
     context: Context, source: Source, transcript: Transcript, exclude: Sequence[str] = ()
 ) -> Session | None:
     """A session without what was said during pauses; None where it is left out, empty or cannot be read."""
-    workspace = context.workspace
-    try:
-        session = source.read(transcript, None, context.clock.fixed).session
-    except OSError:
-        return None
+    workspace, session = context.workspace, whole_session(source, transcript, context.clock)
     if session is None:
         return None
     patterns = (*settings_of(context.config, session.agent).exclude, *exclude)
-    project = project_name(session, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
-    if left_out(session, patterns, listed_as(session, project), signed=lambda: any_opted_out(workspace)):
+    listed = listed_as(session, project_name(session, workspace))
+    if left_out(session, patterns, listed, signed=lambda: any_opted_out(workspace)):
         return None
     messages = outside_pauses(session.messages, pauses(workspace))
     return replace(session, messages=messages) if messages else None
@@ -194,22 +198,19 @@ def survey_sessions(
     """Every project and chat that would be captured, the busiest first. Reads transcripts, writes nothing."""
     workspace, config, clock = setup.context.workspace, setup.context.config, setup.context.clock
     begin = since or clock.now() - min(duration(config.sync.first), LONGEST)
-    project_at: Callable[[str], str | None] = cache(lambda cwd: project_of(workspace, Path(cwd)))
+    find_project = cache(project_of)
     listed = ((source, transcript) for source in setup.sources for transcript in source.find(setup.places))
     transcripts = [pair for pair in listed if pair[1].changed >= begin.timestamp() and setup.wanted(pair[1])]
     rows: list[tuple[Session, str, int]] = []
     for number, (source, transcript) in enumerate(transcripts, 1):
         if progress:
             progress(number, len(transcripts))
-        try:
-            session = source.read(transcript, None, clock.fixed).session
-        except OSError:
-            continue  # sync names what cannot be read
+        session = whole_session(source, transcript, clock)  # sync names what cannot be read
         if session is None or session.kind is Kind.ISOLATED:
             continue
         users = owner_count(message for message in session.messages if message.at >= begin)
         if users and owner_count(session.messages) >= config.sync.min_user_messages:
-            name = listed_as(session, project_name(session, project_at, str(workspace.root)))
+            name = listed_as(session, project_name(session, workspace, find_project))
             rows.append((replace(session, messages=()), name, users))
     is_signed = cache(lambda: any_opted_out(workspace) or any(opted_out(session.cwd) for session, _, _ in rows))
     counts: dict[tuple[str, str, bool], list[int]] = {}  # the owner's messages of each session
@@ -218,13 +219,14 @@ def survey_sessions(
         patterns = (*settings.exclude, *setup.exclude)
         is_out = not settings.enabled or bool(left_out(session, patterns, name, signed=is_signed))
         counts.setdefault((session.agent, name, is_out), []).append(users)
-    rows_of = ((*about, users) for about, users in counts.items())
-    capturable = [Capturable(agent, name, len(users), sum(users), is_out) for agent, name, is_out, users in rows_of]
+    capturable = [
+        Capturable(agent, name, len(users), sum(users), is_out) for (agent, name, is_out), users in counts.items()
+    ]
     return sorted(capturable, key=lambda row: (row.agent, -row.messages, row.name))
 
 
 def remember_exclusions(config: Config, rows: Sequence[Capturable], names: Sequence[str]) -> None:
-    """Put what the user leaves out, by the names of rows or of agents, into the user's settings."""
+    """Write what the user leaves out into the user's settings: rows or whole agents, by name."""
     excluded = {name.casefold() for name in names}
     for agent in sorted({row.agent for row in rows}):
         key = f"sources.{agent.replace('-', '_')}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from nacre.capture import cursors
 from nacre.capture.checkpoint import Checkpoint, checkpoint_of_captured
@@ -31,6 +31,7 @@ from nacre.capture.read import (
     list_transcripts,
     read_queue,
     read_session,
+    whole_session,
 )
 from nacre.clock import Clock, duration
 from nacre.disk import hold
@@ -38,7 +39,7 @@ from nacre.errors import BadInput, Locked, NacreError, Waiting
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact, redact_messages
-from nacre.model import Bullet, Context, Kind, Message, Session, Speaker
+from nacre.model import Bullet, Context, Kind, Message, Session, Speaker, Workspace
 from nacre.sources.registry import (
     Pause,
     left_out,
@@ -55,7 +56,6 @@ from nacre.vault import daily, provenance
 from nacre.vault.checkpoints import write_checkpoint
 from nacre.vault.discover import project_of
 from nacre.vault.history import operation
-from nacre.vault.ledger import Tombstones, load_tombstones
 from nacre.vault.provenance import Captured
 from nacre.vault.spool import lines_given_to
 from nacre.vault.storage import memory_files, read, read_memory
@@ -82,7 +82,7 @@ class SyncReport:
 
 @dataclass
 class _Run:
-    """What one run knows, and what it has gathered."""
+    """The state of one run."""
 
     setup: SyncSetup
     now: dt.datetime
@@ -103,6 +103,7 @@ class _Run:
     unknown: int = 0
     unreadable: list[str] = field(default_factory=list)
     unwritten: list[str] = field(default_factory=list)
+    find_project: Callable[[Workspace, Path], str | None] = field(default_factory=lambda: cache(project_of))
 
     @property
     def context(self) -> Context:
@@ -117,12 +118,8 @@ class _Run:
             self.names.setdefault(cursor.name[:SHORT], {})[cursor.name] = cursor.session
 
     @cached_property
-    def tombstones(self) -> Tombstones:
-        return load_tombstones(self.context.workspace)
-
-    @cached_property
-    def project_at(self) -> Callable[[str], str | None]:
-        return cache(lambda cwd: project_of(self.context.workspace, Path(cwd)))
+    def forgotten(self) -> Forgotten:
+        return Forgotten(self.context.workspace)
 
     @cached_property
     def memory_texts(self) -> list[str]:
@@ -134,20 +131,16 @@ class _Run:
     @cached_property
     def opted_out(self) -> bool:
         """Whether a folder is marked to be left out: of those that earlier runs met and those of the sessions at hand."""
-        if cursors.any_opted_out(self.context.workspace, self.saved):
-            return True
-        for source, transcript in self.changed:
-            with suppress(OSError):
-                session = source.read(transcript, None, self.context.clock.fixed).session
-                if session and opted_out(session.cwd):
-                    return True
-        return False
+        sessions = (whole_session(source, transcript, self.context.clock) for source, transcript in self.changed)
+        return cursors.any_opted_out(self.context.workspace, self.saved) or any(
+            opted_out(session.cwd) for session in sessions if session
+        )
 
 
 def sync(
     setup: SyncSetup, *, since: dt.datetime | None = None, progress: Progress | None = None, dry_run: bool = False
 ) -> SyncReport:
-    """Bring the daily logs up to date with what was said. Runs at the same time wait for one another."""
+    """Bring the daily logs up to date with the transcripts. Concurrent runs wait for each other."""
     context = setup.context
     if dry_run:  # costs nothing
         setup = replace(setup, by_model=lambda *_: None)
@@ -193,13 +186,11 @@ def sync(
 
                 withdraw_orders(context, "extract", run.asked)
             clear_queue(context, run.queue, {key for key, cursor in run.cursors.items() if cursor.open})
-        passed = {why_not: count for why_not, count in run.passed.items() if why_not}
-        names = tuple(checkpoint.name for _, _, checkpoint in put_away if checkpoint)
         return SyncReport(
             sections=tuple(written),
-            checkpoints=names,
+            checkpoints=tuple(checkpoint.name for _, _, checkpoint in put_away if checkpoint),
             looked_at=len(run.changed),
-            passed_over=passed,
+            passed_over={why_not: count for why_not, count in run.passed.items() if why_not},
             unknown=run.unknown,
             unreadable=tuple(run.unreadable),
             unwritten=tuple(run.unwritten),
@@ -222,7 +213,7 @@ def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
 
 
 def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
-    """The transcripts whose size or time changed: first those that an interrupted run was about to write, then the oldest."""
+    """The transcripts that changed: first those that an interrupted run was about to write, then the oldest."""
     setup = run.setup
     changed: list[tuple[Source, Transcript]] = []
     for source, transcript in list_transcripts(run.context, setup.places, setup.sources, run.queue):
@@ -237,12 +228,11 @@ def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
             is_changed = is_changed or is_open or cursor.asked is not None
         if is_changed and setup.wanted(transcript):
             changed.append((source, transcript))
-    changed.sort(key=lambda pair: (pair[1].changed, pair[1].key))
-    return sorted(changed, key=lambda pair: run.key_of(pair[1]) not in run.interrupted)
+    return sorted(changed, key=lambda pair: (run.key_of(pair[1]) not in run.interrupted, pair[1].changed, pair[1].key))
 
 
 def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
-    """Whether an unchanged transcript can have nothing new: its session counts for too little, or is still young."""
+    """Whether an unchanged transcript with waiting messages can be skipped: it has too few, or its session is recent."""
     if run.context.clock.fixed is not None or cursor.users == 0:
         return run.context.clock.fixed is None
     if run.queue.is_ended(transcript):
@@ -254,52 +244,51 @@ def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
 def _new_sections(
     run: _Run, key: str, source: Source, transcript: Transcript
 ) -> tuple[Cursor | None, list[Section], str]:
-    """Where the cursor then stands, the sections that what is new in a transcript makes, and why there are none."""
+    """The new cursor of a transcript, the sections made of what is new in it, and if there are none, the reason."""
     workspace, clock, settings = run.context.workspace, run.context.clock, run.context.config.sync
-    previous = before = run.cursors.get(key)
-    is_reread = before is not None and before.begins is not None and run.since < before.begins
-    if is_reread:  # something was too old for an earlier run: the headings of the logs tell what of it is there
-        before = None
+    before = previous = run.cursors.get(key)
+    if previous and previous.begins and run.since < previous.begins:
+        before = None  # something was too old for an earlier run: the headings of the logs show what of it is there
     try:
         reading = source.read(transcript, before.mark if before else None, clock.fixed)
     except OSError:
         run.unreadable.append(redact(clean(str(transcript.path))).text)
         return None, [], ""
     run.unknown += reading.unknown
-    begin = before or Cursor((), Mark(), away=previous.away if previous else None)
-    asked, begin = begin.asked, replace(begin, asked=None)
+    asked = before.asked if before else None
+    begin = replace(before or Cursor((), Mark(), away=previous.away if previous else None), asked=None)
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
     stamp = transcript.stamp if reading.whole or clock.fixed is None else ()
     is_safe = cursors.is_storable(reading.mark)
     mark = reading.mark if is_safe else Mark()
-    done = replace(begin, stamp=stamp, mark=mark, open=not reading.whole, partly=not is_safe)
+
+    def done(**changes: Any) -> Cursor:
+        """The cursor when all that was read is dealt with."""
+        return replace(begin, stamp=stamp, mark=mark, open=not reading.whole, partly=not is_safe, **changes)
+
     session = reading.session
     if session is None or session.kind is Kind.ISOLATED:
-        return done, [], "isolated"
+        return done(), [], "isolated"
     session_id = storable(session.id)
-    done = replace(done, session=session_id)
+    begin = replace(begin, session=session_id)
 
     # Read: without what is left out, too old, or captured before.
-    project = project_name(session, run.project_at, str(workspace.root))
+    project = project_name(session, workspace, run.find_project)
     patterns = [*settings_of(run.context.config, session.agent).exclude, *run.setup.exclude]
     if session.messages and (
         why_not := left_out(session, patterns, listed_as(session, project), signed=lambda: run.opted_out)
     ):
-        return done, [], why_not
+        return done(), [], why_not
     copied, origin = _copied(run, key, source, session.messages, before)
     too_old = [message for message in session.messages if message.at < run.since]
     recent = tuple(message for message in session.messages if message.at >= run.since)
     if too_old:
-        begin, done = (replace(cursor, begins=run.since) for cursor in (begin, done))
+        begin = replace(begin, begins=run.since)
     if recent:
         first = min(message.at for message in recent)
-        is_fork = bool(copied) and begin.reached is None
-        origin = begin.origin or (origin if is_fork else "")
-        away = max(message.at for message in copied) if is_fork else begin.away
-        begin, done = (
-            replace(cursor, begun=min(first, cursor.begun or first), origin=origin, away=away)
-            for cursor in (begin, done)
-        )
+        begin = replace(begin, begun=min(first, begin.begun or first))
+        if copied and begin.reached is None:
+            begin = replace(begin, origin=begin.origin or origin, away=max(message.at for message in copied))
     reached = before.reached if before and (reading.rewritten or before.partly) else None
     note, copies = run.hook_notes.get(session.id), {message.id for message in copied}
     spoken = outside_pauses(recent, run.pauses)
@@ -320,13 +309,12 @@ def _new_sections(
         if in_logs:
             point, users = cursors.reached_by(in_logs), owner_count(in_logs)
             begin = replace(begin, name=name, reached=point, away=point.at, users=users, partly=True)
-            done = replace(done, name=name, reached=point, away=point.at, users=users)
             captured_ids = set(map(id, in_logs))
             messages = tuple(message for message in messages if id(message) not in captured_ids)
     if not messages:
-        if copied and begin.reached is None:
-            done = replace(done, reached=cursors.reached_by(copied), users=covered_users)
-        return done, [], "too old" if too_old and not recent else "nothing new"
+        is_copy = copied and begin.reached is None
+        end = done(reached=cursors.reached_by(copied), users=covered_users) if is_copy else done()
+        return end, [], "too old" if too_old and not recent else "nothing new"
 
     # What waits for the user's agent is asked for as it was, so that the answer fits; what was said since comes after it.
     asked = asked if asked and any(message.at <= asked for message in messages) else None
@@ -335,7 +323,7 @@ def _new_sections(
     # Wait until there is enough of it.
     least = settings.min_user_messages
     captured = begin.users or covered_users + owner_count(too_old)
-    held = replace(begin, stamp=stamp, session=session_id, users=captured, open=True)
+    held = replace(begin, stamp=stamp, users=captured, open=True)
     patience = dt.timedelta() if run.queue.is_ended(transcript) else duration(settings.lookback)
     if asked is None and cursors.must_wait(messages, captured, least, run.now, patience, clock):
         return held, [], "too few" if owner_count(messages) + captured < least else "waits"
@@ -373,9 +361,15 @@ def _new_sections(
             continue
         if bullets:
             point, users = cursors.reached_by(of_day), owner_count(of_day)
-            section = Section(key, day, session.agent, session_id, name, title, point, users)
-            section = replace(
-                section,
+            section = Section(
+                key,
+                day,
+                session.agent,
+                session_id,
+                name,
+                title,
+                point,
+                users,
                 sources=tuple(tuple(map(storable, bullet.sources)) for bullet in bullets),
                 place=storable(session.cwd) if project else "",
                 agents=tuple(place for place, bullet in enumerate(bullets) if bullet.by_agent),
@@ -385,31 +379,31 @@ def _new_sections(
     if is_asked:
         return replace(held, asked=asked or max(message.at for _, of_day in days for message in of_day)), [], "asked"
     if not sections and not later:
-        return held if waits else done, [], "nothing to say"
+        return held if waits else done(), [], "nothing to say"
     asked_for = [message for message in messages if message.id not in later]
     point = cursors.reached_by(asked_for) if later else sections[-1].reached
     if begin.reached and begin.reached.at > point.at:  # what was too old once may be captured after what is younger
         point = begin.reached
     users = captured + sum(section.users for section in sections)
-    then = replace(replace(held, partly=True) if waits or later else done, name=name, reached=point, users=users)
-    if later:  # the next run looks at it
-        then = replace(then, stamp=())
+    then = replace(replace(held, partly=True) if waits or later else done(), name=name, reached=point, users=users)
+    then = replace(then, stamp=() if later else stamp)  # the next run looks at what came later
     if not sections:
         return then, [], "nothing to say"
     sections[-1] = replace(sections[-1], then=then)
-    return done, sections, ""
+    return done(), sections, ""
 
 
 def _bullets(
     run: _Run, session: Session, listed: str, day: dt.date, heading: str, messages: Sequence[Message]
 ) -> list[Bullet]:
-    """What a day of a session is worth and its log does not hold yet."""
+    """The bullets for one day of a session that its log does not hold yet."""
     if session.kind is Kind.GROUP:  # whom the agent answers at the very beginning is not known
         first = next((at for at, message in enumerate(messages) if message.speaker is not Speaker.AGENT), 0)
         messages = messages[first:]
-    written = run.setup.by_model(session, listed, without_forgotten_sentences(run.tombstones, messages))
+    tombstones = run.forgotten.tombstones
+    written = run.setup.by_model(session, listed, without_forgotten_sentences(tombstones, messages))
     bullets = run.setup.extract(messages) if written is None else written
-    if not bullets or not (bullets := not_forgotten(run.tombstones, bullets)):
+    if not bullets or not (bullets := not_forgotten(tombstones, bullets)):
         return []
     workspace = run.context.workspace
     path = daily.log_path(workspace, day)
@@ -420,8 +414,8 @@ def _bullets(
 def _copied(
     run: _Run, key: str, source: Source, messages: Sequence[Message], before: Cursor | None
 ) -> tuple[list[Message], str]:
-    """The messages that were captured from another session of the same agent, and which that was: a fork repeats what was said before
-    it, to the millisecond. Where this one was captured before, only known forks can hold what it goes on with."""
+    """The messages that were captured from another session already, and the id of that session: a fork repeats what was said before it,
+    with the same times. A session that was captured before is compared only with known forks."""
     if not messages or source.agent not in FORKING:
         return [], ""
 
@@ -439,12 +433,9 @@ def _copied(
             continue
         if is_new or cursor.origin or (before and before.origin):
             if other not in run.messages:
-                run.messages[other] = ()
-                with suppress(OSError):
-                    session = source.read(run.listed[other][1], None, run.context.clock.fixed).session
-                    run.messages[other] = session.messages if session else ()
-            other_messages = run.messages[other]
-            captured = {identity(message) for message in other_messages if cursor.covers(message)}
+                session = whole_session(source, run.listed[other][1], run.context.clock)
+                run.messages[other] = session.messages if session else ()
+            captured = {identity(message) for message in run.messages[other] if cursor.covers(message)}
             same = (place for place, message in enumerate(messages) if identity(message) in captured)
             origins |= dict.fromkeys(same, cursor.session)
     return [messages[place] for place in sorted(origins)], origins[min(origins)] if origins else ""
@@ -454,12 +445,10 @@ PutAway = tuple[str, Cursor, Checkpoint | None]  # a transcript by its key, its 
 
 
 def _put_away(run: _Run) -> Iterator[PutAway]:
-    """The sessions that were captured since they were last put away, and are over: silent for as long as jobs take for that, and nothing
-    of them waits for the user's agent. One that would be forgotten at once is not put away, and a group's never: a checkpoint is the
-    owner's alone."""
+    """The checkpoints to write, and the new cursors: of sessions captured since their last checkpoint that are over (silent for
+    `jobs.silence`, nothing waiting for the user's agent). Groups, and sessions that would be forgotten at once, get none."""
     config = run.context.config
     last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
-    forgotten: Forgotten | None = None
     for key, cursor in sorted(run.cursors.items()):
         if (
             cursor.asked
@@ -485,14 +474,14 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
         spoken = [
             message for message in session.messages if message.at >= run.since and not (note and note.holds(message))
         ]
-        forgotten = forgotten or Forgotten(run.context.workspace)
-        written = checkpoint_of_captured(run.setup, replace(session, messages=tuple(spoken)), cursor.away, forgotten)
+        spoken_part = replace(session, messages=tuple(spoken))
+        written = checkpoint_of_captured(run.setup, spoken_part, cursor.away, run.forgotten)
         yield key, replace(cursor, away=end), written
 
 
 def _write(run: _Run, sections: Sequence[Section], put_away: Sequence[PutAway]) -> None:
-    """Append sections to their logs and write checkpoints: one operation. The cursors name the sections before, so that an interrupted
-    run is understood afterwards."""
+    """Append sections to their logs and write checkpoints in one operation. The sections are saved with the cursors first, so that an
+    interrupted run can be completed."""
     context, workspace = run.context, run.context.workspace
     with operation(context, "sync") as op:
         touched = {section.key for section in sections}
@@ -539,7 +528,7 @@ def _save(run: _Run, *, synced: dt.datetime | None, pending: tuple[Section, ...]
 
 
 def _recover(run: _Run) -> None:
-    """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
+    """Complete an interrupted run: which of the pending sections were written is seen in the logs."""
     context = run.context
     with operation(context, "sync") as op:
         trail = provenance.read_provenance(context.workspace)
@@ -555,15 +544,14 @@ def _recover(run: _Run) -> None:
         else:
             old = run.cursors.get(section.key) or Cursor((), Mark())
             reached = max(filter(None, (section.reached, old.reached)), key=lambda point: point.at)
-            users = old.users + section.users
-            about = replace(old, session=section.session, name=section.name, reached=reached, users=users)
-            run.remember(section.key, replace(about, open=True, partly=True))
+            about = replace(old, session=section.session, name=section.name, users=old.users + section.users)
+            run.remember(section.key, replace(about, reached=reached, open=True, partly=True))
     run.interrupted = {section.key for section in unwritten}
     _save(run, synced=run.saved.synced, pending=tuple(unwritten))
 
 
 def parse_since(since: str, clock: Clock) -> dt.datetime:
-    """What `--since` names: a length of time before now such as "4h", a day from its beginning, a moment, or all there is."""
+    """The moment that `--since` names: a duration before now such as "4h", a day, a moment, or "all"."""
     since = since.strip()
     if since.lower() == "all":
         return dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
@@ -576,5 +564,4 @@ def parse_since(since: str, clock: Clock) -> dt.datetime:
             f'"{since}" is not a valid time; use 4h, 7d, 2026-02-14 or "all".',
             f"“{since}”不是有效的时间；请写成 4h、7d、2026-02-14 或 all。",
         ) from error
-    is_day = len(since) <= len("2026-02-14")
-    return moment.replace(hour=0, minute=0, second=0) if is_day else moment
+    return moment.replace(hour=0, minute=0, second=0) if len(since) <= len("2026-02-14") else moment

@@ -60,7 +60,7 @@ def notice(clock: Clock, *, for_prompt: bool) -> str:
 
 
 def framed(text: str, above: str) -> str:
-    """The text in its frame, whole lines of it, never longer than an agent takes."""
+    """The text in its frame, cut at a line to the length that agents accept."""
     body = _TAG.sub("‹", _BLANK.sub("", clean(text))).rstrip("\n")
     room = LONGEST - len(OPENING) - len(above) - len(CLOSING) - 1
     if len(body) > room:
@@ -69,7 +69,7 @@ def framed(text: str, above: str) -> str:
 
 
 def remember_delivered(memory: Memory, session: str, text: str, given: str) -> None:
-    """Note the lines of a text that was given to a session, and how many tokens all that was given has."""
+    """Note the lines that were given to a session, and the number of tokens."""
     now = memory.clock.now().timestamp()
     delivered = load_delivered(memory.workspace, session).with_lines(text)
     delivered = delivered.with_given(storable_name(session), now, tokens(weight(given)))
@@ -77,7 +77,7 @@ def remember_delivered(memory: Memory, session: str, text: str, given: str) -> N
 
 
 def undelivered(lines: Sequence[PieceLine], delivered: Delivered) -> list[PieceLine]:
-    """The lines without those that the session knows; none where nothing but headings would be left."""
+    """The lines that the session was not given yet; none where only headings would be left."""
     known = delivered.knows(line.text for line in lines)
     kept = [line for line, is_known in zip(lines, known, strict=True) if not is_known]
     if len(kept) < len(lines):
@@ -155,8 +155,9 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
     if not hits:
         return ""
     best, floor = hits[0].score, memory.config.hooks.prompt_score
-    fitting = [hit for hit in hits if hit.score >= _FROM_BEST * best and _fits(hit, floor)]
-    hits = tuple(hit for hit in fitting if hit.path not in without)
+    hits = tuple(
+        hit for hit in hits if hit.path not in without and hit.score >= _FROM_BEST * best and _fits(hit, floor)
+    )
     delivered = load_delivered(memory.workspace, fired.session)
     pieces = [
         piece._replace(lines=tuple(new))
@@ -182,7 +183,7 @@ def _fits(hit: Hit, floor: float) -> bool:
 
 
 def _superseded(memory: Memory, hits: Sequence[Hit], delivered: Delivered) -> Superseded:
-    """How a line that no longer holds is given: with what holds instead, unless that is given or known anyway."""
+    """A function for lines that no longer hold: each with its successor, or None where that is given or known anyway."""
 
     def marked(line: str, closed: Closed) -> str | None:
         from nacre.vault.ledger import successor
@@ -199,7 +200,7 @@ def _superseded(memory: Memory, hits: Sequence[Hit], delivered: Delivered) -> Su
 
 
 def is_telling(prompt: str) -> bool:
-    """Whether a prompt says enough to look for: no command to the agent, no "ok", no 继续."""
+    """Whether a prompt says enough to search for: no command, no "ok", no 继续."""
     if _COMMAND.match(prompt):
         return False
     words = {word.lower() for word in _WORD.findall(prompt)} - _FILLERS

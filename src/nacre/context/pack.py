@@ -26,7 +26,7 @@ class PieceLine(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What one source has to give: `cited` under its lines, `once` without lines that stand in the pack already."""
+    """The lines of one source: `cited` is shown with its line numbers, `once` without lines that are in the pack already."""
 
     path: str
     title: str
@@ -37,7 +37,7 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a pack holds of one source, or does not hold and why: first and last line, and about how many tokens."""
+    """What a pack holds of one source, or leaves out and why: first and last line, about how many tokens."""
 
     path: str
     first: int
@@ -90,7 +90,7 @@ def tokens(quarters: int) -> int:
 
 
 class Packed(NamedTuple):
-    """The text, what was given of each source, what was not, every line of a file that stands in it, and which pieces were cut."""
+    """The text, the parts given and left out, the lines of files in it, and the pieces that were cut."""
 
     text: str
     parts: tuple[Part, ...]
@@ -145,22 +145,17 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
 
 
 def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:
-    """The lines without those whose words all stand in one line of a text already, in whatever order and marked however."""
+    """The lines whose words are not all in one line of the text already, in whatever order."""
     from nacre.text.tokens import tokens as words_of
 
     said = [words for line in text.split("\n") if (words := frozenset(words_of(line)))]
-    new: list[PieceLine] = []
-    for line in lines:
-        words = frozenset(words_of(pattern(AROUND).sub("", line.text)))
-        if len(words) < _TELLING or not any(words <= other for other in said):
-            new.append(line)
-    return new
+    rows = ((line, frozenset(words_of(pattern(AROUND).sub("", line.text)))) for line in lines)
+    return [line for line, words in rows if len(words) < _TELLING or not any(words <= other for other in said)]
 
 
 def _again(lines: Sequence[PieceLine], texts: Sequence[str]) -> list[PieceLine]:
-    """The lines that were given already. One with more lines below it that belong to it is given all the same."""
-    lines_said = [line for text in texts for line in text.split("\n")]
-    parts = (part for line in lines_said for part in (line, *pattern("[;；。]").split(line)))
+    """The lines that were given already, except those with nested lines below them."""
+    parts = (part for text in texts for line in text.split("\n") for part in (line, *pattern("[;；。]").split(line)))
     said = {words for part in parts if (words := comparable_words(part))}
     below = (*(line.text for line in lines[1:]), "")
     pairs = ((line, next_) for line, next_ in zip(lines, below, strict=True) if comparable_words(line.text) in said)
@@ -168,12 +163,12 @@ def _again(lines: Sequence[PieceLine], texts: Sequence[str]) -> list[PieceLine]:
 
 
 def has_content(lines: Iterable[PieceLine]) -> bool:
-    """Whether anything is said: headings, comments and the rules quoted at the head of a file say nothing of their own."""
+    """Whether there is more than headings, comments and quoted rules."""
     return any(text and not text.startswith(SAYING_NOTHING) for line in lines if (text := line.text.strip()))
 
 
 def without_empty_sections(lines: Sequence[PieceLine]) -> Iterator[PieceLine]:
-    """The lines without headings below which nothing stands, and without more than one blank line in a row."""
+    """The lines without empty sections and repeated blank lines."""
     empty: set[int] = set()  # the lines of headings below which nothing stands
     full = 0  # the highest level whose headings above this block have something below them; deeper ones have too
     for block in reversed(blocks([line.text for line in lines])):
@@ -192,7 +187,7 @@ def without_empty_sections(lines: Sequence[PieceLine]) -> Iterator[PieceLine]:
 
 
 def _fitting(lines: Sequence[PieceLine], room: int) -> tuple[list[PieceLine], str]:
-    """As many whole lines as there is room for, and the line that closes a code fence which they leave open."""
+    """As many whole lines as fit, and the line that closes a code fence left open."""
     count = used = 0
     while count < len(lines) and (used := used + weight(lines[count].text) + 1) <= room:
         count += 1

@@ -46,7 +46,7 @@ _PLAIN = re.compile(r"[A-Z-]+\.md|memory/[0-9-]+\.md(?:#L\d+-L\d+)?")  # names t
 
 
 class Reader:
-    """Reads the files of a workspace for a session of one project, and remembers what it left out."""
+    """Reads the files of a workspace for a session of one project, and lists what it left out."""
 
     def __init__(self, workspace: Workspace, project: str | None, closed: ClosedEntries = NONE_CLOSED) -> None:
         self.workspace = workspace
@@ -56,29 +56,30 @@ class Reader:
         self._project_at = cache(partial(project_at, workspace))  # many sessions work in one folder
 
     def own(self, path: Path) -> Piece | None:
-        """A file about somebody, without a heading that only repeats its name."""
+        """USER.md or IDENTITY.md, without a heading that only repeats its name."""
         return self._piece(path, _untitled(_trimmed(self._lines(path)), f"# {path.name}"))
 
     def state(self, path: Path, today: dt.date) -> Piece | None:
-        """Working memory, what matters most first; the day of its times is told where that is over."""
+        """Working memory, most important first; with its date where that is not today."""
         lines = _trimmed(self._lines(path))
         day = next((match[1] for line in lines if (match := DAY_MARK.fullmatch(line.text))), None)
         lines = [line for line in _untitled(lines) if not DAY_MARK.fullmatch(line.text)]
         piece = self._piece(path, _by_importance(self._holding(path, lines, day)))
         if piece and day and day != today.isoformat():
-            title = say(f"{piece.title}, last changed on {day}", f"{piece.title}（最后修改于 {day}）")
-            return piece._replace(title=title)
+            piece = piece._replace(
+                title=say(f"{piece.title}, last changed on {day}", f"{piece.title}（最后修改于 {day}）")
+            )
         return piece
 
     def memory(self, path: Path) -> Piece | None:
-        """A MEMORY.md without its title and the rules quoted at its head, which are for those who write it."""
+        """A MEMORY.md without its title and the rules quoted at its head."""
         lines = _untitled(_trimmed(self._lines(path)))
         body = next((at for at, line in enumerate(lines) if line.text.startswith("##")), 0)
         head = [line for line in lines[:body] if not line.text.startswith(">")]
         return self._piece(path, _trimmed([*head, *lines[body:]]))
 
     def log(self, path: Path, day: dt.date) -> Piece | None:
-        """A day's log, its newest sections first; those of other projects are not for this session, and what was closed for none."""
+        """A day's log, newest section first, without sections of other projects and without entries that no longer hold."""
         lines = self._lines(path)
         given: list[PieceLine] = []
         others: dict[str, list[PieceLine]] = {}
@@ -122,12 +123,12 @@ class Reader:
                 lines = _shortened([*telling[:1], *telling[1:][-_OUTCOME:]])
             else:
                 lines = self._outcome(path, texts)
-            if head := self._talk(path, lines, made[name][:10]):
+            if head := self._of_session(path, lines, made[name][:10]):
                 given.append(Piece(self._shown(path), self._shown(path), tuple(head), once=True))
         return given
 
     def _outcome(self, path: Path, head: Sequence[str]) -> list[PieceLine]:
-        """The title of a session and what was settled in it; where nothing was, its first lines."""
+        """The title of a session and its outcome; where nothing was settled, its first lines."""
         from nacre.brain.local.settled import outcome
 
         texts = list(head)
@@ -155,14 +156,13 @@ class Reader:
                 kept.append(line)
         return kept
 
-    def _talk(self, path: Path, lines: Sequence[PieceLine], day: str) -> list[PieceLine]:
-        """The lines of a session without what no longer holds; none where nothing but its title is left."""
+    def _of_session(self, path: Path, lines: Sequence[PieceLine], day: str) -> list[PieceLine]:
+        """The lines of a session without what no longer holds; none where only the title is left."""
         kept: list[PieceLine] = []
         for line in lines:
             text, end = self.closed.of_talk(line.text, day)
             if end:
-                reason = say(f"superseded on {end.until}", f"已于 {end.until} 被取代")
-                self._leave(path, [line], reason, needless=True)
+                self._leave(path, [line], say(f"superseded on {end.until}", f"已于 {end.until} 被取代"), needless=True)
             kept += [line._replace(text=text)] if text and not _NOD.fullmatch(text) else []
         kept = _each_once(kept)
         return kept if len(lines) == 1 or kept != [lines[0]] else []
@@ -184,7 +184,7 @@ class Reader:
         return list(map(PieceLine._make, safe_lines(list(enumerate(self._texts(path, self.workspace.root), 1)))))
 
     def _texts(self, path: Path, root: Path, head: int | None = None) -> list[str]:
-        """The lines of a file, or of its head, as they stand there; none where it cannot be given, which is told."""
+        """The lines of a file, or of its head, as they stand there; none where it cannot be given, with the reason noted."""
         storage, name, why_not = storage_of(self.workspace), self.workspace.relative(path), ""
         try:
             data = storage.read(name, head or LARGEST + 1) or b""
@@ -213,14 +213,14 @@ class Reader:
 
 
 def _untitled(lines: Sequence[PieceLine], title: str = "# ") -> Sequence[PieceLine]:
-    """The lines without the title of a file, which the path above it tells already. The first of several is one of its sections."""
+    """The lines without the title of the file, which its path shows already. One of several titles is kept as a section."""
     if not lines or not lines[0].text.startswith(title) or any(line.text.startswith("# ") for line in lines[1:]):
         return lines
     return lines[1:] if len(lines) < 2 or lines[1].text.strip() else lines[2:]
 
 
 def _by_importance(lines: Sequence[PieceLine]) -> list[PieceLine]:
-    """The sections of working memory in the order in which they are missed, of decisions the newest first."""
+    """The sections of working memory by importance, decisions with the newest first."""
     order = (TASK, BLOCKERS, PENDING, CONTEXT, None, DECISIONS)
     made: list[PieceLine] = []
     sections: list[tuple[str | None, list[PieceLine]]] = []
@@ -241,13 +241,13 @@ def _by_importance(lines: Sequence[PieceLine]) -> list[PieceLine]:
 
 
 def name_shown(path: str) -> str:
-    """A name on one line: that of a file may hold line breaks, or a secret."""
+    """A name on one line and without secrets."""
     name = one_line(path)
     return name if _PLAIN.fullmatch(name) else redact(name).text
 
 
 def _newest_first(lines: Sequence[PieceLine]) -> list[list[tuple[str | None, list[PieceLine]]]]:
-    """The sections of a log by their times, each as the lines below its headings with their projects."""
+    """The sections of a log, newest first, each as parts with their projects."""
     heads = [block for block in blocks([line.text for line in lines]) if block.kind == HEADING]
     ends = [*(block.start - 1 for block in heads[1:]), len(lines)]
     lead = list(lines[: heads[0].start - 1 if heads else None])
@@ -275,7 +275,7 @@ def _trimmed(lines: Sequence[PieceLine]) -> list[PieceLine]:
 
 
 def _made(stored: Stored) -> str:
-    """When a checkpoint was made, by its name; by the file where that says nothing."""
+    """When a checkpoint was made: by its name, else by its file."""
     name = stored.name.rpartition("/")[2]
     if DAY_NAME.fullmatch(name):
         return name[:15]
@@ -288,7 +288,7 @@ def project_of_checkpoint(path: Path, workspace: Workspace) -> str | None:
 
 
 def _project_of(texts: Sequence[str], name_at: Callable[[str], str]) -> str | None:
-    """The project that a checkpoint tells of: its head names it, or the folder of the session."""
+    """The project of a checkpoint: named in its head, or that of the folder of its session."""
     if project := project_in_head(texts):
         return project
     for text in texts[:6]:
@@ -299,7 +299,7 @@ def _project_of(texts: Sequence[str], name_at: Callable[[str], str]) -> str | No
 
 
 def _without_quoted(texts: Sequence[str]) -> list[str]:
-    """The lines of a session, those that are quoted in it, and rules that an agent tells, left empty."""
+    """The lines of a session, with quoted lines and an agent's rules left empty."""
     from nacre.brain.local.settled import split_turns
     from nacre.model import Speaker
     from nacre.text.quoting import is_rule_of_others, own_words
@@ -316,7 +316,7 @@ def _without_quoted(texts: Sequence[str]) -> list[str]:
 
 
 def without_nods(lines: Sequence[PieceLine]) -> list[PieceLine]:
-    """The lines of a session without nods, and without the names of speakers below which nothing stands."""
+    """The lines of a session without acknowledgements ("Got it."), and without speakers who said nothing else."""
     kept: list[PieceLine] = []
     is_said = False
     for line in reversed(lines):
@@ -334,13 +334,13 @@ def _telling(texts: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _shortened(lines: Sequence[tuple[int, str]]) -> list[PieceLine]:
-    """Each line as long as is needed to recognise the session."""
+    """The lines, each cut to what is needed to recognise the session."""
     texts = ((number, text.lstrip("# ").strip() or "…") for number, text in safe_lines(lines))
     return [PieceLine(at, shortened(text, _LONGEST)) for at, text in texts]
 
 
 def _each_once(lines: Sequence[PieceLine]) -> list[PieceLine]:
-    """The lines without what another of them says too: a title is often the better part of what was settled."""
+    """The lines without those whose words another line holds too."""
     words = [comparable_words(line.text) for line in lines]
     again = (
         own and (own in words[:at] or any(own in other and len(own) < len(other) <= 2 * len(own) for other in words))

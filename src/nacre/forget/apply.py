@@ -47,13 +47,13 @@ OVERLAP = 0.6  # of the words of two lines, from which on they look alike
 COSINE = 0.75
 SHORTEST = 12  # characters; of less than that and few words, a longer line does not say the same because it holds it
 _TAGS = re.compile(r"((?:Tags|标签)[:：]\s*)(\S.*)", re.IGNORECASE)
+# Which targets are meant; it is given whether they were named by id or words, rather than by a search or a line number.
 Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
-"""Which targets are meant; told whether they were named by id or words, rather than by a search or a line number."""
 
 
 @dataclass(frozen=True)
 class Removal:
-    """A line, and why it goes or would; what stands there `instead`, of a title and of a line of tags."""
+    """A line to remove and the reason; a title or a line of tags is replaced by `instead`."""
 
     line: MemoryLine
     reason: str
@@ -63,7 +63,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Wording:
-    """Words that are to be buried under their id."""
+    """Words that are to get a tombstone under their id."""
 
     id: str
     words: str
@@ -73,12 +73,12 @@ class Wording:
 
 @dataclass(frozen=True)
 class ForgetPlan:
-    """Every line that goes; those that look like it and stay; the entries of the ledger that lose their words."""
+    """The lines to remove, the lines that look alike and stay, and the entries of the ledger that lose their words."""
 
     facts: tuple[Fact, ...]
     going: tuple[Removal, ...]
     alike: tuple[Removal, ...]
-    wordings: tuple[Wording, ...]  # without those that are buried already
+    wordings: tuple[Wording, ...]  # without those that have a tombstone already
     redacts: int = 0  # lines of the ledger
 
     def __bool__(self) -> bool:
@@ -97,7 +97,7 @@ class ForgetPlan:
 
 @dataclass(frozen=True)
 class ForgetReport:
-    """What was forgotten, or would be; and what cleaning up after it did, or would do."""
+    """What was forgotten and purged, or would be."""
 
     plan: ForgetPlan
     purge_plan: PurgePlan | None = None
@@ -113,7 +113,7 @@ def forget(
     purging: bool = False,
     dry_run: bool = False,
 ) -> ForgetReport:
-    """Forget what is meant; with `purging` from history, backups and the index's bytes as well."""
+    """Forget what is meant; with `purging` also in history, backups and the bytes of the index."""
     lines, targets = _meant(context, text, choose, named_only=not dry_run)
     with contextlib.nullcontext() if dry_run else storage_of(context.workspace).hold():  # from looking to writing
         plan = plan_forget(context, targets, lines, similar=similar)
@@ -144,7 +144,8 @@ def one_target(context: ForgetContext, text: str) -> tuple[MemoryLines, Target]:
 def _meant(
     context: ForgetContext, text: str, choose: Choose | None = None, *, named_only: bool = False
 ) -> tuple[MemoryLines, Sequence[Target]]:
-    """All lines of memory, and what is meant. With `named_only` what a search or a line number gives is not taken for it unasked."""
+    """All lines of memory, and the targets meant. With `named_only` the result of a search or a line number is an error unless it was
+    chosen."""
     lines = MemoryLines(context.workspace, context.config)
     matches, certain = find_targets(context, text, lines)
     targets = distinct_targets(matches, LedgerStates(context.workspace), Trail(context.workspace))
@@ -165,7 +166,7 @@ def plan_forget(
     facts = []
     for target in targets:
         fact = fact_of(target, states, trail, superseded=similar)
-        # Every wording that was buried together with it before belongs to it.
+        # Every wording that got a tombstone together with it before belongs to it.
         shared = {stone.fact for stone in stones.stones if stone.id in fact.ids}
         buried = {stone.id: say("already forgotten", "之前已被忘记") for stone in stones.stones if stone.fact in shared}
         facts.append(replace(fact, ids={**buried, **fact.ids}))
@@ -175,9 +176,7 @@ def plan_forget(
         reason = next((reason for fact in facts if (reason := fact.reason(line) or _as_title(fact, line))), None)
         if reason and line.words:
             going[line.span] = _removal(line, reason)
-    for removal in _of_messages(context, facts, lines):
-        going.setdefault(removal.line.span, removal)
-    for removal in _questions(context, facts, lines):
+    for removal in (*_of_messages(context, facts, lines), *_questions(context, facts, lines)):
         going.setdefault(removal.line.span, removal)
     among_others = say("mentions it among other things", "其中提到了它")
     alike: list[Removal] = []
@@ -209,8 +208,8 @@ def _removal(line: MemoryLine, reason: str) -> Removal:
 
 
 def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines) -> Iterable[Removal]:
-    """What checkpoints hold of the messages that the facts were captured from, in whatever words, and of the answers that repeat
-    them; with the title, and the lines of the summary, that are made of their words."""
+    """What checkpoints hold of the messages from which the facts were captured, and of the answers that repeat them; with titles and
+    summary lines made of their words."""
     bullets = {mark for fact in facts for mark in fact.marks}
     forgotten = messages_behind(Trail(context.workspace).captured(bullets), bullets)
     reason = say("in the message it was captured from", "位于它的来源消息中")
@@ -236,11 +235,9 @@ def _of_messages(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLin
 
 
 def _questions(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines) -> Iterable[Removal]:
-    """The open questions about one of the facts, or with it in their reason; what else they say is not forgotten."""
-    ids, forms = set[str](), set[str]()
-    for fact in facts:
-        ids |= fact.ids.keys()
-        forms |= _forms(fact)
+    """The open questions about one of the facts, or with one in their reason."""
+    ids = {entry for fact in facts for entry in fact.ids}
+    forms = {form for fact in facts for form in _forms(fact)}
     for line in lines.of(context.workspace.relative(context.workspace.review)):
         said = normal_words(unmarked(line.whole))
         is_question = line.end > line.start  # its reason is nested below it
@@ -249,9 +246,8 @@ def _questions(context: ForgetContext, facts: Iterable[Fact], lines: MemoryLines
 
 
 def _forms(fact: Fact) -> set[str]:
-    """The wordings of a fact by which it is known within a longer text."""
-    forms = {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)}
-    return forms - {""}
+    """The wordings of a fact by which it is recognised within a longer text."""
+    return {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)} - {""}
 
 
 def _name(path: str) -> str:
@@ -259,7 +255,7 @@ def _name(path: str) -> str:
 
 
 def _without_fact(facts: Iterable[Fact], line: MemoryLine) -> str | None:
-    """The other sentences of a line; none where the fact is not one of its own."""
+    """The other sentences of a line; None where the fact is not a sentence of its own."""
     forms = {normal_words(unmarked(form)) for fact in facts for form in fact.normal} - {""}
     said = sentences(line.text)
     others = [sentence for sentence in said if not any(form in normal_words(unmarked(sentence)) for form in forms)]
@@ -269,7 +265,7 @@ def _without_fact(facts: Iterable[Fact], line: MemoryLine) -> str | None:
 
 
 def _as_title(fact: Fact, line: MemoryLine) -> str | None:
-    """Why a title says the fact: it has its words, marked up, or its beginning, cut off."""
+    """The reason why a title states the fact: it has its words, formatted or cut off; else None."""
     said = normal_words(unmarked(line.words))
     if line.title is None or not is_telling(said):
         return None
@@ -281,7 +277,7 @@ def _as_title(fact: Fact, line: MemoryLine) -> str | None:
 def _alike(
     context: ForgetContext, facts: Iterable[Fact], near: Iterable[MemoryLine], lines: MemoryLines, among_others: str
 ) -> Iterable[Removal]:
-    """Lines that may say one of the facts in other words, which nothing proves."""
+    """Lines that may state one of the facts in other words, without proof."""
     alike: dict[tuple[str, int, int], Removal] = {}
     near = [line for line in near if not _is_tags(line)]
     looks_like = say("also looks like a match", "看起来也像是它")
@@ -319,7 +315,7 @@ def _overlap(text: str, other: str) -> float:
 
 
 def _outermost(removals: Iterable[Removal]) -> list[Removal]:
-    """Each line once, in order: what is nested in a line that goes, goes with it."""
+    """The removals in order, without those nested in another."""
     kept: list[Removal] = []
     for removal in sorted(removals, key=lambda item: (item.line.path, item.line.start, -item.line.end)):
         if not kept or not kept[-1].line.covers(removal.line):
@@ -328,40 +324,36 @@ def _outermost(removals: Iterable[Removal]) -> list[Removal]:
 
 
 def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: MemoryLines) -> list[Removal]:
-    """The tags that were made of what goes: in the checkpoints that lose a line, and in their summaries and originals."""
+    """The tags made of removed words, in the checkpoints that lose a line and in their summaries and originals."""
     names = {_name(removal.line.path) for removal in going if removal.line.layer in TIERS}
     texts = (*(fact.words for fact in facts), *(removal.line.whole for removal in going))
     said = {token for text in texts for token in tokens(text)}
     removals = []
     paths = [path for path, (_, layer) in lines.files.items() if layer in TIERS and _name(path) in names]
-    for line in [line for path in paths for line in lines.of(path)]:
-        if not (listed := _TAGS.fullmatch(line.text)):
-            continue
-        tags = [tag.strip() for tag in re.split(r"[,，、]", listed[2])]
-        kept = [tag for tag in tags if not set(tokens(tag)) <= said]
-        if kept != tags:
+    for line in (line for path in paths for line in lines.of(path)):
+        if listed := _TAGS.fullmatch(line.text):
+            tags = [tag.strip() for tag in re.split(r"[,，、]", listed[2])]
+            kept = [tag for tag in tags if not set(tokens(tag)) <= said]
             instead = f"{listed[1]}{', '.join(kept)}" if kept else None
-            removals.append(Removal(line, say("tags derived from it", "由它生成的标签"), instead))
+            if kept != tags:
+                removals.append(Removal(line, say("tags derived from it", "由它生成的标签"), instead))
     return removals
 
 
 def _wordings(
     facts: Sequence[Fact], going: Iterable[Removal], states: LedgerStates, stones: Tombstones
 ) -> tuple[Wording, ...]:
-    """Everything that was said of the facts, each wording once: by the lines that go, and by the ledger."""
+    """All wordings of the facts, each once: from the removed lines and the ledger, without those that have a tombstone."""
     wordings: list[Wording] = []
     for fact in facts:
         wordings.append(Wording(fact.id, fact.words, fact.id))
         for entry, reason in fact.ids.items():
-            state = states.get(entry)
-            text = state.text if state else None
-            wordings.append(Wording(entry, text or "", fact.id, apart=reason == superseded_by_it()))
-    for removal in going:
-        line = removal.line
+            if (state := states.get(entry)) and state.text:
+                wordings.append(Wording(entry, state.text, fact.id, apart=reason == superseded_by_it()))
+    for line in (removal.line for removal in going if removal.instead is None and not removal.of_message):
         owners = ((fact.id, why) for fact in facts if (why := fact.reason(line)))
         owner, why = next(owners, (facts[0].id, ""))
-        words = line.whole if removal.instead is None and not removal.of_message else ""
-        wordings.append(Wording(line.id, words, owner, apart=why in ("", superseded_by_it())))
+        wordings.append(Wording(line.id, line.whole, owner, apart=why in ("", superseded_by_it())))
     buried = {stone.id for stone in stones.stones}
     first: dict[str, Wording] = {}
     for wording in wordings:
@@ -371,9 +363,9 @@ def _wordings(
 
 
 def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
-    """Bury the words in the ledger, then take every line away: one operation, undone as one.
+    """Write the tombstones, then remove every line, in one operation.
 
-    The tombstone comes first: killed in between, nothing is learned again, and doing it again takes the other lines.
+    The tombstones come first: a run that was killed in between learns nothing again, and repeating it removes the other lines.
     """
     if not plan:
         return
@@ -399,7 +391,7 @@ def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
 
 
 def _bury(op: Operation, plan: ForgetPlan) -> None:
-    """Take the words out of the ledger's earlier lines and put the tombstones below them."""
+    """Remove the words from the ledger's earlier lines and append the tombstones."""
     redact_ledger(op, plan.ids)
     if not plan.wordings:
         return
@@ -409,7 +401,13 @@ def _bury(op: Operation, plan: ForgetPlan) -> None:
         stone = new_tombstone(
             key, wording.words, entry=wording.id, fact=wording.fact, apart=wording.apart, vectors=vectors
         )
-        at = now.isoformat(timespec="seconds")
-        more = {ledger.TOMBSTONE: stone}
-        records.append(Record(wording.id, at, "forgotten", valid_to=now.date().isoformat(), more=more))
+        records.append(
+            Record(
+                wording.id,
+                now.isoformat(timespec="seconds"),
+                "forgotten",
+                valid_to=now.date().isoformat(),
+                more={ledger.TOMBSTONE: stone},
+            )
+        )
     ledger.write_records(op, *records)

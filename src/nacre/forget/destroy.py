@@ -23,7 +23,7 @@ _PLAIN = ("MEMORY.md", "SESSION-STATE.md", "refcount.json", "promote_report.md")
 
 @dataclass(frozen=True)
 class DestroyPlan:
-    """The files and folders that go, which file only loses our block, and the layers that stay because they lie elsewhere."""
+    """The files and folders to delete, what remains of AGENTS.md, and layers elsewhere that are kept."""
 
     workspace: Workspace
     doomed: tuple[Path, ...]
@@ -58,7 +58,7 @@ def plan_destroy(workspace: Workspace, config: Config) -> DestroyPlan:
 
 
 def _is_reached(root: Path, path: Path) -> bool:
-    """Whether something stands there, and no link of the workspace leads to it: what lies behind one is somebody else's."""
+    """Whether a path exists and is not behind a link: what a link leads to is not deleted."""
     above = path.parents
     inside = above[: above.index(root)] if root in above else []
     return os.path.lexists(path) and not any(folder.is_symlink() for folder in inside)
@@ -69,7 +69,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def apply_destroy(plan: DestroyPlan) -> None:
-    """Remove it. What is left when this is interrupted, doing it again removes."""
+    """Delete everything planned. Repeating it completes an interrupted run."""
     workspace = plan.workspace
     agents, projects = workspace.root / "AGENTS.md", workspace.projects
     with contextlib.ExitStack() as held:
@@ -90,7 +90,7 @@ def apply_destroy(plan: DestroyPlan) -> None:
 
 
 def _remove(path: Path) -> None:
-    """A folder with everything in it, a file, or a link itself: never what a link leads to."""
+    """Delete a folder with its content, a file, or a link itself, never its target."""
     try:
         shutil.rmtree(path) if _is_folder(path) else path.unlink(missing_ok=True)
     except OSError as error:

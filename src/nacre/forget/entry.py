@@ -36,7 +36,7 @@ _ORDER = ("longterm", "weekly", "daily", "archive")
 
 @dataclass(frozen=True)
 class PinPlan:
-    """The entry, and the lines of the ledger that pin or unpin it; none when it is as wanted already."""
+    """The entry, and the records that pin or unpin it; none when nothing has to change."""
 
     line: MemoryLine
     pinned: bool
@@ -44,13 +44,14 @@ class PinPlan:
 
 
 def plan_pin(context: ForgetContext, target: Target, every: MemoryLines, *, off: bool = False) -> PinPlan:
-    """What pinning the target, or taking its pin out, would write. A line that the ledger does not know is adopted first."""
+    """What pinning or unpinning the target would write. A line that the ledger does not know is adopted first."""
     states = LedgerStates(context.workspace)
     fact = fact_of(target, states, Trail(context.workspace), older=False)
     lines = [line for path in every.files if path.endswith("MEMORY.md") for line in every.of(path)]
-    chosen = [target.line] if target.line else []
-    meant = (*chosen, *(line for line in lines if fact.reason(line)))
-    inner = next((line for line in meant if line.layer == "longterm" and line.path.endswith("MEMORY.md")), None)
+    meant = (target.line, *(line for line in lines if fact.reason(line)))
+    inner = next(
+        (line for line in meant if line and line.layer == "longterm" and line.path.endswith("MEMORY.md")), None
+    )
     if inner is None:
         where = f" ({target.line.place})" if target.line else ""
         raise BadInput(
@@ -77,8 +78,7 @@ def plan_pin(context: ForgetContext, target: Target, every: MemoryLines, *, off:
 def apply_pin(context: ForgetContext, plan: PinPlan) -> None:
     if plan.records:
         with operation(context, "pin") as op:
-            records = LedgerStates(context.workspace).records(plan.records[0].id)
-            there = [ledger.as_json(record) for record in records]
+            there = list(map(ledger.as_json, LedgerStates(context.workspace).records(plan.records[0].id)))
             ledger.write_records(op, *(record for record in plan.records if ledger.as_json(record) not in there))
 
 
@@ -87,7 +87,7 @@ def apply_pin(context: ForgetContext, plan: PinPlan) -> None:
 
 @dataclass(frozen=True)
 class Link:
-    """One step of the way back. `path` is a file of memory, or a transcript; `text` the words as they stand there."""
+    """One step back to the source. `path` is a file of memory or a transcript, `text` its words."""
 
     kind: str  # "longterm", "weekly", "daily", "note", "checkpoint", "session" or "message"
     path: str = ""
@@ -100,7 +100,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Why:
-    """Everything that is known of where a memory comes from. `ends` says why the chain goes no further, where it does not."""
+    """Where a memory comes from. `ends` says why the chain is incomplete, if it is."""
 
     id: str
     words: str
@@ -112,11 +112,11 @@ class Why:
     confidence: float | None
 
     def as_plain(self) -> dict[str, Any]:
-        """By the names that scripts know."""
+        """The values for JSON."""
         links, ledger = [], []
         for link in self.chain:
-            text, about = legible(link.text) or None, link.about or None
-            empty_is_none = {"path": link.path or None, "text": text, "about": about, "message": link.message or None}
+            texts = {"path": link.path, "text": legible(link.text), "about": link.about, "message": link.message}
+            empty_is_none = {name: text or None for name, text in texts.items()}
             links.append(fields(link, "kind path line date text about message", **empty_is_none))
         for record in self.story:
             row = {"tests": dict(record.tests), "withoutIt": legible(record.without_it or "") or None}
@@ -128,30 +128,23 @@ class Why:
         return fields(self, names, **shown, superseded=superseded, ledger=ledger)
 
 
-def _check_is_entry(context: ForgetContext, target: Target) -> None:
-    """A MEMORY.md also has lines that are no entries, such as its introduction."""
-    line = target.line
-    if line is None or line.full.name != "MEMORY.md":
-        return
-    entries = document(line.full, read_memory(context.workspace, line.full)).entries
-    if not any(entry.start <= line.start <= entry.end for entry in entries):
-        raise NotFound(
-            f"{line.place} is not an entry: entries are the list items of the file.",
-            f"{line.place} 不是条目：文件中的列表项才是条目。",
-        )
-
-
 def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
-    """Follow a target back to what was said. Reads files and transcripts; writes nothing."""
-    _check_is_entry(context, target)
+    """Trace a target back to what was said. Writes nothing."""
+    line = target.line
+    if line and line.full.name == "MEMORY.md":  # which also has lines that are no entries, such as its introduction
+        listed = document(line.full, read_memory(context.workspace, line.full)).entries
+        if not any(item.start <= line.start <= item.end for item in listed):
+            raise NotFound(
+                f"{line.place} is not an entry: entries are the list items of the file.",
+                f"{line.place} 不是条目：文件中的列表项才是条目。",
+            )
     states = LedgerStates(context.workspace)
     own, ids, captured = _trace(context, target, lines, states)
     entries = [state for entry in ids if (state := states.get(entry))]
-    order = {layer: place for place, layer in enumerate(_ORDER)}
-    own.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
+    own.sort(key=lambda line: ((*_ORDER, line.layer).index(line.layer), line.path, line.start))
     chain: list[Link] = []
     for line in own:
-        kind = "daily" if line.layer == "archive" else line.layer if line.layer in order else "note"
+        kind = "daily" if line.layer == "archive" else line.layer if line.layer in _ORDER else "note"
         day, text, section = line.day or source_day(line.text), redact(line.text).text, redact(line.section).text
         chain.append(Link(kind, line.path, line.start, day, text, section))
     sessions, ends = _sessions(context, captured) if captured else _by_heading(own, entries)
@@ -166,12 +159,12 @@ def why(context: ForgetContext, target: Target, lines: MemoryLines) -> Why:
 def _trace(
     context: ForgetContext, target: Target, lines: MemoryLines, states: LedgerStates
 ) -> tuple[list[MemoryLine], Sequence[str], list[tuple[Captured, set[str]]]]:
-    """The lines that say what a target says, its ids in the ledger, and the sections it was captured in, each with the messages."""
+    """The lines that state a target, its ids in the ledger, and the sections it was captured in with their messages' ids."""
     trail = Trail(context.workspace)
     fact = fact_of(target, states, trail, older=False)
     near = lines_about([fact], lines, states)
     own = [line for line in near if line.words and line.title is None and fact.reason(line)]
-    own = [line for line in own if line.layer not in TIERS] or own  # a session put away is the session, told by itself
+    own = [line for line in own if line.layer not in TIERS] or own  # a session put away is shown as the session itself
     if target.line and target.line not in own:
         own.append(target.line)
     marks = set(fact.marks).union(*(line.marks for line in own if line.layer in ("daily", "archive")))
@@ -181,7 +174,7 @@ def _trace(
 
 
 def _by_heading(lines: Iterable[MemoryLine], entries: Iterable[EntryState]) -> tuple[list[Link], str]:
-    """Without provenance the chain ends at the session that a heading of the log, or the ledger, names."""
+    """Without provenance: the sessions that headings of logs or the ledger name."""
     sessions: dict[str, Link] = {}
     for line in lines:
         stamp = stamp_of(line.section)
@@ -212,7 +205,7 @@ def _by_heading(lines: Iterable[MemoryLine], entries: Iterable[EntryState]) -> t
 
 
 def _sessions(context: ForgetContext, captured: Iterable[tuple[Captured, set[str]]]) -> tuple[list[Link], str]:
-    """The sessions that the bullets were captured from, and the messages as they stand in the transcripts."""
+    """The sessions from which bullets were captured, with the messages in their transcripts, and why some are missing."""
     links: list[Link] = []
     ends = ""
     for section, ids in captured:
@@ -264,7 +257,7 @@ class Said(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """What was said around the message that an entry rests on, and how many messages stand before and behind it."""
+    """The messages around the one that an entry is based on, and the number of messages before and after them."""
 
     agent: str
     session: str
@@ -281,8 +274,8 @@ def conversation(
     message: str,
     off_record: Callable[[Sequence[Message]], set[str]],
 ) -> Conversation:
-    """The message in its transcript with those around it: only one that the target rests on, in a session that was captured. What the
-    owner wanted kept nowhere is left out, as it was when the session was captured."""
+    """The message in its transcript with those around it: only one that the target is based on, in a session that was captured, and
+    without what the owner asked not to keep."""
     for section, ids in _trace(context, target, lines, LedgerStates(context.workspace))[2]:
         if message not in ids:
             continue
@@ -306,7 +299,7 @@ def conversation(
 
 
 def _find_session(context: ForgetContext, section: Captured) -> tuple[Transcript, Session] | None:
-    """The transcript of a session, by its id. Most are named for it; the others must be read to be known."""
+    """The transcript of a session by its id; if none is named for it, recent ones are read."""
     name = section.transcript or section.session
     of_agent = [source for source in sources() if source.agent == section.agent]
     pairs = list(list_transcripts(context, places_of(context.config), of_agent))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import itertools
 import json
 import os
 import re
@@ -12,6 +11,8 @@ import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from nacre.vault.writing import rewrite
 
 @dataclass(frozen=True)
 class SourceSession:
-    """A session whose transcript, which is the agent's, still holds what was forgotten."""
+    """A session whose transcript, which belongs to its agent, still holds what was forgotten."""
 
     agent: str
     session: str
@@ -61,7 +62,7 @@ class Remaining:
 
 @dataclass(frozen=True)
 class PurgePlan:
-    """What is left of something forgotten: earlier contents in history, lines of backups, words in the ledger."""
+    """What is left of something forgotten: contents in history, lines of backups, sessions."""
 
     id: str  # by which it can be purged again
     ids: frozenset[str]
@@ -79,7 +80,7 @@ class PurgeReport:
 
 
 def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str], words: Collection[str]) -> PurgePlan:
-    """What purging would clean. Words that nobody remembers are known again by their tombstones where they still stand."""
+    """What purging would clean. Unknown words are recognised by their tombstones where they still stand."""
     workspace = context.workspace
     stones = load_tombstones(workspace).only(ids)
     history = list(_history_contents(workspace))
@@ -88,7 +89,7 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
         *(_recognised(data, stones, ids) for data in (*(data for _, data in history), *backups.values()))
     )
     sought = Words(_with_names(said))
-    held = dict.fromkeys(name for name, data in history if sought.found(data))
+    held = dict.fromkeys(name for name, data in history if sought.matches(data))
     undoes = tuple(
         done.id
         for done in read_history(workspace).operations
@@ -97,16 +98,14 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
     forms = set(map(normal_words, said))
     cleaned: list[tuple[Path, tuple[MemoryLine, ...]]] = []
     for path, data in backups.items():
-        lines = tuple(
+        if lines := tuple(
             line
             for line in lines_of(workspace.relative(path), path, "longterm", data)
             if (line.is_telling and line.normal in forms) or any(fact.reason(line) for fact in facts)
-        )
-        if lines:
+        ):
             cleaned.append((path, lines))
     sessions: dict[tuple[str, str], SourceSession] = {}
-    marks = {mark for fact in facts for mark in fact.marks}
-    for captured in provenance.Trail(workspace).captured(marks):
+    for captured in provenance.Trail(workspace).captured({mark for fact in facts for mark in fact.marks}):
         session = SourceSession(captured.agent, captured.transcript or captured.session, captured.day)
         sessions.setdefault((captured.day, captured.session), session)
     states = ledger.LedgerStates(workspace)
@@ -120,7 +119,7 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
 
 
 def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
-    """Every content that history keeps, by its hash; a compressed log is kept as one."""
+    """Every content in history with its hash; packed ones also unpacked."""
     for path in files_below(workspace.history / "blobs"):
         name = path.parent.name + path.name
         with contextlib.suppress(NacreError):
@@ -128,7 +127,7 @@ def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
 
 
 def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str]:
-    """The words in an earlier content that were forgotten: by the keyed hash, and in the ledger by the id."""
+    """The forgotten words in an earlier content: recognised by tombstones, in ledger rows by the id."""
     matches: set[str] = set()
     texts: list[str] = []
     for line in data.decode("utf-8", "replace").splitlines():
@@ -145,13 +144,13 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
 
 
 def _with_names(words: Iterable[str]) -> list[str]:
-    """The words, and what they become in the name of a checkpoint, as far as that tells anything."""
+    """The words, and their form in the name of a checkpoint if that is distinctive."""
     every = list(words)
     return every + [slug for phrase in every if is_telling(slug := slug_of(phrase)[:NAME_LENGTH].strip("-"))]
 
 
 def redact_ledger(op: Operation, ids: Collection[str], words: Words | None = None) -> None:
-    """Take the words out of the lines of these ids, and whatever holds `words` out of all others."""
+    """Remove the words from the records of these ids, and `words` from all others."""
     path = op.workspace.ledger
     data = read(op.workspace, path) or b""
     lines = data.split(b"\n")
@@ -172,14 +171,14 @@ def redact_ledger(op: Operation, ids: Collection[str], words: Words | None = Non
 
 def _without_words(value: Any, words: Words) -> Any:
     if isinstance(value, str):
-        return None if words.found(value.encode("utf-8", "replace")) else value
+        return None if words.matches(value.encode("utf-8", "replace")) else value
     if isinstance(value, dict):
         return {name: _without_words(inner, words) for name, inner in value.items()}
     return [_without_words(inner, words) for inner in value] if isinstance(value, list) else value
 
 
 def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
-    """Clean all of it, then search every file for the words. What is done here is not undone."""
+    """Clean everything, then search every file for the words. This cannot be undone."""
     workspace, config = context.workspace, context.config
     words = Words(_with_names(plan.words))
     with storage_of(workspace).hold():
@@ -191,7 +190,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
                     rewrite(op, path, without_lines(data, left), read=disk.digest(data))
             redact_ledger(op, plan.ids, Words(plan.words))
         # Every earlier content that holds the words goes, those of this very operation too.
-        for name in {name for name, data in _history_contents(workspace) if words.found(data)}:
+        for name in {name for name, data in _history_contents(workspace) if words.matches(data)}:
             disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
         spool.forget_delivered(workspace)
         forget_orders(workspace)
@@ -215,14 +214,14 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
 
 
 def drop_derived(workspace: Workspace, *, vectors: bool = False) -> None:
-    """Remove what was derived from memory and is kept beside the index: problems, which quote it, and of a purge the vectors."""
+    """Delete what was derived from memory and is stored beside the index: problems, which quote it, and for a purge the vectors."""
     for pattern in ("*.json", "*.npz") if vectors else ("*.json",):
         for path in workspace.index.glob(pattern):
             disk.remove(path)
 
 
 def _clean_index(context: ForgetContext, words: Words) -> bool:
-    """Take what is gone out of the free parts of the index too; where that is not enough, make it anew. Whether it was."""
+    """Remove the words from the free pages of the index too, or rebuild it; returns whether it was rebuilt."""
     index = context.keeper()
     store = index.store
     for old in store.path.parent.glob("*.damaged-*"):
@@ -242,7 +241,7 @@ def _clean_index(context: ForgetContext, words: Words) -> bool:
 
 
 def _why_left(context: ForgetContext, plan: PurgePlan, trace: Trace, library: Collection[Path]) -> str:
-    """Why words stand where they do, and who can take them out."""
+    """Why the words are still at a place, and what to do about it."""
     workspace, config = context.workspace, context.config
     if trace.inside == UNREADABLE:
         return say("cannot be read, so it could not be checked", "无法读取，因此未能检查")
@@ -283,7 +282,7 @@ _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]")  # how a stream begins
 
 @dataclass(frozen=True)
 class Trace:
-    """A place where words still stand. `inside` says that they are its name, or that it cannot be read."""
+    """A place that still holds words. `inside` is NAME for the name of the file, UNREADABLE if it cannot be read."""
 
     path: Path
     words: str
@@ -292,7 +291,7 @@ class Trace:
 
 
 class Words:
-    """Words to look for, whatever their case, the space and the marks of Markdown between them."""
+    """Searches for words, ignoring case, white space and Markdown between them."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._inside: dict[bytes, list[str]] = {}  # looked for within a line
@@ -304,7 +303,7 @@ class Words:
                     if form := _squeezed(spelled):
                         (self._inside if _says_enough(form) else self._lines).setdefault(form, []).append(phrase)
 
-    def found(self, data: bytes) -> list[str]:
+    def matches(self, data: bytes) -> list[str]:
         text = data.decode("utf-8", "replace")
         phrases: list[str] = []
         for squeezed in {_squeezed(text), _squeezed(unmarked(text))}:
@@ -321,7 +320,7 @@ def _squeezed(text: str) -> bytes:
 
 
 def _says_enough(form: bytes) -> bool:
-    """Whether words are looked for within a line: long ones, several words, a number, some Chinese."""
+    """Whether words are searched for within lines: long ones, several words, a number, some Chinese."""
     text = form.decode("utf-8", "replace")
     letters = [sign for sign in text if sign.isalnum()]
     wide = sum(sign > "\u2e7f" for sign in letters)
@@ -330,40 +329,29 @@ def _says_enough(form: bytes) -> bool:
 
 
 def _stands_in(data: bytes, form: bytes) -> bool:
-    """Whether the words stand in the bytes, short ones not as a part of longer ones."""
-    if len(form) >= DISTINCTIVE:
-        return _stands_in_part(data, form)
-    if form not in data:
-        return False
-    before = rb"(?<![0-9a-z])" if form[:1].isalnum() else b""
-    after = rb"(?![0-9a-z])" if form[-1:].isalnum() else b""
-    return re.search(before + re.escape(form) + after, data) is not None
-
-
-def _stands_in_part(data: bytes, form: bytes) -> bool:
-    """Whether long words stand in the bytes, whole or cut short by an ellipsis."""
-    beginning, start = form[:RECOGNISED], -1
-    while (start := data.find(beginning, start + 1)) >= 0:
-        same = itertools.takewhile(
-            lambda pair: pair[0] == pair[1], zip(form, data[start : start + len(form)], strict=False)
-        )
-        end = start + len(list(same))
+    """Whether the words stand in the bytes: short ones not as a part of longer ones, long ones whole or cut short by an ellipsis."""
+    if form in data:
+        before = rb"(?<![0-9a-z])" if form[:1].isalnum() else b""
+        after = rb"(?![0-9a-z])" if form[-1:].isalnum() else b""
+        return len(form) >= DISTINCTIVE or re.search(before + re.escape(form) + after, data) is not None
+    start = -1
+    while len(form) >= DISTINCTIVE and (start := data.find(form[:RECOGNISED], start + 1)) >= 0:
+        end = start + sum(takewhile(bool, map(eq, form, data[start : start + len(form)])))
         # What follows may share its first two bytes with the ellipsis.
-        if end == start + len(form) or any(_ELLIPSIS.match(data, at) for at in range(end - 2, end + 1)):
+        if any(_ELLIPSIS.match(data, at) for at in range(end - 2, end + 1)):
             return True
     return False
 
 
 def scan(roots: Iterable[Path], words: Words) -> Iterator[Trace]:
-    """Every place below the roots where the words stand, once for each file and word: in it, or in its name. Links are not
-    followed, and the history of git is left out."""
+    """Every place below the roots that holds the words, in content or name, once for each file and word; without links and .git."""
     for path in {os.path.realpath(path): path for root in roots for path in files_below(root)}.values():
-        yield from (Trace(path, phrase, inside=NAME) for phrase in words.found(path.name.encode("utf-8", "replace")))
+        yield from (Trace(path, phrase, inside=NAME) for phrase in words.matches(path.name.encode("utf-8", "replace")))
         yield from traces_in(path, words)
 
 
 def files_below(root: Path) -> Iterator[Path]:
-    """Every ordinary file below a folder, or the file itself; in order."""
+    """Every regular file below a folder, or the file itself, in order."""
     if root.is_file() and not root.is_symlink():
         yield root
     for place, folders, names in os.walk(root):
@@ -383,16 +371,16 @@ def traces_in(path: Path, words: Words) -> list[Trace]:
     except OSError:
         return [Trace(path, "", inside=UNREADABLE)]
     for content in contents(data):
-        for phrase in words.found(content):
+        for phrase in words.matches(content):
             sought = Words([phrase])
             lines = enumerate(() if b"\0" in data[:4096] else data.split(b"\n"), 1)  # of a database none is named
-            number = next((number for number, line in lines if sought.found(line)), None)
+            number = next((number for number, line in lines if sought.matches(line)), None)
             traces.setdefault(phrase, Trace(path, phrase, number))
     return list(traces.values())
 
 
 def contents(data: bytes) -> Iterator[bytes]:
-    """What a file holds: its bytes, and what is packed in them."""
+    """The bytes of a file, and those packed in them."""
     yield data
     try:
         if data.startswith(b"\x1f\x8b"):

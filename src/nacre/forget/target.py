@@ -48,7 +48,7 @@ QUOTED = 100  # characters of what may be meant
 
 @dataclass(frozen=True)
 class ForgetContext(Context):
-    """What forgetting, pinning and asking why work with: also the index, opened when first needed, and search."""
+    """The context with the index, opened when first needed, and search."""
 
     keeper: Callable[[], MemoryIndex] = field(kw_only=True)
     search: Callable[[str, int], Sequence[Hit]] = field(kw_only=True)
@@ -56,7 +56,7 @@ class ForgetContext(Context):
 
 @dataclass(frozen=True)
 class MemoryLine:
-    """A line of memory. It goes from `start` to `end`, both counted from 1, with everything nested in it."""
+    """A line of memory with everything nested in it, from line `start` to `end`, counted from 1."""
 
     path: str  # as users see it
     full: Path
@@ -79,12 +79,12 @@ class MemoryLine:
 
     @cached_property
     def normal(self) -> str:
-        """What it says with what is nested in it, as tombstones know it."""
+        """The normalised words with what is nested, as in tombstones."""
         return normal_words(self.whole)
 
     @cached_property
     def own(self) -> str:
-        """What it says itself, as tombstones know it."""
+        """The normalised words of the line itself, as in tombstones."""
         return normal_words(self.words)
 
     @cached_property
@@ -120,7 +120,7 @@ def is_telling(words: str) -> bool:
 
 
 class MemoryLines:
-    """The lines of every file that Nacre keeps memory in, each file parsed when it is needed. The user's library is not among them."""
+    """The lines of every memory file, parsed when needed; the user's own library is not included."""
 
     def __init__(self, workspace: Workspace, config: Config) -> None:
         listed = memory_files(workspace, config)
@@ -145,17 +145,16 @@ class MemoryLines:
         return [line for path in self.files for line in self.of(path)]
 
     def about(self, texts: Iterable[str], days: Iterable[str] = (), marks: Container[str] = ()) -> list[MemoryLine]:
-        """The lines of the files that may say one of the texts: those of the days, those with the words of a text, or of what has one of
-        the marks on the days."""
+        """The lines of the files that may state one of the texts: files of the days, and files with the words of a text or of a line
+        that has one of the marks."""
         dates = {
             date for day in days if real_day(day) for date in (day, monday(dt.date.fromisoformat(day)).isoformat())
         }
         paths = {path for path in self.files if any(date in path for date in dates)}
         marked = [line.whole for path in paths for line in self.of(path) if any(mark in marks for mark in line.marks)]
         sought = [_Words(text) for text in {*texts, *marked}]
-        for path in self.files if sought else ():
-            if path not in paths and any(words.may_stand_in(self._text(path)) for words in sought):
-                paths.add(path)
+        others = (path for path in self.files if path not in paths)
+        paths |= {path for path in others if any(words.may_stand_in(self._text(path)) for words in sought)}
         return [line for path in self.files if path in paths for line in self.of(path)]
 
     def _text(self, path: str) -> str:
@@ -169,8 +168,7 @@ def _folded(text: str) -> str:
 
 
 class _Words:
-    """The words of a text in their order, to look for in files: whatever stands between them there, and of Chinese the beginnings of its
-    runs."""
+    """The words of a text in order, to be searched for in files; of Chinese only the beginning of each run."""
 
     def __init__(self, text: str) -> None:
         bare = _folded(_MARKS.sub(" ", text))
@@ -178,7 +176,7 @@ class _Words:
         self._longest = 2 * len(bare) + _LINK
 
     def may_stand_in(self, text: str) -> bool:
-        """Whether a line of the file may say it: all the words, one after another, near each other."""
+        """Whether the text has all the words, in order and near each other."""
         if not self._words:
             return True
         if _find(max(self._words, key=len), text, 0) < 0 or not all(word in text for word in self._words):
@@ -206,12 +204,12 @@ def _find(word: str, text: str, start: int) -> int:
 
 
 def unmarked(text: str) -> str:
-    """The text without the marks of Markdown, and without where a link leads."""
+    """The text without Markdown marks and link targets."""
     return _MARKS.sub("", text)
 
 
 def write_memory(op: Operation, path: Path, before: bytes, after: bytes) -> None:
-    """Put other content into a file that still holds what was read; a compressed log stays one."""
+    """Replace the content of a file that is still what was read; a compressed log stays compressed."""
     if path.suffix != disk.COMPRESSED:
         rewrite(op, path, after, read=disk.digest(before), log=True)
         return
@@ -223,7 +221,7 @@ def write_memory(op: Operation, path: Path, before: bytes, after: bytes) -> None
 
 
 def lines_of(path: str, full: Path, layer: str, data: bytes) -> Iterator[MemoryLine]:
-    """The lines of one file. Bytes that are no UTF-8 are read as far as they can be; they end no line."""
+    """The lines of one file. Bytes that are not UTF-8 are replaced."""
     doc = document(full, data.decode("utf-8", "replace").removeprefix("\ufeff").encode())
     items = {item.start: item for item in doc.items}
     section = ""
@@ -260,7 +258,7 @@ def lines_of(path: str, full: Path, layer: str, data: bytes) -> Iterator[MemoryL
 
 
 def _bare(text: str) -> str:
-    """What a line says, without the signs of a list, a quote, a label, a box, a time or a source note."""
+    """The words of a line without list marks, quotes, labels, check boxes, times and source notes."""
     words = _CLOCK.sub("", words_of(_QUOTE.sub("", text)))
     return bare_words(f"- {words}") if words else ""
 
@@ -273,7 +271,7 @@ def _with_nested(doc: Document, item: Item) -> Iterator[Item]:
 
 
 def without_lines(data: bytes, lines: Iterable[MemoryLine], instead: Mapping[int, str] | None = None) -> bytes:
-    """The file's bytes without these lines, with something `instead` of those that begin at a number; no other byte changes."""
+    """The bytes of a file without these lines, or with `instead` (by line number) in their place; all other bytes stay."""
     numbers = {number for line in lines for number in range(line.start, line.end + 1)}
     kept = re.findall(rb"[^\n]*\n|[^\n]+", data)
     for number, text in (instead or {}).items():
@@ -289,7 +287,7 @@ def without_lines(data: bytes, lines: Iterable[MemoryLine], instead: Mapping[int
 
 @dataclass(frozen=True)
 class Target:
-    """One thing that may be meant. Without a line it is known to the ledger alone; without words it was forgotten before."""
+    """Something that may be meant. Without a line it is only in the ledger; without words it was forgotten before."""
 
     id: str
     words: str
@@ -297,8 +295,8 @@ class Target:
 
 
 def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[tuple[Target, ...], bool]:
-    """What is meant, and whether that is certain: named by id or by its words. A search may find something else next time, and another
-    line may stand at the same number."""
+    """What is meant, and whether that is certain: named by its id or words. A search may return something else next time, and a line
+    number another line."""
     text = text.strip()
     if not text:
         raise BadInput(
@@ -328,7 +326,7 @@ def find_targets(context: ForgetContext, text: str, lines: MemoryLines) -> tuple
 
 
 def _by_id(context: ForgetContext, text: str, lines: MemoryLines) -> tuple[Target, ...]:
-    """By the id of a search hit, of a ledger entry, or of a line."""
+    """The targets for the id of a search hit, of an entry of the ledger, or of a line."""
     index = context.keeper()
     query = "select f.path, c.first, c.last from chunks c join files f on f.id = c.file where c.key = ?"
     index.store.safely(index.current)
@@ -378,7 +376,7 @@ def _no_line(place: str) -> NotFound:
 
 
 def lines_at(lines: Iterable[MemoryLine], first: int, last: int) -> list[MemoryLine]:
-    """The lines that a span of their file means: those that lie in it, outermost ones; else the innermost around it; else its title."""
+    """The lines of a span: the outermost lines within it; else the innermost line around it; else its title."""
     every = [line for line in lines if line.words]
     here = [line for line in every if line.title is None]
     inside = [line for line in here if first <= line.start and line.end <= last]
@@ -390,7 +388,7 @@ def lines_at(lines: Iterable[MemoryLine], first: int, last: int) -> list[MemoryL
 
 
 def _distinct(lines: Iterable[MemoryLine]) -> tuple[Target, ...]:
-    """The lines as targets, each wording once; one of few words is meant in each place by itself."""
+    """The lines as targets, each wording once; short ones once for each place."""
     targets: dict[str, Target] = {}
     for line in lines:
         targets.setdefault(line.normal if line.is_telling else line.place, Target(line.id, line.whole, line))
@@ -398,7 +396,7 @@ def _distinct(lines: Iterable[MemoryLine]) -> tuple[Target, ...]:
 
 
 def _check_is_memory(lines: MemoryLines, path: str) -> None:
-    """What stands in a transcript or in the user's own library is searched, but not ours to change."""
+    """Refuse transcripts and the user's own library, which are searched but not changed."""
     if path not in lines.files:
         raise BadInput(
             f"{path} is not a memory file kept by Nacre, so it was left unchanged. Edit the file yourself.",
@@ -423,7 +421,7 @@ def several_targets(text: str, targets: Sequence[Target]) -> BadInput:
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that memory knows. Its ids in the ledger and its marks in the provenance each say why they belong to it."""
+    """A fact with everything that belongs to it: ids in the ledger and marks in the provenance, each with the reason."""
 
     id: str
     words: str
@@ -437,7 +435,7 @@ class Fact:
     days: frozenset[str] = frozenset()  # of which a digest words it otherwise
 
     def reason(self, line: MemoryLine) -> str | None:
-        """Why a line belongs to the fact; None when it does not. Few words prove nothing: they are said of many things."""
+        """Why a line belongs to the fact; None when it does not. A few words prove nothing."""
         if self.named and line.span == self.named.span:
             return same_words()
         if not line.is_telling:
@@ -448,7 +446,7 @@ class Fact:
         return next(filter(None, (*reasons, self.normal.get(line.normal))), None)
 
     def akin(self, line: MemoryLine) -> str | None:
-        """Why a line is like the fact without belonging to it: as far as the ledger knows, or by its words alone."""
+        """Why a line is related to the fact without belonging to it, by the ledger or its words; else None."""
         if reason := next((self.beside[key] for key in (*sorted(line.ids), *line.marks) if key in self.beside), None):
             return reason
         own = {line.own, line.normal}
@@ -470,8 +468,8 @@ def fact_of(
 ) -> Fact:
     """The fact that a target is part of.
 
-    With `older` what was merged into it belongs to it too. What it superseded is another statement, and only akin to it unless
-    `superseded` says otherwise.
+    With `older` what was merged into it belongs to it too. What it superseded is another statement, and only related to it unless
+    `superseded` is true.
     """
     ids = {target.id: same_words()}
     marks: dict[str, str] = {}
@@ -513,7 +511,7 @@ def fact_of(
 
 
 def _add_digested(marks: dict[str, str], trail: Trail) -> frozenset[str]:
-    """Add the lines of digests that word one of the bullets otherwise, and the bullets of which such a line is made; their days."""
+    """Add the digest lines that word one of the bullets differently, and the bullets behind such a line; returns their days."""
     days: set[str] = set()
     pressed, pressed_from = (
         say("its summary in the weekly digest", "它在每周摘要中的概括"),
@@ -530,7 +528,7 @@ def _add_digested(marks: dict[str, str], trail: Trail) -> frozenset[str]:
 
 
 def lines_about(facts: Iterable[Fact], lines: MemoryLines, states: LedgerStates) -> list[MemoryLine]:
-    """The lines of all files that may say one of the facts; every line where words of one are known by their hash alone."""
+    """The lines that may state one of the facts; all lines where words of one are known only by their hash."""
     texts: list[str] = []
     days: set[str] = set()
     marks: set[str] = set()
@@ -546,7 +544,7 @@ def lines_about(facts: Iterable[Fact], lines: MemoryLines, states: LedgerStates)
 
 
 def _sources(states: LedgerStates, entry: str) -> list[tuple[str, str]]:
-    """The day and the mark of each bullet that an entry was made of."""
+    """Day and mark of each bullet that an entry was made of."""
     state = states.get(entry)
     return [(day, mark) for mark in state.bullets if (day := state.source.get("day"))] if state else []
 
@@ -562,7 +560,7 @@ def distinct_targets(targets: Sequence[Target], states: LedgerStates, trail: Tra
 
 
 def _add_older(ids: dict[str, str], marks: dict[str, str], states: LedgerStates, *, superseded: bool) -> dict[str, str]:
-    """Add what was merged into the fact, and what that was made of; what it superseded too, or else only return its ids and marks."""
+    """Add what was merged into the fact and its bullets, and what it superseded; without `superseded` that is only returned."""
     merged, replaced = say("merged into it", "已并入它"), superseded_by_it()
     akin: dict[str, str] = {}
     waiting = list(ids)

@@ -36,7 +36,7 @@ from nacre.sources.registry import (
 )
 from nacre.sources.transcript import Places, Source, Transcript
 from nacre.text.blocks import Stamp
-from nacre.vault.discover import project_of, project_places
+from nacre.vault.discover import project_places
 
 _RENDERING = 1  # goes up when the same message would take other lines than before
 _LAYER = "session"
@@ -204,7 +204,7 @@ class SessionIndex(MemoryIndex):
             if before:
                 unchanged = before.stamp == _stamp(transcript)
                 # What is left out is not even read; where its folder is not known, what was added may tell it.
-                stored = Session(before.session, before.agent, Kind.MAIN, None, (), cwd=before.cwd, group=before.chat)
+                stored = Session(before.session, before.agent, Kind.MAIN, (), cwd=before.cwd, group=before.chat)
                 if (before.cwd or unchanged) and excluded(stored):
                     hidden += [before] if before.file is not None else []
                     continue
@@ -282,8 +282,7 @@ def _plain(name: str) -> str:
 
 def _about(context: Context, session: Session) -> tuple[str, str | None, str | None]:
     """The title of a session's document, and the project and group it is stamped with."""
-    workspace = context.workspace
-    name = project_name(session, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
+    name = project_name(session, context.workspace)
     project = slug_of(redact(name).text) if name else None
     group = group_stamp(session.group, session.chat) if session.kind is Kind.GROUP and session.group else None
     parts = [f"{session.agent} session:{_plain(storable_name(session.id))}"]

@@ -22,8 +22,8 @@ _dates: dict[tuple[object, ...], organise.CheckpointDate] = {}
 
 
 class Fading(NamedTuple):
-    """A checkpoint where it lies, and when it sinks to the next layer if nobody recalls it (none: it is deleted), by which rule. What its
-    user marked stays: it has neither."""
+    """A checkpoint, and when, where to and by which rule it moves next if nobody recalls it (`next` is None when it will be deleted).
+    All three are None for one that the user marked."""
 
     path: str
     layer: str
@@ -38,7 +38,7 @@ class Fading(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """How many checkpoints each layer holds, which fade next, and those of one layer, the latest first."""
+    """The number of checkpoints in each layer, the next to fade, and the checkpoints of one layer, latest first."""
 
     counts: dict[str, int]
     next: tuple[Fading, ...]
@@ -47,7 +47,6 @@ class Layers(NamedTuple):
 
 class _Aged(NamedTuple):
     family: Family
-    layer: str
     counts: organise.CheckpointCounts
     dated: organise.CheckpointDate
     entry: refcount.Count
@@ -56,11 +55,12 @@ class _Aged(NamedTuple):
 
 def read_layers(context: Context, layer: str, start: int, most: int, soonest: int) -> Layers:
     """The counts, the `soonest` that fade next, and `most` checkpoints of a layer from the `start`th on."""
-    grouped = families(list_checkpoints(context.workspace, context.config))
-    aged = _aged(context, grouped)
-    counts = {name: sum(item.layer == name for item in aged) for name in TIERS}
+    aged = _aged(context, families(list_checkpoints(context.workspace, context.config)))
+    counts = {name: sum(item.family.layer == name for item in aged) for name in TIERS}
     fading = sorted((item for item in aged if item.fades is not None), key=lambda item: (item.fades, item.family.stem))
-    listed = sorted((item for item in aged if item.layer == layer), key=lambda item: (-item.dated.at, item.family.stem))
+    listed = sorted(
+        (item for item in aged if item.family.layer == layer), key=lambda item: (-item.dated.at, item.family.stem)
+    )
     shown = (
         tuple(_fading(context, item) for item in part) for part in (fading[:soonest], listed[start : start + most])
     )
@@ -91,7 +91,7 @@ def _aged(context: Context, grouped: Sequence[Family]) -> list[_Aged]:
             fades = None if entry.get("user_marked") else mark + limits["delete_after"]
         else:
             fades = max([dated.at, *moments]) + stays[layer]
-        aged.append(_Aged(family, layer, counts, dated, entry, fades))
+        aged.append(_Aged(family, counts, dated, entry, fades))
     return aged
 
 
@@ -99,16 +99,25 @@ def _fading(context: Context, item: _Aged) -> Fading:
     clock, workspace, to, at, why = context.clock, context.workspace, None, None, None
     if item.fades is not None:
         then = clock.at(max(dt.datetime.fromtimestamp(item.fades, dt.UTC), clock.now()))
-        placed = organise.decide_layer(item.layer, item.dated, item.counts, context.config.tiers, then)
+        placed = organise.decide_layer(item.family.layer, item.dated, item.counts, context.config.tiers, then)
         to, at, why = placed.layer, _shown(then.now()), placed.rule
     lead = item.family.lead
     lines = (read(workspace, lead.path) or b"")[:2000].decode("utf-8", "replace").splitlines()
     title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), item.family.stem)
     moments = refcount.moments(item.entry, clock)
     recalled = _shown(organise.local_time(max(moments), clock)) if moments else None
-    about = excerpt(title, _TITLE), _shown(organise.local_time(item.dated.at, clock)), len(moments), recalled
-    marked = bool(item.entry.get("user_marked"))
-    return Fading(workspace.relative(lead.path), item.layer, *about, marked, to, at, why)
+    return Fading(
+        workspace.relative(lead.path),
+        item.family.layer,
+        excerpt(title, _TITLE),
+        _shown(organise.local_time(item.dated.at, clock)),
+        len(moments),
+        recalled,
+        bool(item.entry.get("user_marked")),
+        to,
+        at,
+        why,
+    )
 
 
 def _shown(at: dt.datetime) -> str:
@@ -116,7 +125,7 @@ def _shown(at: dt.datetime) -> str:
 
 
 def bring_back(context: Context, path: str) -> str:
-    """Bring a checkpoint back as if it had been recalled: to hot, a forgotten one to warm; where it lies now."""
+    """Move a checkpoint as a recall would: to hot, a forgotten one to warm; returns its new path."""
     checkpoints = (piece for piece in list_checkpoints(context.workspace, context.config) if piece.layer != HOT)
     sunk = next((piece for piece in checkpoints if context.workspace.relative(piece.path) == path), None)
     if sunk is None:

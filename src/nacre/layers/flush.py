@@ -27,7 +27,7 @@ MOST_LINES = 30
 LONGEST = 500  # characters of one line
 
 
-# Whether the turn is due, and what the agent is told.
+# Whether the turn is due, and what the agent is asked.
 
 LEAST = 4  # the flush never begins before a fourth of the window is full
 DUE, BELOW, FLUSHED = "due", "below", "done"
@@ -40,7 +40,7 @@ class Prompts(NamedTuple):
 
 
 class Flush(NamedTuple):
-    """Whether the turn is due; with the prompts and the log they name where it is, with the reason where it is not."""
+    """Whether the turn is due: if so with the prompts and the log they name, if not with the reason."""
 
     code: str
     reason: str
@@ -61,7 +61,7 @@ def flush_threshold(window: int, settings: FlushSettings) -> int:
 def ask_flush(
     context: Context, tokens: int, window: int, *, session: str, compactions: int | None = None, dry_run: bool = False
 ) -> Flush:
-    """Decide and, when the turn is due, hand the prompts out and remember that. A dry run remembers nothing."""
+    """Decide whether the turn is due; if so, hand out the prompts and remember that, except in a dry run."""
     if tokens < 0 or window < 1 or (compactions is not None and compactions < 0):
         raise BadInput("Tokens, window and compactions must not be negative.", "token 数、窗口和压缩次数都不能为负。")
     if blocked := flush_blocked(context):
@@ -108,7 +108,7 @@ def flush_prompts_for(context: Context) -> tuple[str, Prompts]:
 
 
 def flush_blocked(context: Context) -> Flush | None:
-    """Why nothing is to be written down here at all; none when nothing stands in the way."""
+    """Why nothing may be written down now; None when it may."""
     if not context.config.flush.enabled:
         return Flush(DISABLED, say("The flush is turned off (flush.enabled).", "压缩前保存已关闭（flush.enabled）。"))
     if _is_paused(context):
@@ -150,7 +150,7 @@ class FlushAnswer(NamedTuple):
 
 
 def parse_answer(text: str) -> tuple[list[str], bool]:
-    """The lines of an answer, redacted and folded, and whether it is silence: then only lines with a type are taken."""
+    """The lines of an answer, redacted and folded, and whether it says that there is nothing: then only lines with a type count."""
     if len(text) > MOST_CHARACTERS:
         raise BadInput(
             f"The answer has {len(text)} characters; one turn may write at most {MOST_LINES} lines of {LONGEST} characters each. Nothing was written.",
@@ -163,7 +163,7 @@ def parse_answer(text: str) -> tuple[list[str], bool]:
         words = line
         while marker := _MARKER.match(words):
             words = words[marker.end() :]
-        # A heading, a rule, or what opens or closes code could not be told from the log's own.
+        # A heading, a rule, or what opens or closes code could not be distinguished from the log's own.
         says = not _NO_LINE.match(words) and any(sign.isalnum() for sign in words)
         if says and not _SILENT.fullmatch(line) and (_LABEL.match(words) or not silent):
             statements[words] = None
@@ -206,7 +206,7 @@ def take_answer(context: Context, text: str, *, dry_run: bool = False) -> FlushA
 
 
 def flush_prompts(path: str, language: str, *, system: str | None = None, user: str | None = None) -> Prompts:
-    """Ours, or the user's own with the safety rules. `path` is the day's log, relative to the workspace."""
+    """The prompts: ours, or the user's own with the safety rules. `path` is the day's log, relative to the workspace."""
     day = path.rpartition("/")[2].removesuffix(".md")
 
     def with_rules(own: str | None, part: int) -> str:

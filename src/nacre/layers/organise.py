@@ -88,23 +88,17 @@ def date_checkpoint(context: Context, checkpoint: Checkpoint, entry: Mapping[str
 
 
 def _written_times(texts: Iterable[str], clock: Clock) -> list[float]:
-    return [time for text in texts if (time := _written_time(text, clock)) is not None]
-
-
-def _written_time(text: str, clock: Clock) -> float | None:
-    """A time in ISO 8601; a day without one is its end, today now. None for what cannot be."""
-    written, now = _WRITTEN.match(text), clock.now().timestamp()
-    try:
-        at = clock.parse(written[0]).timestamp() if written else -1
-    except (BadInput, ValueError, OverflowError):
-        return None
-    if written and written[0] == clock.today().isoformat():
-        at = min(at, now)
-    return at if 0 <= at <= now else None
+    """The times with which texts begin, in ISO 8601: a day without one is its end, today now; none that cannot be or is to come."""
+    times, today, now = list[float](), clock.today().isoformat(), clock.now().timestamp()
+    for written in filter(None, map(_WRITTEN.match, texts)):
+        with contextlib.suppress(BadInput, ValueError, OverflowError):
+            at = clock.parse(written[0]).timestamp()
+            times.append(min(at, now) if written[0] == today else at)
+    return [at for at in times if 0 <= at <= now]
 
 
 class CheckpointCounts(NamedTuple):
-    """What is known of one family: the places under which it was counted so far, its entry, its recalls in recalls.jsonl."""
+    """What is known of one family: its keys in refcount.json, its merged entry, its recalls in recalls.jsonl."""
 
     keys: tuple[str, ...] = ()
     entry: Mapping[str, Any] | None = None
@@ -114,7 +108,7 @@ class CheckpointCounts(NamedTuple):
 def gather_counts(
     context: Context, grouped: Sequence[Family], entries: Mapping[str, Any], recalls: Iterable[Recall]
 ) -> list[CheckpointCounts]:
-    """For each family what belongs to it: by the place where one of its files lies, else by its name."""
+    """The counts of each family, found by the places of its files, else by its name."""
     # All names in the form in which recalls are written: without what cannot be seen.
     by_place = {clean(piece.place): number for number, family in enumerate(grouped) for piece in family.pieces}
     by_stem = {clean(family.stem): number for number, family in reversed([*enumerate(grouped)])}
@@ -122,7 +116,7 @@ def gather_counts(
     recalled: list[list[tuple[int, str]]] = [[] for _ in grouped]
 
     def family_of(place: str) -> int | None:
-        """The one that a place belongs to: that has a file there, else the first of that name."""
+        """The number of the family with a file at a place, else of the first with that name."""
         layer, _, name = clean(place).partition("/")
         by_name = by_stem.get(stem_of(name)) if layer in TIERS and name.endswith(".md") else None
         return by_place.get(clean(place), by_name)
@@ -138,18 +132,15 @@ def gather_counts(
         at = moment(recall.at, context.clock)
         if number is not None and at is not None and at <= now:
             recalled[number].append((int(at), recall.via))
-    counts: list[CheckpointCounts] = []
-    for keys_of_family, times in zip(keys, recalled, strict=True):
-        entry = refcount.merged_count(entries[key] for key in keys_of_family) if keys_of_family else None
-        counts.append(CheckpointCounts(tuple(keys_of_family), entry, tuple(times)))
-    return counts
+    merged = (refcount.merged_count(entries[key] for key in known) if known else None for known in keys)
+    rows = zip(keys, merged, recalled, strict=True)
+    return [CheckpointCounts(tuple(known), entry, tuple(times)) for known, entry, times in rows]
 
 
 def fold_recalls(entry: Mapping[str, Any], recalls: Sequence[tuple[int, str]], clock: Clock) -> tuple[Count, bool]:
-    """The entry with the recalls that it did not know, and whether one of them lets it rise."""
+    """The entry with the recalls that it lacked, and whether one of them lets the checkpoint rise."""
     after, added = refcount.with_recalls(entry, Counter(at for at, _ in recalls), clock)
-    waiting = {at for at, via in recalls if via != ROTATED}
-    return after, any(at in waiting for at in added)
+    return after, not set(added).isdisjoint(at for at, via in recalls if via != ROTATED)
 
 
 MOVE, RISE, FORGET, DELETE, STAY = "move", "rise", "forget", "delete", "stay"
@@ -171,7 +162,7 @@ def _layer_by_age(age: float, limits: Mapping[str, float]) -> str:
 
 
 class Placement(NamedTuple):
-    """Where a checkpoint is to lie (None: nowhere any more), what its entry of refcount.json will say, and why; `rule` without when."""
+    """The layer of a checkpoint (None: deleted), its new entry in refcount.json, and the reason; `rule` is the reason without times."""
 
     layer: str | None
     entry: Count
@@ -234,7 +225,7 @@ def decide_layer(
 
 
 def local_time(at: float, clock: Clock) -> dt.datetime:
-    """A moment that is not after now, as the user's clock tells it."""
+    """A moment in the user's time zone."""
     return clock.local(dt.datetime.fromtimestamp(at, dt.UTC))
 
 
@@ -255,7 +246,7 @@ SUMMARISE = "summarise"
 _ORDER = (DELETE, FORGET, MOVE, STAY, RISE)
 _MARK = 10  # characters of the hash of the text that a summary was made of
 TRIES = 3  # times that a plan is made before the workspace is held for it
-MANY = 100  # summaries of one run that the classifiers have a say in; a backlog of thousands is told by structure alone
+MANY = 100  # summaries of one run that the classifiers have a say in; a backlog of thousands is summarised by structure alone
 WAIT = 2.0  # seconds that a recall waits for others to finish; what then stays is moved by the next organise
 
 Summarise = Callable[[str], str]  # the text of a checkpoint → the text of its summary
@@ -264,7 +255,7 @@ Summaries = dict[str, bytes | NacreError]  # by the hash of the text they were m
 
 @dataclass(frozen=True)
 class Transition:
-    """What becomes of one checkpoint. Without `after` it goes for good."""
+    """What happens to one checkpoint. Without `after` it is deleted."""
 
     family: Family
     counts: CheckpointCounts
@@ -276,7 +267,7 @@ class Transition:
     steps: tuple[Step, ...] = ()
 
     def counted(self) -> dict[str, Mapping[str, Any] | None]:
-        """Its counts when it has been moved, by place. A new entry that says nothing is not written."""
+        """Its counts by place after the move. A new entry without information is not written."""
         if self.after is None:
             return {}
         entry = self.belongs.entry
@@ -288,7 +279,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class OrganisePlan:
-    """The transitions in the order in which they are made, and what is known beside them."""
+    """The transitions in order, and what else is known."""
 
     families: tuple[Family, ...] = ()  # all there are, also those that are left alone
     turns: tuple[Transition, ...] = ()
@@ -298,7 +289,7 @@ class OrganisePlan:
     notes: tuple[Problem, ...] = ()
 
     def entries(self, done: Iterable[Transition]) -> dict[str, Any]:
-        """The counts once some of the transitions are made; what belongs to the others, or to nobody here, stays as it is."""
+        """The counts after some of the transitions; all other entries stay as they are."""
         turns = list(done)
         counted = {place: entry for turn in turns for place, entry in turn.counted().items()}
         keys = self.finished.union(*(turn.counts.keys for turn in turns))
@@ -306,7 +297,7 @@ class OrganisePlan:
 
 
 def plan(context: Context, summaries: Mapping[str, bytes | NacreError] | None = None) -> OrganisePlan:
-    """What would become of every checkpoint. Nothing at all where the counts cannot be read: who was recalled is unknown."""
+    """What organising would do. Nothing where the counts cannot be read, because recalls are unknown then."""
     workspace, clock, config = context.workspace, context.clock, context.config
     delete_after, shown = limits_of(config.tiers)["delete_after"], workspace.relative
     checkpoints, problems = survey_checkpoints(workspace, config)
@@ -411,8 +402,8 @@ class OrganiseReport:
 
 
 def by_brain(brain: Callable[[], Judge | None], asking: Context | None = None) -> Summarise:
-    """Summaries as the local brain makes them; it is loaded when the first one is needed. Those of the user's own model in their place,
-    where the settings of `asking` choose one."""
+    """A function that summarises with the local brain, loaded when first needed; with the user's own model where the settings of
+    `asking` choose one."""
     number = count(1)
 
     def summarise(text: str) -> str:
@@ -431,7 +422,7 @@ def by_brain(brain: Callable[[], Judge | None], asking: Context | None = None) -
 
 
 def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -> OrganiseReport:
-    """Bring every checkpoint into the layer where it belongs; summaries are made while nobody has to wait."""
+    """Move every checkpoint into its layer. Summaries are made while the lock is not held."""
     workspace, config = context.workspace, context.config
     left: list[Problem] = []
     if dry_run:
@@ -482,7 +473,7 @@ def _recalls(entry: Mapping[str, Any]) -> int:
 
 
 def apply(op: Operation, planned: OrganisePlan, summaries: Summaries) -> tuple[list[Problem], dict[str, Any]]:
-    """Make the transitions and then, so that a killed run can go on, write the counts; what was left, the counts."""
+    """Carry out the transitions, then write the counts, so that a killed run can be completed; returns problems and the new counts."""
     batch = Batch(op)
     rises = False
     for at, turn in enumerate(planned.turns):
@@ -526,7 +517,7 @@ def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summarie
 
 
 def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[str, str]:
-    """Bring what was recalled back to hot, a forgotten one to warm; where each file lay → where it lies."""
+    """Move recalled checkpoints back to hot, forgotten ones to warm; returns the new path of each by its old one."""
     workspace, config = context.workspace, context.config
     shown = workspace.relative
     places = {shown(checkpoint.path): shown(checkpoint.path) for checkpoint in recalled}

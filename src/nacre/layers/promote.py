@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre import disk
@@ -21,7 +20,6 @@ from nacre.tidy.judge import make_candidates
 from nacre.tidy.run import plan_distil
 from nacre.vault import longterm, refcount
 from nacre.vault.checkpoints import Family, checkpoint_bytes, layers_lock
-from nacre.vault.discover import project_of
 from nacre.vault.entries import bullet_id
 from nacre.vault.history import Operation, operation
 from nacre.vault.storage import read
@@ -45,7 +43,7 @@ class Nominee(NamedTuple):
 
 
 def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
-    """Who is nominated, the most recalled first, and problems on the way. Reads, and writes nothing."""
+    """The nominated checkpoints, most recalled first, and problems found. Writes nothing."""
     planned = plan(context)
     nominated = [nominee for turn in planned.turns if (nominee := _nominee(turn, context))]
     return sorted(nominated, key=lambda nominee: (-nominee.total, nominee.keys[0])), planned.left
@@ -90,7 +88,7 @@ class Lesson(NamedTuple):
 
 
 class Promoted(NamedTuple):
-    """A nominated checkpoint with what it has to tell: lessons for skills, and lines for long-term memory."""
+    """A nominated checkpoint with its lessons for skills and its lines for long-term memory."""
 
     nominee: Nominee
     path: str
@@ -101,7 +99,7 @@ class Promoted(NamedTuple):
 
 @dataclass(frozen=True)
 class PromotePlan:
-    """Who is nominated, and what applying it would change."""
+    """The nominated checkpoints, and what applying would change."""
 
     promoted: tuple[Promoted, ...] = ()
     distilled: DistilPlan = DistilPlan()
@@ -109,7 +107,7 @@ class PromotePlan:
 
 
 def plan_promotion(context: TidyContext) -> PromotePlan:
-    """What the recalled checkpoints tell, and what the tests say of it; reads, and writes nothing."""
+    """What promotion would do. Writes nothing."""
     nominated, left = nominees(context)
     problems, promoted = list(left), []
     skills = longterm.list_skills(context.workspace)
@@ -134,8 +132,7 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
     path = workspace.relative(lead.path)
     day = local_time(nominee.at, context.clock).date().isoformat()
     bullets = extract(redact_messages(list(session.messages)), context.judge(), least=1) if session.messages else []
-    held = Session(session.session, session.agent, Kind.MAIN, None, (), session.cwd)
-    project = project_name(held, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
+    project = project_name(Session(session.session, session.agent, Kind.MAIN, (), session.cwd), workspace)
     slug, name = slug_of(project) if project else None, session.session[:8]
     lessons: list[Lesson] = []
     lines: list[LogLine] = []
@@ -148,15 +145,13 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
         if skill is None:
             lines.append(line)
             continue
-        for candidate in make_candidates([line], context.judge()):  # without the chatter beside it
-            is_there = longterm.has_lesson(workspace, skill, candidate.text)
-            lessons.append(Lesson(skill, day, candidate.text, is_there))
-    title = redact(session.title).text or nominee.family.stem
-    return Promoted(nominee, path, title, tuple(lessons), tuple(lines))
+        texts = (candidate.text for candidate in make_candidates([line], context.judge()))  # without chatter
+        lessons += [Lesson(skill, day, text, longterm.has_lesson(workspace, skill, text)) for text in texts]
+    return Promoted(nominee, path, redact(session.title).text or nominee.family.stem, tuple(lessons), tuple(lines))
 
 
 def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
-    """Plan it, carry it out where asked for, and write the report."""
+    """Plan, apply where asked for, and write the report."""
     with operation(context, "promote") as op:
         if applying:
             tidy_apply.recover(context, op)
@@ -168,7 +163,7 @@ def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
 
 
 def _apply(context: TidyContext, op: Operation, planned: PromotePlan) -> PromotePlan:
-    """Carry it out: lessons to their skills, lines through the tests; and nobody is nominated twice."""
+    """Write lessons to their skills and lines to long-term memory, and mark the checkpoints as promoted."""
     left = (*planned.left, *tidy_apply.apply_plan(context, op, planned.distilled))
     for checkpoint in planned.promoted:
         for lesson in checkpoint.lessons:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nacre.model import Kind, Session, Speaker
+from nacre.model import Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text
 
@@ -33,14 +33,12 @@ def find(places: Places) -> Iterator[Transcript]:
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    def make(notes: Notes) -> Session:
-        kind = Kind.ISOLATED if notes.facts.get("sidechain") else Kind.MAIN
-        return notes.session(transcript.path.stem, AGENT, kind)
+    path, time = transcript.path, reading.time_field("timestamp")
 
-    take = partial(_take, transcript.path)
-    return reading.follow(
-        transcript.path, mark, until, take, make, skip=_is_tool_output, time=reading.time_field("timestamp")
-    )
+    def make(notes: Notes) -> Session:
+        return notes.session(path.stem, AGENT, isolated=notes.facts.get("sidechain"))
+
+    return reading.follow(path, mark, until, partial(_take, path), make, skip=_is_tool_output, time=time)
 
 
 def _is_tool_output(head: bytes) -> bool:
@@ -53,8 +51,7 @@ def _take(path: Path, entry: dict[str, Any], at: dt.datetime | None, start: str,
         return
     if cwd := as_text(entry.get("cwd")):
         facts.setdefault("cwd", cwd)
-    if at:
-        facts.setdefault("started", at.isoformat())
+
     by_sub_agent = entry.get("isSidechain") or entry.get("agentId")
     speaker, content = Speaker.OWNER, None
     if kind == "attachment" and not by_sub_agent:
@@ -80,8 +77,8 @@ def _take(path: Path, entry: dict[str, Any], at: dt.datetime | None, start: str,
 
 
 def _is_copy(path: Path, entry: dict[str, Any]) -> bool:
-    """Whether a fork repeated an entry of another session here, which it marks. Older versions kept the other session's id on it: a
-    copy only while that session's own file is there."""
+    """Whether an entry is a fork's copy from another session. Older versions only left that session's id on it: then it is a copy while
+    that session's file exists."""
     other = as_text(entry.get("sessionId"))
     is_others = other != path.stem and _PLAIN_ID.fullmatch(other) and path.with_name(f"{other}.jsonl").exists()
     return bool(entry.get("forkedFrom") or is_others)

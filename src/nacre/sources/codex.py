@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from nacre.model import Kind, Session, Speaker
+from nacre.model import Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
@@ -48,7 +48,7 @@ def find(places: Places) -> Iterator[Transcript]:
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     def make(notes: Notes) -> Session:
         name = str(notes.facts.get("id") or transcript.path.stem[-36:])  # the name of a file ends in a UUID
-        return notes.session(name, AGENT, Kind.ISOLATED if notes.facts.get("isolated") else Kind.MAIN)
+        return notes.session(name, AGENT, isolated=notes.facts.get("isolated"))
 
     skip, time = partial(_OUTPUT.search, endpos=400), reading.time_field("timestamp")
     return reading.follow(transcript.path, mark, until, _take, make, skip=skip, time=time)
@@ -82,7 +82,7 @@ def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Note
 
 
 def _add(speaker: Speaker, channel: str, content: str, at: dt.datetime | None, start: str, notes: Notes) -> None:
-    """Add a message unless another channel told the same before."""
+    """Add a message unless another channel had the same text just before."""
     text, facts = _own_text(content, speaker), notes.facts
     if channel != "item":
         facts[f"events {speaker}"] = True
@@ -97,21 +97,20 @@ def _add(speaker: Speaker, channel: str, content: str, at: dt.datetime | None, s
 
 
 def _note_session(about: dict[str, Any], at: dt.datetime | None, facts: dict[str, Any]) -> None:
-    """Note what the first such entry says of the session. Later ones stand in what a fork or a sub-agent copied."""
+    """Note the facts in the first such entry; later ones were copied by a fork or a sub-agent."""
     if "id" in facts:
         return
-    source, started = about.get("source"), parse_time(about.get("timestamp")) or at
+    source = about.get("source")
     by_program = isinstance(source, dict) and bool({"subagent", "sub_agent", "internal"} & source.keys())
     # `codex exec` is somebody's own prompt; through `mcp` another agent is talking.
     by_program = by_program or source in ("subagent", "mcp") or about.get("thread_source") == "subagent"
     facts["id"] = as_text(about.get("id"))
     facts["isolated"] = by_program or bool(about.get("parent_thread_id"))
     facts["cwd"] = as_text(about.get("cwd"))
-    if started:
-        facts["started"] = started.isoformat()
+
     # Since 0.166 a fork names the entry of its parent where it branched off, and copies nothing.
     if about.get("forked_from_id") and "forked_from_ordinal_exclusive" not in about and at:
-        facts["copied until"] = max(at, started or at).isoformat()
+        facts["copied until"] = max(at, parse_time(about.get("timestamp")) or at).isoformat()
 
 
 def _is_copy(at: dt.datetime, facts: dict[str, Any]) -> bool:

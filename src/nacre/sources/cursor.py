@@ -6,12 +6,11 @@ import datetime as dt
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from nacre.model import Kind, Session, Speaker
+from nacre.model import Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
@@ -22,7 +21,7 @@ _BUBBLES = """
     WHERE key > 'bubbleId:' AND key < 'bubbleId;' GROUP BY 1
 """  # of the keys alone, which the index holds; a bubble written again gets a new row, so the last row tells of it
 _COMPOSERS = "SELECT substr(key, 14), rowid FROM cursorDiskKV WHERE key > 'composerData:' AND key < 'composerData;'"
-_VALUE = "SELECT value FROM cursorDiskKV WHERE key = ?"
+
 _QUERY = re.compile(r"<user_query>((?:(?!<user_query>).)*?)</user_query>", re.DOTALL)
 _TIME = re.compile(r"<timestamp>([^<]{1,80})</timestamp>\s*")
 _SENT = re.compile(
@@ -37,8 +36,8 @@ _REDACTED = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
 
 
 def _own_text(text: str, speaker: Speaker) -> str:
-    """What the user typed: all queries in a message, else the message itself unless it begins with the program's tags; what the
-    agent said without the marks for thoughts that were left out."""
+    """What the user typed: all queries in a message, else the message itself unless it begins with the program's tags; of the agent's
+    message everything but the marks of hidden thoughts."""
     if speaker is Speaker.AGENT:
         return _REDACTED.sub("", text).strip()
     if queries := _QUERY.findall(text):
@@ -84,19 +83,18 @@ def _find_transcripts(places: Places) -> Iterator[Transcript]:
 
 
 def _read_transcript(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
+    path = transcript.path
+
     def make(notes: Notes) -> Session:
-        kind = Kind.ISOLATED if "subagents" in transcript.path.parts else Kind.MAIN
-        return notes.session(transcript.path.stem, AGENT, kind)
+        return notes.session(path.stem, AGENT, isolated="subagents" in path.parts)
 
-    time = partial(_time_of_entry, transcript.changed)
-    return reading.follow(transcript.path, mark, until, _take, make, skip=_is_tool_output, time=time)
+    def time(entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
+        # The time in a prompt holds for what follows too; without any it is that of the file.
+        if entry.get("role") == "user" and (at := sent_at(_joined(entry))):
+            notes.facts["at"] = at.isoformat()
+        return parse_time(notes.facts.get("at")) or parse_time(transcript.changed)
 
-
-def _time_of_entry(changed: float, entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
-    """The time in a prompt, which holds for what follows too; else that of the file."""
-    if entry.get("role") == "user" and (at := sent_at(_joined(entry))):
-        notes.facts["at"] = at.isoformat()
-    return parse_time(notes.facts.get("at")) or parse_time(changed)
+    return reading.follow(path, mark, until, _take, make, skip=_is_tool_output, time=time)
 
 
 def _is_tool_output(head: bytes) -> bool:
@@ -107,7 +105,6 @@ def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Note
     if entry.get("role") in ("user", "assistant"):
         speaker = Speaker.OWNER if entry["role"] == "user" else Speaker.AGENT
         notes.add(start, at, speaker, _own_text(_joined(entry), speaker))
-        notes.facts.setdefault("started", at.isoformat() if at else "")
 
 
 def _joined(entry: dict[str, Any]) -> str:
@@ -134,7 +131,7 @@ def _database(places: Places) -> Path | None:
 
 
 def _find_composers(places: Places) -> Iterator[Transcript]:
-    """The composers. A database that is busy, or that is none, has nothing to list this time."""
+    """The sessions in the IDE's database; none while it is busy or if it is damaged."""
     path = _database(places)
     if path is None:
         return
@@ -150,7 +147,7 @@ def _find_composers(places: Places) -> Iterator[Transcript]:
 
 
 def _changes(connection: sqlite3.Connection) -> dict[str, object]:
-    """When each session last went on, where the database lists it."""
+    """When each session last changed, where the database has a table of that."""
     try:
         return dict(connection.execute("SELECT composerId, coalesce(lastUpdatedAt, createdAt) FROM composerHeaders"))
     except sqlite3.OperationalError:
@@ -209,14 +206,13 @@ def _read_bubbles(
     def make(notes: Notes) -> Session:
         # Nobody talks in a sub-agent, or in one of several tries at the same prompt.
         isolated = any(composer.get(flag) for flag in ("subagentInfo", "isSubagent", "isBestOfNSubcomposer"))
-        kind = Kind.ISOLATED if isolated else Kind.MAIN
-        return notes.session(session, AGENT, kind, started=composer.get("createdAt"))
+        return notes.session(session, AGENT, isolated=isolated)
 
     return reading.follow_list(ids, load, mark, until, take, make, time)
 
 
 def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
-    row = connection.execute(_VALUE, (key,)).fetchone()
+    row = connection.execute("SELECT value FROM cursorDiskKV WHERE key = ?", (key,)).fetchone()
     return reading.parse_json(row[0]) if row else None
 
 

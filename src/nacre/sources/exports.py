@@ -6,18 +6,27 @@ which one branch is what stood on the screen; one of Claude.ai lists its message
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from nacre.model import Kind, Session, Speaker
-from nacre.sources.transcript import Notes, as_text, parse_json, parse_time, take_entries, text_blocks, time_field
+from nacre.sources.transcript import (
+    Notes,
+    Take,
+    When,
+    as_text,
+    parse_json,
+    parse_time,
+    take_entries,
+    text_blocks,
+    time_field,
+)
 
 _NAME = re.compile(r"conversations(?:-\d+)?\.json")
 _NEXT = re.compile(r"[\s,]*+(?=[^\]])")  # element of an array
@@ -27,7 +36,7 @@ _CITATION = re.compile("\ue200[^\ue201]{0,400}\ue201")  # the marks of what a se
 
 
 def export_at(path: Path) -> Iterator[Session] | None:
-    """The conversations of an export in which something was said; None when it is none that is known."""
+    """The conversations of an export that have messages; None when the format is unknown."""
     for conversation in islice(_conversations(path), _LOOKED_AT):
         for field, kind, read in (("mapping", dict, _of_chatgpt), ("chat_messages", list, _of_claude)):
             if isinstance(conversation.get(field), kind):
@@ -37,7 +46,7 @@ def export_at(path: Path) -> Iterator[Session] | None:
 
 
 def _conversations(path: Path) -> Iterator[dict[str, Any]]:
-    """Every object that an export lists, whatever it is. What cannot be understood is passed over."""
+    """Every object that an export lists; unreadable ones are skipped."""
     for file in _files(path):
         try:
             with file:
@@ -67,7 +76,7 @@ def _files(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _elements(text: str) -> Iterator[str]:
-    """The text of each element of an array: exports are large, and only one conversation at a time is made of it."""
+    """The text of each element of an array, so that only one conversation at a time is parsed."""
     decoder, end = json.JSONDecoder(), 1
     while start := _NEXT.match(text, end):
         try:
@@ -85,11 +94,9 @@ def _of_claude(conversation: dict[str, Any]) -> Session:
         if speaker := _SPEAKERS.get(message["sender"]):
             notes.add(as_text(message.get("uuid")) or name, at, speaker, text)
 
-    started = parse_time(conversation.get("created_at"))
-    notes = Notes({"at": started.isoformat() if started else conversation.get("updated_at")})
     entries = ((message, str(place), 0) for place, message in enumerate(conversation["chat_messages"]))
-    take_entries(entries, 0, notes, None, take, time_field("created_at"))
-    return _session("claude-ai", notes, conversation.get("uuid"), started)
+    times = (conversation.get("created_at"), conversation.get("updated_at"))
+    return _session("claude-ai", conversation.get("uuid"), times, entries, take, time_field("created_at"))
 
 
 def _of_chatgpt(conversation: dict[str, Any]) -> Session:
@@ -98,19 +105,23 @@ def _of_chatgpt(conversation: dict[str, Any]) -> Session:
         if speaker:
             notes.add(as_text(message.get("id")) or name, at, speaker, text)
 
-    started = parse_time(conversation.get("create_time"))
-    notes = Notes({"at": started.isoformat() if started else conversation.get("update_time")})
-    take_entries(_branch(conversation), 0, notes, None, take, time_field("create_time"))
-    return _session("chatgpt", notes, conversation.get("conversation_id") or conversation.get("id"), started)
+    name = conversation.get("conversation_id") or conversation.get("id")
+    times = (conversation.get("create_time"), conversation.get("update_time"))
+    return _session("chatgpt", name, times, _branch(conversation), take, time_field("create_time"))
 
 
-def _session(agent: str, notes: Notes, name: object, started: dt.datetime | None) -> Session:
+def _session(
+    agent: str, name: object, times: tuple[Any, Any], entries: Iterable[tuple[Any, str, int]], take: Take, time: When
+) -> Session:
+    """The session of a conversation; a message without a time has that of the one before, or one of the conversation's `times`."""
+    notes = Notes({"at": next((at for at in times if parse_time(at)), None)})
+    take_entries(entries, 0, notes, None, take, time)
     first = notes.messages[0].id if notes.messages else ""
-    return Session(as_text(name) or first, agent, Kind.MAIN, started, tuple(notes.messages))
+    return Session(as_text(name) or first, agent, Kind.MAIN, tuple(notes.messages))
 
 
 def _branch(conversation: dict[str, Any]) -> list[tuple[Any, str, int]]:
-    """The messages from the first to the one that was shown last; other answers to the same prompt stand elsewhere."""
+    """The messages of the branch that was shown last, in order."""
     nodes = {name: node for name, node in conversation["mapping"].items() if isinstance(node, dict)}
     name = as_text(conversation.get("current_node"))
     if name not in nodes:  # then the last leaf
@@ -123,7 +134,7 @@ def _branch(conversation: dict[str, Any]) -> list[tuple[Any, str, int]]:
 
 
 def _said_in_chatgpt(message: dict[str, Any]) -> tuple[Speaker | None, str]:
-    """Who said what in a message: what was typed or said aloud, not calls of tools, nor thoughts, nor the program's own notes."""
+    """Speaker and text of a message: what was typed or spoken, no tool calls, thoughts or notes of the program."""
     speaker, content = _SPEAKERS.get(message["author"]["role"]), message["content"]
     about = message.get("metadata") or {}
     hidden = about.get("is_visually_hidden_from_conversation") or about.get("is_user_system_message")

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nacre.model import Kind, Message, Session, Speaker
+from nacre.model import Message, Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_time
 
@@ -65,14 +65,11 @@ def _session(path: Path, notes: Notes) -> Session:
         if cwd := root.read_bytes()[:4096].decode("utf-8", errors="replace").strip() if root.is_file() else "":
             facts["cwd"] = cwd
     isolated = facts.get("kind") == "subagent" or path.parent.parent.name == "chats"
-    kind, name = Kind.ISOLATED if isolated else Kind.MAIN, str(facts.get("sessionId") or path.stem)
-    return notes.session(name, AGENT, kind, started=facts.get("startTime"))
+    return notes.session(str(facts.get("sessionId") or path.stem), AGENT, isolated=isolated)
 
 
 def _note_session(facts: dict[str, Any], about: dict[str, Any]) -> None:
-    facts |= {name: about[name] for name in ("sessionId", "startTime", "kind") if isinstance(about.get(name), str)}
-    if started := as_text(about.get("start_time")):
-        facts.setdefault("startTime", started)
+    facts |= {name: about[name] for name in ("sessionId", "kind") if isinstance(about.get(name), str)}
     folders = about.get("directories")
     if isinstance(folders, list) and folders and as_text(folders[0]):
         facts.setdefault("cwd", folders[0])
@@ -139,7 +136,7 @@ def _digest(message: Message) -> str:
 
 
 def _message(entry: dict[str, Any], otherwise: str) -> Message | None:
-    """A message, with an empty text where it holds no words of its speaker; None for an entry that is none."""
+    """The message of an entry, with an empty text where its speaker said nothing; None for an entry of another kind."""
     speaker = _SPEAKERS.get(entry.get("type") or entry.get("role") or "")
     if speaker is None:
         return None
@@ -149,8 +146,8 @@ def _message(entry: dict[str, Any], otherwise: str) -> Message | None:
     content = entry.get("content", entry.get("parts"))
     words = _text(content).strip()
     if speaker is Speaker.OWNER:
-        typed = _text(entry.get("displayContent") or content)  # where files were put in for the model
-        words = _FILES.sub("", typed.strip()).strip()
+        # Where files were put in for the model, this is what was typed.
+        words = _FILES.sub("", _text(entry.get("displayContent") or content).strip()).strip()
         words = "" if words.startswith(_INJECTED) or _COMMAND.match(words) else words
     return Message(as_text(entry.get("id")) or otherwise, at, speaker, words)
 

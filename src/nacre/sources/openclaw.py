@@ -80,7 +80,7 @@ def owner_ids(keys: Iterable[str]) -> tuple[str, ...]:
 
 
 def take(about: Mapping[str, Any], entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
-    """Take an event in, given what is known about its session: its kind, the owner's ids."""
+    """Add what an event says to the notes; `about` is what is known of the session: its kind, the owner's ids."""
     facts, kind = notes.facts, entry.get("type")
     if kind == "session":
         for name in ("id", "cwd"):
@@ -116,7 +116,7 @@ def _take_prompt(
     about: Mapping[str, Any], entry_id: str, at: dt.datetime, text: str, message: dict[str, Any], notes: Notes
 ) -> None:
     facts, marks, envelope = notes.facts, _marks(message), open_envelope(text)
-    facts.setdefault("isolated", is_isolated(text))
+    facts.setdefault("isolated", text.lstrip().startswith(_ISOLATED))
     facts.pop("program", None)
     by_person = (message.get("provenance") or {}).get("kind") in (None, "external_user")
     if envelope.program or message.get("display") is False or not by_person:
@@ -134,13 +134,12 @@ def _take_prompt(
     is_doubtful = not (envelope.sent or "senderIsOwner" in marks or "transport" in marks)
     notes.scratch["doubtful"] = entry_id if is_doubtful else ""
     speaker = Speaker.OWNER if is_owner else Speaker.OTHER
-    is_named = in_group or speaker is Speaker.OTHER
-    name = (envelope.name or display_name(marks.get("senderName"))) if is_named else ""
+    name = envelope.name or display_name(marks.get("senderName")) if in_group or speaker is Speaker.OTHER else ""
     notes.add(entry_id, at, speaker, envelope.text, name)
 
 
 def _is_by_program(message: dict[str, Any]) -> bool:
-    """Whether an answer is a notice, or a copy of what was delivered; what the message tool said stands only there."""
+    """Whether an answer is a notice or the copy of a delivered message. What the message tool sent has no other entry."""
     kind = (message.get("openclawDeliveryMirror") or {}).get("kind")
     if kind == "message-tool-source-reply":
         return False
@@ -149,7 +148,7 @@ def _is_by_program(message: dict[str, Any]) -> bool:
 
 
 def session_of(session_id: str, about: Mapping[str, Any], notes: Notes) -> Session:
-    """The session that events made. Its first prompt tells what it is only where nothing else does."""
+    """The session made of the notes. Its first prompt decides its kind only where nothing else does."""
     facts = notes.facts
     kind: Kind = about.get("kind") or (Kind.ISOLATED if facts.get("isolated") else Kind.MAIN)
     if "group" in facts and kind is Kind.MAIN:
@@ -166,9 +165,8 @@ def _is_tool_output(head: bytes) -> bool:
 
 
 def _find_files(places: Places) -> Iterator[Transcript]:
-    """The sessions of every agent. Copies that OpenClaw itself puts aside are no sessions of their own."""
-    root = places.root(AGENT) / "agents"
-    for folder in sorted(root.glob("*/sessions")):
+    """The sessions of every agent, without the copies that OpenClaw makes."""
+    for folder in sorted(places.root(AGENT).glob("agents/*/sessions")):
         index = folder / "sessions.json"  # the key of each session, of the newest of each key only
         listed = (reading.parse_json(index.read_bytes()) if index.is_file() else None) or {}
         keys = {str(about.get("sessionId")): key for key, about in listed.items() if isinstance(about, dict)}
@@ -244,7 +242,7 @@ def _event_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def zstandard() -> ModuleType:
-    """Python's own zstd, which came with 3.14, or what brings it to older ones; imported when a frame is met."""
+    """The zstd module of Python 3.14, or its backport."""
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
@@ -253,8 +251,7 @@ def zstandard() -> ModuleType:
 
 
 def _find_sessions(places: Places) -> Iterator[Transcript]:
-    root = places.root(AGENT) / "agents"
-    for path in sorted(root.glob("*/agent/openclaw-agent.sqlite")):
+    for path in sorted(places.root(AGENT).glob("agents/*/agent/openclaw-agent.sqlite")):
         try:
             with reading.open_readonly(path) as connection:
                 sessions = connection.execute(_SESSIONS).fetchall()
@@ -269,12 +266,11 @@ def _find_sessions(places: Places) -> Iterator[Transcript]:
 
 
 def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """A busy or damaged database is an OSError: ask again later."""
-    name = transcript.session
+    """The reading of a session; OSError while the database is busy or damaged."""
     try:
         with reading.open_readonly(transcript.path) as connection:
             connection.execute("BEGIN")  # everything below is seen as it stood at one moment
-            return _read_events(connection, name, mark, until)
+            return _read_events(connection, transcript.session, mark, until)
     except _FAILURES as error:
         raise OSError(f"{transcript.path} cannot be read now: {error}") from error
 
@@ -328,11 +324,10 @@ def _read_events(connection: sqlite3.Connection, name: str, mark: Mark | None, u
 
 
 def database(places: Places, key: str) -> Path:
-    """The database of the agent that a key names; of the first agent where it names none."""
+    """The database of the agent that a key names; of the main agent where it names none."""
     match = _form("agent name").match(key)
     agent = match[1].lower() if match and match[1] not in (".", "..") else MAIN
-    root = places.root(AGENT)
-    return root / "agents" / agent / "agent" / "openclaw-agent.sqlite"
+    return places.root(AGENT) / "agents" / agent / "agent" / "openclaw-agent.sqlite"
 
 
 def is_incognito(key: str) -> bool:
@@ -340,7 +335,7 @@ def is_incognito(key: str) -> bool:
 
 
 def scope_of(places: Places, key: str) -> str | None:
-    """`main` or `group:NAME`; None where it cannot be told whom a session works for, which is then nobody."""
+    """`main` or `group:NAME`; None where it is unknown whom a session works for, which is then nobody."""
     if is_incognito(key):
         return None
     path = database(places, key)
@@ -374,7 +369,7 @@ def _scope(connection: sqlite3.Connection, key: str) -> str | None:
 
 
 def _scope_by_key(key: str) -> str | None:
-    """As far as the key alone tells it. The group of a session that is not known yet has no name."""
+    """The scope as far as the key alone tells. The group of an unknown session has no name."""
     if kind_of_key(key) is Kind.GROUP:
         return _group_scope("", key)
     return MAIN if _form("main key").fullmatch(key) else None
@@ -411,7 +406,7 @@ DATABASE = Source(AGENT, _find_sessions, _read_session)
 
 _QUEUE = "[Queued messages while agent was busy]"
 _OTHERS = "[Forwarded from "  # what follows is somebody else's
-_ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")
+_ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")  # begin a first prompt where nobody talks
 _SILENT = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
 MARK = "⟦openclaw:ctx⟧"  # ends the first line of each block since 2026.6
 _EVERYTHING_BELOW = f"Context: {MARK}"
@@ -464,13 +459,8 @@ def open_envelope(text: str) -> Envelope:
     return Envelope(text, fact("sender_id", "id"), name, display_name(group), in_group, sent, program)
 
 
-def is_isolated(text: str) -> bool:
-    """Whether the first prompt of a session says that nobody is talking: a scheduled run, a sub-agent."""
-    return text.lstrip().startswith(_ISOLATED)
-
-
 def without_directives(text: str) -> str:
-    """An agent's answer without directives to the program; empty when it is the sign for silence."""
+    """An agent's answer without directives to the program; empty for a sign of silence."""
     text = _form("media").sub("", _form("directive").sub("", text)).strip()
     return "" if is_silence(text) else text
 
@@ -481,7 +471,7 @@ def is_silence(text: str) -> bool:
 
 
 def display_name(name: object) -> str:
-    """How people call somebody or a group: a name without the ids that channels put beside it; none for a mere id."""
+    """The name of a person or group without ids; empty if it is nothing but an id."""
     if not isinstance(name, str):
         return ""
     short = re.sub(r"\s*(?:\([^)]*\)|<[^>]*>|\bid:\S+)", "", name[:200]).strip()
@@ -533,7 +523,7 @@ def _without_blocks(text: str) -> tuple[str, dict[str, Any], bool]:
 
 
 def _without_recalled(text: str) -> str:
-    """A text without the blocks that tell what a plugin remembered, as far as they are closed."""
+    """The text without the closed blocks of what a plugin recalled."""
     remaining: list[str] = []
     end = 0
     while (opened := _form("recalled").search(text, end)) and (

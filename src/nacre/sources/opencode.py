@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nacre.model import Kind, Session, Speaker
+from nacre.model import Session, Speaker
 from nacre.sources import transcript as reading
 from nacre.sources.transcript import Mark, Notes, Places, Reading, Source, Transcript, as_text, parse_json, parse_time
 
@@ -45,10 +45,9 @@ def find(places: Places) -> Iterator[Transcript]:
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    session = transcript.session
     try:
         with reading.open_readonly(transcript.path) as connection:
-            row = connection.execute("SELECT * FROM session WHERE id = ?", (session,)).fetchone()
+            row = connection.execute("SELECT * FROM session WHERE id = ?", (transcript.session,)).fetchone()
             if row is None:
                 return reading.missing_transcript(mark)
             return _read_messages(connection, dict(row), reading.last_written(transcript.path), mark, until)
@@ -67,37 +66,33 @@ def _read_messages(
         ids = ids[: ids.index(reverted)]  # the user went back to before that message
 
     def take(message: dict[str, Any], at: dt.datetime | None, name: str, notes: Notes) -> None:
-        if at and name == ids[-1] and _is_unfinished(message, at, latest):
+        # An answer that is still being written: it says when it is done, and its store was written to just now.
+        done = message["time"].get("completed") or message.get("finish") or message.get("error")
+        is_answer = message.get("role") == "assistant"
+        if at and name == ids[-1] and is_answer and not done and latest - at.timestamp() < _STALE:
             raise reading.Unfinished
-        parts = [parse_json(data) or {} for (data,) in connection.execute(_PARTS, (name,))]
-        _take(parts, message, at, name, notes)
+        speaker, facts = _SPEAKERS[message["role"]], notes.facts
+        by_own_agent = message.get("mode") in _OWN_AGENTS or message.get("agent") in _OWN_AGENTS
+        parts = (parse_json(data) or {} for (data,) in connection.execute(_PARTS, (name,)))
+        if speaker is Speaker.AGENT and (by_own_agent or message.get("summary") is True):
+            facts["compacted"] = True
+        elif text := _text(parts, speaker):
+            digest = reading.digest_of((text,))
+            # After a summary the program sends the last prompt once more, as if the user had.
+            is_again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == digest
+            if not is_again:
+                notes.add(name, at, speaker, text)
+            if speaker is Speaker.OWNER:
+                facts["last"] = digest
 
     def make(notes: Notes) -> Session:
         notes.facts["cwd"] = as_text(about.get("directory"))
-        kind = Kind.ISOLATED if about.get("parent_id") else Kind.MAIN
-        return notes.session(str(about["id"]), AGENT, kind, started=about.get("time_created"))
+        return notes.session(str(about["id"]), AGENT, isolated=about.get("parent_id"))
 
     def time(message: dict[str, Any], _: Notes) -> dt.datetime | None:
         return parse_time(message["time"]["created"])
 
     return reading.follow_list(ids, messages.__getitem__, mark, until, take, make, time)
-
-
-def _take(
-    parts: Iterable[dict[str, Any]], message: dict[str, Any], at: dt.datetime | None, name: str, notes: Notes
-) -> None:
-    speaker, facts = _SPEAKERS[message["role"]], notes.facts
-    is_own = message.get("summary") is True or message.get("mode") in _OWN_AGENTS or message.get("agent") in _OWN_AGENTS
-    if speaker is Speaker.AGENT and is_own:
-        facts["compacted"] = True
-    elif text := _text(parts, speaker):
-        digest = reading.digest_of((text,))
-        # After a summary the program sends the last prompt once more, as if the user had.
-        is_again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == digest
-        if not is_again:
-            notes.add(name, at, speaker, text)
-        if speaker is Speaker.OWNER:
-            facts["last"] = digest
 
 
 def _text(parts: Iterable[dict[str, Any]], speaker: Speaker) -> str:
@@ -109,12 +104,6 @@ def _text(parts: Iterable[dict[str, Any]], speaker: Speaker) -> str:
     if speaker is Speaker.OWNER and " " in text and (quoted := _ARGUMENT.fullmatch(text)):
         text = quoted[1].replace('\\"', '"').strip()
     return text
-
-
-def _is_unfinished(message: dict[str, Any], at: dt.datetime, latest: float) -> bool:
-    """Whether an answer is still being written: it says when it is done, and its store was written to just now."""
-    done = message["time"].get("completed") or message.get("finish") or message.get("error")
-    return message.get("role") == "assistant" and not done and latest - at.timestamp() < _STALE
 
 
 SOURCE = Source(AGENT, find, read)

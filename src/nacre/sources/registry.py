@@ -18,7 +18,7 @@ from nacre.config.settings import Config, SourceSettings
 from nacre.guard.secrets import redact
 from nacre.model import Kind, Message, Session, Workspace, slug_of
 from nacre.sources.transcript import Places, Source, Transcript
-from nacre.vault.discover import agent_workspaces, folder_name
+from nacre.vault.discover import agent_workspaces, folder_name, project_of
 
 GROUP = "group"
 _AGENT = re.compile(r"\Aagent:[^:]*:")
@@ -32,7 +32,7 @@ def chat_hash(key: str) -> str:
 
 
 def group_stamp(group: str, chat: str) -> str:
-    """What stands after `group:`. The name is for people: its members choose it, and two groups may have the same."""
+    """The stamp of a group: its name and a hash of its chat, since names are chosen by members and may be the same."""
     name = slug_of(redact(group or GROUP).text)
     return f"{name}-{chat}" if chat else name
 
@@ -47,7 +47,8 @@ def places_of(config: Config) -> Places:
 
 
 def belongs_to(workspace: Workspace, config: Config) -> Callable[[Transcript], bool]:
-    """Whose sessions a workspace takes: with several agents, each OpenClaw agent's go to its own, all else to the first."""
+    """A test for the transcripts that a workspace takes: with several agents each OpenClaw agent's go to its own workspace, all others
+    to the first."""
     places = {name: os.path.realpath(path) for name, path in agent_workspaces(config).items()}
     here = os.path.realpath(workspace.root)
     if len(set(places.values())) < 2 or here not in places.values():
@@ -63,23 +64,25 @@ def belongs_to(workspace: Workspace, config: Config) -> Callable[[Transcript], b
     return is_taken
 
 
-def project_name(session: Session, project_of: Callable[[str], str | None], workspace_root: str) -> str:
+def project_name(
+    session: Session, workspace: Workspace, find: Callable[[Workspace, Path], str | None] = project_of
+) -> str:
     """The project whose folder holds a session, else the repository or folder it worked in; none for OpenClaw's agents."""
     cwd = folder(session.cwd).rstrip("/\\")
-    if session.agent == "openclaw" or not cwd or cwd == workspace_root:
+    if session.agent == "openclaw" or not cwd or cwd == str(workspace.root):
         return ""
-    return project_of(cwd) or folder_name(cwd)
+    return find(workspace, Path(cwd)) or folder_name(cwd)
 
 
 def listed_as(session: Session, project: str) -> str:
-    """What a session is listed under, and left out by: its group, its project, or neither."""
+    """The name by which a session is listed and excluded: its group, its project, or "direct"."""
     if session.kind is Kind.GROUP:
         return redact(session.group).text or "group"
     return redact(project).text or "direct"
 
 
 def sources() -> tuple[Source, ...]:
-    """Every agent's, in the order in which they are asked."""
+    """The sources of all agents."""
     from nacre.sources import claude, codex, cursor, gemini, openclaw, opencode
 
     programs = (claude.SOURCE, codex.SOURCE, cursor.CLI, cursor.IDE, gemini.SOURCE, opencode.SOURCE)
@@ -91,7 +94,7 @@ def sources() -> tuple[Source, ...]:
 
 # An empty file of this name keeps the sessions about a folder, and all below it, out of memory.
 OPT_OUT = ".nacre-ignore"
-LEFT_OUT, NO_FOLDER = "left out", "no folder"  # why a session is not captured
+
 _IN_FOLDERS = frozenset({"claude-code", "codex", "cursor", "gemini", "opencode"})  # agents that work in a folder
 _LONGEST = 4096  # characters of a path
 
@@ -113,25 +116,21 @@ def is_left_out(session: Session, patterns: Iterable[str], listed_as: str = "") 
 
 
 def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, signed: Callable[[], bool]) -> str:
-    """Why a session is left out; empty where it is not. A coding session whose folder nobody knows may be about any folder: it is left
-    out where patterns leave anything out, or `signed` says that a folder we know of carries the sign."""
+    """Why a session is excluded; empty where it is not. A coding session without a folder may be about any: it is excluded where there
+    are patterns, or where `signed` says that some known folder is marked."""
     if is_left_out(session, patterns, listed_as) or opted_out(session.cwd):
-        return LEFT_OUT
-    return NO_FOLDER if lacks_folder(session) and (patterns or signed()) else ""
-
-
-def lacks_folder(session: Session) -> bool:
-    """Whether a session with an agent that works in a folder does not tell which."""
-    return session.agent in _IN_FOLDERS and not folder(session.cwd)
+        return "left out"
+    lacks_folder = session.agent in _IN_FOLDERS and not folder(session.cwd)
+    return "no folder" if lacks_folder and (patterns or signed()) else ""
 
 
 def folder(cwd: str) -> str:
-    """The folder that a transcript names; nothing where no file system could hold it."""
+    """The folder that a transcript names; empty where no file system could hold it."""
     return "" if "\0" in cwd or len(cwd) > _LONGEST else cwd
 
 
 def opted_out(cwd: str) -> bool:
-    """Whether the folder of a session, or one above it, carries the sign that it is to be left out."""
+    """Whether a folder, or one above it, is marked to be left out."""
     place = Path(folder(cwd))
     return place.is_absolute() and any(os.path.lexists(parent / OPT_OUT) for parent in (place, *place.parents))
 
@@ -148,12 +147,16 @@ class Pause:
 
 
 def pauses(workspace: Workspace) -> tuple[Pause, ...]:
-    """Every pause there was. A file that cannot be understood counts as a pause: silence is the safe side."""
+    """All pauses. A damaged file counts as a pause since ever: then nothing is captured."""
     data = disk.read_bytes(workspace.pauses)
     try:
         rows = json.loads(data) if data is not None else []
-        moments = [(dt.datetime.fromisoformat(row["begin"]), row["end"]) for row in rows]
-        return tuple(Pause(begin, dt.datetime.fromisoformat(end) if end else None) for begin, end in moments)
+        return tuple(
+            Pause(
+                dt.datetime.fromisoformat(row["begin"]), dt.datetime.fromisoformat(row["end"]) if row["end"] else None
+            )
+            for row in rows
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return (Pause(dt.datetime.min.replace(tzinfo=dt.UTC)),)
 
@@ -181,7 +184,7 @@ def end_pause(workspace: Workspace, now: dt.datetime) -> bool:
 
 
 def _save(workspace: Workspace, now: dt.datetime, *begun: Pause) -> None:
-    """Write down every pause; those that hold now end, and one that begins in the same moment replaces them."""
+    """Save all pauses; those that hold now end, and a new one replaces those that began in the same moment."""
     ended = [replace(pause, end=now) if pause.holds(now) else pause for pause in pauses(workspace)]
     spans = [*(pause for pause in ended if not begun or pause.end != pause.begin), *begun]
     rows = [{"begin": span.begin.isoformat(), "end": span.end.isoformat() if span.end else None} for span in spans]

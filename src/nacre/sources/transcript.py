@@ -31,7 +31,7 @@ ROOTS = {
 
 @dataclass(frozen=True)
 class Places:
-    """Where to look: the home folder, the environment, and for each agent the path that the settings give."""
+    """Where transcripts lie: the home folder, the environment, and the paths from the settings by agent."""
 
     home: Path
     env: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A transcript as the listing found it. The same stamp as before means that nothing was written since."""
+    """A transcript as listed. The same stamp as before means that it did not change."""
 
     agent: str
     path: Path
@@ -63,7 +63,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far a transcript was read. Its fingerprint tells whether what was read is still what stands there."""
+    """How far a transcript was read. The fingerprint shows whether that part is still the same."""
 
     offset: int = 0  # bytes of a file, or entries of a database
     fingerprint: str = ""
@@ -72,7 +72,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What stood in a transcript after a mark and not after a moment."""
+    """What was read of a transcript: the part after a mark and up to a moment."""
 
     session: Session | None  # None where nothing in it could be a session
     mark: Mark
@@ -83,7 +83,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Source:
-    """One agent: how its transcripts are found, and how what was said after a mark and not after a moment is read."""
+    """One agent: how its transcripts are found, and how one is read after a mark and up to a moment."""
 
     agent: str
     find: Callable[[Places], Iterator[Transcript]]
@@ -119,7 +119,7 @@ def parse_time(value: object) -> dt.datetime | None:
 
 
 def as_text(value: object) -> str:
-    """A value that should be a word: an id, a role; empty for anything else, which may nest too deep to be written out."""
+    """The value if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
@@ -158,7 +158,7 @@ _HEAD = 200  # characters of a first message in which an order says that it is o
 
 @dataclass
 class Notes:
-    """What is gathered on the way: facts about the session (plain JSON, kept in the mark) and its messages."""
+    """What is gathered while reading: facts about the session (plain JSON, kept in the mark) and its messages."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     resumed: bool = False  # an earlier reading gave out what stands before
@@ -173,13 +173,14 @@ class Notes:
         if text:
             self.messages.append(Message(str(name), at, speaker, text, called))
 
-    def session(self, name: str, agent: str, kind: Kind, *, started: object = None, **group: str) -> Session:
-        """The session of these messages; when and where it began is among the facts."""
-        at, cwd = parse_time(started or self.facts.get("started")), as_text(self.facts.get("cwd"))
+    def session(
+        self, name: str, agent: str, kind: Kind = Kind.MAIN, *, isolated: object = False, **group: str
+    ) -> Session:
+        """The session of these messages; where it worked is among the facts. Nobody talks in one that is isolated, or in an order."""
         if not self.resumed and self.messages and ORDER_MARK in self.messages[0].text[:_HEAD]:
             self.facts["order"] = True
-        kind = Kind.ISOLATED if self.facts.get("order") else kind
-        return Session(name, agent, kind, at, tuple(self.messages), cwd=cwd, **group)
+        kind = Kind.ISOLATED if isolated or self.facts.get("order") else kind
+        return Session(name, agent, kind, tuple(self.messages), as_text(self.facts.get("cwd")), **group)
 
 
 Take = Callable[[Any, dt.datetime | None, str, Notes], None]  # takes in an entry, given its time and its place or id
@@ -188,15 +189,15 @@ Make = Callable[[Notes], Session]
 
 
 class Unfinished(Exception):
-    """An entry is still being written: it and what follows are left for the next reading."""
+    """Raised for an entry that is still being written: it is read again the next time."""
 
 
 class TakenBack(Exception):
-    """An entry takes back what an earlier reading gave out: all is to be read again."""
+    """Raised for an entry that takes back messages of an earlier reading: everything is read again."""
 
 
 def time_field(name: str) -> When:
-    """The time in a field, else that of the entry before: messages are not lost for want of it."""
+    """A function for the time in a field of an entry; an entry without one has that of the entry before."""
 
     def when(entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
         if at := parse_time(entry.get(name)):
@@ -219,8 +220,8 @@ def take_entries(
     take: Take,
     time: When = _timestamp,
 ) -> tuple[int, bool]:
-    """Take in entries, each with its id and where the next one begins: where this ends, and whether nothing is left. An empty entry is
-    none; one that is None, or that a reader stumbles over, is counted and passed over."""
+    """Take in entries, each given with its id and the offset of the next one: the offset reached, and whether all were taken. Empty
+    entries are skipped; None, and those that raise an error, are counted as unknown."""
     for entry, name, end in entries:
         try:
             at = time(entry, notes) if entry else None
@@ -252,7 +253,7 @@ def follow(
     skip: Callable[[bytes], object] = lambda _: False,
     time: When = _timestamp,
 ) -> Reading:
-    """Read the entries after the mark and not after the moment; lines of whose first bytes `skip` says so are not parsed."""
+    """Read the lines of a file after the mark and up to the moment; lines for whose first bytes `skip` is true are not parsed."""
     with path.open("rb") as file:
         begin = mark or Mark()
         rewritten = begin.offset > 0 and _fingerprint(file, begin.offset) != begin.fingerprint
@@ -289,7 +290,7 @@ def _fingerprint(file: IO[bytes], offset: int) -> str:
 
 
 def line_of(path: Path, name: str) -> int | None:
-    """The line that an entry stands on, by its id or the byte that it begins at; None where the transcript is no file of lines."""
+    """The number of the line of an entry, by its id or offset; None where the transcript is no file of lines."""
     if path.suffix != ".jsonl":
         return None
     offset, quoted = 0, json.dumps(name).encode()
@@ -311,7 +312,7 @@ def follow_list(
     make: Make,
     time: When,
 ) -> Reading:
-    """Read a transcript that is a list and no file that grows: the mark counts its entries, and knows them by their ids."""
+    """Read a transcript that is a list of entries: the mark counts them, and its fingerprint is made of their ids."""
     begin = mark or Mark()
     rewritten = begin.offset > len(ids) or digest_of(ids[: begin.offset]) != begin.fingerprint
     begin = Mark() if rewritten else begin
@@ -345,11 +346,11 @@ def last_written(path: Path) -> float:
 
 
 def in_database(agent: str, path: Path, session: str, stamp: tuple[int, ...], changed: object) -> Transcript:
-    """A session of a database; one that does not tell when it changed is as young as the database."""
+    """The transcript of a session in a database; without a time of its own it is as recent as the database."""
     at = parse_time(changed)
     return Transcript(agent, path, f"{path}#{session}", stamp, at.timestamp() if at else last_written(path))
 
 
 def missing_transcript(mark: Mark | None) -> Reading:
-    """The reading of a session that is no longer in its store."""
+    """The reading of a session that was deleted."""
     return Reading(None, Mark(), rewritten=bool(mark and mark.offset))

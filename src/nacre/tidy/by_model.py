@@ -119,9 +119,7 @@ def _is_public(context: TidyContext, trail: Trail, day: str, mark: str, project:
     if not private:
         return True
     sections = [section for section in trail.of(day).captured if mark in section.bullets] if day else []
-    sessions = [
-        Session(section.transcript, section.agent, Kind.MAIN, None, (), cwd=section.place) for section in sections
-    ]
+    sessions = [Session(section.transcript, section.agent, Kind.MAIN, (), cwd=section.place) for section in sections]
     hidden = any(left_out(session, private, project or "", signed=lambda: False) for session in sessions)
     named = {slug_of(pattern) for pattern in private}
     return bool(sessions) and not hidden and project not in named
