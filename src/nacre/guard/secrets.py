@@ -31,6 +31,7 @@ from nacre.guard.values import (
     pattern,
     rule_rows,
 )
+from nacre.text.blocks import LABELS
 from nacre.text.layout import beginning
 
 if TYPE_CHECKING:
@@ -160,9 +161,15 @@ def _mark(kind: str) -> str:
 
 def _findings_in(text: str) -> Findings:
     """Secrets in the text as the eye reads it, at their places in the text as it is."""
-    folded = fold(text)
+    folded = fold(_labels().sub(lambda match: match[1] + " " * (len(match[0]) - len(match[1])), text))
     for finding in _merged(folded.text, list(scan(folded.text))):
         yield Finding(finding.kind, *folded.original(finding.start, finding.end))
+
+
+@cache
+def _labels() -> re.Pattern[str]:
+    """The label of a log line, which says nothing of what stands behind it and is no value of what was announced above it."""
+    return re.compile(rf"(?m)^(\s{{0,8}}(?:- )?)\[(?:{'|'.join(LABELS)})\](?=\s)")
 
 
 # Findings brought together: apart from each other, outside earlier marks, and the same value wherever it stands.
