@@ -83,7 +83,7 @@ def chain(config: Config, env: Mapping[str, str] | None = None) -> Chain:
     first = _first(settings, env)
     if settings.provider == "none":
         return Chain([first])
-    # The model, address and key file that are set belong to the provider, and so does its batch service.
+    # The model, address and key file that are set belong to the provider.
     plain = EmbedSettings(batch=settings.batch)
     others = [_local(env) if name == "local" else _remote(name, plain, env) for name in settings.fallback]
     return Chain([first, *others])
@@ -106,8 +106,7 @@ def _first(settings: EmbedSettings, env: Mapping[str, str]) -> Link:
         for name in _AUTO:
             if any(env.get(variable, "").strip() for variable in PROVIDERS[name].key_variables):
                 # The model and address that are set belong to OpenAI's own format, not to whichever key is found.
-                fitting = EmbedSettings(batch=settings.batch, batch_api=settings.batch_api)
-                return _remote(name, settings if name == "openai" else fitting, env)
+                return _remote(name, settings if name == "openai" else EmbedSettings(batch=settings.batch), env)
     return local
 
 
@@ -146,14 +145,7 @@ def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> Link:
             f"{name} needs a key; set {variables} or embed.key_file",
             f"{name} 需要密钥；请设置 {variables} 或 embed.key_file",
         )
-    embedder = RemoteEmbedder(
-        provider,
-        key=key,
-        base_url=address,
-        model=settings.model,
-        batch=settings.batch,
-        batch_api=settings.batch_api,
-    )
+    embedder = RemoteEmbedder(provider, key=key, base_url=address, model=settings.model, batch=settings.batch)
     if not _sends_away(embedder):
         return embedder, None
     return embedder, say(

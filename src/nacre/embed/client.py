@@ -50,18 +50,6 @@ class Client:
     def post(
         self, path: str, body: Mapping[str, Any], *, timeout: float, pauses: Sequence[float], largest: int = _LARGEST
     ) -> httpx2.Response:
-        return self.request("POST", path, timeout=timeout, pauses=pauses, largest=largest, json=body)
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        timeout: float,
-        pauses: Sequence[float],
-        largest: int = _LARGEST,
-        **more: Any,
-    ) -> httpx2.Response:
         """The service's answer, of at most so many bytes, within so many seconds in all; a busy service and a connection that breaks get another chance after each pause."""
         import httpx2
 
@@ -70,7 +58,7 @@ class Client:
         while True:
             pause = next(left, math.inf)
             try:
-                answer = self._within(end, largest, method, path, more)
+                answer = self._within(end, largest, path, body)
                 wait = retry_after(answer)
                 pause = max(pause, wait)
                 if answer.status_code not in _TRY_AGAIN or wait > _LONGEST_WAIT or time.monotonic() + pause > end:
@@ -82,7 +70,7 @@ class Client:
                     raise Unreachable(self.clean(str(error) or type(error).__name__)) from None
             self._sleep(pause)
 
-    def _within(self, end: float, largest: int, method: str, path: str, more: Mapping[str, Any]) -> httpx2.Response:
+    def _within(self, end: float, largest: int, path: str, body: Mapping[str, Any]) -> httpx2.Response:
         """One exchange that ends in time: the client counts its timeout anew with each piece that comes."""
         from concurrent.futures import Future
 
@@ -93,7 +81,7 @@ class Client:
 
         def exchange() -> None:
             try:
-                done.set_result(self._exchange(left, largest, method, path, more))
+                done.set_result(self._exchange(left, largest, path, body))
             except BaseException as error:  # noqa: BLE001 - raised again by who waits
                 done.set_exception(error)
 
@@ -103,13 +91,11 @@ class Client:
         except TimeoutError:
             raise httpx2.ReadTimeout("timed out") from None
 
-    def _exchange(
-        self, timeout: float, largest: int, method: str, path: str, more: Mapping[str, Any]
-    ) -> httpx2.Response:
+    def _exchange(self, timeout: float, largest: int, path: str, body: Mapping[str, Any]) -> httpx2.Response:
         import httpx2
 
         data = bytearray()
-        with self._open().stream(method, f"{self.base_url}{path}", timeout=timeout, **more) as answer:
+        with self._open().stream("POST", f"{self.base_url}{path}", timeout=timeout, json=body) as answer:
             for piece in answer.iter_bytes():
                 data += piece
                 if len(data) > largest:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.config.settings import Config, EmbedSettings
 from nacre.errors import ModelUnusable
@@ -19,7 +19,6 @@ from nacre.index.store import Store, set_meta
 if TYPE_CHECKING:
     from nacre.embed.choose import Chain
     from nacre.embed.models import Embedder, ModelId
-    from nacre.embed.remote import RemoteEmbedder
     from nacre.index.vectors import Floats, Scanner
 
 _GROUP = 256  # passages fetched, embedded and stored together
@@ -72,14 +71,8 @@ class MeaningSource:
 
     @property
     def chosen(self) -> tuple[Embedder | None, str | None]:
-        """Who makes the vectors and, where something is missing, sent away or not back yet, a line about it."""
-        embedder, line = self._chain.chosen
-        count = "select count(*) from passages where batch < 0"
-        if away := self._store.safely(lambda: self._store.db.execute(count).fetchone()[0]):
-            english = f"{away} passage{' was' if away == 1 else 's were'} sent to the batch service; a later run fetches the vectors"
-            about = say(english, f"{away} 段文本已交给批处理服务；以后运行时会取回向量")
-            line = f"{line}; {about}" if line else about
-        return embedder, line
+        """Who makes the vectors and, where something is missing or sent away, a line about it."""
+        return self._chain.chosen
 
     @property
     def scanner(self) -> Scanner:
@@ -128,14 +121,13 @@ class MeaningSource:
             while missing and time.monotonic() < until:
                 fill(store, embedder, self._chain.embedders, most=_EMBED_AT_ONCE, hurry=True)
                 missing = waiting(store.db, batch, 1)
-        stale = bool(missing) or are_away(store.db, batch)
-        if stale and not store.db.execute("select 1 from vectors limit 1").fetchone():
+        if missing and not store.db.execute("select 1 from vectors limit 1").fetchone():
             reason = say(
                 'keyword search only: there are no vectors yet; run "nacre embed"',
                 "只能按关键词搜索：尚未生成向量；请运行“nacre embed”",
             )
             return Meaning(None, reason, stale=True)
-        return Meaning((embedder, scanner), stale=stale, asked=self._vectors_of(question, embedder))
+        return Meaning((embedder, scanner), stale=bool(missing), asked=self._vectors_of(question, embedder))
 
     def _vectors_of(self, question: str, embedder: Embedder) -> dict[str, Floats]:
         """The question's vector by each model that has made some of the index."""
@@ -156,8 +148,7 @@ class MeaningSource:
         return made
 
 
-# A batch is a set of models of one provider with which passages are embedded. Those that are with its batch service, to be embedded
-# there, have its number with a minus.
+# A batch is a set of models of one provider with which passages are embedded.
 
 
 def batch_for(store: Store, embedder: Embedder) -> int:
@@ -179,7 +170,7 @@ def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[i
     passages = "select chunk, position, hash from passages where batch"
     rows = db.execute(f"{passages} is null order by chunk desc limit ?", (limit,)).fetchall()
     if limit < 0 or len(rows) < limit:
-        others = f"{passages} < :batch and batch <> -:batch union all {passages} > :batch limit :limit"
+        others = f"{passages} < :batch union all {passages} > :batch limit :limit"
         rows += db.execute(others, {"batch": batch, "limit": limit - len(rows) if limit >= 0 else -1}).fetchall()
     return rows
 
@@ -187,10 +178,6 @@ def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[i
 def waiting_count(db: sqlite3.Connection, batch: int) -> int:
     done = db.execute("select count(*) from passages where batch = ?", (batch,)).fetchone()[0]
     return int(db.execute("select count(*) from passages").fetchone()[0]) - int(done)
-
-
-def are_away(db: sqlite3.Connection, batch: int) -> bool:
-    return db.execute("select 1 from passages where batch = ?", (-batch,)).fetchone() is not None
 
 
 def fill(
@@ -207,10 +194,6 @@ def fill(
     from nacre.index import vectors
 
     batch = batch_for(store, embedder)
-    if getattr(embedder, "jobs", None) and not hurry:
-        from nacre.index.batch_api import run_jobs
-
-        run_jobs(store, cast("RemoteEmbedder", embedder), batch)
     total = waiting_count(store.db, batch) if progress else 0
     done = 0
     while most is None or done < most:
@@ -238,7 +221,7 @@ def fill(
         if progress:
             progress(done, max(total, done))
     is_first = not chain or embedder is chain[0]
-    if not is_first or are_away(store.db, batch) or (most is not None and waiting(store.db, batch, 1)):
+    if not is_first or (most is not None and waiting(store.db, batch, 1)):
         return done
     # A complete batch takes over; vectors of models it does not use go, also those of a batch that was given up.
     unused = (
