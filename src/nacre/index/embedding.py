@@ -115,19 +115,17 @@ class MeaningSource:
             local, _ = choose(dataclasses.replace(self._config, embed=EmbedSettings(provider="local")))
             if local:
                 return Meaning((local, scanner), stale=True, asked=self._vectors_of(question, local))
-        missing = waiting(store.db, batch, 1)
         until = time.monotonic() + _PATIENCE
         with self._lock:
-            while missing and time.monotonic() < until:
+            while (missing := bool(waiting(store.db, batch, 1))) and time.monotonic() < until:
                 fill(store, embedder, self._chain.embedders, most=_EMBED_AT_ONCE, hurry=True)
-                missing = waiting(store.db, batch, 1)
         if missing and not store.db.execute("select 1 from vectors limit 1").fetchone():
             reason = say(
                 'keyword search only: there are no vectors yet; run "nacre embed"',
                 "只能按关键词搜索：尚未生成向量；请运行“nacre embed”",
             )
             return Meaning(None, reason, stale=True)
-        return Meaning((embedder, scanner), stale=bool(missing), asked=self._vectors_of(question, embedder))
+        return Meaning((embedder, scanner), stale=missing, asked=self._vectors_of(question, embedder))
 
     def _vectors_of(self, question: str, embedder: Embedder) -> dict[str, Floats]:
         """The question's vector by each model that has made some of the index."""
@@ -255,5 +253,6 @@ def prune(store: Store) -> int:
         total, unused = store.db.execute(counts, (number,)).fetchone()
         if total and unused * 4 >= total and unused >= BLOCK:
             with store.writing() as db:
-                dropped += compact(db, number)
+                compact(db, number)
+            dropped += unused
     return dropped

@@ -222,16 +222,10 @@ _PLAIN = rf"(?<![A-Za-z0-9_@/.`-])[^\W\d_{CJK}]{{4,64}}(?:['’]s)?(?![A-Za-z0-9
 
 def plain_words(text: str) -> list[str]:
     """The tokens of the words in a text that can be misspelt names: of letters alone, and nothing that only code writes in that way."""
-    found: dict[str, None] = {}
-    for word in compiled(_PLAIN).findall(text):
-        parts = tokens(word) if word[1:].islower() else ()
-        if (
-            len(parts) == 1
-            and parts[0].isascii()
-            and len(word) - _SUFFIX < len(parts[0]) >= _SHORTEST[word[0].isupper()]
-        ):
-            found[parts[0]] = None
-    return list(found)
+    pairs = ((word, tokens(word)) for word in compiled(_PLAIN).findall(text) if word[1:].islower())
+    single = ((word, parts[0]) for word, parts in pairs if len(parts) == 1 and parts[0].isascii())
+    long = (token for word, token in single if len(word) - _SUFFIX < len(token) >= _SHORTEST[word[0].isupper()])
+    return list(dict.fromkeys(long))
 
 
 def near_words(db: sqlite3.Connection, table: str, word: str, at_most: int) -> dict[str, int]:

@@ -157,9 +157,8 @@ def pair_features(
     either = sum(weights[token] for token in covered | new_covered) or 1.0
     numbers, new_numbers = (set(compiled(_NUMBERS).findall(text.lower())) for text in (first.text, second.text))
     at = FEATURES.index("when"), FEATURES.index("amount"), FEATURES.index("question")
-    days = 0.0
-    if older.date and newer.date:
-        days = min(60.0, abs(_day(newer.date) - _day(older.date))) / 60
+    first_day, second_day = (dt.date.fromisoformat(side.date) if side.date else None for side in (older, newer))
+    days = min(60.0, abs((second_day - first_day).days)) / 60 if first_day and second_day else 0.0
     return [
         1.0,
         like,
@@ -195,10 +194,6 @@ def is_long(older: Statement, newer: Statement) -> bool:
 def _speaker(text: str) -> str:
     match = compiled(_SPEAKER).match(text)
     return match[1].lower() if match else ""
-
-
-def _day(iso: str) -> int:
-    return dt.date.fromisoformat(iso).toordinal()
 
 
 def in_order_of_time(contenders: Sequence[Statement], like: Likeness) -> list[Statement]:
@@ -290,7 +285,7 @@ def weigh_age(ranked: list[Statement], decay: str) -> None:
     if decay == "multiply":
         worth = [TEMPERATURE * math.log(max(1e-6, statement.fresh)) for statement in ranked]
     else:
-        worth = [NEAR_TIE * statement.fresh * (decay == "tie") for statement in ranked]
+        worth = [NEAR_TIE * statement.fresh for statement in ranked]
     for statement, gained in zip(ranked, worth, strict=True):
         statement.score += gained
     ranked.sort(key=lambda statement: -statement.score)
@@ -339,8 +334,6 @@ def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance:
     variety alone. `scores` are best first and at most 1. Only near-copies move down: what merely shares a topic is not
     pushed down."""
     waiting = list(range(len(scores)))
-    if balance >= 1:
-        return waiting[:count]
     taken: list[int] = []
     compared = [0] * len(scores)  # with how many of those taken
     copied = [0.0] * len(scores)  # 0 for texts that share less than half of their words, rising to 1 for the same words

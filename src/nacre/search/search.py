@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.config.settings import SearchSettings
@@ -22,10 +22,8 @@ from nacre.search.evidence import (
     FEATURES,
     Statement,
     context_of,
-    estimate,
     fill,
     fold_entries,
-    in_period,
     need_of_neighbours,
     statements,
 )
@@ -193,7 +191,6 @@ def gather(
     chunks.read_words(candidates, terms)
     _fill_cosines(chunks, candidates.values(), vectors, scanner)
     found = statements(candidates.values(), question)
-    estimate(found)
     best = sorted(found, key=lambda statement: -statement.fit)[:_LIFTED]
     around = {} if checkpoints else chunks.load(successors(db, best[:CONTENDERS]), filtered=True)
     if found and need_of_neighbours(found):
@@ -203,7 +200,6 @@ def gather(
         _fill_cosines(chunks, fresh.values(), vectors, scanner)
         candidates |= fresh
         found = statements(candidates.values(), question)
-        estimate(found)
     found = fold_entries(found)
     fill(found, question, terms, clock.today(), settings.half_life_days)
     likeness = _Alike(chunks, vectors, scanner)
@@ -225,8 +221,8 @@ def _search(
     gathered = gather(db, request, meaning, checkpoints=checkpoints, to_the_second=to_the_second)
     text_only = not gathered.vectors
     # Neighbours may move a statement up, but not make it a hit: it needs a word of the question, meaning, or its time.
-    found = [one for one in gathered.found if one.fit > _NOTHING or any(in_period(c, question) for c in one.copies)]
-    ranked = score(found, gathered.context, text_only=text_only, share=_share_of_meaning(settings))
+    answering = [statement for statement in gathered.found if statement.fit > _NOTHING or statement.is_timely(question)]
+    ranked = score(answering, gathered.context, text_only=text_only, share=_share_of_meaning(settings))
     if settings.decay == "tie":
         weigh_age(ranked, "tie")
     if settings.decay != "off":
@@ -275,19 +271,17 @@ def _by_meaning(
     vectors: Vectors = {}
     near: dict[int, dict[int, float]] = {}
     names: list[str] = []
-    for model, vector in asked.items():
-        row = chunks.db.execute("select id, name from models where hash = ?", (model,)).fetchone()
-        if row is None:
-            continue
-        vectors[row[0]] = vector
-        names.append(row[1])
+    for model_hash, vector in asked.items():
+        model, name = chunks.db.execute("select id, name from models where hash = ?", (model_hash,)).fetchone()
+        vectors[model] = vector
+        names.append(name)
         if chunks.scoped:  # what stands outside the scope takes no place among the nearest
-            passages = chunks.passages()
-            cosines = scanner.cosines(row[0], vector, list({key for _, key in passages}))
-            passages = [passage for passage in passages if passage[1] in cosines]
-            passages = sorted(passages, key=lambda passage: -cosines[passage[1]])[:_BY_MEANING]
+            every = chunks.passages()
+            cosines = scanner.cosines(model, vector, list({key for _, key in every}))
+            embedded = (passage for passage in every if passage[1] in cosines)
+            passages = sorted(embedded, key=lambda passage: -cosines[passage[1]])[:_BY_MEANING]
         else:
-            cosines = dict(scanner.nearest(row[0], vector, 8 * _BY_MEANING, among=24 * _BY_MEANING))
+            cosines = dict(scanner.nearest(model, vector, 8 * _BY_MEANING, among=24 * _BY_MEANING))
             hashes = list(cosines)
             usable: dict[bytes, list[int]] = {}
             # A narrow filter, or checkpoints, may drop most of the nearest: then look further.
@@ -298,8 +292,7 @@ def _by_meaning(
             nearest = sorted(usable, key=lambda key: -cosines[key])[:_BY_MEANING]
             passages = [(chunk, key) for key in nearest for chunk in usable[key]]
         for chunk, key in passages:
-            by_model = near.setdefault(chunk, {})
-            by_model[row[0]] = max(by_model.get(row[0], -1.0), cosines[key])
+            _keep_best(near.setdefault(chunk, {}), model, cosines[key])
     return vectors, near, " + ".join(names) or None
 
 
@@ -314,8 +307,11 @@ def _fill_cosines(chunks: Chunks, candidates: Iterable[Candidate], vectors: Vect
         cosines = scanner.cosines(model, vector, hashes)
         for chunk, key in rows:
             if key in cosines:
-                by_model = lacking[chunk].cosines
-                by_model[model] = max(by_model.get(model, -1.0), cosines[key])
+                _keep_best(lacking[chunk].cosines, model, cosines[key])
+
+
+def _keep_best(by_model: dict[int, float], model: int, cosine: float) -> None:
+    by_model[model] = max(by_model.get(model, -1.0), cosine)
 
 
 class _Alike:
@@ -329,7 +325,7 @@ class _Alike:
         """Read the vectors of these statements, all at once."""
         query = "select chunk, hash from passages where chunk in (%s)"
         passages = in_groups(self._chunks.db, query, [statement.shown.id for statement in found])
-        for model in self._vectors if self._scanner else ():
+        for model in self._vectors:
             rows = self._scanner.rows(model, [key for _, key in passages]) if self._scanner else {}
             for chunk, key in passages:
                 if key in rows:
@@ -417,12 +413,10 @@ def _hits(
         [copy.id for at in order for copy in top[at].copies],
     )
     places = {number: row for number, *row in rows}
-    hits: list[Hit] = []
-    highest = 1.0
-    for at in order:
-        highest = min(highest, relative[at])  # a copy that moved down must not look better than what stands above it
-        hits.append(_hit(top[at], places, highest * sure, words, request.context))
-    return hits
+    # A copy that moved down must not look better than what stands above it.
+    scores = accumulate((relative[at] for at in order), min)
+    pairs = zip(order, scores, strict=True)
+    return [_hit(top[at], places, score * sure, words, request.context) for at, score in pairs]
 
 
 def own_heading(heading: str, scope: Scope) -> str:
