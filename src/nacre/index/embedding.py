@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nacre.config.settings import Config, EmbedSettings
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
-from nacre.index.store import Store, set_meta
+from nacre.index.store import Store
 
 if TYPE_CHECKING:
     from nacre.embed.choose import Chain
@@ -231,7 +231,7 @@ def fill(
         with store.writing() as db:
             for (number,) in db.execute(unused, (used,)).fetchall():
                 vectors.drop(db, number)
-            set_meta(db, _LIVE, str(batch))
+            db.execute("insert or replace into meta values(?, ?)", (_LIVE, str(batch)))
     return done
 
 

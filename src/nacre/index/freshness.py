@@ -68,7 +68,7 @@ class MemoryIndex:
     def wanted(self) -> str:
         return wanted_settings(self.context.config)
 
-    def current(self, progress: Progress | None = None) -> None:
+    def current(self) -> None:
         """Read what changed: a search never misses a file that changed before it was asked. Files that were read with other
         settings answer as they are, but not to a group: what is whose may have been told otherwise by an older version."""
         with self._lock:
@@ -78,7 +78,7 @@ class MemoryIndex:
             self._fresh = epoch = None  # if this fails, the next one looks again
             while epoch != self.store.epoch:  # else somebody deleted the file meanwhile
                 epoch = self.store.epoch
-                self._bring_up(progress or self.each_batch, outdated=in_group)
+                self._bring_up(self.each_batch, outdated=in_group)
             self._fresh = epoch
 
     def outdated(self) -> bool:

@@ -11,7 +11,7 @@ import hashlib
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +33,7 @@ from nacre.sources.registry import (
     places_of,
     project_name,
     settings_of,
+    sources,
 )
 from nacre.sources.transcript import Places, Source, Transcript
 from nacre.text.blocks import Stamp
@@ -90,7 +91,6 @@ class SessionIndex(MemoryIndex):
 
     def __init__(self, context: Context, store: Store, *, places: Places | None = None) -> None:
         super().__init__(context, store)
-        self._sources: Sequence[Source] | None = None
         self._places = places or places_of(context.config)
         self._listed: dict[str, tuple[Source, Transcript]] = {}
 
@@ -144,12 +144,8 @@ class SessionIndex(MemoryIndex):
 
     def _transcripts(self) -> Iterator[tuple[Source, Transcript]]:
         """The transcripts of the agents that are not left out, as far as they belong to this workspace."""
-        if self._sources is None:
-            from nacre.sources.registry import sources
-
-            self._sources = sources()
         belongs_here = belongs_to(self.context.workspace, self.context.config)
-        for source in self._sources:
+        for source in sources():
             if settings_of(self.context.config, source.agent).enabled:
                 yield from ((source, transcript) for transcript in filter(belongs_here, source.find(self._places)))
 

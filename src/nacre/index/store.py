@@ -347,10 +347,6 @@ def in_groups(db: sqlite3.Connection, query: str, keys: Sequence[object], *value
     return rows
 
 
-def set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
-    db.execute("insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", (key, value))
-
-
 # Checkpoints have a full text of their own: whole sessions have some of every word, and must not change how rare a word is among entries.
 WORDS, CHECKPOINT_WORDS = "words", "checkpoint_words"
 IN_TIERS = f"c.layer in ({', '.join(map(repr, TIERS))})"
