@@ -80,13 +80,11 @@ def chain(config: Config, env: Mapping[str, str] | None = None) -> Chain:
     """What the settings name, each as far as it can be used."""
     env = os.environ if env is None else env
     settings = config.embed
-    first = _first(settings, env)
-    if settings.provider == "none":
-        return Chain([first])
     # The model, address and key file that are set belong to the provider.
     plain = EmbedSettings(batch=settings.batch)
-    others = [_local(env) if name == "local" else _remote(name, plain, env) for name in settings.fallback]
-    return Chain([first, *others])
+    names = settings.fallback if settings.provider != "none" else ()
+    others = [_local(env) if name == "local" else _remote(name, plain, env) for name in names]
+    return Chain([_first(settings, env), *others])
 
 
 def choose(config: Config, env: Mapping[str, str] | None = None) -> Link:

@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -37,8 +38,6 @@ class Client:
         self._key: Callable[[], str | None] = lambda: key  # a closure: no repr and no traceback with locals shows it
         self._headers = headers
         self._sleep = sleep
-        self._lock = threading.Lock()
-        self._client: httpx2.Client | None = None
 
     @property
     def host(self) -> str:
@@ -95,7 +94,7 @@ class Client:
         import httpx2
 
         data = bytearray()
-        with self._open().stream("POST", f"{self.base_url}{path}", timeout=timeout, json=body) as answer:
+        with self._client.stream("POST", f"{self.base_url}{path}", timeout=timeout, json=body) as answer:
             for piece in answer.iter_bytes():
                 data += piece
                 if len(data) > largest:
@@ -112,24 +111,17 @@ class Client:
         return " ".join(text.split())[:200]
 
     def close(self) -> None:
-        with self._lock:
-            if self._client:
-                self._client.close()
-                self._client = None
+        if client := vars(self).pop("_client", None):
+            client.close()
 
-    def _open(self) -> httpx2.Client:
+    @cached_property
+    def _client(self) -> httpx2.Client:
         import httpx2
 
-        with self._lock:
-            if self._client is None:
-                # A proxy of the environment is for the network, not for a server on this machine.
-                key = self._key()
-                self._client = httpx2.Client(
-                    headers=dict(self._headers(key)) if key else {},
-                    follow_redirects=False,
-                    trust_env=not is_local(self.base_url),
-                )
-            return self._client
+        key = self._key()
+        headers = self._headers(key) if key else {}
+        # A proxy of the environment is for the network, not for a server on this machine.
+        return httpx2.Client(headers=headers, follow_redirects=False, trust_env=not is_local(self.base_url))
 
 
 def retry_after(answer: httpx2.Response) -> float:
