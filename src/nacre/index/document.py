@@ -175,7 +175,6 @@ def _pack(pieces: list[_Piece], lines: list[str], size: int, overlap: int) -> It
     """Pieces packed into chunks of at most `size` tokens; a piece too large is cut into lines, a line into sentences."""
     held: list[_Piece] = []
     total = last = 0
-    fresh = False  # whether `held` has more than what the chunk before already had
     for unit in (unit for piece in pieces for unit in _units(piece, size)):
         # What stands before it in no block counts too: rules, and blank lines where there are many.
         gap = lines[last : unit.start - 1] if last else []
@@ -183,15 +182,12 @@ def _pack(pieces: list[_Piece], lines: list[str], size: int, overlap: int) -> It
             unit = unit._replace(size=unit.size + (sum(map(len, gap)) + len(gap)) // 4)  # noqa: PLW2901
         last = unit.end
         if held and total + unit.size > size:
-            if fresh:
-                yield held[0].start, held[-1].end, _joined(held, lines)
-            fresh = False
+            yield held[0].start, held[-1].end, _joined(held, lines)
             while held and total > min(overlap, size - unit.size):
                 total -= held.pop(0).size
         held.append(unit)
         total += unit.size
-        fresh = True
-    if held and fresh:
+    if held:
         yield held[0].start, held[-1].end, _joined(held, lines)
 
 
@@ -447,5 +443,4 @@ def _front_tags(front: dict[str, Any]) -> tuple[str, ...]:
     plain = (
         tag for tag in tags if isinstance(tag, str | float | dt.date) or (isinstance(tag, int) and abs(tag) < 1 << 63)
     )
-    cut = (str(tag).strip().lstrip("#")[:_LONGEST_TAG] for tag in plain)
-    return tuple(tag for tag in cut if tag)
+    return tuple(filter(None, (str(tag).strip().lstrip("#")[:_LONGEST_TAG] for tag in plain)))

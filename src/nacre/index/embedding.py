@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,10 +40,6 @@ class Meaning(NamedTuple):
     asked: Mapping[str, Floats] = MappingProxyType({})
 
 
-def words_only(error: ModelUnusable) -> str:
-    return say(f"keyword search only: {error}", f"只能按关键词搜索：{error}")
-
-
 class MeaningSource:
     """Holds the embedders and the scanner of one memory for as long as it is open."""
 
@@ -51,40 +48,33 @@ class MeaningSource:
         self._store = store
         self._lock = threading.RLock()
         self._embedder = embedder
-        self._made: Chain | None = None
-        self._scanner: Scanner | None = None
         self._asked: dict[tuple[str, str], Floats] = {}  # by model and question
 
     def over(self, store: Store) -> MeaningSource:
         other = MeaningSource(self._config, store)
-        other._made, other._asked = self._chain, self._asked
+        other._chain, other._asked = self._chain, self._asked
         return other
 
-    @property
+    @cached_property
     def _chain(self) -> Chain:
-        with self._lock:
-            if self._made is None:
-                from nacre.embed.choose import Chain, chain
+        from nacre.embed.choose import Chain, chain
 
-                self._made = Chain([(self._embedder, None)]) if self._embedder else chain(self._config)
-            return self._made
+        return Chain([(self._embedder, None)]) if self._embedder else chain(self._config)
 
     @property
     def chosen(self) -> tuple[Embedder | None, str | None]:
         """Who makes the vectors and, where something is missing or sent away, a line about it."""
         return self._chain.chosen
 
-    @property
+    @cached_property
     def scanner(self) -> Scanner:
         from nacre.index.vectors import Scanner
 
-        with self._lock:
-            self._scanner = self._scanner or Scanner(self._store)
-            return self._scanner
+        return Scanner(self._store)
 
     def close(self) -> None:
-        if self._made:
-            self._made.close()
+        if "_chain" in vars(self):  # else nothing was opened
+            self._chain.close()
 
     def fill(self, *, most: int | None = None, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed what is waiting, by the first provider that works; how many passages were done."""
@@ -100,7 +90,7 @@ class MeaningSource:
         try:
             return self._chain.run(lambda embedder: self._by(embedder, question))
         except ModelUnusable as error:
-            return Meaning(None, words_only(error), stale=True)
+            return Meaning(None, say(f"keyword search only: {error}", f"只能按关键词搜索：{error}"), stale=True)
 
     def _by(self, embedder: Embedder, question: str) -> Meaning:
         store, scanner = self._store, self.scanner
@@ -194,21 +184,18 @@ def fill(
     batch = batch_for(store, embedder)
     total = waiting_count(store.db, batch) if progress else 0
     done = 0
-    while most is None or done < most:
-        group = waiting(store.db, batch, _GROUP if most is None else min(_GROUP, most - done))
-        if not group:
-            break
+    while group := waiting(store.db, batch, _GROUP if most is None else min(_GROUP, most - done)):
         texts = texts_of(store.db, {chunk for chunk, *_ in group})
-        by_model: dict[ModelId, dict[bytes, str]] = {}
+        query = "select 1 from vectors where hash = ? and model = (select id from models where hash = ?)"
+        missing: dict[ModelId, dict[bytes, str]] = {}
         for key in (key for *_, key in group if key in texts):
             for model in embedder.models_for(texts[key]):
-                by_model.setdefault(model, {})[key] = texts[key]
-        made = []
-        for model, by_hash in by_model.items():
-            query = "select 1 from vectors where hash = ? and model = (select id from models where hash = ?)"
-            missing = [key for key in by_hash if not store.db.execute(query, (key, model.hash)).fetchone()]
-            if missing:
-                made.append((model, missing, embedder.embed(model, [by_hash[key] for key in missing], hurry=hurry)))
+                if not store.db.execute(query, (key, model.hash)).fetchone():
+                    missing.setdefault(model, {})[key] = texts[key]
+        made = [
+            (model, list(by_hash), embedder.embed(model, list(by_hash.values()), hurry=hurry))
+            for model, by_hash in missing.items()
+        ]
         with store.writing() as db:
             for model, hashes, values in made:
                 vectors.add(db, vectors.model_number(db, model, values.shape[1]), hashes, values)
@@ -218,8 +205,7 @@ def fill(
         done += len(group)
         if progress:
             progress(done, max(total, done))
-    is_first = not chain or embedder is chain[0]
-    if not is_first or (most is not None and waiting(store.db, batch, 1)):
+    if (chain and embedder is not chain[0]) or (most is not None and waiting(store.db, batch, 1)):
         return done
     # A complete batch takes over; vectors of models it does not use go, also those of a batch that was given up.
     unused = (
