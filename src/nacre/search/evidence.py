@@ -99,7 +99,7 @@ class Statement:
         return any(in_period(copy, question) for copy in self.copies)
 
 
-def statements(candidates: Collection[Candidate], question: Question) -> list[Statement]:
+def fold_copies(candidates: Collection[Candidate], question: Question) -> list[Statement]:
     """The candidates with copies folded, and a first estimate of each. Shown is the copy of the time that the question names, else the one
     in long-term memory, else the newest, else the one in a log."""
 
@@ -126,9 +126,9 @@ def _labels() -> tuple[str, ...]:
     return tuple(" ".join(tokens(label)) + " " for label in LABELS)
 
 
-def fold_entries(found: list[Statement]) -> list[Statement]:
+def fold_entries(statements: list[Statement]) -> list[Statement]:
     """The statements with entries of long-term memory joined to the lines they were made of: the shorter holds hardly another word."""
-    best = sorted(found, key=lambda statement: -statement.fit)[:_CLOSELY]
+    best = sorted(statements, key=lambda statement: -statement.fit)[:_CLOSELY]
     entries = [statement for statement in best if statement.shown.layer == "longterm"]
     words = {id(statement): frozenset(statement.shown.body.split()) for statement in best}
     gone: set[int] = set()
@@ -140,22 +140,22 @@ def fold_entries(found: list[Statement]) -> list[Statement]:
                 entry.copies += statement.copies
                 gone.add(id(statement))
                 break
-    return [statement for statement in found if id(statement) not in gone]
+    return [statement for statement in statements if id(statement) not in gone]
 
 
-def _estimate(found: Sequence[Statement]) -> None:
+def _estimate(statements: Sequence[Statement]) -> None:
     """Give each statement its share of words, of meaning, and the mean of both as a first estimate."""
-    best = max((statement.bm25 for statement in found), default=0.0) or 1.0
+    best = max((statement.bm25 for statement in statements), default=0.0) or 1.0
     ranges: dict[int, tuple[float, float, float, float]] = {}  # of the cosines, by model: least, best, mean, deviation
     by_model: dict[int, list[float]] = {}
-    for copy in (copy for statement in found for copy in statement.copies):
+    for copy in (copy for statement in statements for copy in statement.copies):
         for model, cosine in copy.cosines.items():
             by_model.setdefault(model, []).append(cosine)
     for model, cosines in by_model.items():
         mean = sum(cosines) / len(cosines)
         deviation = (sum((cosine - mean) ** 2 for cosine in cosines) / len(cosines)) ** 0.5
         ranges[model] = (min(cosines), max(cosines), mean, deviation + 1e-6)
-    for statement in found:
+    for statement in statements:
         statement.words = (1 - _COVERAGE_SHARE) * statement.bm25 / best + _COVERAGE_SHARE * statement.coverage
         statement.near = -0.75 if ranges else 0.0
         for copy in statement.copies:
@@ -167,22 +167,22 @@ def _estimate(found: Sequence[Statement]) -> None:
         statement.fit = (statement.words + statement.meaning) / 2 if ranges else statement.words
 
 
-def context_of(found: Sequence[Statement]) -> list[float]:
+def context_of(statements: Sequence[Statement]) -> list[float]:
     """What the worth of the features depends on, in the order of CONTEXT."""
-    return [1.0, max((statement.coverage for statement in found), default=0.0)]
+    return [1.0, max((statement.coverage for statement in statements), default=0.0)]
 
 
-def need_of_neighbours(found: Sequence[Statement]) -> float:
+def need_of_neighbours(statements: Sequence[Statement]) -> float:
     """How much the entries beside one tell of it, from 0 to 1: much where entries are short, as the turns of a conversation."""
-    sizes = [copy.size for statement in found for copy in statement.copies]
+    sizes = [copy.size for statement in statements for copy in statement.copies]
     return min(1.0, max(0.0, (LONG - sum(sizes) / max(1, len(sizes))) / (LONG - SHORT)))
 
 
-def fill(found: list[Statement], question: Question, terms: Terms, today: dt.date, half_life: float) -> None:
+def fill(statements: list[Statement], question: Question, terms: Terms, today: dt.date, half_life: float) -> None:
     """Set the features of the best by their first estimate; the others keep none."""
-    short = need_of_neighbours(found)
-    places = {(copy.file, copy.position): (statement, copy) for statement in found for copy in statement.copies}
-    best = max((statement.bm25 for statement in found), default=0.0) or 1.0
+    short = need_of_neighbours(statements)
+    places = {(copy.file, copy.position): (statement, copy) for statement in statements for copy in statement.copies}
+    best = max((statement.bm25 for statement in statements), default=0.0) or 1.0
     whole = sum(terms.weights.values()) or 1.0
     shares = [weight / whole for weight in terms.weights.values()]
     bits = {token: 1 << at for at, token in enumerate(terms.weights)}
@@ -191,11 +191,7 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
     wants_when = bool(compiled(_WANTS_WHEN).search(lower))
     wants_amount = bool(compiled(_WANTS_AMOUNT).search(lower))
 
-    @cache
-    def covered(words: int) -> float:
-        return sum(share for at, share in enumerate(shares) if words >> at & 1)
-
-    best_first = sorted(found, key=lambda statement: statement.fit + statement.is_timely(question), reverse=True)
+    best_first = sorted(statements, key=lambda statement: statement.fit + statement.is_timely(question), reverse=True)
     for place, statement in enumerate(best_first[:_MOST]):
         shown, coverage = statement.shown, statement.coverage
         before = around = answers = shared = 0.0
@@ -206,7 +202,8 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
             if beside[0] and fits[0] > answers and asks(beside[0][1].text):
                 answers = fits[0]
             previous, following = (place[1].holds if place else 0 for place in beside[:2])
-            shared = max(shared, covered(copy.holds | previous | following))
+            words = copy.holds | previous | following
+            shared = max(shared, sum(share for at, share in enumerate(shares) if words >> at & 1))
         if shown.layer not in EVERGREEN and (date := statement.date) and half_life > 0:
             statement.fresh = 0.5 ** (max(0, (today - dt.date.fromisoformat(date)).days) / half_life)
         wish = question.help * states_wish(shown.text) if question.help > _HELP and place < _WISHES else 0.0

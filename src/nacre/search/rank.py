@@ -31,7 +31,7 @@ def learned() -> Any:
 
 
 def score(
-    found: Sequence[Statement], context: Sequence[float], *, text_only: bool, share: float | None = None
+    statements: Sequence[Statement], context: Sequence[float], *, text_only: bool, share: float | None = None
 ) -> list[Statement]:
     """Score the statements that have features; they are returned, best first. `share` is how much of the score the user wants to come
     from meaning; without it the learned balance holds."""
@@ -40,7 +40,7 @@ def score(
     if share is not None:
         for at, name in enumerate(FEATURES):
             worth[at] *= 2 * (1 - share) if name in _OF_WORDS else 2 * share if name in _OF_MEANING else 1.0
-    ranked = [statement for statement in found if statement.features]
+    ranked = [statement for statement in statements if statement.features]
     for statement in ranked:
         statement.score = sum(map(float.__mul__, worth, statement.features))
     ranked.sort(key=lambda statement: -statement.score)
@@ -52,7 +52,7 @@ _PLACE = 2  # from 0, that the leader has at least
 
 
 def with_leader(ranked: list[Statement]) -> list[Statement]:
-    """Whatever is by far the best by words stands among the first: who types the very words of a note wants that note."""
+    """The ranking with whatever is by far the best by words in third place at least: who types the very words of a note wants that note."""
     by_words = sorted(range(len(ranked)), key=lambda at: -ranked[at].words)[:2]
     if len(by_words) == 2 and by_words[0] > _PLACE and ranked[by_words[1]].words < _LEADS * ranked[by_words[0]].words:
         leader = ranked.pop(by_words[0])
@@ -251,8 +251,8 @@ def supersede(
     related: Related,
     successors: Successors = (),
 ) -> list[Statement]:
-    """Let what holds now stand above what it takes the place of, where the ledger knows it or the two statements tell; the other way
-    round for a question about how things were before."""
+    """The statements with each newer one above the older one that it replaces, as the ledger says or the learned weights find likely; the other
+    way round where the question asks how things were before."""
     best = ranked[0].score if ranked else 0.0
     changes: list[tuple[float, Statement, Statement]] = []
     for older, newer, near in contending(ranked, question, weights, like, related):

@@ -23,9 +23,9 @@ from nacre.search.evidence import (
     Statement,
     context_of,
     fill,
+    fold_copies,
     fold_entries,
     need_of_neighbours,
-    statements,
 )
 from nacre.search.query import Filters, Question, condition
 from nacre.search.rank import (
@@ -111,8 +111,9 @@ def _kinds(db: sqlite3.Connection, request: SearchRequest) -> list[bool]:
 
 
 def _joined(entries: SearchReport, checkpoints: SearchReport, *, limit: int) -> SearchReport:
-    """Entries as they rank alone, and below those that answer the passages of checkpoints; a weak one below the best entry, however weak.
-    On the first page a passage that answers better than the last entries may take their places; what neither has room for there follows."""
+    """Both reports as one. Entries keep their order and their scores; a passage of a checkpoint scores at most as much as the last entry of the
+    page that is not weak, a weak one at most as much as the best entry. For the last places of the page whichever scores more is taken, and
+    what remains follows."""
     first = entries.hits[0].score if entries.hits else 1.0
     safe = entries.hits[:_SAFE]
     rest = sorted([*entries.hits[_SAFE:], *checkpoints.hits], key=lambda hit: -hit.score)
@@ -190,20 +191,20 @@ def gather(
         candidate.cosines = near.get(number, {})
     chunks.read_words(candidates, terms)
     _fill_cosines(chunks, candidates.values(), vectors, scanner)
-    found = statements(candidates.values(), question)
-    best = sorted(found, key=lambda statement: -statement.fit)[:_LIFTED]
+    statements = fold_copies(candidates.values(), question)
+    best = sorted(statements, key=lambda statement: -statement.fit)[:_LIFTED]
     around = {} if checkpoints else chunks.load(successors(db, best[:CONTENDERS]), filtered=True)
-    if found and need_of_neighbours(found):
+    if statements and need_of_neighbours(statements):
         around |= chunks.neighbours([copy for statement in best for copy in statement.copies], 2)
     if fresh := {number: candidate for number, candidate in around.items() if number not in candidates}:
         chunks.read_words(fresh, terms)
         _fill_cosines(chunks, fresh.values(), vectors, scanner)
         candidates |= fresh
-        found = statements(candidates.values(), question)
-    found = fold_entries(found)
-    fill(found, question, terms, clock.today(), settings.half_life_days)
-    likeness = _Alike(chunks, vectors, scanner)
-    return Gathered(found, context_of(found), terms, likeness, vectors, bool(on_days), model, provider, fallback)
+        statements = fold_copies(candidates.values(), question)
+    statements = fold_entries(statements)
+    fill(statements, question, terms, clock.today(), settings.half_life_days)
+    context, likeness = context_of(statements), _Alike(chunks, vectors, scanner)
+    return Gathered(statements, context, terms, likeness, vectors, bool(on_days), model, provider, fallback)
 
 
 def _search(
@@ -256,7 +257,9 @@ def _search(
 
 def _best_of_each(db: sqlite3.Connection, ranked: list[Statement]) -> list[Statement]:
     """The best passage of each checkpoint; a summary and its original are one."""
-    files = in_groups(db, "select id, path from files where id in (%s)", list({one.shown.file for one in ranked}))
+    files = in_groups(
+        db, "select id, path from files where id in (%s)", list({statement.shown.file for statement in ranked})
+    )
     names = {number: stem_of(path.rpartition("/")[2]) for number, path in files}
     best: dict[str, Statement] = {}
     for statement in ranked:
@@ -321,10 +324,10 @@ class _Alike:
         self._chunks, self._vectors, self._scanner = chunks, vectors, scanner
         self._rows: dict[tuple[int, int], list[Floats]] = {}  # by chunk and model
 
-    def load(self, found: Sequence[Statement]) -> None:
+    def load(self, statements: Sequence[Statement]) -> None:
         """Read the vectors of these statements, all at once."""
         query = "select chunk, hash from passages where chunk in (%s)"
-        passages = in_groups(self._chunks.db, query, [statement.shown.id for statement in found])
+        passages = in_groups(self._chunks.db, query, [statement.shown.id for statement in statements])
         for model in self._vectors:
             rows = self._scanner.rows(model, [key for _, key in passages]) if self._scanner else {}
             for chunk, key in passages:
@@ -334,12 +337,12 @@ class _Alike:
     def __call__(self, first: Statement, second: Statement) -> float:
         best = None
         for model in self._vectors:
-            pairs = product(*(self._rows.get((one.shown.id, model), ()) for one in (first, second)))
-            best = max((float(one @ other) for one, other in pairs), default=best)
+            pairs = product(*(self._rows.get((side.shown.id, model), ()) for side in (first, second)))
+            best = max((float(left @ right) for left, right in pairs), default=best)
         if best is not None:
             return best
         words, others = (
-            {word for word in one.shown.body.split() if word.isalpha()} - stop_tokens() for one in (first, second)
+            {word for word in side.shown.body.split() if word.isalpha()} - stop_tokens() for side in (first, second)
         )
         return len(words & others) / max(1, min(len(words), len(others)))
 
@@ -383,7 +386,7 @@ def _successors(ranked: Sequence[Statement], request: SearchRequest) -> Successo
     closed = _closed(request)
     ranked = ranked[:_MAY_HAVE_ENDED]
     logged = (statement for statement in ranked if statement.shown.layer in _LOGGED)
-    ended = [(one, end) for one in logged if (end := closed.of(one.shown.text, one.date))]
+    ended = [(old, end) for old in logged if (end := closed.of(old.shown.text, old.date))]
     ids = {entry_id(bare_words(statement.shown.text)): statement for statement in ranked if ended}
     return [(statement, ids.get(end.by or "")) for statement, end in ended]
 
@@ -415,8 +418,9 @@ def _hits(
     places = {number: row for number, *row in rows}
     # A copy that moved down must not look better than what stands above it.
     scores = accumulate((relative[at] for at in order), min)
-    pairs = zip(order, scores, strict=True)
-    return [_hit(top[at], places, score * sure, words, request.context) for at, score in pairs]
+    return [
+        _hit(top[at], places, score * sure, words, request.context) for at, score in zip(order, scores, strict=True)
+    ]
 
 
 def own_heading(heading: str, scope: Scope) -> str:
@@ -433,8 +437,8 @@ def _hit(
     candidate = statement.shown
     key, path, first, last, heading, text, project, session, at, audience, label = places[candidate.id]
     group = audience if audience != "*" else None
-    provenance = {"session": session, "time": at, "day": candidate.date, "group": group}
-    provenance["speaker" if candidate.layer == "session" else "type"] = label
+    kind = "speaker" if candidate.layer == "session" else "type"
+    provenance = {"session": session, "time": at, "day": candidate.date, "group": group, kind: label}
     parts = dict(zip(FEATURES, statement.features, strict=True)) | {
         "bm25": candidate.bm25,
         "cosine": max(candidate.cosines.values(), default=0.0),
