@@ -137,8 +137,7 @@ def _indent(line: str) -> int:
     spaces = len(line) - len(line.lstrip(" "))
     if line[spaces : spaces + 1] != "\t":
         return spaces
-    lead = line[: len(line) - len(line.lstrip(" \t"))]
-    return len(lead.expandtabs(4))
+    return len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4))
 
 
 def _opening_fence(line: str) -> str | None:
