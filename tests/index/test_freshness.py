@@ -423,7 +423,8 @@ def test_an_index_deleted_in_the_middle_of_an_update_is_built_again(
             once.append(done)
             shutil.rmtree(workspace.index)
 
-    index.store.safely(lambda: keeper.current(delete))
+    keeper.each_batch = delete
+    index.store.safely(keeper.current)
     assert len(index.texts()) == 20
     keeper.close()
 

@@ -303,7 +303,7 @@ def test_two_who_read_the_same_at_once_store_each_message_once(
         return reading
 
     source = replace(claude.SOURCE, read=read)
-    monkeypatch.setattr(first.keeper, "_sources", (source,))
+    monkeypatch.setattr("nacre.index.sessions.sources", lambda: (source,))
     assert first.texts() == ["one", "two"]
 
 

@@ -39,7 +39,7 @@ def ask(root: Path, query: str) -> SearchReport:
 
 
 def down(_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client.Client, "_open", lambda _self: _unreachable())
+    monkeypatch.setattr(client.Client, "_client", property(lambda _self: _unreachable()))
 
 
 def _unreachable() -> None:

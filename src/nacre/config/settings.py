@@ -186,7 +186,6 @@ class EmbedSettings:
     key_file: str | None = None
     fallback: list[str] = field(default_factory=list)
     batch: int = 64
-    batch_api: bool = False
 
 
 @settings

@@ -80,13 +80,11 @@ def chain(config: Config, env: Mapping[str, str] | None = None) -> Chain:
     """What the settings name, each as far as it can be used."""
     env = os.environ if env is None else env
     settings = config.embed
-    first = _first(settings, env)
-    if settings.provider == "none":
-        return Chain([first])
-    # The model, address and key file that are set belong to the provider, and so does its batch service.
+    # The model, address and key file that are set belong to the provider.
     plain = EmbedSettings(batch=settings.batch)
-    others = [_local(env) if name == "local" else _remote(name, plain, env) for name in settings.fallback]
-    return Chain([first, *others])
+    names = settings.fallback if settings.provider != "none" else ()
+    others = [_local(env) if name == "local" else _remote(name, plain, env) for name in names]
+    return Chain([_first(settings, env), *others])
 
 
 def choose(config: Config, env: Mapping[str, str] | None = None) -> Link:
@@ -106,8 +104,7 @@ def _first(settings: EmbedSettings, env: Mapping[str, str]) -> Link:
         for name in _AUTO:
             if any(env.get(variable, "").strip() for variable in PROVIDERS[name].key_variables):
                 # The model and address that are set belong to OpenAI's own format, not to whichever key is found.
-                fitting = EmbedSettings(batch=settings.batch, batch_api=settings.batch_api)
-                return _remote(name, settings if name == "openai" else fitting, env)
+                return _remote(name, settings if name == "openai" else EmbedSettings(batch=settings.batch), env)
     return local
 
 
@@ -146,14 +143,7 @@ def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> Link:
             f"{name} needs a key; set {variables} or embed.key_file",
             f"{name} 需要密钥；请设置 {variables} 或 embed.key_file",
         )
-    embedder = RemoteEmbedder(
-        provider,
-        key=key,
-        base_url=address,
-        model=settings.model,
-        batch=settings.batch,
-        batch_api=settings.batch_api,
-    )
+    embedder = RemoteEmbedder(provider, key=key, base_url=address, model=settings.model, batch=settings.batch)
     if not _sends_away(embedder):
         return embedder, None
     return embedder, say(

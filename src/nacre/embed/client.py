@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -37,8 +38,6 @@ class Client:
         self._key: Callable[[], str | None] = lambda: key  # a closure: no repr and no traceback with locals shows it
         self._headers = headers
         self._sleep = sleep
-        self._lock = threading.Lock()
-        self._client: httpx2.Client | None = None
 
     @property
     def host(self) -> str:
@@ -50,18 +49,6 @@ class Client:
     def post(
         self, path: str, body: Mapping[str, Any], *, timeout: float, pauses: Sequence[float], largest: int = _LARGEST
     ) -> httpx2.Response:
-        return self.request("POST", path, timeout=timeout, pauses=pauses, largest=largest, json=body)
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        timeout: float,
-        pauses: Sequence[float],
-        largest: int = _LARGEST,
-        **more: Any,
-    ) -> httpx2.Response:
         """The service's answer, of at most so many bytes, within so many seconds in all; a busy service and a connection that breaks get another chance after each pause."""
         import httpx2
 
@@ -70,7 +57,7 @@ class Client:
         while True:
             pause = next(left, math.inf)
             try:
-                answer = self._within(end, largest, method, path, more)
+                answer = self._within(end, largest, path, body)
                 wait = retry_after(answer)
                 pause = max(pause, wait)
                 if answer.status_code not in _TRY_AGAIN or wait > _LONGEST_WAIT or time.monotonic() + pause > end:
@@ -82,7 +69,7 @@ class Client:
                     raise Unreachable(self.clean(str(error) or type(error).__name__)) from None
             self._sleep(pause)
 
-    def _within(self, end: float, largest: int, method: str, path: str, more: Mapping[str, Any]) -> httpx2.Response:
+    def _within(self, end: float, largest: int, path: str, body: Mapping[str, Any]) -> httpx2.Response:
         """One exchange that ends in time: the client counts its timeout anew with each piece that comes."""
         from concurrent.futures import Future
 
@@ -93,7 +80,7 @@ class Client:
 
         def exchange() -> None:
             try:
-                done.set_result(self._exchange(left, largest, method, path, more))
+                done.set_result(self._exchange(left, largest, path, body))
             except BaseException as error:  # noqa: BLE001 - raised again by who waits
                 done.set_exception(error)
 
@@ -103,13 +90,11 @@ class Client:
         except TimeoutError:
             raise httpx2.ReadTimeout("timed out") from None
 
-    def _exchange(
-        self, timeout: float, largest: int, method: str, path: str, more: Mapping[str, Any]
-    ) -> httpx2.Response:
+    def _exchange(self, timeout: float, largest: int, path: str, body: Mapping[str, Any]) -> httpx2.Response:
         import httpx2
 
         data = bytearray()
-        with self._open().stream(method, f"{self.base_url}{path}", timeout=timeout, **more) as answer:
+        with self._client.stream("POST", f"{self.base_url}{path}", timeout=timeout, json=body) as answer:
             for piece in answer.iter_bytes():
                 data += piece
                 if len(data) > largest:
@@ -126,24 +111,17 @@ class Client:
         return " ".join(text.split())[:200]
 
     def close(self) -> None:
-        with self._lock:
-            if self._client:
-                self._client.close()
-                self._client = None
+        if client := vars(self).pop("_client", None):
+            client.close()
 
-    def _open(self) -> httpx2.Client:
+    @cached_property
+    def _client(self) -> httpx2.Client:
         import httpx2
 
-        with self._lock:
-            if self._client is None:
-                # A proxy of the environment is for the network, not for a server on this machine.
-                key = self._key()
-                self._client = httpx2.Client(
-                    headers=dict(self._headers(key)) if key else {},
-                    follow_redirects=False,
-                    trust_env=not is_local(self.base_url),
-                )
-            return self._client
+        key = self._key()
+        headers = self._headers(key) if key else {}
+        # A proxy of the environment is for the network, not for a server on this machine.
+        return httpx2.Client(headers=headers, follow_redirects=False, trust_env=not is_local(self.base_url))
 
 
 def retry_after(answer: httpx2.Response) -> float:

@@ -209,8 +209,7 @@ def list_models(*, verify: bool = False, pins: Pins = PINS) -> tuple[ModelStatus
             state = "damaged"
         elif verify:
             state = "verified" if all(file.is_at(folder / file.name) for file in model.files) else "damaged"
-        about = (model.name, model.script, model.dims, model.size, model.licence)
-        statuses.append(ModelStatus(*about, folder, state))
+        statuses.append(ModelStatus(model.name, model.script, model.dims, model.size, model.licence, folder, state))
     return tuple(statuses)
 
 

@@ -6,18 +6,15 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from nacre.embed.batch_api import FileJobs, InlineJobs, Jobs, fit
 from nacre.embed.client import Client, Unreachable
 from nacre.embed.models import ModelId
 from nacre.errors import ModelUnusable
 
 if TYPE_CHECKING:
-    import httpx2
     import numpy as np
     import numpy.typing as npt
 
@@ -32,14 +29,13 @@ class Provider:
     key_variables: tuple[str, ...] = ()
     body: Mapping[str, str] = field(default_factory=lambda: {"encoding_format": "float"})
     purpose: str = ""  # the field that says whether a text is a query or a document
-    window: str = ""  # the time that its batch service is given; empty where there is none in OpenAI's form
 
 
 _GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
 _ROWS = (
-    Provider("openai", "https://api.openai.com/v1", "text-embedding-3-small", ("OPENAI_API_KEY",), window="24h"),
+    Provider("openai", "https://api.openai.com/v1", "text-embedding-3-small", ("OPENAI_API_KEY",)),
     Provider("gemini", _GEMINI, "gemini-embedding-001", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
-    Provider("voyage", "https://api.voyageai.com/v1", "voyage-4", ("VOYAGE_API_KEY",), {}, "input_type", "12h"),
+    Provider("voyage", "https://api.voyageai.com/v1", "voyage-4", ("VOYAGE_API_KEY",), {}, "input_type"),
     Provider("mistral", "https://api.mistral.ai/v1", "mistral-embed", ("MISTRAL_API_KEY",)),
     Provider("ollama", "http://localhost:11434/v1", "bge-m3"),
 )
@@ -73,16 +69,13 @@ def is_address(base_url: str) -> bool:
         return False
 
 
+_LONGEST_TEXT = 6_000  # characters; in Chinese about the 8,000 tokens that the services take
 _LONGEST_REQUEST = 100_000  # characters of all texts of one request
 _TIMEOUT, _TIMEOUT_IN_A_HURRY = 60.0, 4.0  # new lines and the question: together less than a client waits for a daemon
 
 
 def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
-
-
-def _google(key: str) -> dict[str, str]:
-    return {"x-goog-api-key": key}
 
 
 class RemoteEmbedder:
@@ -96,7 +89,6 @@ class RemoteEmbedder:
         base_url: str | None = None,
         model: str | None = None,
         batch: int = 64,
-        batch_api: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.provider = provider.name
@@ -108,15 +100,6 @@ class RemoteEmbedder:
         identity = f"{self.provider}\n{self.base_url}\n{self.model}"
         self._hash = hashlib.sha256(identity.encode()).hexdigest()[:16]
         self._dims = 0
-        self.batch_api = batch_api  # whether new jobs may be submitted; those that were are taken in anyway
-        self.jobs: Jobs | None = None
-        self._native: Client | None = None
-        if provider.name == "gemini":  # not a part of its OpenAI-compatible interface
-            self._native = Client(self.base_url.removesuffix("/openai"), _google, key, sleep)
-            self.jobs = InlineJobs(partial(self._ask, self._native), self.model)
-        elif provider.window:
-            is_voyage = provider.name == "voyage"
-            self.jobs = FileJobs(partial(self._ask, self._client), self._body(), provider.window, for_all=is_voyage)
 
     def __repr__(self) -> str:
         return f"RemoteEmbedder({self.provider}, {self.host}, {self.model})"
@@ -142,23 +125,23 @@ class RemoteEmbedder:
 
     def close(self) -> None:
         self._client.close()
-        if self._native:
-            self._native.close()
-
-    def _body(self, *, query: bool = False) -> dict[str, Any]:
-        """What a request holds besides the texts."""
-        purpose = {self._service.purpose: "query" if query else "document"} if self._service.purpose else {}
-        return {"model": self.model, **self._service.body, **purpose}
 
     def _vectors(self, texts: list[str], *, query: bool, hurry: bool) -> npt.NDArray[np.float32]:
         """Unit vectors in the order of the texts, from one request."""
         import numpy as np
 
         pauses, timeout = ([1.0], _TIMEOUT_IN_A_HURRY) if hurry else ([1.0, 4.0, 16.0], _TIMEOUT)
-        body = self._body(query=query) | {"input": texts}
-        answer = self._request(self._client, "POST", "/embeddings", json=body, timeout=timeout, pauses=pauses)
+        body = {"model": self.model, **self._service.body, "input": texts}
+        if self._service.purpose:
+            body[self._service.purpose] = "query" if query else "document"
+        try:
+            answer = self._client.post("/embeddings", body, timeout=timeout, pauses=pauses)
+        except Unreachable as error:
+            raise self._unusable(f"could not be reached ({error})", f"无法连接（{error}）") from None
         if answer.status_code != 200:
-            raise self._refused(answer)
+            said = f"HTTP {answer.status_code}: {self._client.clean(answer.text)}"
+            check = " / ".join([*self._service.key_variables, "embed.key_file", "embed.model", "embed.base_url"])
+            raise self._unusable(f"returned {said}; check {check}", f"返回 {said}；请检查 {check}")
         try:
             items = answer.json()["data"]
             by_place = {int(item.get("index", position)): item["embedding"] for position, item in enumerate(items)}
@@ -175,35 +158,6 @@ class RemoteEmbedder:
         self._dims = rows.shape[1]
         return np.asarray(rows / lengths, np.float32)
 
-    def _request(self, client: Client, method: str, path: str, **more: Any) -> httpx2.Response:
-        try:
-            return client.request(method, path, **more)
-        except Unreachable as error:
-            raise self._unusable(f"could not be reached ({error})", f"无法连接（{error}）") from None
-
-    def _ask(
-        self, client: Client, method: str, path: str, field: str | None = None, *, text: bool = False, **more: Any
-    ) -> Any:
-        """As a job asks its service."""
-        answer = self._request(client, method, path, **({"timeout": _TIMEOUT, "pauses": ()} | more))
-        if answer.status_code not in (200, 204, 404) or (answer.status_code == 404 and field):
-            raise self._refused(answer, "embed.batch_api")
-        if text or answer.status_code == 404:
-            return answer.text if text else {}
-        try:
-            value = answer.json()
-        except ValueError:
-            value = None
-        if not isinstance(value, dict) or (field and field not in value):
-            raise self._unusable("did not respond in the format of its batch service", "的批处理接口返回的格式不正确")
-        return value
-
-    def _refused(self, answer: httpx2.Response, *more: str) -> ModelUnusable:
-        """What the service said, and which settings to look at."""
-        said = f"HTTP {answer.status_code}: {self._client.clean(answer.text)}"
-        check = " / ".join([*self._service.key_variables, "embed.key_file", "embed.model", "embed.base_url", *more])
-        return self._unusable(f"returned {said}; check {check}", f"返回 {said}；请检查 {check}")
-
     def _unusable(self, english: str, chinese: str) -> ModelUnusable:
         return ModelUnusable(
             f'{self.provider} at {self.host} {english}. Fix this, or set embed.provider to "local" or "none".',
@@ -216,7 +170,7 @@ def _requests(texts: Sequence[str], most: int) -> Iterator[list[str]]:
     part: list[str] = []
     size = 0
     for text in texts:
-        cut = fit(text)
+        cut = text[:_LONGEST_TEXT] if text.strip() else "."  # empty texts are refused
         if part and (len(part) == most or size + len(cut) > _LONGEST_REQUEST):
             yield part
             part, size = [], 0

@@ -28,6 +28,7 @@ from nacre.text.blocks import (
     Stamp,
     blocks,
     date_in,
+    frontmatter_end,
     is_structural,
     label_of,
     labelled_spans,
@@ -90,15 +91,12 @@ def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: 
         result.extend(Chunk(*part, titles()) for part in parts)
         held.clear()
 
-    # In a log or MEMORY.md a section without entries says nothing; elsewhere a bare title may be the whole note.
-    for block in (*blocks(lines), None):
-        if block is None or block.kind == HEADING:
+    for block in (*blocks(lines), Block(HEADING, len(lines), len(lines))):  # the end closes every section
+        if block.kind == HEADING:
             flush()
-            ends = lone_heading and (block is None or block.level <= lone_heading.level)
-            if ends and lone_heading and lone_heading.text and not every_item:
+            # In a log or MEMORY.md a section without entries says nothing; elsewhere a bare title may be the whole note.
+            if lone_heading and lone_heading.text and block.level <= lone_heading.level and not every_item:
                 add_title(lone_heading, titles()[:-1])
-            if block is None:
-                break
             while path and path[-1][0] >= block.level:
                 path.pop()
             lone_heading = block
@@ -121,8 +119,6 @@ def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: 
         small = is_small
         if is_small or (block.kind != ITEM and not labelled):
             held.append(piece)
-        elif piece.size <= size and not labelled:
-            result.append(Chunk(piece.start, piece.end, text, titles()))
         else:
             for part in labelled or [piece]:
                 result.extend(Chunk(*unit, titles()) for unit in _pack([part], lines, size, overlap))
@@ -179,7 +175,6 @@ def _pack(pieces: list[_Piece], lines: list[str], size: int, overlap: int) -> It
     """Pieces packed into chunks of at most `size` tokens; a piece too large is cut into lines, a line into sentences."""
     held: list[_Piece] = []
     total = last = 0
-    fresh = False  # whether `held` has more than what the chunk before already had
     for unit in (unit for piece in pieces for unit in _units(piece, size)):
         # What stands before it in no block counts too: rules, and blank lines where there are many.
         gap = lines[last : unit.start - 1] if last else []
@@ -187,15 +182,12 @@ def _pack(pieces: list[_Piece], lines: list[str], size: int, overlap: int) -> It
             unit = unit._replace(size=unit.size + (sum(map(len, gap)) + len(gap)) // 4)  # noqa: PLW2901
         last = unit.end
         if held and total + unit.size > size:
-            if fresh:
-                yield held[0].start, held[-1].end, _joined(held, lines)
-            fresh = False
+            yield held[0].start, held[-1].end, _joined(held, lines)
             while held and total > min(overlap, size - unit.size):
                 total -= held.pop(0).size
         held.append(unit)
         total += unit.size
-        fresh = True
-    if held and fresh:
+    if held:
         yield held[0].start, held[-1].end, _joined(held, lines)
 
 
@@ -215,13 +207,9 @@ def _units(piece: _Piece, size: int) -> Iterator[_Piece]:
         yield piece
         return
     for number, line in enumerate(piece.text.split("\n"), piece.start):
-        cost = tokens_estimate(line)
-        if cost <= size:
-            if line.strip():
-                yield _Piece(number, number, line, cost)
-            continue
-        for part in _sentences(line, size):
-            yield _Piece(number, number, part, tokens_estimate(part), part=True)
+        is_long = tokens_estimate(line) > size
+        for part in _sentences(line, size) if is_long else filter(str.strip, [line]):
+            yield _Piece(number, number, part, tokens_estimate(part), part=is_long)
 
 
 # A file with its stamps, in pieces that can be parsed one by one.
@@ -431,14 +419,10 @@ def passage_hash(text: str) -> bytes:
 
 def _frontmatter(lines: list[str]) -> tuple[dict[str, Any], int]:
     """The fields at the top of a file, and how many lines they take."""
-    if lines[0].rstrip() != "---":
-        return {}, 0
-    first = next(iter(blocks(lines[:210])), None)
-    if first is None or first.kind != FRONT:
-        return {}, 0
-    text = "\n".join(lines[1 : first.end - 1])
-    if len(text) > _LONGEST_FRONT:
-        return {}, first.end
+    end = frontmatter_end(lines)
+    text = "\n".join(lines[:end][1:-1])
+    if not end or len(text) > _LONGEST_FRONT:
+        return {}, end
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -446,7 +430,7 @@ def _frontmatter(lines: list[str]) -> tuple[dict[str, Any], int]:
         front = YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError, TypeError, AttributeError, KeyError, RecursionError, OverflowError):
         front = None  # doctor shows it; the parser lets more than its own errors through
-    return front if isinstance(front, dict) else {}, first.end
+    return front if isinstance(front, dict) else {}, end
 
 
 def _front_tags(front: dict[str, Any]) -> tuple[str, ...]:
@@ -459,5 +443,4 @@ def _front_tags(front: dict[str, Any]) -> tuple[str, ...]:
     plain = (
         tag for tag in tags if isinstance(tag, str | float | dt.date) or (isinstance(tag, int) and abs(tag) < 1 << 63)
     )
-    cut = (str(tag).strip().lstrip("#")[:_LONGEST_TAG] for tag in plain)
-    return tuple(tag for tag in cut if tag)
+    return tuple(filter(None, (str(tag).strip().lstrip("#")[:_LONGEST_TAG] for tag in plain)))

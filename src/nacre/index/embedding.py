@@ -8,18 +8,18 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.config.settings import Config, EmbedSettings
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
-from nacre.index.store import Store, set_meta
+from nacre.index.store import Store
 
 if TYPE_CHECKING:
     from nacre.embed.choose import Chain
     from nacre.embed.models import Embedder, ModelId
-    from nacre.embed.remote import RemoteEmbedder
     from nacre.index.vectors import Floats, Scanner
 
 _GROUP = 256  # passages fetched, embedded and stored together
@@ -40,10 +40,6 @@ class Meaning(NamedTuple):
     asked: Mapping[str, Floats] = MappingProxyType({})
 
 
-def words_only(error: ModelUnusable) -> str:
-    return say(f"keyword search only: {error}", f"只能按关键词搜索：{error}")
-
-
 class MeaningSource:
     """Holds the embedders and the scanner of one memory for as long as it is open."""
 
@@ -52,46 +48,33 @@ class MeaningSource:
         self._store = store
         self._lock = threading.RLock()
         self._embedder = embedder
-        self._made: Chain | None = None
-        self._scanner: Scanner | None = None
         self._asked: dict[tuple[str, str], Floats] = {}  # by model and question
 
     def over(self, store: Store) -> MeaningSource:
         other = MeaningSource(self._config, store)
-        other._made, other._asked = self._chain, self._asked
+        other._chain, other._asked = self._chain, self._asked
         return other
 
-    @property
+    @cached_property
     def _chain(self) -> Chain:
-        with self._lock:
-            if self._made is None:
-                from nacre.embed.choose import Chain, chain
+        from nacre.embed.choose import Chain, chain
 
-                self._made = Chain([(self._embedder, None)]) if self._embedder else chain(self._config)
-            return self._made
+        return Chain([(self._embedder, None)]) if self._embedder else chain(self._config)
 
     @property
     def chosen(self) -> tuple[Embedder | None, str | None]:
-        """Who makes the vectors and, where something is missing, sent away or not back yet, a line about it."""
-        embedder, line = self._chain.chosen
-        count = "select count(*) from passages where batch < 0"
-        if away := self._store.safely(lambda: self._store.db.execute(count).fetchone()[0]):
-            english = f"{away} passage{' was' if away == 1 else 's were'} sent to the batch service; a later run fetches the vectors"
-            about = say(english, f"{away} 段文本已交给批处理服务；以后运行时会取回向量")
-            line = f"{line}; {about}" if line else about
-        return embedder, line
+        """Who makes the vectors and, where something is missing or sent away, a line about it."""
+        return self._chain.chosen
 
-    @property
+    @cached_property
     def scanner(self) -> Scanner:
         from nacre.index.vectors import Scanner
 
-        with self._lock:
-            self._scanner = self._scanner or Scanner(self._store)
-            return self._scanner
+        return Scanner(self._store)
 
     def close(self) -> None:
-        if self._made:
-            self._made.close()
+        if "_chain" in vars(self):  # else nothing was opened
+            self._chain.close()
 
     def fill(self, *, most: int | None = None, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed what is waiting, by the first provider that works; how many passages were done."""
@@ -107,7 +90,7 @@ class MeaningSource:
         try:
             return self._chain.run(lambda embedder: self._by(embedder, question))
         except ModelUnusable as error:
-            return Meaning(None, words_only(error), stale=True)
+            return Meaning(None, say(f"keyword search only: {error}", f"只能按关键词搜索：{error}"), stale=True)
 
     def _by(self, embedder: Embedder, question: str) -> Meaning:
         store, scanner = self._store, self.scanner
@@ -122,20 +105,17 @@ class MeaningSource:
             local, _ = choose(dataclasses.replace(self._config, embed=EmbedSettings(provider="local")))
             if local:
                 return Meaning((local, scanner), stale=True, asked=self._vectors_of(question, local))
-        missing = waiting(store.db, batch, 1)
         until = time.monotonic() + _PATIENCE
         with self._lock:
-            while missing and time.monotonic() < until:
+            while (missing := bool(waiting(store.db, batch, 1))) and time.monotonic() < until:
                 fill(store, embedder, self._chain.embedders, most=_EMBED_AT_ONCE, hurry=True)
-                missing = waiting(store.db, batch, 1)
-        stale = bool(missing) or are_away(store.db, batch)
-        if stale and not store.db.execute("select 1 from vectors limit 1").fetchone():
+        if missing and not store.db.execute("select 1 from vectors limit 1").fetchone():
             reason = say(
                 'keyword search only: there are no vectors yet; run "nacre embed"',
                 "只能按关键词搜索：尚未生成向量；请运行“nacre embed”",
             )
             return Meaning(None, reason, stale=True)
-        return Meaning((embedder, scanner), stale=stale, asked=self._vectors_of(question, embedder))
+        return Meaning((embedder, scanner), stale=missing, asked=self._vectors_of(question, embedder))
 
     def _vectors_of(self, question: str, embedder: Embedder) -> dict[str, Floats]:
         """The question's vector by each model that has made some of the index."""
@@ -156,8 +136,7 @@ class MeaningSource:
         return made
 
 
-# A batch is a set of models of one provider with which passages are embedded. Those that are with its batch service, to be embedded
-# there, have its number with a minus.
+# A batch is a set of models of one provider with which passages are embedded.
 
 
 def batch_for(store: Store, embedder: Embedder) -> int:
@@ -179,7 +158,7 @@ def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[i
     passages = "select chunk, position, hash from passages where batch"
     rows = db.execute(f"{passages} is null order by chunk desc limit ?", (limit,)).fetchall()
     if limit < 0 or len(rows) < limit:
-        others = f"{passages} < :batch and batch <> -:batch union all {passages} > :batch limit :limit"
+        others = f"{passages} < :batch union all {passages} > :batch limit :limit"
         rows += db.execute(others, {"batch": batch, "limit": limit - len(rows) if limit >= 0 else -1}).fetchall()
     return rows
 
@@ -187,10 +166,6 @@ def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[i
 def waiting_count(db: sqlite3.Connection, batch: int) -> int:
     done = db.execute("select count(*) from passages where batch = ?", (batch,)).fetchone()[0]
     return int(db.execute("select count(*) from passages").fetchone()[0]) - int(done)
-
-
-def are_away(db: sqlite3.Connection, batch: int) -> bool:
-    return db.execute("select 1 from passages where batch = ?", (-batch,)).fetchone() is not None
 
 
 def fill(
@@ -207,27 +182,20 @@ def fill(
     from nacre.index import vectors
 
     batch = batch_for(store, embedder)
-    if getattr(embedder, "jobs", None) and not hurry:
-        from nacre.index.batch_api import run_jobs
-
-        run_jobs(store, cast("RemoteEmbedder", embedder), batch)
     total = waiting_count(store.db, batch) if progress else 0
     done = 0
-    while most is None or done < most:
-        group = waiting(store.db, batch, _GROUP if most is None else min(_GROUP, most - done))
-        if not group:
-            break
+    while group := waiting(store.db, batch, _GROUP if most is None else min(_GROUP, most - done)):
         texts = texts_of(store.db, {chunk for chunk, *_ in group})
-        by_model: dict[ModelId, dict[bytes, str]] = {}
+        query = "select 1 from vectors where hash = ? and model = (select id from models where hash = ?)"
+        missing: dict[ModelId, dict[bytes, str]] = {}
         for key in (key for *_, key in group if key in texts):
             for model in embedder.models_for(texts[key]):
-                by_model.setdefault(model, {})[key] = texts[key]
-        made = []
-        for model, by_hash in by_model.items():
-            query = "select 1 from vectors where hash = ? and model = (select id from models where hash = ?)"
-            missing = [key for key in by_hash if not store.db.execute(query, (key, model.hash)).fetchone()]
-            if missing:
-                made.append((model, missing, embedder.embed(model, [by_hash[key] for key in missing], hurry=hurry)))
+                if not store.db.execute(query, (key, model.hash)).fetchone():
+                    missing.setdefault(model, {})[key] = texts[key]
+        made = [
+            (model, list(by_hash), embedder.embed(model, list(by_hash.values()), hurry=hurry))
+            for model, by_hash in missing.items()
+        ]
         with store.writing() as db:
             for model, hashes, values in made:
                 vectors.add(db, vectors.model_number(db, model, values.shape[1]), hashes, values)
@@ -237,8 +205,7 @@ def fill(
         done += len(group)
         if progress:
             progress(done, max(total, done))
-    is_first = not chain or embedder is chain[0]
-    if not is_first or are_away(store.db, batch) or (most is not None and waiting(store.db, batch, 1)):
+    if (chain and embedder is not chain[0]) or (most is not None and waiting(store.db, batch, 1)):
         return done
     # A complete batch takes over; vectors of models it does not use go, also those of a batch that was given up.
     unused = (
@@ -250,7 +217,7 @@ def fill(
         with store.writing() as db:
             for (number,) in db.execute(unused, (used,)).fetchall():
                 vectors.drop(db, number)
-            set_meta(db, _LIVE, str(batch))
+            db.execute("insert or replace into meta values(?, ?)", (_LIVE, str(batch)))
     return done
 
 
@@ -272,5 +239,6 @@ def prune(store: Store) -> int:
         total, unused = store.db.execute(counts, (number,)).fetchone()
         if total and unused * 4 >= total and unused >= BLOCK:
             with store.writing() as db:
-                dropped += compact(db, number)
+                compact(db, number)
+            dropped += unused
     return dropped

@@ -17,6 +17,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ class MemoryIndex:
     def wanted(self) -> str:
         return wanted_settings(self.context.config)
 
-    def current(self, progress: Progress | None = None) -> None:
+    def current(self) -> None:
         """Read what changed: a search never misses a file that changed before it was asked. Files that were read with other
         settings answer as they are, but not to a group: what is whose may have been told otherwise by an older version."""
         with self._lock:
@@ -78,7 +79,7 @@ class MemoryIndex:
             self._fresh = epoch = None  # if this fails, the next one looks again
             while epoch != self.store.epoch:  # else somebody deleted the file meanwhile
                 epoch = self.store.epoch
-                self._bring_up(progress or self.each_batch, outdated=in_group)
+                self._bring_up(self.each_batch, outdated=in_group)
             self._fresh = epoch
 
     def outdated(self) -> bool:
@@ -170,10 +171,7 @@ def update(
 def count_changed(store: Store, files: Iterable[MemoryFile]) -> int:
     """How many files differ from what the index knows of them; those that are gone count too."""
     rows = _rows(store.db)
-    changed = 0
-    for file in files:
-        row = rows.pop(file.path, None)
-        changed += row is None or row[2:7] != file[2:]
+    changed = sum((rows.pop(file.path, None) or ())[2:7] != file[2:] for file in files)
     return changed + len(rows)
 
 
@@ -269,23 +267,21 @@ def _store_document(
     used = {key for (key,) in db.execute(outside, (file, start, end))}
     if tail:  # out of the way of new positions
         db.execute("update chunks set position = -1 - position where file = ? and position >= ?", (file, end))
-    counts: list[int] = []
+    made: list[tuple[int, int, int]] = []
 
     def parts() -> Iterator[Part]:
         for piece in new[head : len(new) - tail]:
             before = len(used)
             yield from document.parts([piece], *size, used)
-            counts.append(len(used) - before)
+            made.append((piece.digest, piece.end - piece.first, len(used) - before))
 
     count = replace_chunks(db, file, document.layer, parts(), start, end)
     if tail:
         moved = start + count - end, new[-tail].first - sum(lines for _, lines, _ in old[: len(old) - tail])
         places = "position = ? - 1 - position, first = first + ?, last = last + ?"
         db.execute(f"update chunks set {places} where file = ? and position < 0", (*moved, moved[1], file))
-    kept = [chunks for *_, chunks in old]
-    counts = [*kept[:head], *counts, *kept[len(old) - tail :]]
-    rows = [(piece.digest, piece.end - piece.first, count) for piece, count in zip(new, counts, strict=True)]
-    stored = array("Q", [value for row in rows for value in row]).tobytes()
+    rows = [*old[:head], *made, *old[len(old) - tail :]]
+    stored = array("Q", chain.from_iterable(rows)).tobytes()
     db.execute("update files set pieces = ? where id = ?", (stored, file))
 
 
@@ -341,8 +337,7 @@ def add_chunk(db: sqlite3.Connection, file: int, layer: str, position: int, part
     chunk = db.execute(query, tuple(row.values())).lastrowid
     words = (chunk, " ".join(tokens(part.text)), " ".join(tokens(part.found_by)))
     db.execute(f"insert into {words_table(layer)}(rowid, body, heading) values(?,?,?)", words)
-    hashes = map(passage_hash, passage_texts(part.context, part.text))
-    rows = [(chunk, at, digest) for at, digest in enumerate(hashes)]
+    rows = [(chunk, at, passage_hash(text)) for at, text in enumerate(passage_texts(part.context, part.text))]
     db.executemany("insert into passages(chunk, position, hash) values(?,?,?)", rows)
 
 
@@ -406,13 +401,10 @@ class ChangeFeed:
         """True when surely nothing was written; False when something was, or when nobody can tell."""
         if self._queue is None or self._owner != os.getpid():
             return False
-        changed = moved = False
-        for mask, name in self._events():
-            moved = moved or bool(mask & _MOVED_GROUND)
-            changed = changed or not _COUNTS.fullmatch(name)
-        if moved:
+        events = list(self._events())
+        if any(mask & _MOVED_GROUND for mask, _ in events):
             self.close()
-        return not changed and self._queue is not None
+        return self._queue is not None and all(_COUNTS.fullmatch(name) for _, name in events)
 
     def _events(self) -> Iterator[tuple[int, bytes]]:
         while self._queue is not None:

@@ -19,10 +19,9 @@ def growth(db: sqlite3.Connection, first: dt.date, last: dt.date) -> dict[str, A
         f" {kinds} from chunks c where c.date between ? and ? and {_LOGS} group by c.date"
     )
     added = {day: list(map(int, counts)) for day, *counts in db.execute(query, (first.isoformat(), last.isoformat()))}
-    names, nothing, days = ("entries", "bytes", "tokens", "captures"), [0] * (4 + len(TYPES)), []
-    for number in range((last - first).days + 1):
-        day = (first + dt.timedelta(days=number)).isoformat()
-        days.append({"day": day, **dict(zip(names, added.get(day, nothing), strict=False))})
+    names, nothing = ("entries", "bytes", "tokens", "captures"), [0] * (4 + len(TYPES))
+    every_day = ((first + dt.timedelta(days=number)).isoformat() for number in range((last - first).days + 1))
+    days = [{"day": day, **dict(zip(names, added.get(day, nothing), strict=False))} for day in every_day]
     by_kind = dict(
         zip(TYPES, map(sum, zip(*(counts[4:] for counts in (nothing, *added.values())), strict=True)), strict=True)
     )

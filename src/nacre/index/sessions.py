@@ -11,7 +11,7 @@ import hashlib
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +33,7 @@ from nacre.sources.registry import (
     places_of,
     project_name,
     settings_of,
+    sources,
 )
 from nacre.sources.transcript import Places, Source, Transcript
 from nacre.text.blocks import Stamp
@@ -70,15 +71,7 @@ class _Row(NamedTuple):
         db.execute(f"insert or replace into transcripts values({','.join('?' * len(self))})", self)
 
 
-class _Task(NamedTuple):
-    """A transcript to be read."""
-
-    source: Source
-    transcript: Transcript
-    before: _Row | None
-    allowed: str
-
-
+_Task = tuple[Source, Transcript, _Row | None, str]  # a transcript to be read, its row so far, what of it may be read
 _Excluded = Callable[[Session], bool]
 _Block = tuple[Message, int, list[str]]  # a message, the first of its lines in the document, and its lines
 
@@ -90,7 +83,6 @@ class SessionIndex(MemoryIndex):
 
     def __init__(self, context: Context, store: Store, *, places: Places | None = None) -> None:
         super().__init__(context, store)
-        self._sources: Sequence[Source] | None = None
         self._places = places or places_of(context.config)
         self._listed: dict[str, tuple[Source, Transcript]] = {}
 
@@ -144,12 +136,8 @@ class SessionIndex(MemoryIndex):
 
     def _transcripts(self) -> Iterator[tuple[Source, Transcript]]:
         """The transcripts of the agents that are not left out, as far as they belong to this workspace."""
-        if self._sources is None:
-            from nacre.sources.registry import sources
-
-            self._sources = sources()
         belongs_here = belongs_to(self.context.workspace, self.context.config)
-        for source in self._sources:
+        for source in sources():
             if settings_of(self.context.config, source.agent).enabled:
                 yield from ((source, transcript) for transcript in filter(belongs_here, source.find(self._places)))
 
@@ -165,7 +153,8 @@ class SessionIndex(MemoryIndex):
         excluded = _excluded_by(self.context, rows.values())
         tasks, hidden = self._plan(rows, excluded, every=every_file, outdated=outdated)
         self.store.db.execute("pragma secure_delete = on")  # what is taken out is overwritten
-        if rows or hidden:
+        words_went = bool(rows or hidden)
+        if words_went:
             with self.store.writing() as db:
                 for row in (*rows.values(), *hidden):
                     same = "select 1 from transcripts where key = ? and read_at = ?"
@@ -178,12 +167,11 @@ class SessionIndex(MemoryIndex):
                         row._replace(allowed=_EXCLUDED, file=None, messages=0, read_at=time.time_ns()).save(db)
                     else:
                         db.execute("delete from transcripts where key = ?", (row.key,))
-        words_went = False
         for number, task in enumerate(tasks, 1):
             words_went |= self._take(task, excluded, report)
             if progress:
                 progress(number, len(tasks))
-        if rows or hidden or words_went:
+        if words_went:
             self.store.scrub()
         report.files = self.counts()[0]
         return report
@@ -212,7 +200,7 @@ class SessionIndex(MemoryIndex):
                 current = unchanged and before.allowed == allowed and not before.cwd.startswith("#")
                 if current and not every and not (outdated and before.made_with != self.wanted):
                     continue
-            tasks.append(_Task(source, transcript, before, allowed))
+            tasks.append((source, transcript, before, allowed))
         return tasks, hidden
 
     def _take(self, task: _Task, excluded: _Excluded, report: TextReport) -> bool:

@@ -92,7 +92,7 @@ def sessions_file(workspace: Workspace) -> Path:
 
 def delete_sessions_index(workspace: Workspace) -> bool:
     """Delete the index of sessions, as when the user no longer wants one; whether there was any."""
-    files = list(sessions_file(workspace).parent.glob(f"{SESSIONS_FILE}*"))
+    files = list(workspace.index.glob(f"{SESSIONS_FILE}*"))
     for file in files:
         file.unlink(missing_ok=True)
     return bool(files)
@@ -110,10 +110,6 @@ def file_identity(path: Path) -> Identity | None:
 def _code(error: Exception) -> int | None:
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
-
-
-def _is_missing(error: Exception) -> bool:
-    return _code(error) == sqlite3.SQLITE_CANTOPEN or isinstance(error.__cause__ or error, FileNotFoundError)
 
 
 def index_error(error: sqlite3.Error, path: Path) -> IndexUnusable:
@@ -248,9 +244,10 @@ class Store:
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
                 opened, connection = file_identity(self.path), _connect(self.path)
         except (sqlite3.DatabaseError, OSError, CannotWrite) as error:
+            went = _code(error) == sqlite3.SQLITE_CANTOPEN or isinstance(error.__cause__ or error, FileNotFoundError)
             if _code(error) in _DAMAGED:
                 set_aside(self.path, file_identity(self.path))
-            elif attempts <= 1 or not _is_missing(error):
+            elif attempts <= 1 or not went:
                 if isinstance(error, OSError):
                     raise cannot_write(self.path.parent, error) from error
                 raise
@@ -345,10 +342,6 @@ def in_groups(db: sqlite3.Connection, query: str, keys: Sequence[object], *value
         group = keys[start : start + 500]
         rows += db.execute(query % ",".join("?" * len(group)), (*group, *values)).fetchall()
     return rows
-
-
-def set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
-    db.execute("insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", (key, value))
 
 
 # Checkpoints have a full text of their own: whole sessions have some of every word, and must not change how rare a word is among entries.

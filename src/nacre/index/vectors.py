@@ -63,16 +63,14 @@ def add(db: sqlite3.Connection, model: int, hashes: Sequence[bytes], vectors: Fl
     _insert(db, model, slot, [(key, float(scales[at]), whole[at].tobytes()) for at, key in enumerate(fresh)], rows)
 
 
-def compact(db: sqlite3.Connection, model: int) -> int:
-    """Keep only the vectors that a passage uses, in new slots without gaps; how many were dropped."""
+def compact(db: sqlite3.Connection, model: int) -> None:
+    """Keep only the vectors that a passage uses, in new slots without gaps."""
     used = "exists(select 1 from passages p where p.hash = vectors.hash)"
     query = f"select hash, scale, data from vectors where model = ? and {used} order by slot"
     rows = db.execute(query, (model,)).fetchall()
     (dims,) = db.execute("select dims from models where id = ?", (model,)).fetchone()
-    before = db.execute("select count(*) from vectors where model = ?", (model,)).fetchone()[0]
     drop(db, model)
     _insert(db, model, 0, rows, _values(rows, dims))
-    return int(before) - len(rows)
 
 
 def drop(db: sqlite3.Connection, model: int) -> None:
@@ -145,13 +143,8 @@ class Scanner:
             most = np.searchsorted(np.bincount(differing).cumsum(), among)
             closer, as_far = np.flatnonzero(differing < most), np.flatnonzero(differing == most)
             slots = np.sort(np.concatenate((closer, as_far[: among - len(closer)])))
-        if len(held.values) != held.signs.shape[1]:
-            hashes, scores = self._scores("slot", model, question, slots.tolist())
-            return [(hashes[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:count]]
-        scores = (held.values[slots] @ question) * held.scales[slots]
-        best = np.argsort(-scores, kind="stable")[:count]
-        places = zip(slots[best].tolist(), scores[best].tolist(), strict=True)
-        return [(held.hashes[slot], score) for slot, score in places]
+        hashes, scores = self._scores(held, model, question, "slot", slots.tolist())
+        return [(hashes[at], float(scores[at])) for at in np.argsort(-scores, kind="stable")[:count].tolist()]
 
     def _hold(self, model: int, dims: int) -> _Held:
         db = self._store.db
@@ -180,14 +173,7 @@ class Scanner:
     def cosines(self, model: int, question: Floats, hashes: Sequence[bytes]) -> dict[bytes, float]:
         if not hashes:
             return {}
-        held = self._hold(model, len(question))
-        if len(held.values) != held.signs.shape[1]:
-            stored, scores = self._scores("hash", model, question, hashes)
-        else:
-            query = f"select hash, slot from vectors {_BY['hash']} where hash in (%s) and model = ?"
-            rows = in_groups(self._store.db, query, hashes, model)
-            stored, slots = [row[0] for row in rows], [row[1] for row in rows]
-            scores = (held.values[slots] @ question) * held.scales[slots]
+        stored, scores = self._scores(self._hold(model, len(question)), model, question, "hash", hashes)
         return dict(zip(stored, scores.tolist(), strict=True))
 
     def rows(self, model: int, hashes: Sequence[bytes]) -> dict[bytes, Floats]:
@@ -196,8 +182,16 @@ class Scanner:
         rows = in_groups(self._store.db, query, hashes, model)
         return {key: np.frombuffer(data, np.int8) * np.float32(scale) for key, scale, data in rows}
 
-    def _scores(self, column: str, model: int, question: Floats, keys: Sequence[object]) -> tuple[list[bytes], Floats]:
-        query = f"select hash, scale, data from vectors {_BY[column]} where {column} in (%s) and model = ?"
-        rows = in_groups(self._store.db, query, keys, model)
-        scales = np.array([row[1] for row in rows], np.float32)
-        return [row[0] for row in rows], (_values(rows, len(question)) @ question) * scales
+    def _scores(
+        self, held: _Held, model: int, question: Floats, column: str, keys: Sequence[Any]
+    ) -> tuple[list[bytes], Floats]:
+        """The vectors with these hashes or slots: their hashes and cosines. They are read from the file unless all are held."""
+        if len(held.values) != held.signs.shape[1]:
+            query = f"select hash, scale, data from vectors {_BY[column]} where {column} in (%s) and model = ?"
+            rows = in_groups(self._store.db, query, keys, model)
+            scales = np.array([row[1] for row in rows], np.float32)
+            return [row[0] for row in rows], (_values(rows, len(question)) @ question) * scales
+        if column == "hash":
+            query = f"select hash, slot from vectors {_BY['hash']} where hash in (%s) and model = ?"
+            keys = [slot for _, slot in in_groups(self._store.db, query, keys, model)]
+        return [held.hashes[slot] for slot in keys], (held.values[keys] @ question) * held.scales[keys]

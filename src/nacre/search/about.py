@@ -62,11 +62,9 @@ class Mention:
     now: str | None = None  # what holds instead
 
     def as_plain(self) -> dict[str, Any]:
-        about = {"text": self.text, "first": self.first, "last": self.last, "places": list(self.places)}
-        return fields(self.row, "id path start_line end_line layer type project session", **about) | {
-            "ended": self.ended,
-            "now": self.now,
-        }
+        said = {"text": self.text, "first": self.first, "last": self.last, "places": list(self.places)}
+        said |= {"ended": self.ended, "now": self.now}
+        return fields(self.row, "id path start_line end_line layer type project session", **said)
 
 
 @dataclass(frozen=True)
@@ -115,10 +113,10 @@ def _counted(rows: Iterable[_Row]) -> list[KnownName]:
     for row in rows:
         words, named, possible = _read(row.text)
         recurring = (name for name, _ in possible if name in sure or len(following[name]) > 1)
-        found = [(name, NAME) for name in dict.fromkeys([*named, *recurring])] + (
+        named_here = [(name, NAME) for name in dict.fromkeys([*named, *recurring])] + (
             [(row.project, PROJECT)] if row.project else []
         )
-        for name, kind in found:
+        for name, kind in named_here:
             key = name.casefold(), kind
             said.setdefault(key, set()).add(words)
             written.setdefault(key, Counter())[name] += 1

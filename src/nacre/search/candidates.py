@@ -7,7 +7,6 @@ import sqlite3
 import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -63,7 +62,6 @@ class Chunks:
         self._where = where
         self._scope = scope
         self._words = CHECKPOINT_WORDS if checkpoints else WORDS
-        self.is_filtered = bool(where[0])
         self._and_where = f" and {where[0]}" if where[0] else ""
         self._and_kind = self._and_where + (f" and {IN_TIERS}" if checkpoints else f" and not {IN_TIERS}")
 
@@ -133,7 +131,7 @@ class Chunks:
                 often = ((token, body.count(token) + 0.5 * heading.count(token)) for token in terms.chosen)
                 scores[number] = sum(terms.weights[token] * f * 2.2 / (f + longer) for token, f in often if f)
             return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:count])
-        join = " join chunks c on c.id = w.rowid" if self.is_filtered else ""
+        join = " join chunks c on c.id = w.rowid" if self._and_where else ""
         query = (
             f"select w.rowid, -bm25({self._words}, 1.0, 0.5) as s from {self._words} w{join}"
             f" where {self._words} match ?{self._and_where} order by s desc limit ?"
@@ -188,17 +186,13 @@ class Chunks:
         wanted = [(token, f" {token} ", 1 << at) for at, token in enumerate(terms.weights)]
         shares = [weight / whole for weight in terms.weights.values()]
 
-        @cache
-        def lacking(holds: int) -> float:
-            return sum(share for at, share in enumerate(shares) if not holds >> at & 1)
-
         query = f"select rowid, body, heading from {self._words} where rowid in (%s)"
         for number, body, heading in in_groups(self.db, query, list(candidates)):
             # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them; most are nowhere in it.
             candidate = candidates[number]
             candidate.body = padded = f" {body} "
             candidate.holds = holds = sum(bit for token, alone, bit in wanted if token in body and alone in padded)
-            candidate.coverage = 1.0 - lacking(holds)
+            candidate.coverage = 1.0 - sum(share for at, share in enumerate(shares) if not holds >> at & 1)
             if heading and candidate.coverage < 1.0:
                 above = f" {heading} "
                 others = (at for at, (_, alone, bit) in enumerate(wanted) if not holds & bit and alone in above)
@@ -222,16 +216,10 @@ _PLAIN = rf"(?<![A-Za-z0-9_@/.`-])[^\W\d_{CJK}]{{4,64}}(?:['’]s)?(?![A-Za-z0-9
 
 def plain_words(text: str) -> list[str]:
     """The tokens of the words in a text that can be misspelt names: of letters alone, and nothing that only code writes in that way."""
-    found: dict[str, None] = {}
-    for word in compiled(_PLAIN).findall(text):
-        parts = tokens(word) if word[1:].islower() else ()
-        if (
-            len(parts) == 1
-            and parts[0].isascii()
-            and len(word) - _SUFFIX < len(parts[0]) >= _SHORTEST[word[0].isupper()]
-        ):
-            found[parts[0]] = None
-    return list(found)
+    pairs = ((word, tokens(word)) for word in compiled(_PLAIN).findall(text) if word[1:].islower())
+    single = ((word, parts[0]) for word, parts in pairs if len(parts) == 1 and parts[0].isascii())
+    long = (token for word, token in single if len(word) - _SUFFIX < len(token) >= _SHORTEST[word[0].isupper()])
+    return list(dict.fromkeys(long))
 
 
 def near_words(db: sqlite3.Connection, table: str, word: str, at_most: int) -> dict[str, int]:
@@ -240,11 +228,8 @@ def near_words(db: sqlite3.Connection, table: str, word: str, at_most: int) -> d
     is not what is looked for."""
     most = 2 if len(word) >= _LONG else 1
     # Behind the beginning an edit is found by comparing, in it by trying: few words begin with each of these.
-    ranges = [(word[:_TRIED], word[:_TRIED] + "~")]
-    if most == 1:
-        ranges += ((tried, tried) for tried in _edited(word))
-    else:  # a second edit may follow
-        ranges += ((tried, tried + "~") for tried in _edited(word[: _TRIED + 2]))
+    tried, end = (word, "") if most == 1 else (word[: _TRIED + 2], "~")  # of two, a second edit may follow
+    ranges = [(word[:_TRIED], word[:_TRIED] + "~"), *((edited, edited + end) for edited in _edited(tried))]
     query = (
         f"select distinct w.term, w.doc from (values {','.join(['(?,?)'] * len(ranges))}) v cross join {table}_terms w"
         " where w.term >= v.column1 and w.term <= v.column2"
@@ -253,8 +238,8 @@ def near_words(db: sqlite3.Connection, table: str, word: str, at_most: int) -> d
     letters = {*word}
     alike = (row for row in terms if abs(len(row[0]) - len(word)) <= most and len(letters ^ {*row[0]}) <= 2 * most)
     near = ((edits_between(word, term, most), count, term) for term, count in alike if count <= at_most)
-    found = sorted(row for row in near if row[0] <= most)
-    return {term: count for edits, count, term in found[:_MOST_NEAR] if edits == found[0][0]}
+    nearest = sorted(row for row in near if row[0] <= most)
+    return {term: count for edits, count, term in nearest[:_MOST_NEAR] if edits == nearest[0][0]}
 
 
 def _edited(word: str) -> Iterator[str]:

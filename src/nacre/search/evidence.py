@@ -86,10 +86,22 @@ class Statement:
     def date(self) -> str | None:
         return self.shown.date or next((copy.date for copy in self.copies if copy.date), None)
 
+    @property
+    def bm25(self) -> float:
+        return max(copy.bm25 for copy in self.copies)
 
-def statements(candidates: Collection[Candidate], question: Question) -> list[Statement]:
-    """The candidates with copies folded: shown is the one of the time that the question names, else the one in long-term memory, else the
-    newest, else the one in a log."""
+    @property
+    def coverage(self) -> float:
+        return max(copy.coverage for copy in self.copies)
+
+    def is_timely(self, question: Question) -> bool:
+        """Whether it was said in the time that the question names."""
+        return any(in_period(copy, question) for copy in self.copies)
+
+
+def fold_copies(candidates: Collection[Candidate], question: Question) -> list[Statement]:
+    """The candidates with copies folded, and a first estimate of each. Shown is the copy of the time that the question names, else the one
+    in long-term memory, else the newest, else the one in a log."""
 
     def precedence(candidate: Candidate) -> tuple[bool, bool, str, bool]:
         timely = in_period(candidate, question)
@@ -104,9 +116,9 @@ def statements(candidates: Collection[Candidate], question: Question) -> list[St
         if body.startswith(labels):
             body = body[next(len(label) for label in labels if body.startswith(label)) :]
         grouped.setdefault(body or str(candidate.id), []).append(candidate)
-    return [
-        Statement(copies, copies[0] if len(copies) == 1 else max(copies, key=precedence)) for copies in grouped.values()
-    ]
+    folded = [Statement(copies, max(copies, key=precedence)) for copies in grouped.values()]
+    _estimate(folded)
+    return folded
 
 
 @cache
@@ -114,75 +126,63 @@ def _labels() -> tuple[str, ...]:
     return tuple(" ".join(tokens(label)) + " " for label in LABELS)
 
 
-def fold_entries(found: list[Statement]) -> list[Statement]:
+def fold_entries(statements: list[Statement]) -> list[Statement]:
     """The statements with entries of long-term memory joined to the lines they were made of: the shorter holds hardly another word."""
-    best = sorted(found, key=lambda statement: -statement.fit)[:_CLOSELY]
+    best = sorted(statements, key=lambda statement: -statement.fit)[:_CLOSELY]
     entries = [statement for statement in best if statement.shown.layer == "longterm"]
-    if not entries:
-        return found
     words = {id(statement): frozenset(statement.shown.body.split()) for statement in best}
     gone: set[int] = set()
     for statement in best:
         for entry in entries if statement.shown.layer in _LOGGED else ():
             own, others = words[id(statement)], words[id(entry)]
-            if len(own & others) >= _SAME * min(len(own), len(others)) and min(len(own), len(others)) >= _FEW:
+            fewer = min(len(own), len(others))
+            if fewer >= _FEW and len(own & others) >= _SAME * fewer:
                 entry.copies += statement.copies
                 gone.add(id(statement))
                 break
-    return [statement for statement in found if id(statement) not in gone]
+    return [statement for statement in statements if id(statement) not in gone]
 
 
-def _best_words(copies: Sequence[Candidate]) -> tuple[float, float]:
-    """BM25 and coverage, the best of each."""
-    if len(copies) == 1:
-        return copies[0].bm25, copies[0].coverage
-    return max(copy.bm25 for copy in copies), max(copy.coverage for copy in copies)
-
-
-def estimate(found: Sequence[Statement]) -> None:
+def _estimate(statements: Sequence[Statement]) -> None:
     """Give each statement its share of words, of meaning, and the mean of both as a first estimate."""
-    every = [copy for statement in found for copy in statement.copies]
-    best = max((copy.bm25 for copy in every), default=0.0) or 1.0
+    best = max((statement.bm25 for statement in statements), default=0.0) or 1.0
     ranges: dict[int, tuple[float, float, float, float]] = {}  # of the cosines, by model: least, best, mean, deviation
     by_model: dict[int, list[float]] = {}
-    for copy in every:
+    for copy in (copy for statement in statements for copy in statement.copies):
         for model, cosine in copy.cosines.items():
             by_model.setdefault(model, []).append(cosine)
     for model, cosines in by_model.items():
         mean = sum(cosines) / len(cosines)
         deviation = (sum((cosine - mean) ** 2 for cosine in cosines) / len(cosines)) ** 0.5
         ranges[model] = (min(cosines), max(cosines), mean, deviation + 1e-6)
-    for statement in found:
-        bm25, coverage = _best_words(statement.copies)
-        statement.words = (1 - _COVERAGE_SHARE) * bm25 / best + _COVERAGE_SHARE * coverage
-        statement.meaning, statement.near = 0.0, -0.75
+    for statement in statements:
+        statement.words = (1 - _COVERAGE_SHARE) * statement.bm25 / best + _COVERAGE_SHARE * statement.coverage
+        statement.near = -0.75 if ranges else 0.0
         for copy in statement.copies:
             for model, cosine in copy.cosines.items():
                 least, most, mean, deviation = ranges[model]
                 share = (cosine - least) / (most - least) if most > least else 1.0
                 statement.meaning = max(statement.meaning, share)
                 statement.near = max(statement.near, (cosine - mean) / deviation / 4)
-        if not ranges:
-            statement.near = 0.0
         statement.fit = (statement.words + statement.meaning) / 2 if ranges else statement.words
 
 
-def context_of(found: Sequence[Statement]) -> list[float]:
+def context_of(statements: Sequence[Statement]) -> list[float]:
     """What the worth of the features depends on, in the order of CONTEXT."""
-    return [1.0, max((copy.coverage for statement in found for copy in statement.copies), default=0.0)]
+    return [1.0, max((statement.coverage for statement in statements), default=0.0)]
 
 
-def need_of_neighbours(found: Sequence[Statement]) -> float:
+def need_of_neighbours(statements: Sequence[Statement]) -> float:
     """How much the entries beside one tell of it, from 0 to 1: much where entries are short, as the turns of a conversation."""
-    sizes = [copy.size for statement in found for copy in statement.copies]
+    sizes = [copy.size for statement in statements for copy in statement.copies]
     return min(1.0, max(0.0, (LONG - sum(sizes) / max(1, len(sizes))) / (LONG - SHORT)))
 
 
-def fill(found: list[Statement], question: Question, terms: Terms, today: dt.date, half_life: float) -> None:
+def fill(statements: list[Statement], question: Question, terms: Terms, today: dt.date, half_life: float) -> None:
     """Set the features of the best by their first estimate; the others keep none."""
-    short = need_of_neighbours(found)
-    places = {(copy.file, copy.position): (statement, copy) for statement in found for copy in statement.copies}
-    best = max((copy.bm25 for statement in found for copy in statement.copies), default=0.0) or 1.0
+    short = need_of_neighbours(statements)
+    places = {(copy.file, copy.position): (statement, copy) for statement in statements for copy in statement.copies}
+    best = max((statement.bm25 for statement in statements), default=0.0) or 1.0
     whole = sum(terms.weights.values()) or 1.0
     shares = [weight / whole for weight in terms.weights.values()]
     bits = {token: 1 << at for at, token in enumerate(terms.weights)}
@@ -191,31 +191,24 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
     wants_when = bool(compiled(_WANTS_WHEN).search(lower))
     wants_amount = bool(compiled(_WANTS_AMOUNT).search(lower))
 
-    def timely(statement: Statement) -> bool:
-        return question.period is not None and any(in_period(copy, question) for copy in statement.copies)
-
-    @cache
-    def covered(words: int) -> float:
-        return sum(share for at, share in enumerate(shares) if words >> at & 1)
-
-    best_first = sorted(found, key=lambda one: one.fit + timely(one), reverse=True)[:_MOST]
-    for place, statement in enumerate(best_first):
-        shown, copies = statement.shown, statement.copies
+    best_first = sorted(statements, key=lambda statement: statement.fit + statement.is_timely(question), reverse=True)
+    for place, statement in enumerate(best_first[:_MOST]):
+        shown, coverage = statement.shown, statement.coverage
         before = around = answers = shared = 0.0
-        for copy in copies if short else ():
+        for copy in statement.copies if short else ():
             beside = [places.get((copy.file, copy.position + offset)) for offset in (-1, 1, -2, 2)]
             fits = [place[0].fit if place else 0.0 for place in beside]
             before, around = max(before, fits[0]), max(around, *fits[1:])
             if beside[0] and fits[0] > answers and asks(beside[0][1].text):
                 answers = fits[0]
             previous, following = (place[1].holds if place else 0 for place in beside[:2])
-            shared = max(shared, covered(copy.holds | previous | following))
-        bm25, coverage = _best_words(copies)
+            words = copy.holds | previous | following
+            shared = max(shared, sum(share for at, share in enumerate(shares) if words >> at & 1))
         if shown.layer not in EVERGREEN and (date := statement.date) and half_life > 0:
             statement.fresh = 0.5 ** (max(0, (today - dt.date.fromisoformat(date)).days) / half_life)
         wish = question.help * states_wish(shown.text) if question.help > _HELP and place < _WISHES else 0.0
         statement.features = [
-            bm25 / best,
+            statement.bm25 / best,
             coverage,
             statement.meaning,
             statement.near,
@@ -229,7 +222,7 @@ def fill(found: list[Statement], question: Question, terms: Terms, today: dt.dat
             short * min(1.0, 12 / max(1, shown.size)),
             float(wants_when and bool(compiled(_TELLS_WHEN).search(shown.text.lower()))),
             float(wants_amount and bool(compiled(_TELLS_AMOUNT).search(shown.text.lower()))),
-            float(timely(statement)) * (2.0 if question.only_days else 1.0),
+            float(statement.is_timely(question)) * (2.0 if question.only_days else 1.0),
             float(shown.layer == "longterm"),
             float(AGENT.match(split_label(shown.text)[1]) is not None),
             wish,

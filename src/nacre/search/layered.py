@@ -140,9 +140,8 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     texts = tuple(word.text for word in words)
     checkpoints, problems = survey_checkpoints(context.workspace, context.config)
     files = index.store.safely(lambda: _search(context, index, words, checkpoints))
-    grouped = families(checkpoints)
-    held = [(family.layer, _files_of(family, files)) for family in grouped]
-    telling = _told_apart(words, [pieces for _, pieces in held])
+    held = [(family.layer, _files_of(family, files)) for family in families(checkpoints)]
+    telling = _raise_rare_words(words, [pieces for _, pieces in held])
     tried: list[tuple[str, list[_Answer]]] = []
     for layer in TIERS:
         here = [pieces for own, pieces in held if own == layer]
@@ -171,8 +170,8 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     if layer == FORGOTTEN:
         note = "The answer was about to be lost: it was in the forgotten layer, due to be deleted."
         notes.append(say(note, "答案来自一段快被遗忘的记忆：它在 forgotten 层，到期会被删除。"))
-    found = tuple(_recalled(context, answer, layer, query, words) for answer in answers[: min(limit, MAX_FILES)])
-    return RecallReport(query, texts, layer, found, narrowed, say(" ", "").join(notes), tuple(problems))
+    recalled = tuple(_recalled(context, answer, layer, query, words) for answer in answers[: min(limit, MAX_FILES)])
+    return RecallReport(query, texts, layer, recalled, narrowed, say(" ", "").join(notes), tuple(problems))
 
 
 def _search(
@@ -269,7 +268,7 @@ def _files_of(family: Family, files: dict[Checkpoint, _File]) -> list[_File]:
     return [files.get(piece) or _File(piece) for piece in pieces] if any(piece in files for piece in pieces) else []
 
 
-def _told_apart(words: Sequence[KeyWord], checkpoints: Sequence[Sequence[_File]]) -> list[KeyWord]:
+def _raise_rare_words(words: Sequence[KeyWord], checkpoints: Sequence[Sequence[_File]]) -> list[KeyWord]:
     """The words, where a plain one that hardly any of many checkpoints holds tells as much as a name."""
     most = len(checkpoints) // _MANY
     held = [sum(any(file.shares[at] for file in files) for files in checkpoints) for at in range(len(words))]

@@ -100,9 +100,7 @@ def parse_question(text: str, today: dt.date) -> Question:
         past=bool(compiled(_BEFORE).search(bare.lower())),
         now=bool(now),
         period=period,
-        of_dates=frozenset(query_tokens(" ".join([period.words if period else "", *now])))
-        if period or now
-        else frozenset(),
+        of_dates=frozenset(query_tokens(" ".join([period.words if period else "", *now]))),
         only_days=only_days,
         help=likely("help", bare),
     )

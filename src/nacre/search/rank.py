@@ -31,7 +31,7 @@ def learned() -> Any:
 
 
 def score(
-    found: Sequence[Statement], context: Sequence[float], *, text_only: bool, share: float | None = None
+    statements: Sequence[Statement], context: Sequence[float], *, text_only: bool, share: float | None = None
 ) -> list[Statement]:
     """Score the statements that have features; they are returned, best first. `share` is how much of the score the user wants to come
     from meaning; without it the learned balance holds."""
@@ -40,7 +40,7 @@ def score(
     if share is not None:
         for at, name in enumerate(FEATURES):
             worth[at] *= 2 * (1 - share) if name in _OF_WORDS else 2 * share if name in _OF_MEANING else 1.0
-    ranked = [statement for statement in found if statement.features]
+    ranked = [statement for statement in statements if statement.features]
     for statement in ranked:
         statement.score = sum(map(float.__mul__, worth, statement.features))
     ranked.sort(key=lambda statement: -statement.score)
@@ -52,7 +52,7 @@ _PLACE = 2  # from 0, that the leader has at least
 
 
 def with_leader(ranked: list[Statement]) -> list[Statement]:
-    """Whatever is by far the best by words stands among the first: who types the very words of a note wants that note."""
+    """The ranking with whatever is by far the best by words in third place at least: who types the very words of a note wants that note."""
     by_words = sorted(range(len(ranked)), key=lambda at: -ranked[at].words)[:2]
     if len(by_words) == 2 and by_words[0] > _PLACE and ranked[by_words[1]].words < _LEADS * ranked[by_words[0]].words:
         leader = ranked.pop(by_words[0])
@@ -157,9 +157,8 @@ def pair_features(
     either = sum(weights[token] for token in covered | new_covered) or 1.0
     numbers, new_numbers = (set(compiled(_NUMBERS).findall(text.lower())) for text in (first.text, second.text))
     at = FEATURES.index("when"), FEATURES.index("amount"), FEATURES.index("question")
-    days = 0.0
-    if older.date and newer.date:
-        days = min(60.0, abs(_day(newer.date) - _day(older.date))) / 60
+    first_day, second_day = (dt.date.fromisoformat(side.date) if side.date else None for side in (older, newer))
+    days = min(60.0, abs((second_day - first_day).days)) / 60 if first_day and second_day else 0.0
     return [
         1.0,
         like,
@@ -195,10 +194,6 @@ def is_long(older: Statement, newer: Statement) -> bool:
 def _speaker(text: str) -> str:
     match = compiled(_SPEAKER).match(text)
     return match[1].lower() if match else ""
-
-
-def _day(iso: str) -> int:
-    return dt.date.fromisoformat(iso).toordinal()
 
 
 def in_order_of_time(contenders: Sequence[Statement], like: Likeness) -> list[Statement]:
@@ -256,8 +251,8 @@ def supersede(
     related: Related,
     successors: Successors = (),
 ) -> list[Statement]:
-    """Let what holds now stand above what it takes the place of, where the ledger knows it or the two statements tell; the other way
-    round for a question about how things were before."""
+    """The statements with each newer one above the older one that it replaces, as the ledger says or the learned weights find likely; the other
+    way round where the question asks how things were before."""
     best = ranked[0].score if ranked else 0.0
     changes: list[tuple[float, Statement, Statement]] = []
     for older, newer, near in contending(ranked, question, weights, like, related):
@@ -290,7 +285,7 @@ def weigh_age(ranked: list[Statement], decay: str) -> None:
     if decay == "multiply":
         worth = [TEMPERATURE * math.log(max(1e-6, statement.fresh)) for statement in ranked]
     else:
-        worth = [NEAR_TIE * statement.fresh * (decay == "tie") for statement in ranked]
+        worth = [NEAR_TIE * statement.fresh for statement in ranked]
     for statement, gained in zip(ranked, worth, strict=True):
         statement.score += gained
     ranked.sort(key=lambda statement: -statement.score)
@@ -339,8 +334,6 @@ def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance:
     variety alone. `scores` are best first and at most 1. Only near-copies move down: what merely shares a topic is not
     pushed down."""
     waiting = list(range(len(scores)))
-    if balance >= 1:
-        return waiting[:count]
     taken: list[int] = []
     compared = [0] * len(scores)  # with how many of those taken
     copied = [0.0] * len(scores)  # 0 for texts that share less than half of their words, rising to 1 for the same words

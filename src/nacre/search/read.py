@@ -205,9 +205,8 @@ def count_reading(context: Context, path: str, lines: tuple[int, int], via: str)
     is_own = shown.startswith(("memory/", f"{tiers}/")) or _LONGTERM.fullmatch(shown)
     extra = [absolute(extra["path"]) for extra in context.config.index.extra_paths if extra.get("path")]
     # The agent's own files are injected: nobody recalls them.
-    if shown == "memory/review.md" or not (is_own or any(f"{full}/".startswith(f"{place}/") for place in extra)):
-        return None
-    if refcount.was_read(workspace, shown, clock.now(), ONE_READING):
+    is_memory = shown != "memory/review.md" and (is_own or any(f"{full}/".startswith(f"{place}/") for place in extra))
+    if not is_memory or refcount.was_read(workspace, shown, clock.now(), ONE_READING):
         return None
     return _write_recalls(context, [refcount.new_recall(clock, shown, "", lines, via)], durable=False)
 

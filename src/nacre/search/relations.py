@@ -94,7 +94,7 @@ def _relate(store: Store, scanner: Scanner, new: Sequence[_Entry], compare: Comp
                 pairs[key] = older, newer
     odds = compare([(older.words, newer.words) for older, newer in pairs.values()])
     with store.writing() as db:
-        rows = [(*key, *found, pairs[key][1].hash) for key, found in zip(pairs, odds, strict=True) if found]
+        rows = [(*key, *made, pairs[key][1].hash) for key, made in zip(pairs, odds, strict=True) if made]
         db.executemany("insert or replace into relations values(?,?,?,?,?,?)", rows)
         db.executemany("update passages set compared = 1 where chunk = ?", [(entry.chunk,) for entry in new])
 
@@ -108,29 +108,29 @@ def _nearest(db: sqlite3.Connection, scanner: Scanner, entry: _Entry) -> list[_E
     language = language_of(entry.words)
     near = [key for key, cosine in cosines.items() if cosine >= _APART[language]]
     others = {entry_id(entry.words): entry}
-    found = _entries(in_groups(db, f"{_COLUMNS} where p.hash in (%s)", near))
-    for other in sorted(found, key=lambda near: (-cosines[near.hash], near.order)):
+    candidates = _entries(in_groups(db, f"{_COLUMNS} where p.hash in (%s)", near))
+    for other in sorted(candidates, key=lambda other: (-cosines[other.hash], other.order)):
         if language_of(other.words) == language:
             others.setdefault(entry_id(other.words), other)
     return list(others.values())[1 : _NEAREST + 1]
 
 
-def successors(db: sqlite3.Connection, found: Sequence[Statement]) -> list[int]:
+def successors(db: sqlite3.Connection, statements: Sequence[Statement]) -> list[int]:
     """The chunks of entries that likely take the place of one of these statements."""
     query = "select distinct p.chunk from relations r join passages p on p.hash = r.hash where r.older in (%s) and r.replaces >= ?"
-    return [chunk for (chunk,) in in_groups(db, query, sorted(set().union(*map(_ids, found))), LIKELY)]
+    return [chunk for (chunk,) in in_groups(db, query, sorted(set().union(*map(_ids, statements))), LIKELY)]
 
 
 def relations_between(
-    db: sqlite3.Connection, found: Sequence[Statement]
+    db: sqlite3.Connection, statements: Sequence[Statement]
 ) -> Callable[[Statement, Statement], Odds | None]:
     """What is known of any two of these statements, the older one first. Two that stand in logs and were not found to be near each other
     stand side by side; None where one of them was not looked at."""
-    names = {id(statement): _ids(statement) for statement in found}
+    names = {id(statement): _ids(statement) for statement in statements}
     ids = sorted(set().union(*names.values()))
     rows = in_groups(db, "select older, newer, same, replaces, beside from relations where newer in (%s)", ids)
     known = {(older, newer): Odds(*odds) for older, newer, *odds in rows}
-    logged = {copy.id: id(statement) for statement in found for copy in statement.copies if copy.layer in _LAYERS}
+    logged = {copy.id: id(statement) for statement in statements for copy in statement.copies if copy.layer in _LAYERS}
     looked_at = "select chunk from passages where chunk in (%s) and compared is not null"
     compared = {logged[chunk] for (chunk,) in in_groups(db, looked_at, list(logged))}
 

@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.config.settings import SearchSettings
@@ -22,12 +22,10 @@ from nacre.search.evidence import (
     FEATURES,
     Statement,
     context_of,
-    estimate,
     fill,
+    fold_copies,
     fold_entries,
-    in_period,
     need_of_neighbours,
-    statements,
 )
 from nacre.search.query import Filters, Question, condition
 from nacre.search.rank import (
@@ -113,8 +111,9 @@ def _kinds(db: sqlite3.Connection, request: SearchRequest) -> list[bool]:
 
 
 def _joined(entries: SearchReport, checkpoints: SearchReport, *, limit: int) -> SearchReport:
-    """Entries as they rank alone, and below those that answer the passages of checkpoints; a weak one below the best entry, however weak.
-    On the first page a passage that answers better than the last entries may take their places; what neither has room for there follows."""
+    """Both reports as one. Entries keep their order and their scores; a passage of a checkpoint scores at most as much as the last entry of the
+    page that is not weak, a weak one at most as much as the best entry. For the last places of the page whichever scores more is taken, and
+    what remains follows."""
     first = entries.hits[0].score if entries.hits else 1.0
     safe = entries.hits[:_SAFE]
     rest = sorted([*entries.hits[_SAFE:], *checkpoints.hits], key=lambda hit: -hit.score)
@@ -192,22 +191,20 @@ def gather(
         candidate.cosines = near.get(number, {})
     chunks.read_words(candidates, terms)
     _fill_cosines(chunks, candidates.values(), vectors, scanner)
-    found = statements(candidates.values(), question)
-    estimate(found)
-    best = sorted(found, key=lambda statement: -statement.fit)[:_LIFTED]
+    statements = fold_copies(candidates.values(), question)
+    best = sorted(statements, key=lambda statement: -statement.fit)[:_LIFTED]
     around = {} if checkpoints else chunks.load(successors(db, best[:CONTENDERS]), filtered=True)
-    if found and need_of_neighbours(found):
+    if statements and need_of_neighbours(statements):
         around |= chunks.neighbours([copy for statement in best for copy in statement.copies], 2)
     if fresh := {number: candidate for number, candidate in around.items() if number not in candidates}:
         chunks.read_words(fresh, terms)
         _fill_cosines(chunks, fresh.values(), vectors, scanner)
         candidates |= fresh
-        found = statements(candidates.values(), question)
-        estimate(found)
-    found = fold_entries(found)
-    fill(found, question, terms, clock.today(), settings.half_life_days)
-    likeness = _Alike(chunks, vectors, scanner)
-    return Gathered(found, context_of(found), terms, likeness, vectors, bool(on_days), model, provider, fallback)
+        statements = fold_copies(candidates.values(), question)
+    statements = fold_entries(statements)
+    fill(statements, question, terms, clock.today(), settings.half_life_days)
+    context, likeness = context_of(statements), _Alike(chunks, vectors, scanner)
+    return Gathered(statements, context, terms, likeness, vectors, bool(on_days), model, provider, fallback)
 
 
 def _search(
@@ -225,8 +222,8 @@ def _search(
     gathered = gather(db, request, meaning, checkpoints=checkpoints, to_the_second=to_the_second)
     text_only = not gathered.vectors
     # Neighbours may move a statement up, but not make it a hit: it needs a word of the question, meaning, or its time.
-    found = [one for one in gathered.found if one.fit > _NOTHING or any(in_period(c, question) for c in one.copies)]
-    ranked = score(found, gathered.context, text_only=text_only, share=_share_of_meaning(settings))
+    answering = [statement for statement in gathered.found if statement.fit > _NOTHING or statement.is_timely(question)]
+    ranked = score(answering, gathered.context, text_only=text_only, share=_share_of_meaning(settings))
     if settings.decay == "tie":
         weigh_age(ranked, "tie")
     if settings.decay != "off":
@@ -260,7 +257,9 @@ def _search(
 
 def _best_of_each(db: sqlite3.Connection, ranked: list[Statement]) -> list[Statement]:
     """The best passage of each checkpoint; a summary and its original are one."""
-    files = in_groups(db, "select id, path from files where id in (%s)", list({one.shown.file for one in ranked}))
+    files = in_groups(
+        db, "select id, path from files where id in (%s)", list({statement.shown.file for statement in ranked})
+    )
     names = {number: stem_of(path.rpartition("/")[2]) for number, path in files}
     best: dict[str, Statement] = {}
     for statement in ranked:
@@ -275,19 +274,17 @@ def _by_meaning(
     vectors: Vectors = {}
     near: dict[int, dict[int, float]] = {}
     names: list[str] = []
-    for model, vector in asked.items():
-        row = chunks.db.execute("select id, name from models where hash = ?", (model,)).fetchone()
-        if row is None:
-            continue
-        vectors[row[0]] = vector
-        names.append(row[1])
+    for model_hash, vector in asked.items():
+        model, name = chunks.db.execute("select id, name from models where hash = ?", (model_hash,)).fetchone()
+        vectors[model] = vector
+        names.append(name)
         if chunks.scoped:  # what stands outside the scope takes no place among the nearest
-            passages = chunks.passages()
-            cosines = scanner.cosines(row[0], vector, list({key for _, key in passages}))
-            passages = [passage for passage in passages if passage[1] in cosines]
-            passages = sorted(passages, key=lambda passage: -cosines[passage[1]])[:_BY_MEANING]
+            every = chunks.passages()
+            cosines = scanner.cosines(model, vector, list({key for _, key in every}))
+            embedded = (passage for passage in every if passage[1] in cosines)
+            passages = sorted(embedded, key=lambda passage: -cosines[passage[1]])[:_BY_MEANING]
         else:
-            cosines = dict(scanner.nearest(row[0], vector, 8 * _BY_MEANING, among=24 * _BY_MEANING))
+            cosines = dict(scanner.nearest(model, vector, 8 * _BY_MEANING, among=24 * _BY_MEANING))
             hashes = list(cosines)
             usable: dict[bytes, list[int]] = {}
             # A narrow filter, or checkpoints, may drop most of the nearest: then look further.
@@ -298,8 +295,7 @@ def _by_meaning(
             nearest = sorted(usable, key=lambda key: -cosines[key])[:_BY_MEANING]
             passages = [(chunk, key) for key in nearest for chunk in usable[key]]
         for chunk, key in passages:
-            by_model = near.setdefault(chunk, {})
-            by_model[row[0]] = max(by_model.get(row[0], -1.0), cosines[key])
+            _keep_best(near.setdefault(chunk, {}), model, cosines[key])
     return vectors, near, " + ".join(names) or None
 
 
@@ -314,8 +310,11 @@ def _fill_cosines(chunks: Chunks, candidates: Iterable[Candidate], vectors: Vect
         cosines = scanner.cosines(model, vector, hashes)
         for chunk, key in rows:
             if key in cosines:
-                by_model = lacking[chunk].cosines
-                by_model[model] = max(by_model.get(model, -1.0), cosines[key])
+                _keep_best(lacking[chunk].cosines, model, cosines[key])
+
+
+def _keep_best(by_model: dict[int, float], model: int, cosine: float) -> None:
+    by_model[model] = max(by_model.get(model, -1.0), cosine)
 
 
 class _Alike:
@@ -325,11 +324,11 @@ class _Alike:
         self._chunks, self._vectors, self._scanner = chunks, vectors, scanner
         self._rows: dict[tuple[int, int], list[Floats]] = {}  # by chunk and model
 
-    def load(self, found: Sequence[Statement]) -> None:
+    def load(self, statements: Sequence[Statement]) -> None:
         """Read the vectors of these statements, all at once."""
         query = "select chunk, hash from passages where chunk in (%s)"
-        passages = in_groups(self._chunks.db, query, [statement.shown.id for statement in found])
-        for model in self._vectors if self._scanner else ():
+        passages = in_groups(self._chunks.db, query, [statement.shown.id for statement in statements])
+        for model in self._vectors:
             rows = self._scanner.rows(model, [key for _, key in passages]) if self._scanner else {}
             for chunk, key in passages:
                 if key in rows:
@@ -338,12 +337,12 @@ class _Alike:
     def __call__(self, first: Statement, second: Statement) -> float:
         best = None
         for model in self._vectors:
-            pairs = product(*(self._rows.get((one.shown.id, model), ()) for one in (first, second)))
-            best = max((float(one @ other) for one, other in pairs), default=best)
+            pairs = product(*(self._rows.get((side.shown.id, model), ()) for side in (first, second)))
+            best = max((float(left @ right) for left, right in pairs), default=best)
         if best is not None:
             return best
         words, others = (
-            {word for word in one.shown.body.split() if word.isalpha()} - stop_tokens() for one in (first, second)
+            {word for word in side.shown.body.split() if word.isalpha()} - stop_tokens() for side in (first, second)
         )
         return len(words & others) / max(1, min(len(words), len(others)))
 
@@ -387,7 +386,7 @@ def _successors(ranked: Sequence[Statement], request: SearchRequest) -> Successo
     closed = _closed(request)
     ranked = ranked[:_MAY_HAVE_ENDED]
     logged = (statement for statement in ranked if statement.shown.layer in _LOGGED)
-    ended = [(one, end) for one in logged if (end := closed.of(one.shown.text, one.date))]
+    ended = [(old, end) for old in logged if (end := closed.of(old.shown.text, old.date))]
     ids = {entry_id(bare_words(statement.shown.text)): statement for statement in ranked if ended}
     return [(statement, ids.get(end.by or "")) for statement, end in ended]
 
@@ -417,12 +416,11 @@ def _hits(
         [copy.id for at in order for copy in top[at].copies],
     )
     places = {number: row for number, *row in rows}
-    hits: list[Hit] = []
-    highest = 1.0
-    for at in order:
-        highest = min(highest, relative[at])  # a copy that moved down must not look better than what stands above it
-        hits.append(_hit(top[at], places, highest * sure, words, request.context))
-    return hits
+    # A copy that moved down must not look better than what stands above it.
+    scores = accumulate((relative[at] for at in order), min)
+    return [
+        _hit(top[at], places, score * sure, words, request.context) for at, score in zip(order, scores, strict=True)
+    ]
 
 
 def own_heading(heading: str, scope: Scope) -> str:
@@ -439,8 +437,8 @@ def _hit(
     candidate = statement.shown
     key, path, first, last, heading, text, project, session, at, audience, label = places[candidate.id]
     group = audience if audience != "*" else None
-    provenance = {"session": session, "time": at, "day": candidate.date, "group": group}
-    provenance["speaker" if candidate.layer == "session" else "type"] = label
+    kind = "speaker" if candidate.layer == "session" else "type"
+    provenance = {"session": session, "time": at, "day": candidate.date, "group": group, kind: label}
     parts = dict(zip(FEATURES, statement.features, strict=True)) | {
         "bm25": candidate.bm25,
         "cosine": max(candidate.cosines.values(), default=0.0),

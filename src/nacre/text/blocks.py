@@ -47,7 +47,7 @@ def blocks(lines: list[str], *, strict: bool = False) -> list[Block]:
     """
     result: list[Block] = []
     at, count = 0, len(lines)
-    if front := _frontmatter_end(lines):
+    if front := frontmatter_end(lines):
         result.append(Block(FRONT, 1, front))
         at = front
     paragraph = -1  # where the open paragraph began
@@ -120,7 +120,7 @@ def blocks(lines: list[str], *, strict: bool = False) -> list[Block]:
     return result
 
 
-def _frontmatter_end(lines: list[str]) -> int:
+def frontmatter_end(lines: list[str]) -> int:
     """The number of lines of frontmatter at the top; 0 when there is none, also when it is never closed.
 
     Text between two rules is not frontmatter, and must not be lost to search: the first line in it has to name a field.
@@ -137,8 +137,7 @@ def _indent(line: str) -> int:
     spaces = len(line) - len(line.lstrip(" "))
     if line[spaces : spaces + 1] != "\t":
         return spaces
-    lead = line[: len(line) - len(line.lstrip(" \t"))]
-    return len(lead.expandtabs(4))
+    return len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4))
 
 
 def _opening_fence(line: str) -> str | None:

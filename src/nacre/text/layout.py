@@ -13,7 +13,7 @@ _PIECE = re.compile(
     r"\s+|[（《「【]*(?:[^\s\u2e80-\u9fff\uac00-\ud7ff\uf900-\uffef]+|\S)[，。；：、！？）》」】…\u201d\u2019]*"
 )
 _TAKEN_OUT = re.compile(r"\[redacted[^\]\n]*\]")
-_DAY, _WEEK, _MONTH, _YEAR = 1, 7, 30, 365  # in days
+_UNITS = ((365, "year", "年"), (30, "month", "个月"), (7, "week", "周"), (1, "day", "天"))  # with their days
 
 
 def width_of(text: str) -> int:
@@ -93,27 +93,22 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def age(moment: dt.datetime | dt.date, now: dt.datetime) -> str:
     """How long ago something was: to the minute where its time is known, else to the day; what is still to come by its date."""
-    is_timed = isinstance(moment, dt.datetime)
     day = moment.date() if isinstance(moment, dt.datetime) else moment
     days = (now.date() - day).days
-    minutes = int((now - moment).total_seconds() // 60) if isinstance(moment, dt.datetime) else -1
     if days < 0:
         return day.isoformat()
-    if is_timed and minutes < 1:
-        return say("just now", "刚刚")
-    if is_timed and minutes < 60:
-        return _ago(minutes, "minute", "分钟")
-    if is_timed and (days == 0 or minutes < 12 * 60):
-        return _ago(minutes // 60, "hour", "小时")
-    if days <= _DAY:
+    if isinstance(moment, dt.datetime):
+        minutes = int((now - moment).total_seconds() // 60)
+        if minutes < 1:
+            return say("just now", "刚刚")
+        if minutes < 60:
+            return _ago(minutes, "minute", "分钟")
+        if days == 0 or minutes < 12 * 60:
+            return _ago(minutes // 60, "hour", "小时")
+    if days <= 1:
         return say("yesterday", "昨天") if days else say("today", "今天")
-    if days < 2 * _WEEK:
-        return _ago(days, "day", "天")
-    if days < 2 * _MONTH:
-        return _ago(days // _WEEK, "week", "周")
-    if days < 2 * _YEAR:
-        return _ago(days // _MONTH, "month", "个月")
-    return _ago(days // _YEAR, "year", "年")
+    size, unit, chinese = next(unit for unit in _UNITS if days >= 2 * unit[0])
+    return _ago(days // size, unit, chinese)
 
 
 def _ago(count: int, unit: str, chinese: str) -> str:

@@ -57,9 +57,11 @@ def parts(text: str, *, typed: bool = True) -> list[Part]:
     if typed:
         _mark_documents(lines, quoted)
         _mark_announced(lines, quoted)
-    marked = list(zip(lines, quoted, strict=True))
-    if typed:
-        marked = [part for line, was in marked for part in ([(line, was)] if was else _in_line(line))]
+    marked = (
+        part
+        for line, was_quoted in zip(lines, quoted, strict=True)
+        for part in ([(line, was_quoted)] if was_quoted or not typed else _in_line(line))
+    )
     runs = groupby(marked, lambda marked_line: marked_line[1])
     return [Part("\n".join(line for line, _ in run), is_quoted) for is_quoted, run in runs]
 
@@ -125,8 +127,8 @@ def _mark_documents(lines: Sequence[str], quoted: list[bool]) -> None:
         }
         stamped = sum(_is("stamped", own[at]) for at in named)
         names = set(named.values())
-        chat = stamped >= 2 or (len(named) >= 2 and names <= words(_TABLE, "roles"))
-        chat = chat or (len(named) >= 3 and len(named) > len(names) > 1)
+        of_roles = len(named) >= 2 and names <= words(_TABLE, "roles")
+        chat = stamped >= 2 or of_roles or (len(named) >= 3 and len(named) > len(names) > 1)
         code = [at for at, line in enumerate(own) if _is("code", line)]
         begins = [at for at, line in enumerate(own) if _is("output", line)][:1]
         begins += code[:1] if len(code) >= 2 else []
@@ -157,8 +159,7 @@ def _document(lines: Sequence[str], quoted: Sequence[bool]) -> int | None:
     if greeting is not None:
         # A letter of some lines ends with good wishes and a name; a short message that greets and signs is its writer's own.
         said = [line.strip() for line in lines[greeting:] if line.strip()]
-        ends = enumerate(pairwise(said))
-        names = ((at, name) for at, (wishes, name) in ends if _is("sign off", wishes))
+        names = ((at, name) for at, (wishes, name) in enumerate(pairwise(said)) if _is("sign off", wishes))
         signed = (at for at, name in names if len(name) <= 40 and name[-1] not in ".?!。")
         if _is("to many", lines[greeting]) or next(signed, 0) >= _LETTER:
             return greeting
@@ -295,9 +296,11 @@ def _before_report(sentence: str) -> str:
     for clause in clauses(sentence):
         begin = sentence.index(clause, end)
         if begin and _reporting(clause):
-            own, told = sentence[:begin].rstrip(" ,，;；"), _form("says").search(clause)
-            tells = told is None or any(map(str.isalnum, clause[told.end() :]))
-            return own if tells and _width(own) >= _STATED and not (own.endswith((":", "：")) or reports(own)) else ""
+            own, said = sentence[:begin].rstrip(" ,，;；"), _form("says").search(clause)
+            is_quoted = said is None or any(map(str.isalnum, clause[said.end() :]))
+            return (
+                own if is_quoted and _width(own) >= _STATED and not (own.endswith((":", "：")) or reports(own)) else ""
+            )
         end = begin + len(clause)
     return ""
 

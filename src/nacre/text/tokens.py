@@ -124,8 +124,7 @@ def query_tokens(text: str) -> list[str]:
     """The distinct tokens of a question that carry meaning, in order; all of them when none does."""
     every = list(dict.fromkeys(tokens(text)))
     stops = stop_tokens()
-    telling = [token for token in every if token not in stops]
-    return telling or every
+    return [token for token in every if token not in stops] or every
 
 
 @cache
