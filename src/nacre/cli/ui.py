@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO, TypeGuard
 import click
 from click.core import ParameterSource
 
+from nacre.clock import Clock
 from nacre.errors import BadInput, PartlyDone
 from nacre.i18n import language, say, use_language
 from nacre.text.layout import age, padded, width_of, wrapped
@@ -46,6 +47,7 @@ class Options:
 EXAMPLE = "Example:  "
 SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
 NEARLY_FULL = 0.9  # of the limits of a MEMORY.md
+FIRST_YEAR, LAST_YEAR = 1900, 9000  # of --now: a century, the longest duration, before and behind it is in the calendar
 GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
 
 
@@ -64,6 +66,11 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
 def updated(options: Options, params: Mapping[str, Any]) -> Options:
     if params.get("workspace") == "":
         raise BadInput("--workspace is empty; name a folder or omit it.", "--workspace 为空；请指定文件夹或去掉它。")
+    if (now := params.get("now")) and not FIRST_YEAR <= Clock().parse(now).year <= LAST_YEAR:
+        raise BadInput(
+            f"--now must be between the years {FIRST_YEAR} and {LAST_YEAR}.",
+            f"--now 须在 {FIRST_YEAR} 年至 {LAST_YEAR} 年之间。",
+        )
     return replace(options, **{name: value for name, value in params.items() if value})
 
 
