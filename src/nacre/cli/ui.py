@@ -360,8 +360,17 @@ def print_json(value: Any) -> None:
 
 def note(sentence: str, chinese: str | None = None) -> None:
     """Something for people that is not the result: a sentence, or its English and Chinese form."""
-    text = sentence if chinese is None else say(sentence, chinese)
+    text = seen(sentence if chinese is None else say(sentence, chinese), sys.stderr)
     click.echo("\n".join(folded(line, sys.stderr) for line in text.split("\n")), err=True)
+
+
+def seen(text: str, stream: TextIO | None = None) -> str:
+    """The text as a terminal may be given it: what people wrote by hand may hold sequences that steer it. Exact elsewhere."""
+    if not (stream or sys.stdout).isatty():
+        return text
+    from nacre.guard.sanitise import clean
+
+    return clean(text)
 
 
 def folded(line: str, stream: TextIO | None = None) -> str:
@@ -495,9 +504,9 @@ class Coloured(str):
         return made
 
 
-def styled(text: str, shown: str | None = None) -> str:
-    """A text, or what is shown of it, in its colour; only on a terminal, and not where NO_COLOR is set."""
-    shown = text if shown is None else shown
+def styled(text: str) -> str:
+    """A text in its colour; only on a terminal, and not where NO_COLOR is set."""
+    shown = seen(text)
     if not isinstance(text, Coloured) or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return shown
     return click.style(shown, dim=True) if text.colour == "dim" else click.style(shown, fg=text.colour)
@@ -532,7 +541,7 @@ def table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
     for place in used:
         shown.add_column(headings[place] if headings else "", overflow="fold", no_wrap=place == used[0])
     for row in zip(*(columns[place] for place in used), strict=True):
-        shown.add_row(*(Text(cell, cell.colour if isinstance(cell, Coloured) else "") for cell in row))
+        shown.add_row(*(Text(seen(cell), cell.colour if isinstance(cell, Coloured) else "") for cell in row))
     Console().print(shown)
 
 
