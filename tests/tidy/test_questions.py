@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.tidy.nights import JEST, RULE, SAFETY, Nights, filler
+from tests.tidy.nights import JEST, RULE, SAFETY, VITEST, Nights, filler
 
 from nacre.errors import BadInput, MemoryFull
 from nacre.memory import Memory
@@ -224,3 +224,28 @@ def test_the_line_of_the_morning_says_what_was_added_replaced_and_asked(nights: 
         assert Night(3, 1, 2).line == "+3, 1 replaced, 2 questions"
         assert Night(0, 0, 1).line == "1 question"
         assert Night().line == "nothing new"
+
+
+def test_what_a_later_statement_supersedes_is_no_longer_asked_about(nights: Nights) -> None:
+    put(nights, offered(JEST, 0.5), offered(SAFETY, 0.5))
+    nights.log("2026-03-20", VITEST)
+    assert nights.tidy("2026-03-21").night == Night(added=1)
+    assert nights.kept() == [VITEST]
+    assert [*nights.questions()] == [SAFETY]
+    *_, last = nights.ledger(JEST)
+    assert (last["verdict"], last["by"], last["valid_to"]) == ("superseded", entry_id(VITEST), "2026-03-20")
+    assert nights.tidy("2026-03-21").counts == {}
+    nights.undo("2026-03-21")
+    assert {*nights.questions()} == {JEST, SAFETY}
+
+
+@pytest.mark.parametrize(("day", "stamp"), [("2026-03-20", " | project:shop"), ("2026-03-18", "")])
+def test_no_question_is_withdrawn_for_another_project_or_an_earlier_statement(
+    nights: Nights, day: str, stamp: str
+) -> None:
+    put(nights, offered(JEST, 0.5))
+    newer = VITEST.replace("in every project", "in this repository")
+    nights.log(day, newer, stamp=stamp)
+    nights.tidy("2026-03-21")
+    assert nights.kept("projects/shop/MEMORY.md" if stamp else "MEMORY.md") == [newer]
+    assert [*nights.questions()] == [JEST]

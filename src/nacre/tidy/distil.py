@@ -243,6 +243,30 @@ class Draft:
                     closing = say(f"{why}. Keep it?", f"{why}。还要保留吗？")
                     self.ask(Question(line.id, review.FADED, line.words, closing, {"file": file.shown}))
 
+    def withdraw_questions(self, candidate: Candidate) -> None:
+        """Take back what is asked about earlier statements that this one supersedes, which was admitted or is asked about itself: to
+        accept the old one then would make memory wrong."""
+        state = self.states.get(candidate.id)
+        is_asked = any(question.id == candidate.id for question in self.asks)
+        if candidate.agents or not (is_asked or (state and state.in_memory)):
+            return
+        day, home = candidate.said.day, self.memory.home(candidate).shown
+        offered = [
+            other for other in (*self.questions, *self.asks) if not other.about_entry and other.id != candidate.id
+        ]
+        older = [other for other in offered if other.about.get("file") == home and other.said and other.said[0] <= day]
+        parts = [EntryParts(statement) for statement in self.memory.statements([other.text for other in older])]
+        compared, _ = compare.compare_with(candidate.tested.judged.statement, parts, candidate.lasting)
+        for question in [older[near.place] for near in compared if near.kind == "replaces"]:
+            self.questions, self.asks = (
+                [other for other in questions if other.id != question.id] for questions in (self.questions, self.asks)
+            )
+            self.settled.append(question.id)
+            more = {"by": candidate.id, "kind": question.kind}
+            self.record(self.record_question(question, "superseded", valid_to=day, more=more))
+            reason = say(f"superseded by “{candidate.text}”", f"被“{candidate.text}”取代")
+            self.step("expire", self.review_file, reason, question.text)
+
     def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:
         """What became of what is asked about, with the origin and the tests that the question names."""
         source, tests = (
@@ -334,6 +358,7 @@ def plan(
     for start in range(0, len(new), AT_ONCE):
         for candidate in _candidates(draft, new[start : start + AT_ONCE], forgotten):
             _offer(draft, candidate)
+            draft.withdraw_questions(candidate)
     for key, candidates in list(draft.deferred.items()):
         if all(_is_decided(draft, candidate) for candidate in candidates):  # said elsewhere too, where there was room
             del draft.deferred[key]

@@ -68,7 +68,8 @@ def count_night(records: Iterable[Record]) -> Night:
     """What the records of one run tell; what somebody edited by hand is no doing of the night."""
     records = list(records)
     added = sum(record.verdict == "admitted" and record.supersedes is None for record in records)
-    replaced = sum(record.verdict == "superseded" and record.more.get("by") != "hand" for record in records)
+    by_night = (record.more for record in records if record.verdict == "superseded" and record.more.get("by") != "hand")
+    replaced = sum("kind" not in more for more in by_night)  # that of a question says that it was withdrawn
     return Night(added, replaced, sum(record.verdict == "asked" for record in records))
 
 
