@@ -225,11 +225,7 @@ class Draft:
         self.ask_about(candidate, verdict, review.CLASH, conflict + question, file, line.id)
 
     def ask_about_space(self, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
-        why = say(
-            f"{home.shown} is full and everything in it seems more important. Add this and remove the least important line?",
-            f"{home.shown} 已满，且现有内容似乎都更重要。要加入这一条、移除最不重要的一行吗？",
-        )
-        self.ask_about(candidate, verdict, review.FULL, why, home)
+        self.ask_about(candidate, verdict, review.FULL, say(*review.no_room(home.shown)), home)
 
     def ask_about_outdated(self) -> None:
         """Entries whose time is over are put to the user, each once."""
@@ -508,11 +504,9 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif excepts and not own and not verdict.admitted:
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("broad",)))
     elif candidate.agents:  # the agent's word corrects nothing
-        why = say("noted by an agent. Is it true?", "这是智能体记下的，属实吗？")
-        draft.ask_about(candidate, verdict, review.DOUBT, why, home)
+        draft.ask_about(candidate, verdict, review.DOUBT, say(*review.BY_AGENT), home)
     elif draft.trail.was_asked(undone_mark(candidate.id)) and verdict.decision != REFUSE:
-        why = say("you removed this before. Add it again?", "你曾移除过这一条，要重新加入吗？")
-        draft.ask_about(candidate, verdict, review.DOUBT, why, home)
+        draft.ask_about(candidate, verdict, review.DOUBT, say(*review.REMOVED_BEFORE), home)
     elif own and candidate.dangling and verdict.decision == ASK:  # it may be of another matter
         why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
         draft.ask_about_conflict(candidate, verdict, *own[0][0], why)
@@ -523,8 +517,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
         draft.ask_about_conflict(candidate, verdict, *unclear[0], why)
     elif verdict.decision == ASK:
-        why = say("may be worth keeping. Keep it?", "可能值得保留。要保留吗？")
-        draft.ask_about(candidate, verdict, review.DOUBT, why, home)
+        draft.ask_about(candidate, verdict, review.DOUBT, say(*review.WORTH_KEEPING), home)
     elif not verdict.admitted:
         _refuse(draft, candidate, verdict)
     elif _admit(draft, candidate, verdict, home) and unclear:  # both stand until the person says which does
