@@ -131,6 +131,16 @@ def test_what_stands_in_an_odd_file_stays_byte_for_byte_when_a_line_is_added(nig
     assert not nights.tidy().changed
 
 
+def test_a_line_by_hand_that_names_a_field_stands_although_the_field_says_the_same(nights: Nights) -> None:
+    name = "You are called Pearl now"
+    nights.lay("IDENTITY.md", "# Identity\n\n- **Name:** Pearl\n")
+    nights.lay("MEMORY.md", f"# Mine\n\n- {name}\n")
+    nights.log("2026-03-18", name)
+    nights.tidy("2026-03-19")
+    assert nights.verdicts(name) == ["adopted", "asked"]
+    assert not nights.tidy("2026-03-19").changed
+
+
 def test_below_a_code_fence_that_is_never_closed_nothing_is_added_or_taken_for_removed(nights: Nights) -> None:
     nights.lay("MEMORY.md", f"# Mine\n\n- {SAFETY}\n\n## Notes\n- {RULE}\n")
     nights.tidy("2026-03-18")

@@ -249,3 +249,23 @@ def test_no_question_is_withdrawn_for_another_project_or_an_earlier_statement(
     nights.tidy("2026-03-21")
     assert nights.kept("projects/shop/MEMORY.md" if stamp else "MEMORY.md") == [newer]
     assert [*nights.questions()] == [JEST]
+
+
+def test_a_question_about_what_somebody_wrote_there_meanwhile_is_withdrawn(nights: Nights) -> None:
+    put(nights, offered(JEST, 0.5))
+    nights.lay("MEMORY.md", f"# Mine\n\n- {JEST}\n")
+    nights.tidy("2026-03-21")
+    assert JEST not in nights.questions()
+    nights.tidy("2026-04-25")  # when nobody would have answered for a month
+    assert nights.verdicts(JEST) == ["asked", "adopted"]
+
+
+def test_to_refuse_what_somebody_wrote_there_meanwhile_leaves_it_as_the_ledger_has_it(nights: Nights) -> None:
+    nights.lay("MEMORY.md", f"# Mine\n\n- {JEST}\n")
+    nights.tidy("2026-03-20")
+    put(nights, offered(SAFETY, 0.5))
+    nights.lay("MEMORY.md", f"# Mine\n\n- {JEST}\n- {SAFETY}\n")
+    nights.answer("refuse", SAFETY)
+    nights.tidy("2026-03-21")
+    assert nights.kept() == [JEST, SAFETY]
+    assert nights.verdicts(SAFETY) == ["asked", "adopted"]

@@ -282,12 +282,12 @@ class Draft:
         return (self.today - (self.asked_on(question) or self.today)).days
 
     def drop_obsolete_questions(self) -> None:
-        """Settle the questions about lines that are gone, and those that nobody answered in time: what was offered is refused, what
-        stands stays."""
+        """Settle the questions about lines that are gone, those that offer what somebody wrote there meanwhile, and those that nobody
+        answered in time: what was offered is refused, what stands stays."""
         here = {line.id for file in self.memory.files for line in file.lines}
         self.asks = [question for question in self.asks if not question.about_entry or question.id in here]
         for question in self.questions:
-            gone = question.about_entry and question.id not in here
+            gone = question.about_entry is not (question.id in here)
             if gone or self.waited(question) >= PATIENCE:
                 self.settled.append(question.id)
                 if gone:
@@ -623,7 +623,7 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
         return False
     id_ = entry_id(f"{own.file} {own.name}: {new.value}")
     if own.value == new.value:
-        if draft.states.get(id_) is None:
+        if draft.states.get(id_) is None and not draft.memory.find(candidate.id):
             draft.record(draft.record_of(candidate, "merged", None, more={"into": id_}))
         return True
     more: dict[str, object] = {"file": own.file, "field": own.name}
