@@ -14,7 +14,9 @@ from nacre.tidy.night import Night, last_night
 from nacre.vault import review
 from nacre.vault.entries import entry_id
 from nacre.vault.history import operation
+from nacre.vault.ledger import LedgerStates
 from nacre.vault.review import CLASH, DOUBT, FADED, Question
+from nacre.vault.timeline import changes_on
 
 DUE = "The tax report is due 2026-02-28"
 
@@ -234,6 +236,8 @@ def test_what_a_later_statement_supersedes_is_no_longer_asked_about(nights: Nigh
     assert [*nights.questions()] == [SAFETY]
     *_, last = nights.ledger(JEST)
     assert (last["verdict"], last["by"], last["valid_to"]) == ("superseded", entry_id(VITEST), "2026-03-20")
+    states = LedgerStates(nights.room().workspace)
+    assert [change.text for change in changes_on(states, "2026-03-21")] == [VITEST]  # the other was never in memory
     assert nights.tidy("2026-03-21").counts == {}
     nights.undo("2026-03-21")
     assert {*nights.questions()} == {JEST, SAFETY}
