@@ -243,6 +243,16 @@ def test_what_a_later_statement_supersedes_is_no_longer_asked_about(nights: Nigh
     assert {*nights.questions()} == {JEST, SAFETY}
 
 
+def test_what_may_conflict_with_what_was_admitted_since_is_no_longer_asked_about(nights: Nights) -> None:
+    older = "Use npm in every repository"
+    put(nights, offered(older, 0.5))
+    nights.log("2026-03-20", RULE)
+    nights.tidy("2026-03-21")
+    assert nights.kept() == [RULE]
+    assert nights.questions() == {}
+    assert nights.ledger(older)[-1]["failed"] == "superseded"
+
+
 @pytest.mark.parametrize(("day", "stamp"), [("2026-03-20", " | project:shop"), ("2026-03-18", "")])
 def test_no_question_is_withdrawn_for_another_project_or_an_earlier_statement(
     nights: Nights, day: str, stamp: str

@@ -241,10 +241,10 @@ class Draft:
 
     def withdraw_questions(self, candidate: Candidate) -> None:
         """Take back what is asked about earlier statements that this one supersedes, which was admitted or is asked about itself: to
-        accept the old one then would make memory wrong."""
+        accept the old one then would make memory wrong. Beside what was admitted, nothing is offered that may conflict with it."""
         state = self.states.get(candidate.id)
-        is_asked = any(question.id == candidate.id for question in self.asks)
-        if candidate.agents or not (is_asked or (state and state.in_memory)):
+        is_kept = bool(state and state.in_memory)
+        if candidate.agents or not (is_kept or any(question.id == candidate.id for question in self.asks)):
             return
         day, home = candidate.said.day, self.memory.home(candidate).shown
         offered = [
@@ -253,14 +253,20 @@ class Draft:
         older = [other for other in offered if other.about.get("file") == home and other.said and other.said[0] <= day]
         parts = [EntryParts(statement) for statement in self.memory.statements([other.text for other in older])]
         compared, _ = compare.compare_with(candidate.tested.judged.statement, parts, candidate.lasting)
-        for question in [older[near.place] for near in compared if near.kind == "replaces"]:
+        for question, kind in [(older[near.place], near.kind) for near in compared]:
+            if kind != "replaces" and (kind != "ask" or not is_kept):
+                continue
             self.questions, self.asks = (
                 [other for other in questions if other.id != question.id] for questions in (self.questions, self.asks)
             )
             self.settled.append(question.id)
-            more = {"by": candidate.id, "kind": question.kind}
-            self.record(self.record_question(question, "superseded", valid_to=day, more=more))
-            reason = say(f"superseded by “{candidate.text}”", f"被“{candidate.text}”取代")
+            record, by = self.record_question(question, "refused", failed="superseded"), candidate.text
+            reason = say(f"may be superseded by “{by}”", f"可能已被“{by}”取代")
+            if kind == "replaces":
+                more = {"by": candidate.id, "kind": question.kind}
+                record = record._replace(verdict="superseded", failed=None, valid_to=day, more=more)
+                reason = say(f"superseded by “{by}”", f"被“{by}”取代")
+            self.record(record)
             self.step("expire", self.review_file, reason, question.text)
 
     def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:

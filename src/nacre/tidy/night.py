@@ -163,6 +163,7 @@ _FAILURES = {
     "self_contained": ("unclear on its own", "脱离上下文看不懂"),
     "novel": ("already in memory", "已经记住"),
     "secret": ("it contains a secret", "含有敏感信息"),
+    "superseded": ("a later statement may replace it", "后来的说法可能取代了它"),
     "unanswered": ("not answered for 30 days", "30 天没有答复"),
     "user": ("your decision", "你的决定"),
     "agent": ("an agent's decision", "智能体的决定"),
