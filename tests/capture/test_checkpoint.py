@@ -122,6 +122,13 @@ def test_an_unreadable_transcript_hinders_no_other(desk: Desk) -> None:
         ('{"a":' * 5000, "deep", "deep", "# deep"),
         ("计划：周五发布", None, "计划-周五发布", "# 计划：周五发布"),
         ("text", "../../etc", "etc", "# ../../etc"),
+        (
+            "The staging admin password is hunter2-Rock9!x, and more",
+            None,
+            "the-staging-admin-password-is-and-more",
+            "# The staging admin password is [redacted: password]",
+        ),
+        ("text", "[redacted: password]", "unnamed", "# [redacted: password]"),
     ],
 )
 def test_plain_text_is_called_by_its_title_or_first_line(

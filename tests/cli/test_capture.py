@@ -110,6 +110,17 @@ def test_a_pause_longer_than_the_calendar_lasts_for_a_century(nacre: Nacre) -> N
     assert nacre("resume").stderr == "Capture resumed.\n"
 
 
+@pytest.mark.parametrize("now", ["9999-06-01", "0001-01-03"])
+@pytest.mark.parametrize(
+    "command", [("pause", "9999w"), ("sync", "--since", "9999w"), ("search", "x", "--since", "9999w")]
+)
+def test_a_moment_from_which_durations_leave_the_calendar_is_refused(
+    nacre: Nacre, now: str, command: tuple[str, ...]
+) -> None:
+    done = nacre(*command, now=now)
+    assert (done.returncode, done.stderr) == (2, "nacre: --now must be between the years 1900 and 9000.\n")
+
+
 def test_a_pause_holds_for_the_workspaces_of_all_agents(nacre: Nacre, desk: Desk) -> None:
     state = desk.home / ".openclaw"
     places = [state / name / "memory" for name in ("workspace", "workspace-work")]

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import shlex
 import subprocess
@@ -72,6 +74,39 @@ def test_results_go_to_stdout_and_notes_to_stderr(nacre: Nacre) -> None:
     assert nothing.returncode == 0
     assert nothing.stdout == ""
     assert "Nothing in memory" in nothing.stderr
+
+
+def test_a_terminal_is_given_no_control_characters_of_a_note(nacre: Nacre, tmp_path: Path) -> None:
+    note = "## 10:00 \x1b]1;note\n- Use pnpm \x1b]0;owned\x07always, never npm, in every repository\n"
+    path = tmp_path / "ws" / "memory" / "2026-02-09.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(note, "utf8")
+    for command in ("get memory/2026-02-09.md", "why memory/2026-02-09.md:2"):
+        printed = at_terminal(*shlex.split(command), home=tmp_path)
+        assert "]0;owned" in printed
+        assert not re.search(r"[\x00-\x08\x0b-\x1f]", printed)
+    assert nacre("get", "memory/2026-02-09.md").stdout == note
+    assert json.loads(nacre("get", "memory/2026-02-09.md", "--json").stdout)["text"] == note.removesuffix("\n")
+
+
+def at_terminal(*arguments: str, home: Path) -> str:
+    """What a command prints on a terminal."""
+    control, terminal = pty.openpty()
+    given = {
+        "NACRE_MODELS_PATH": str(home / "none"),
+        "NACRE_WORKSPACE": str(home / "ws"),
+        "NACRE_NOW": "2026-02-10T12:00",
+    }
+    command, stdin = [sys.executable, "-m", "nacre", *arguments], subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=stdin, stdout=terminal, stderr=terminal, env={**os.environ, **given})
+    os.close(terminal)
+    printed = b""
+    with contextlib.suppress(OSError):  # the terminal is gone with the program
+        while piece := os.read(control, 65_536):
+            printed += piece
+    os.close(control)
+    assert process.wait() == 0
+    return printed.decode().replace("\r\n", "\n")
 
 
 def test_every_kind_of_trouble_has_its_exit_code_and_one_sentence(nacre: Nacre, tmp_path: Path) -> None:

@@ -84,6 +84,25 @@ def test_it_is_started_shown_and_stopped(nacre: Nacre, root: Path) -> None:
     assert nacre("serve", "--stop").stdout == "No daemon is running for this workspace.\n"
 
 
+def test_one_that_is_suspended_is_told_soon_and_can_be_stopped(nacre: Nacre, root: Path) -> None:
+    nacre("serve", "--background", "--no-jobs")
+    pid = daemon_process(Workspace(root))
+    assert pid
+    os.kill(pid, signal.SIGSTOP)
+    sentence = f'The daemon (process {pid}) is not responding; "nacre serve --stop" stops it.\n'
+    begun = time.monotonic()
+    assert nacre("serve", "--status").stdout == sentence
+    assert (
+        time.monotonic() - begun < 9
+    )  # as long as it used to be waited for, and less than half of it on a busy machine
+    assert json.loads(nacre("serve", "--status", "--json").stdout) == {
+        "running": True,
+        "process": pid,
+        "answers": False,
+    }
+    assert nacre("serve", "--stop").stdout == f"The daemon (process {pid}) was stopped.\n"
+
+
 def test_a_plugin_is_told_where_one_answers_whether_or_not_it_ran(nacre: Nacre, root: Path) -> None:
     told = [json.loads(nacre("serve", "--ensure", "--no-jobs", "--json").stdout) for _ in range(2)]
     assert told[0] == told[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from nacre.i18n import use_language
 from nacre.index import store
 from nacre.memory import Memory
 from nacre.vault import refcount, review
+from nacre.vault.entries import entry_id
 from nacre.vault.history import operation
 from nacre.vault.review import DOUBT, Question
 
@@ -356,3 +358,20 @@ def test_what_is_given_does_not_count_as_recalled(memory: Memory) -> None:
 def test_a_budget_of_nothing_is_refused(memory: Memory) -> None:
     with pytest.raises(BadInput):
         memory.context(0)
+
+
+def test_what_an_agent_told_of_a_superseded_statement_is_left_out_with_it(root: Path, memory: Memory) -> None:
+    old, new = "The API listens on port 8080", "We moved the API to port 9090"
+    records = [
+        {"id": entry_id(old), "at": NOW, "verdict": "admitted", "text": old},
+        {"id": entry_id(old), "at": NOW, "verdict": "superseded", "valid_to": "2026-03-20", "by": entry_id(new)},
+        {"id": entry_id(new), "at": NOW, "verdict": "admitted", "text": new, "supersedes": entry_id(old)},
+    ]
+    (root / "memory" / "ledger.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), "utf8")
+    log = "- [TECH] {}\n- Agent: I configured the proxy for port 8080\n- Agent: The health check is at /healthz\n- {}\n"
+    log += "- Agent: The tests use port 9090\n- 助手：端口已改\n"
+    (root / "memory" / "2026-03-20.md").write_text("## 09:00 session:11112222 | 6 messages\n" + log.format(old, new))
+    given = memory.context(2000).text
+    assert "8080" not in given
+    for kept in ("/healthz", "tests use port 9090", "端口已改"):
+        assert kept in given

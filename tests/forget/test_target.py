@@ -43,10 +43,10 @@ def test_a_paragraph_is_one_line_and_each_of_its_lines_is_one_too() -> None:
 
 
 def test_code_is_lines_and_a_heading_is_one_unless_it_says_only_when_or_names_a_section_of_long_term_memory() -> None:
-    code = [(3, 3, "```"), (4, 4, "# code"), (5, 5, "```")]
+    code = [(4, 4, "# code")]  # without its fence: what stands between the marks would no longer be code
     text = "# Title\n\n```\n# code\n```\n"
     assert told(text) == [(1, 1, "Title"), *code]
-    assert [line.title for line in lines(text)] == ["# ", None, None, None]
+    assert [line.title for line in lines(text)] == ["# ", None]
     assert [(line.start, line.end, line.title) for line in lines("Two\nlines\n=====\n")] == [(1, 2, "")]
     assert not lines("# 2026-03-03\n\n## 14:05 session:61871d67 | 3 messages | project:shop\n\n## 15:00 lunch\n")
     assert not lines("# Long-Term Memory\n\n## User Preferences\n", "longterm")

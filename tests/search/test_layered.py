@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from nacre.errors import BadInput
 from nacre.i18n import use_language
 from nacre.memory import Memory
 from nacre.search.layered import LONGEST_PASSAGES, RecallReport
+from nacre.vault.entries import entry_id
 
 NOW = "2026-05-20T12:00:00+00:00"
 RETRIES = (
@@ -392,3 +394,19 @@ def test_a_further_word_does_not_hide_what_a_rare_one_finds_alone(
     assert names(alone) == names(both) == ["sensor.md"]
     assert both.found[0].confidence < alone.found[0].confidence
     assert memory.recall("number of the walrus", dry_run=True).found == ()  # it stands in every talk
+
+
+def test_what_no_longer_holds_is_marked(tmp_path: Path) -> None:
+    old, new = "Retries of payments use a fixed delay of ten seconds", "Retries of payments use exponential backoff"
+    said = f"# Payments\n\n**User** 2026-05-04 09:00\n\n{old}. The piano is tuned in May.\n"
+    records = [
+        {"id": entry_id(old), "at": NOW, "verdict": "admitted", "text": old},
+        {"id": entry_id(old), "at": NOW, "verdict": "superseded", "valid_to": "2026-05-10", "by": entry_id(new)},
+        {"id": entry_id(new), "at": NOW, "verdict": "admitted", "text": new, "supersedes": entry_id(old)},
+    ]
+    ledger = "".join(json.dumps(record) + "\n" for record in records)
+    names = [f"memory_fs/warm/2026-05-{day}-0900-pay.md" for day in ("04", "12")]  # the later one says it again
+    memory = memory_with(tmp_path, {**dict.fromkeys(names, said), "memory/ledger.jsonl": ledger})
+    later, earlier = memory.recall("delay of the retries of payments", dry_run=True).found
+    assert earlier.passages[0].text.endswith("in May. (superseded)")
+    assert later.passages[0].text.endswith("in May.")

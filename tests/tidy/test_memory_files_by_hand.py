@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 
 import pytest
-from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY, VITEST, Nights, actions
+from tests.tidy.nights import BACKUP, CHINESE_RULE, RULE, SAFETY, VITEST, Nights, actions
 
 from nacre.config.settings import Config
 from nacre.tidy import memory_files
@@ -129,6 +129,27 @@ def test_what_stands_in_an_odd_file_stays_byte_for_byte_when_a_line_is_added(nig
     assert all(line in rest for line in before.splitlines()), "every old line is there, in its order"
     assert after.count(b"\r\n") in (0, after.count(b"\n"))
     assert not nights.tidy().changed
+
+
+def test_a_line_by_hand_that_names_a_field_stands_although_the_field_says_the_same(nights: Nights) -> None:
+    name = "You are called Pearl now"
+    nights.lay("IDENTITY.md", "# Identity\n\n- **Name:** Pearl\n")
+    nights.lay("MEMORY.md", f"# Mine\n\n- {name}\n")
+    nights.log("2026-03-18", name)
+    nights.tidy("2026-03-19")
+    assert nights.verdicts(name) == ["adopted", "asked"]
+    assert not nights.tidy("2026-03-19").changed
+
+
+def test_below_a_code_fence_that_is_never_closed_nothing_is_added_or_taken_for_removed(nights: Nights) -> None:
+    nights.lay("MEMORY.md", f"# Mine\n\n- {SAFETY}\n\n## Notes\n- {RULE}\n")
+    nights.tidy("2026-03-18")
+    nights.lay("MEMORY.md", f"# Mine\n\n- {SAFETY}\n```\n\n## Notes\n- {RULE}\n")
+    nights.log("2026-03-18", BACKUP)
+    nights.tidy("2026-03-19")
+    assert nights.verdicts(RULE) == ["adopted"]
+    assert not nights.tidy("2026-03-20").changed
+    assert nights.text().endswith(f"- {BACKUP}\n\n```\n\n## Notes\n- {RULE}\n")
 
 
 def test_a_rewritten_line_keeps_its_marker_its_marks_and_its_line_end(nights: Nights) -> None:

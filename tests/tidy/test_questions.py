@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.tidy.nights import JEST, RULE, SAFETY, Nights, filler
+from tests.tidy.nights import JEST, RULE, SAFETY, VITEST, Nights, filler
 
 from nacre.errors import BadInput, MemoryFull
 from nacre.memory import Memory
@@ -14,7 +14,9 @@ from nacre.tidy.night import Night, last_night
 from nacre.vault import review
 from nacre.vault.entries import entry_id
 from nacre.vault.history import operation
+from nacre.vault.ledger import LedgerStates
 from nacre.vault.review import CLASH, DOUBT, FADED, Question
+from nacre.vault.timeline import changes_on
 
 DUE = "The tax report is due 2026-02-28"
 
@@ -224,3 +226,60 @@ def test_the_line_of_the_morning_says_what_was_added_replaced_and_asked(nights: 
         assert Night(3, 1, 2).line == "+3, 1 replaced, 2 questions"
         assert Night(0, 0, 1).line == "1 question"
         assert Night().line == "nothing new"
+
+
+def test_what_a_later_statement_supersedes_is_no_longer_asked_about(nights: Nights) -> None:
+    put(nights, offered(JEST, 0.5), offered(SAFETY, 0.5))
+    nights.log("2026-03-20", VITEST)
+    assert nights.tidy("2026-03-21").night == Night(added=1)
+    assert nights.kept() == [VITEST]
+    assert [*nights.questions()] == [SAFETY]
+    *_, last = nights.ledger(JEST)
+    assert (last["verdict"], last["by"], last["valid_to"]) == ("superseded", entry_id(VITEST), "2026-03-20")
+    states = LedgerStates(nights.room().workspace)
+    assert [change.text for change in changes_on(states, "2026-03-21")] == [VITEST]  # the other was never in memory
+    assert nights.tidy("2026-03-21").counts == {}
+    nights.undo("2026-03-21")
+    assert {*nights.questions()} == {JEST, SAFETY}
+
+
+def test_what_may_conflict_with_what_was_admitted_since_is_no_longer_asked_about(nights: Nights) -> None:
+    older = "Use npm in every repository"
+    put(nights, offered(older, 0.5))
+    nights.log("2026-03-20", RULE)
+    nights.tidy("2026-03-21")
+    assert nights.kept() == [RULE]
+    assert nights.questions() == {}
+    assert nights.ledger(older)[-1]["failed"] == "superseded"
+
+
+@pytest.mark.parametrize(("day", "stamp"), [("2026-03-20", " | project:shop"), ("2026-03-18", "")])
+def test_no_question_is_withdrawn_for_another_project_or_an_earlier_statement(
+    nights: Nights, day: str, stamp: str
+) -> None:
+    put(nights, offered(JEST, 0.5))
+    newer = VITEST.replace("in every project", "in this repository")
+    nights.log(day, newer, stamp=stamp)
+    nights.tidy("2026-03-21")
+    assert nights.kept("projects/shop/MEMORY.md" if stamp else "MEMORY.md") == [newer]
+    assert [*nights.questions()] == [JEST]
+
+
+def test_a_question_about_what_somebody_wrote_there_meanwhile_is_withdrawn(nights: Nights) -> None:
+    put(nights, offered(JEST, 0.5))
+    nights.lay("MEMORY.md", f"# Mine\n\n- {JEST}\n")
+    nights.tidy("2026-03-21")
+    assert JEST not in nights.questions()
+    nights.tidy("2026-04-25")  # when nobody would have answered for a month
+    assert nights.verdicts(JEST) == ["asked", "adopted"]
+
+
+def test_to_refuse_what_somebody_wrote_there_meanwhile_leaves_it_as_the_ledger_has_it(nights: Nights) -> None:
+    nights.lay("MEMORY.md", f"# Mine\n\n- {JEST}\n")
+    nights.tidy("2026-03-20")
+    put(nights, offered(SAFETY, 0.5))
+    nights.lay("MEMORY.md", f"# Mine\n\n- {JEST}\n- {SAFETY}\n")
+    nights.answer("refuse", SAFETY)
+    nights.tidy("2026-03-21")
+    assert nights.kept() == [JEST, SAFETY]
+    assert nights.verdicts(SAFETY) == ["asked", "adopted"]

@@ -136,6 +136,10 @@ def test_a_new_section_stands_below_a_blank_line() -> None:
     assert add_section(doc_of(""), "B", ["y"]) == b"## B\n- y\n"
 
 
+def test_a_new_section_stands_above_a_fence_that_is_never_closed() -> None:
+    assert add_section(doc_of("## A\n- x\n```\ncode\n"), "B", ["y"]) == b"## A\n- x\n\n## B\n- y\n\n```\ncode\n"
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -49,6 +49,19 @@ def test_a_person_reads_the_text_and_the_reason(workspace: Workspace, clock: Clo
     assert shown[-1] == f"  - {TWO.why}"
 
 
+@pytest.mark.parametrize(
+    "pair", [review.WORTH_KEEPING, review.BY_AGENT, review.REMOVED_BEFORE, review.no_room("MEMORY.md")]
+)
+def test_a_reason_that_names_no_line_is_told_in_the_language_of_the_reader(
+    workspace: Workspace, clock: Clock, pair: tuple[str, str]
+) -> None:
+    for asked, (read, language) in zip(pair, ((pair[1], "zh"), (pair[0], "en")), strict=True):
+        change(workspace, clock, ONE._replace(id=language, kind=review.DOUBT, why=asked))
+        use_language(language)
+        assert review.read_review(workspace)[-1].why == read
+        assert asked in file_bytes(workspace.review).decode()
+
+
 def test_the_same_question_is_put_once(workspace: Workspace, clock: Clock) -> None:
     change(workspace, clock, ONE)
     before = file_bytes(workspace.review)

@@ -127,7 +127,7 @@ def test_open_starts_a_daemon_where_none_runs_and_a_page_where_none_is_served(ro
         until(lambda: daemon_status(str(root)) is None)
 
 
-def test_the_page_speaks_the_language_of_who_opened_it_until_another_is_chosen_there(
+def test_the_page_speaks_the_language_of_who_opened_it_last_unless_another_is_chosen_there(
     page: Page, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert 'lang="en"' in page.html("/memory")
@@ -135,5 +135,9 @@ def test_the_page_speaks_the_language_of_who_opened_it_until_another_is_chosen_t
     page.client.get(link(root))
     assert 'lang="zh-CN"' in page.html("/memory")
     assert page.client.get("/api/entry?id=none").json()["error"].endswith("。")
-    page.post("/preferences", language="en")
+    monkeypatch.setenv("NACRE_LANGUAGE", "en")
+    page.client.get(link(root))
     assert 'lang="en"' in page.html("/memory")
+    page.post("/preferences", language="zh")
+    page.client.get(link(root))
+    assert 'lang="zh-CN"' in page.html("/memory")

@@ -25,7 +25,7 @@ from nacre.sources.registry import project_name
 from nacre.sources.transcript import Source, Transcript, parse_json
 from nacre.text.blocks import FRONT, blocks, without_message_marks
 from nacre.text.keywords import tags
-from nacre.text.layout import beginning, shortened
+from nacre.text.layout import TAKEN_OUT, beginning, shortened
 from nacre.text.quoting import demands, own_part, own_words, reports
 from nacre.text.tokens import language_of, query_tokens, sentences
 from nacre.vault.checkpoints import FORGOTTEN, HOT, WARM
@@ -85,9 +85,13 @@ def checkpoint_of_text(setup: SyncSetup, text: str, title: str | None) -> Checkp
         raise BadInput("There is nothing to write: the input is empty.", "没有可写入的内容：输入为空。")
     safe = redact(clean(text)).text
     name = redact(one_line(title)).text if title and title.strip() else _first_line(safe)
-    slug = slug_of(name)[:NAME_LENGTH].strip("-") or "note"
     body = safe if safe.lstrip().startswith("# ") else f"# {name}\n\n{safe}"
-    return Checkpoint(f"{setup.context.clock.now():%Y-%m-%d-%H%M}-{slug}.md", body, is_session=False)
+    return Checkpoint(f"{setup.context.clock.now():%Y-%m-%d-%H%M}-{part_of_name(name)}.md", body, is_session=False)
+
+
+def part_of_name(title: str) -> str:
+    """What of a title stands in the name of a file: nothing of what was taken out of it, no mark that would be cut."""
+    return slug_of(TAKEN_OUT.sub("", title))[:NAME_LENGTH].strip("-")
 
 
 def _checkpoint_of_hook(setup: SyncSetup, event: dict[str, Any]) -> Checkpoint:

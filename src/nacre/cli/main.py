@@ -160,5 +160,5 @@ def run(arguments: list[str]) -> int:
 
 
 def _failed(sentence: str, code: int) -> int:
-    click.echo(f"nacre: {sentence}", err=True)
+    click.echo(ui.seen(f"nacre: {sentence}", sys.stderr), err=True)
     return code

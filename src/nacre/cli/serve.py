@@ -16,6 +16,7 @@ from nacre.memory import Memory
 from nacre.model import Report
 
 _USUAL_PORT = 6227
+_STATUS_WITHIN = 2.0  # seconds; a daemon that is well answers in milliseconds
 _NO_DAEMON = ("No daemon is running for this workspace.", "此工作区没有守护进程在运行。")
 
 
@@ -105,7 +106,7 @@ def _refuse_windows() -> None:
 def _status_of(memory: Memory) -> dict[str, Any] | None:
     from nacre.daemon import client
 
-    return client.daemon_status(str(memory.workspace.root))
+    return client.daemon_status(str(memory.workspace.root), _STATUS_WITHIN)
 
 
 def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
@@ -141,10 +142,15 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
 
 def _status_report(memory: Memory) -> Report:
     from nacre.daemon.problems import skew_words
+    from nacre.daemon.process import daemon_process
 
     daemon = _status_of(memory)
     if daemon is None:
-        return Report({"running": False}, lines=[say(*_NO_DAEMON)])
+        number = daemon_process(memory.workspace)
+        english = f'The daemon (process {number}) is not responding; "nacre serve --stop" stops it.'
+        silent = say(english, f"守护进程（进程 {number}）没有响应；可用“nacre serve --stop”停止。")
+        facts = {"running": True, "process": number, "answers": False} if number else {"running": False}
+        return Report(facts, lines=[silent if number else say(*_NO_DAEMON)])
     jobs, reason, settings, skew = daemon["jobs"], daemon.get("watchingReason"), daemon.get("settings"), daemon["skew"]
     skew = skew and skew_words(skew)
     running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO, TypeGuard
 import click
 from click.core import ParameterSource
 
+from nacre.clock import Clock
 from nacre.errors import BadInput, PartlyDone
 from nacre.i18n import language, say, use_language
 from nacre.text.layout import age, padded, width_of, wrapped
@@ -46,6 +47,7 @@ class Options:
 EXAMPLE = "Example:  "
 SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
 NEARLY_FULL = 0.9  # of the limits of a MEMORY.md
+FIRST_YEAR, LAST_YEAR = 1900, 9000  # of --now: a century, the longest duration, before and behind it is in the calendar
 GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
 
 
@@ -64,6 +66,11 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
 def updated(options: Options, params: Mapping[str, Any]) -> Options:
     if params.get("workspace") == "":
         raise BadInput("--workspace is empty; name a folder or omit it.", "--workspace 为空；请指定文件夹或去掉它。")
+    if (now := params.get("now")) and not FIRST_YEAR <= Clock().parse(now).year <= LAST_YEAR:
+        raise BadInput(
+            f"--now must be between the years {FIRST_YEAR} and {LAST_YEAR}.",
+            f"--now 须在 {FIRST_YEAR} 年至 {LAST_YEAR} 年之间。",
+        )
     return replace(options, **{name: value for name, value in params.items() if value})
 
 
@@ -353,8 +360,17 @@ def print_json(value: Any) -> None:
 
 def note(sentence: str, chinese: str | None = None) -> None:
     """Something for people that is not the result: a sentence, or its English and Chinese form."""
-    text = sentence if chinese is None else say(sentence, chinese)
+    text = seen(sentence if chinese is None else say(sentence, chinese), sys.stderr)
     click.echo("\n".join(folded(line, sys.stderr) for line in text.split("\n")), err=True)
+
+
+def seen(text: str, stream: TextIO | None = None) -> str:
+    """The text as a terminal may be given it: what people wrote by hand may hold sequences that steer it. Exact elsewhere."""
+    if not (stream or sys.stdout).isatty():
+        return text
+    from nacre.guard.sanitise import clean
+
+    return clean(text)
 
 
 def folded(line: str, stream: TextIO | None = None) -> str:
@@ -488,9 +504,9 @@ class Coloured(str):
         return made
 
 
-def styled(text: str, shown: str | None = None) -> str:
-    """A text, or what is shown of it, in its colour; only on a terminal, and not where NO_COLOR is set."""
-    shown = text if shown is None else shown
+def styled(text: str) -> str:
+    """A text in its colour; only on a terminal, and not where NO_COLOR is set."""
+    shown = seen(text)
     if not isinstance(text, Coloured) or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return shown
     return click.style(shown, dim=True) if text.colour == "dim" else click.style(shown, fg=text.colour)
@@ -525,7 +541,7 @@ def table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
     for place in used:
         shown.add_column(headings[place] if headings else "", overflow="fold", no_wrap=place == used[0])
     for row in zip(*(columns[place] for place in used), strict=True):
-        shown.add_row(*(Text(cell, cell.colour if isinstance(cell, Coloured) else "") for cell in row))
+        shown.add_row(*(Text(seen(cell), cell.colour if isinstance(cell, Coloured) else "") for cell in row))
     Console().print(shown)
 
 

@@ -15,11 +15,11 @@ from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact, safe_lines
 from nacre.i18n import say
 from nacre.model import DAY_NAME, Stored, Workspace, slug_of
-from nacre.text.blocks import HEADING, blocks, is_structural, project_in_head, stamp_of
+from nacre.text.blocks import AGENT, HEADING, blocks, is_structural, project_in_head, stamp_of
 from nacre.text.layout import shortened
 from nacre.vault.discover import project_at
 from nacre.vault.entries import bare_words, comparable_words
-from nacre.vault.ledger import NONE_CLOSED, ClosedEntries
+from nacre.vault.ledger import NONE_CLOSED, ClosedEntries, telling_words
 from nacre.vault.storage import read_memory, storage_of
 from nacre.vault.working import BLOCKERS, CONTEXT, DAY_MARK, DECISIONS, PENDING, TASK, name_of
 
@@ -148,9 +148,16 @@ class Reader:
         return Piece(shown, shown, tuple(lines)) if has_content(lines) else None
 
     def _holding(self, path: Path, lines: Sequence[PieceLine], day: str | None) -> list[PieceLine]:
+        """The lines without what no longer holds, nor what the agent told of it: below it, in some of its words."""
         kept: list[PieceLine] = []
+        stale, its_words = None, frozenset[str]()  # the line above that was left out
         for line in lines:
-            if end := self.closed.of(line.text, day):
+            end = self.closed.of(line.text, day)
+            if end or not AGENT.match(bare_words(line.text)):
+                stale, its_words = end, telling_words(line.text)
+            elif its_words & telling_words(line.text):
+                end = stale
+            if end:
                 self._leave(path, [line], say(f"superseded on {end.until}", f"已于 {end.until} 被取代"), needless=True)
             else:
                 kept.append(line)

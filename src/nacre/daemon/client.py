@@ -87,9 +87,9 @@ class Connection:
         self.close()
 
 
-def daemon_status(root: str) -> dict[str, Any] | None:
+def daemon_status(root: str, within: float = _ANSWER_WITHIN) -> dict[str, Any] | None:
     try:
-        with Connection(root, any_version=True) as daemon:
+        with Connection(root, within=within, any_version=True) as daemon:
             return {**daemon.ask("status"), "skew": daemon.daemon.get("skew")}
     except NoDaemon:
         return None

@@ -229,6 +229,7 @@ def stop_daemon(memory: Memory) -> int | None:
 
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
+            os.kill(pid, signal.SIGCONT)  # one that was suspended hears of it only when it goes on
     until = time.monotonic() + _STOPPED_WITHIN
     while daemon_process(workspace) == pid:
         if time.monotonic() > until:

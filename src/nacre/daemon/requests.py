@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from nacre.daemon import fast
 from nacre.errors import BadInput
+from nacre.guard.sanitise import clean
 from nacre.i18n import as_sentence, say, use_language_here
 from nacre.memory import Memory, origin_elsewhere
 from nacre.model import Hit, Scope, SearchReport, fields
@@ -185,7 +186,9 @@ def answer_get(
     if as_json:
         printed.json(fields(excerpt, "path start_line end_line text more"), terminal=terminal)
         return printed
-    printed.out(excerpt.text)
+    printed.out(
+        clean(excerpt.text) if terminal else excerpt.text
+    )  # exact only where no terminal could be steered by it
     if excerpt.more:
         following = f"{excerpt.path}:{excerpt.end_line + 1}"
         printed.note(f'There is more; run "nacre get {following}".', f"后面还有内容；请运行“nacre get {following}”。")

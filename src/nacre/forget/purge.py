@@ -18,12 +18,12 @@ from typing import Any
 
 from nacre import disk
 from nacre.brain.journal import forget_orders
-from nacre.capture.checkpoint import NAME_LENGTH
+from nacre.capture.checkpoint import part_of_name
 from nacre.errors import NacreError
 from nacre.forget.target import Fact, ForgetContext, MemoryLine, is_telling, lines_of, unmarked, without_lines
 from nacre.i18n import say
 from nacre.index.store import SESSIONS_FILE
-from nacre.model import Workspace, slug_of
+from nacre.model import Workspace
 from nacre.vault import ledger, provenance, spool
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
@@ -146,7 +146,7 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
 def _with_names(words: Iterable[str]) -> list[str]:
     """The words, and their form in the name of a checkpoint if that is distinctive."""
     every = list(words)
-    return every + [slug for phrase in every if is_telling(slug := slug_of(phrase)[:NAME_LENGTH].strip("-"))]
+    return every + [slug for phrase in every if is_telling(slug := part_of_name(phrase))]
 
 
 def redact_ledger(op: Operation, ids: Collection[str], words: Words | None = None) -> None:

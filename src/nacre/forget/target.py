@@ -254,7 +254,9 @@ def lines_of(path: str, full: Path, layer: str, data: bytes) -> Iterator[MemoryL
                 yield line(start, end, text, text)
         else:
             for number in range(block.start, block.end + 1):
-                yield line(number, number, doc.bare[number - 1], doc.bare[number - 1])
+                text = doc.bare[number - 1]
+                if any(map(str.isalnum, text)) or number not in (block.start, block.end):  # no bare mark of a fence
+                    yield line(number, number, text, text)
 
 
 def _bare(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from typing import Any, NamedTuple
@@ -19,10 +19,11 @@ from nacre.model import Context, Problem
 from nacre.search.candidates import Chunks
 from nacre.search.query import Filters, condition
 from nacre.search.search import snippet
-from nacre.text.blocks import without_message_marks
+from nacre.text.blocks import date_in, without_message_marks
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens
 from nacre.vault.checkpoints import FORGOTTEN, GIST, Checkpoint, Family, families, survey_checkpoints
+from nacre.vault.ledger import load_closed
 from nacre.vault.storage import TIERS, read
 
 MAX_FILES = 3  # more that answer are narrowed down
@@ -322,12 +323,19 @@ def _recalled(context: Context, answer: _Answer, layer: str, query: str, words: 
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     lines = without_message_marks(text).split("\n")
     title = next((one_line(line).strip("#*> ") for line in lines if line.strip(" #-*>\t")), "")
+    ended = load_closed(context.workspace, context.clock.today().isoformat())
+    day = date_in(file.checkpoint.name)
     return Recalled(
         path,
         path,
         layer,
         redact(title[: 5 * _TITLE]).text[:_TITLE],
-        _passages(lines, _lines(file, words), frozenset(tokens(" ".join(word.text for word in words)))),
+        _passages(
+            lines,
+            _lines(file, words),
+            frozenset(tokens(" ".join(word.text for word in words))),
+            lambda line: bool(ended.of_talk(line, day)[1]),
+        ),
         round(answer.coverage, 2),
         opened,
         answer.answered,
@@ -336,9 +344,13 @@ def _recalled(context: Context, answer: _Answer, layer: str, query: str, words: 
 
 
 def _passages(
-    lines: Sequence[str], matching: dict[int, tuple[float, str]], words: frozenset[str]
+    lines: Sequence[str],
+    matching: dict[int, tuple[float, str]],
+    words: frozenset[str],
+    is_superseded: Callable[[str], bool],
 ) -> tuple[Passage, ...]:
-    """All lines of a short text; of a longer one those that match best with what stands around them."""
+    """All lines of a short text; of a longer one those that match best with what stands around them. What no longer holds is marked."""
+    mark = say(" (superseded)", "（已被取代）")
     chosen, longest = set(range(1, len(lines) + 1)), LONGEST_PASSAGES
     if sum(map(len, lines)) + len(lines) > LONGEST_PASSAGES:
         chosen, longest = set(), _LINE
@@ -358,7 +370,10 @@ def _passages(
             around = enumerate(lines[first - 1 : filled[-1] + AROUND], first)
             whole = redact_lines([(at, clean(line[:_LONGEST_LINE])) for at, line in around])
             inside = (line[: _LONGEST_LINE - 1000] for at, line in whole if filled[0] <= at <= filled[-1])
-            shown = (line if len(line) <= longest else snippet(line, words, longest) for line in inside)
+            shown = (
+                (line if len(line) <= longest else snippet(line, words, longest)) + mark * is_superseded(line)
+                for line in inside
+            )
             passages.append(Passage(filled[0], filled[-1], "\n".join(shown)))
     return tuple(passages)
 

@@ -12,7 +12,7 @@ from nacre.i18n import say
 _PIECE = re.compile(
     r"\s+|[（《「【]*(?:[^\s\u2e80-\u9fff\uac00-\ud7ff\uf900-\uffef]+|\S)[，。；：、！？）》」】…\u201d\u2019]*"
 )
-_TAKEN_OUT = re.compile(r"\[redacted[^\]\n]*\]")
+TAKEN_OUT = re.compile(r"\[redacted[^\]\n]*\]")
 _UNITS = ((365, "year", "年"), (30, "month", "个月"), (7, "week", "周"), (1, "day", "天"))  # with their days
 
 
@@ -26,7 +26,7 @@ def width_of(text: str) -> int:
 def stretch(text: str, start: int, most: int) -> str:
     """At most this many characters of a text; the mark of what was taken out of it is there whole or not at all."""
     end = start + most
-    for match in _TAKEN_OUT.finditer(text):
+    for match in TAKEN_OUT.finditer(text):
         start = match.end() if match.start() < start < match.end() else start
         end = match.start() if match.start() < end < match.end() else end
     return text[start:end]

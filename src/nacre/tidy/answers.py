@@ -115,7 +115,8 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
     shown = str(about.get("file") or "MEMORY.md")
     record = draft.record_question(question, "refused", failed=by, brain=by, more=answered)
     if answer.verb == REFUSE:
-        draft.record(record)
+        if not draft.memory.find(question.id):  # else somebody wrote it there meanwhile
+            draft.record(record)
         draft.step("refuse", shown, reason, question.text)
         return
     file = draft.memory.file(shown)

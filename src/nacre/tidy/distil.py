@@ -225,11 +225,7 @@ class Draft:
         self.ask_about(candidate, verdict, review.CLASH, conflict + question, file, line.id)
 
     def ask_about_space(self, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
-        why = say(
-            f"{home.shown} is full and everything in it seems more important. Add this and remove the least important line?",
-            f"{home.shown} 已满，且现有内容似乎都更重要。要加入这一条、移除最不重要的一行吗？",
-        )
-        self.ask_about(candidate, verdict, review.FULL, why, home)
+        self.ask_about(candidate, verdict, review.FULL, say(*review.no_room(home.shown)), home)
 
     def ask_about_outdated(self) -> None:
         """Entries whose time is over are put to the user, each once."""
@@ -242,6 +238,36 @@ class Draft:
                 if why := budget.outdated_reason(line.words, since, self.today, self.recent):
                     closing = say(f"{why}. Keep it?", f"{why}。还要保留吗？")
                     self.ask(Question(line.id, review.FADED, line.words, closing, {"file": file.shown}))
+
+    def withdraw_questions(self, candidate: Candidate) -> None:
+        """Take back what is asked about earlier statements that this one supersedes, which was admitted or is asked about itself: to
+        accept the old one then would make memory wrong. Beside what was admitted, nothing is offered that may conflict with it."""
+        state = self.states.get(candidate.id)
+        is_kept = bool(state and state.in_memory)
+        if candidate.agents or not (is_kept or any(question.id == candidate.id for question in self.asks)):
+            return
+        day, home = candidate.said.day, self.memory.home(candidate).shown
+        offered = [
+            other for other in (*self.questions, *self.asks) if not other.about_entry and other.id != candidate.id
+        ]
+        older = [other for other in offered if other.about.get("file") == home and other.said and other.said[0] <= day]
+        parts = [EntryParts(statement) for statement in self.memory.statements([other.text for other in older])]
+        compared, _ = compare.compare_with(candidate.tested.judged.statement, parts, candidate.lasting)
+        for question, kind in [(older[near.place], near.kind) for near in compared]:
+            if kind != "replaces" and (kind != "ask" or not is_kept):
+                continue
+            self.questions, self.asks = (
+                [other for other in questions if other.id != question.id] for questions in (self.questions, self.asks)
+            )
+            self.settled.append(question.id)
+            record, by = self.record_question(question, "refused", failed="superseded"), candidate.text
+            reason = say(f"may be superseded by “{by}”", f"可能已被“{by}”取代")
+            if kind == "replaces":
+                more = {"by": candidate.id, "kind": question.kind}
+                record = record._replace(verdict="superseded", failed=None, valid_to=day, more=more)
+                reason = say(f"superseded by “{by}”", f"被“{by}”取代")
+            self.record(record)
+            self.step("expire", self.review_file, reason, question.text)
 
     def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:
         """What became of what is asked about, with the origin and the tests that the question names."""
@@ -262,12 +288,12 @@ class Draft:
         return (self.today - (self.asked_on(question) or self.today)).days
 
     def drop_obsolete_questions(self) -> None:
-        """Settle the questions about lines that are gone, and those that nobody answered in time: what was offered is refused, what
-        stands stays."""
+        """Settle the questions about lines that are gone, those that offer what somebody wrote there meanwhile, and those that nobody
+        answered in time: what was offered is refused, what stands stays."""
         here = {line.id for file in self.memory.files for line in file.lines}
         self.asks = [question for question in self.asks if not question.about_entry or question.id in here]
         for question in self.questions:
-            gone = question.about_entry and question.id not in here
+            gone = question.about_entry is not (question.id in here)
             if gone or self.waited(question) >= PATIENCE:
                 self.settled.append(question.id)
                 if gone:
@@ -334,6 +360,7 @@ def plan(
     for start in range(0, len(new), AT_ONCE):
         for candidate in _candidates(draft, new[start : start + AT_ONCE], forgotten):
             _offer(draft, candidate)
+            draft.withdraw_questions(candidate)
     for key, candidates in list(draft.deferred.items()):
         if all(_is_decided(draft, candidate) for candidate in candidates):  # said elsewhere too, where there was room
             del draft.deferred[key]
@@ -483,11 +510,9 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     elif excepts and not own and not verdict.admitted:
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("broad",)))
     elif candidate.agents:  # the agent's word corrects nothing
-        why = say("noted by an agent. Is it true?", "这是智能体记下的，属实吗？")
-        draft.ask_about(candidate, verdict, review.DOUBT, why, home)
+        draft.ask_about(candidate, verdict, review.DOUBT, say(*review.BY_AGENT), home)
     elif draft.trail.was_asked(undone_mark(candidate.id)) and verdict.decision != REFUSE:
-        why = say("you removed this before. Add it again?", "你曾移除过这一条，要重新加入吗？")
-        draft.ask_about(candidate, verdict, review.DOUBT, why, home)
+        draft.ask_about(candidate, verdict, review.DOUBT, say(*review.REMOVED_BEFORE), home)
     elif own and candidate.dangling and verdict.decision == ASK:  # it may be of another matter
         why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
         draft.ask_about_conflict(candidate, verdict, *own[0][0], why)
@@ -498,8 +523,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
         draft.ask_about_conflict(candidate, verdict, *unclear[0], why)
     elif verdict.decision == ASK:
-        why = say("may be worth keeping. Keep it?", "可能值得保留。要保留吗？")
-        draft.ask_about(candidate, verdict, review.DOUBT, why, home)
+        draft.ask_about(candidate, verdict, review.DOUBT, say(*review.WORTH_KEEPING), home)
     elif not verdict.admitted:
         _refuse(draft, candidate, verdict)
     elif _admit(draft, candidate, verdict, home) and unclear:  # both stand until the person says which does
@@ -605,7 +629,7 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
         return False
     id_ = entry_id(f"{own.file} {own.name}: {new.value}")
     if own.value == new.value:
-        if draft.states.get(id_) is None:
+        if draft.states.get(id_) is None and not draft.memory.find(candidate.id):
             draft.record(draft.record_of(candidate, "merged", None, more={"into": id_}))
         return True
     more: dict[str, object] = {"file": own.file, "field": own.name}

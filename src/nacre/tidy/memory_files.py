@@ -16,7 +16,7 @@ from nacre.config.settings import MemorySettings
 from nacre.errors import MemoryFull, NacreError, SecretRefused
 from nacre.guard.sanitise import one_line
 from nacre.model import Problem, Workspace, slug_of
-from nacre.text.blocks import Block
+from nacre.text.blocks import Block, unclosed_fences
 from nacre.tidy import judge
 from nacre.tidy.collect import Field, LogLine, TidyContext
 from nacre.tidy.compare import EntryParts, entry_parts
@@ -152,7 +152,8 @@ def hand_edits(
 ) -> tuple[Adopted, Edited, list[EntryState]]:
     """What the files show that the ledger does not: new lines, edited ones with the entry each was, and removed entries."""
     here = {line.id for file in files for line in file.lines}
-    shown = {file.shown for file in files}
+    # A fence that is never closed hides entries, and takes none out.
+    shown = {file.shown for file in files if not (file.doc and unclosed_fences(list(file.doc.bare)))}
     gone = (state for state in states.values() if state.in_memory and state.id not in here and state.file in shown)
     of_lines = (state for state in gone if not any("field" in record.more for record in state.records))
     missing = {state.id: state for state in of_lines if state.text}

@@ -68,7 +68,8 @@ def count_night(records: Iterable[Record]) -> Night:
     """What the records of one run tell; what somebody edited by hand is no doing of the night."""
     records = list(records)
     added = sum(record.verdict == "admitted" and record.supersedes is None for record in records)
-    replaced = sum(record.verdict == "superseded" and record.more.get("by") != "hand" for record in records)
+    by_night = (record.more for record in records if record.verdict == "superseded" and record.more.get("by") != "hand")
+    replaced = sum("kind" not in more for more in by_night)  # that of a question says that it was withdrawn
     return Night(added, replaced, sum(record.verdict == "asked" for record in records))
 
 
@@ -162,6 +163,7 @@ _FAILURES = {
     "self_contained": ("unclear on its own", "脱离上下文看不懂"),
     "novel": ("already in memory", "已经记住"),
     "secret": ("it contains a secret", "含有敏感信息"),
+    "superseded": ("a later statement may replace it", "后来的说法可能取代了它"),
     "unanswered": ("not answered for 30 days", "30 天没有答复"),
     "user": ("your decision", "你的决定"),
     "agent": ("an agent's decision", "智能体的决定"),

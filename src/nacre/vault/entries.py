@@ -14,7 +14,7 @@ from typing import NamedTuple
 from nacre.disk import digest
 from nacre.errors import BadInput
 from nacre.model import Workspace
-from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks, real_day, split_label
+from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks, real_day, split_label, unclosed_fences
 from nacre.text.tokens import compiled
 from nacre.vault.storage import read
 
@@ -304,11 +304,12 @@ def plain_title(title: str) -> str:
 
 
 def add_section(doc: Document, title: str, bullets: Sequence[str]) -> bytes:
-    """A new section at the end of the file, one blank line below what stands there."""
+    """A new section at the end of the file, or above a fence that is never closed, one blank line below what stands there."""
     lines = [f"## {title}", *(f"- {bullet}" for bullet in bullets)]
-    if doc.lines and doc.bare[-1].strip():
+    last = min(unclosed_fences(list(doc.bare)), default=len(doc.lines) + 1) - 1
+    if last and doc.bare[last - 1].strip():
         lines.insert(0, "")
-    return insert_lines(doc, len(doc.lines), lines)
+    return insert_lines(doc, last, [*lines, *[""] * (last < len(doc.lines))])
 
 
 def _field(name: str) -> re.Pattern[str]:

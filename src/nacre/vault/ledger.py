@@ -331,7 +331,7 @@ class ClosedEntries:
     def _stated(self, sentence: str, said: str | None) -> Closed | None:
         """A sentence states an entry, or a part of it, if most words of the shorter are in the other, all numbers of the entry are in the
         sentence, and hardly a word that only what holds now has."""
-        words = _telling(sentence)
+        words = telling_words(sentence)
         for old, new, closed in self._wordings:
             if (
                 len(old & words) >= _MOST * min(len(old), max(len(words), _LEAST))
@@ -349,15 +349,16 @@ class ClosedEntries:
         for state in self._states.ended() if self._states else ():
             if state.text and self._states and (closed := _end(state, self._states)):
                 newer = self._states.get(closed.by) if closed.by else None
-                old = _telling(state.text)
-                wordings.append((old, _telling((newer and newer.text) or "") - old, closed))
+                old = telling_words(state.text)
+                wordings.append((old, telling_words((newer and newer.text) or "") - old, closed))
         return [wording for wording in wordings if len(wording[0]) > 1]
 
     def _is_past(self, closed: Closed, said: str | None) -> bool:
         return closed.until <= self.today and not (said and said > closed.until)
 
 
-def _telling(text: str) -> frozenset[str]:
+def telling_words(text: str) -> frozenset[str]:
+    """The words by which a text is taken for the same statement as another."""
     return frozenset(token for token in tokens(bare_words(text)) if len(token) > 1) - stop_tokens()
 
 

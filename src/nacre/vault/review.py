@@ -18,6 +18,10 @@ from nacre.vault.storage import parse_row, read
 from nacre.vault.writing import REDACT, guarded, rewrite
 
 CLASH, DOUBT, FULL, ADOPTED, FADED = KINDS = ("clash", "doubt", "full", "adopted", "faded")
+# Why a line is offered, where no other line is named: told in the language of whoever reads it, whoever asked.
+WORTH_KEEPING = ("may be worth keeping. Keep it?", "可能值得保留。要保留吗？")
+BY_AGENT = ("noted by an agent. Is it true?", "这是智能体记下的，属实吗？")
+REMOVED_BEFORE = ("you removed this before. Add it again?", "你曾移除过这一条，要重新加入吗？")
 _OPENING, _CLOSING = "<!-- nacre:{", "} -->"
 _HEAD = (
     "# Review\n\n> Questions that Nacre could not decide alone. Answer them with `nacre review`; deleting one here leaves memory unchanged.\n",
@@ -66,6 +70,14 @@ class Question(NamedTuple):
         return fields(self, "id kind", **words, file=file, keeps=keeps, refuses=refuses)
 
 
+def no_room(file: str) -> tuple[str, str]:
+    """Why a line is asked about that a full file has no room for."""
+    return (
+        f"{file} is full and everything in it seems more important. Add this and remove the least important line?",
+        f"{file} 已满，且现有内容似乎都更重要。要加入这一条、移除最不重要的一行吗？",
+    )
+
+
 def read_review(workspace: Workspace) -> list[Question]:
     """The questions that are open, in the order of the file."""
     try:
@@ -78,6 +90,8 @@ def read_review(workspace: Workspace) -> list[Question]:
         if isinstance(about.get("id"), str) and about.get("kind") in KINDS:
             first, *rest = item.text.split("\n")
             why = " ".join(line.strip(" -") for line in rest if line.strip())
+            pairs = (WORTH_KEEPING, BY_AGENT, REMOVED_BEFORE, no_room(str(about.get("file"))))
+            why = next((say(*pair) for pair in pairs if why in pair), why)
             words = without_comments(first, _OPENING, _CLOSING, "").strip()
             questions.append(Question(about.pop("id"), about.pop("kind"), words, why, about))
     return questions

@@ -109,7 +109,7 @@ class PageEndpoint:
 
     def invite(self, language: str) -> str:
         """The last part of a link that lets a browser in: once, and for two minutes. The page then speaks the language of who asked
-        for it, until another is chosen there."""
+        for it, unless another was chosen there."""
         now = time.monotonic()
         self._links = {link: held for link, held in self._links.items() if held[0] > now}
         self._links[link := secrets.token_urlsafe(24)] = now + _LINK_LIVES, language
@@ -185,7 +185,7 @@ class PageEndpoint:
         response = RedirectResponse("/", status_code=303)
         value = f"{until}.{self._sign('session', until)}"
         response.set_cookie(self._cookie, value, max_age=_COOKIE_LIVES, httponly=True, samesite="strict", path="/")
-        _keep_preference(response, "language", spoken)
+        _keep_preference(response, "opened-in", spoken)
         return response
 
     def _locked(self, request: Request) -> Response:
@@ -290,8 +290,8 @@ class PageEndpoint:
 
     @contextmanager
     def _speaking(self, request: Request) -> Iterator[None]:
-        """The language chosen on the page, else that of who opened it, for this thread."""
-        use_language_here(self._preference(request, "language"))
+        """The language chosen on the page, else that of who opened it last, for this thread."""
+        use_language_here(self._preference(request, "language") or request.cookies.get("nacre-opened-in"))
         try:
             yield
         finally:
