@@ -89,18 +89,7 @@ def connect(
     by_plugin = all(plan.agent == "openclaw" and plan.wanted.register for plan in plans)
     agents_file = None if by_plugin else connection.plan_rules(memory.workspace, spoken)
     new = Connection(memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root), call.program)
-    return _connect(options, memory, _carry_out(options, plans, (memory, new), agents_file, yes=yes), plans, jobs)
-
-
-def _connect(
-    options: ui.Options, memory: Memory, reports: Iterator[Report], plans: list[AgentPlan], jobs: bool | None
-) -> Iterator[Report]:
-    """Carry it out, and offer the jobs where anything changed."""
-    yield from reports
-    if any(plan.changed for plan in plans) and not options.dry_run and not options.as_json:
-        from nacre.cli.up import offer_jobs
-
-        offer_jobs(memory, jobs, yes=False)
+    return _carry_out(options, plans, (memory, new), agents_file, jobs, yes=yes)
 
 
 def _carry_out(
@@ -108,10 +97,12 @@ def _carry_out(
     plans: list[AgentPlan],
     connecting: tuple[Memory, Connection] | None = None,
     rules: FileChange | None = None,
+    jobs: bool | None = None,
     *,
     yes: bool,
 ) -> Iterator[Report]:
-    """Show the plans, connect or disconnect after a yes, and say what became of each. To disconnect needs no workspace."""
+    """Show the plans, connect or disconnect after a yes, and say what became of each; offer the jobs where anything was connected.
+    To disconnect needs no workspace."""
     removing = connecting is None
     # A connection of which nothing stands any more is still to be forgotten.
     recorded = connection.load_connections(state_folder()) if removing else {}
@@ -126,16 +117,24 @@ def _carry_out(
         if connecting and rules:
             connection.apply_rules(rules, connecting[0])
         results = connection.apply_plans(ready, this_machine(), state_folder(), connecting and connecting[1])
-    facts = {"agents": agents_json(plans, results), "dryRun": options.dry_run}
-    facts |= {"rules": {"path": str(rules.path), "diff": rules.diff}} if rules else {}
-    none = ui.every((not plans, "No agent is connected.", "没有已连接的智能体。"))
-    notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=removing)
-    yield Report(facts, notes=[*notes, *none])
-    errors = [*filter(None, (plan.error for plan in plans)), *filter(None, (result.error for result in results))]
-    if errors and len(plans) == 1:  # that agent's own
-        raise errors[0]
-    if errors:
-        raise PartlyDone("\n".join(map(str, errors)))
+    about_rules = {"rules": {"path": str(rules.path), "diff": rules.diff}} if rules else {}
+    yield Report(
+        {"agents": agents_json(plans, results), "dryRun": options.dry_run, **about_rules},
+        notes=[
+            *outcome_notes(plans, results, dry_run=options.dry_run, removing=removing),
+            *ui.every((not plans, "No agent is connected.", "没有已连接的智能体。")),
+        ],
+    )
+    if errors := _errors(plans, results):
+        raise errors[0] if len(plans) == 1 else PartlyDone("\n".join(map(str, errors)))
+    if connecting and any(plan.changed for plan in plans) and not options.dry_run and not options.as_json:
+        from nacre.cli.up import offer_jobs
+
+        offer_jobs(connecting[0], jobs, yes=False)
+
+
+def _errors(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) -> list[NacreError]:
+    return [plan.error for plan in plans if plan.error] + [result.error for result in results if result.error]
 
 
 def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[AgentPlan]:
@@ -248,13 +247,11 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     lines = [line for plan in agents for line in plan_lines(plan, removing=True)]
     yield Report(lines=[*lines, *(line for place in places if place.changed for line in _place_lines(place))])
     errors: list[NacreError] = []
-    results: list[ConnectResult] = []
-    works = bool(agents or (models and caches) or any(place.changed for place in places)) and not options.dry_run
-    if works:
+    notes: list[str] = []
+    if not options.dry_run and (agents or (models and caches) or any(place.changed for place in places)):
         ui.confirm("Remove all of this?", "要移除以上所有内容吗？", yes=yes)
-        ready = [plan for plan in agents if plan.error is None]
-        results = connection.apply_plans(ready, machine, state_folder())
-        errors += [plan.error for plan in agents if plan.error] + [result.error for result in results if result.error]
+        results = connection.apply_plans([plan for plan in agents if plan.error is None], machine, state_folder())
+        notes, errors = outcome_notes(agents, results, dry_run=False, removing=True), _errors(agents, results)
         for place in places:
             errors += _take_back(place)
         for cache in caches if models else ():
@@ -262,21 +259,32 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
                 shutil.rmtree(cache)
             except OSError as error:
                 errors.append(cannot_write(cache, error))
-    facts: dict[str, Any] = {"connections": agents_json(agents, ()), "workspaces": list(map(_place_json, places))}
-    facts |= {"caches": [str(folder) for folder in caches if models], "dryRun": options.dry_run}
     settings = ui.shown_path(user_config_folder())
     roots = [ui.shown_path(place.memory.workspace.root) for place in places]
     lasts = 'Your memory is still in {0}; "nacre destroy --workspace {0}" deletes it permanently.'
     lasts_chinese = "你的记忆保留在 {0}；“nacre destroy --workspace {0}”可永久删除。"
     kept = "Models and caches are kept; --models deletes them.", "模型和缓存已保留；--models 可删除。"
     package = 'Uninstall the package the way you installed it, for example "pip uninstall nacre".'
-    notes = outcome_notes(agents, results, dry_run=False, removing=True) if works else []
     notes += ui.every(
         (caches and not models, *kept),
         *((True, lasts.format(root), lasts_chinese.format(root)) for root in roots),
         (user_config_folder().is_dir(), f"Your settings are still in {settings}.", f"你的设置保留在 {settings}。"),
         (True, package, "请按安装时的方式卸载软件包本身，例如“pip uninstall nacre”。"),
     )
+    facts = {
+        "connections": agents_json(agents, ()),
+        "workspaces": [
+            {
+                "workspace": str(place.memory.workspace.root),
+                "jobs": [step.as_json() for step in place.jobs.shown],
+                "daemon": place.daemon,
+                "rules": place.rules.diff if place.rules else None,
+            }
+            for place in places
+        ],
+        "caches": [str(folder) for folder in caches if models],
+        "dryRun": options.dry_run,
+    }
     yield Report(facts, notes=notes)
     if errors:
         raise PartlyDone("\n".join(map(str, errors)))
@@ -284,14 +292,12 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
 
 def _place_lines(place: InstalledWorkspace) -> list[str]:
     pid = place.daemon
-    stopped = ui.every((pid, f"Stop the daemon (process {pid}).", f"停止守护进程（进程 {pid}）。"))
-    rules = [place.rules.diff] if place.rules else []
-    return [f"# {ui.shown_path(place.memory.workspace.root)}", *service_lines(place.jobs), *stopped, *rules]
-
-
-def _place_json(place: InstalledWorkspace) -> dict[str, Any]:
-    jobs, rules = [step.as_json() for step in place.jobs.shown], place.rules.diff if place.rules else None
-    return {"workspace": str(place.memory.workspace.root), "jobs": jobs, "daemon": place.daemon, "rules": rules}
+    return [
+        f"# {ui.shown_path(place.memory.workspace.root)}",
+        *service_lines(place.jobs),
+        *ui.every((pid, f"Stop the daemon (process {pid}).", f"停止守护进程（进程 {pid}）。")),
+        *([place.rules.diff] if place.rules else []),
+    ]
 
 
 def _take_back(place: InstalledWorkspace) -> list[NacreError]:
@@ -348,19 +354,18 @@ def destroy(options: ui.Options, *, yes: bool) -> Iterator[Report]:
     destroying.apply_destroy(plan)
     forget_tokens(workspace.root)
     by = ", ".join(name for name, planned in jobs.changes.items() if planned.steps)
-    heading = ui.every(
-        (by, f"The jobs were removed from {by}.", f"已移除定时任务：{by}。"),
-        (True, "The memory was deleted.", "记忆已删除。"),
-    )
-    yield Report(facts, heading=heading)
+    removed = ui.every((by, f"The jobs were removed from {by}.", f"已移除定时任务：{by}。"))
+    yield Report(facts, heading=[*removed, say("The memory was deleted.", "记忆已删除。")])
 
 
 def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
-    lines = plan.shown
-    if plan.agents is not None:
-        lines.append(say("AGENTS.md: only Nacre's rules between the markers", "AGENTS.md：仅删除标记之间的 Nacre 规则"))
+    rules = "AGENTS.md: only Nacre's rules between the markers", "AGENTS.md：仅删除标记之间的 Nacre 规则"
     installed = [f"$ {shlex.join(step.command)}" if step.command else step.path for step in jobs.shown]
-    lines += [say(f"{step}: only the jobs for this workspace", f"{step}：仅移除此工作区的任务") for step in installed]
+    lines = [
+        *plan.shown,
+        *ui.every((plan.agents is not None, *rules)),
+        *(say(f"{step}: only the jobs for this workspace", f"{step}：仅移除此工作区的任务") for step in installed),
+    ]
     root, tiers = plan.workspace.root, plan.kept_tiers and ui.shown_path(plan.kept_tiers)
     deleted = f"All of this will be deleted from {root}. This cannot be undone."
     notes = ui.every(
