@@ -105,9 +105,7 @@ def speaker(agent: str | None, environment: Mapping[str, str]) -> str:
 
 
 def shortened(prompt: str) -> str:
-    if len(prompt) <= LONGEST_PROMPT:
-        return prompt
-    return f"{prompt[:_HEAD]}\n{prompt[_HEAD - LONGEST_PROMPT :]}"
+    return prompt if len(prompt) <= LONGEST_PROMPT else f"{prompt[:_HEAD]}\n{prompt[_HEAD - LONGEST_PROMPT :]}"
 
 
 def word(value: object, most: int = _LONGEST) -> str:
