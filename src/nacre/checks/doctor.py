@@ -84,11 +84,13 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
     for job in states:
         if job.failing_since and job.last:
             since, reason = f"{job.failing_since:%Y-%m-%d %H:%M}", job.last.said or "-"
-            english = (
-                f"{job.name} has failed {job.failures} time{'' if job.failures == 1 else 's'} since {since}: {reason}"
+            times = f"{job.failures} time{'' if job.failures == 1 else 's'}"
+            yield problem(
+                "job fails",
+                f"{job.name} has failed {times} since {since}: {reason}",
+                f"{job.name} 自 {since} 起已失败 {job.failures} 次：{reason}",
+                remedy=f"nacre jobs run {job.name}",
             )
-            chinese = f"{job.name} 自 {since} 起已失败 {job.failures} 次：{reason}"
-            yield problem("job fails", english, chinese, remedy=f"nacre jobs run {job.name}")
     kinds = installer.installed_kinds(memory.workspace)
     if not kinds:
         return
@@ -98,8 +100,8 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
             begun = dt.datetime.fromtimestamp(installer.installed_path(memory.workspace).stat().st_mtime, dt.UTC)
     if begun and memory.clock.now() - begun > _OVERDUE:
         at = f"{memory.clock.local(begun):%Y-%m-%d %H:%M}"
-        english, chinese = f"No job has run since {at}.", f"自 {at} 起没有任何任务运行过。"
-        yield problem("jobs do not run", english, chinese, remedy="nacre jobs install")
+        message = f"No job has run since {at}.", f"自 {at} 起没有任何任务运行过。"
+        yield problem("jobs do not run", *message, remedy="nacre jobs install")
     setup, record = installer.Setup(memory, installer.this_machine()), installer.read_installed(memory.workspace)
     for kind in kinds:
         if kind not in SCHEDULERS or kind == _SLOW:
