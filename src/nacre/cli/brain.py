@@ -1,4 +1,4 @@
-"""nacre brain: who does the thinking, what it cost today, and every order that was sent."""
+"""nacre brain: choose what writes the memory, show what that cost today, and list the orders sent to a model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
 
 
 def offer(memory: Memory, facts: dict[str, Any]) -> bool:
-    """Ask once whether an agent that is logged in may write the memory; whether it was agreed to."""
+    """Ask, once ever, whether an agent that is logged in may write the memory; return the answer."""
     ready, settings = facts["loggedIn"], memory.config.brain
     if not ready or any(facts[work] != "local" for work in CLAIMS) or settings.offered or not ui.is_interactive():
         return False
@@ -78,7 +78,7 @@ def writer(mode: str, model: str | None) -> str:
 
 
 def waiting(facts: dict[str, Any]) -> list[str]:
-    """How many orders wait for the user's agent, and since when; nothing for none."""
+    """A line about the orders that wait for the user's agent; empty when there are none."""
     count, since = facts["waiting"], (facts["waitingSince"] or "").replace("T", " ")[:16]
     return ui.every((count, f"{ui.plural(count, 'request')} since {since}", f"{count} 个请求，自 {since} 起"))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] | None = None) -> list[str]:
-    """Before the first run: what there is, and what to leave out, which goes into the user's settings.
+    """Before the first capture, show what there is and ask what to exclude; the answer is saved in the user's settings.
 
     Without a terminal nothing is asked: there the settings and --exclude say it.
     """
@@ -47,7 +47,7 @@ def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] 
 
 
 def show_survey(survey: Sequence[Capturable]) -> None:
-    """For people who are asked about it, beside the result of the command."""
+    """Print the survey on stderr."""
     report = _survey_report(survey)
     for line in (*report.notes, *report.lines):
         ui.note(str(line))
@@ -88,7 +88,7 @@ def sync(options: ui.Options, since: str | None, exclude: tuple[str, ...], *, on
 
 
 def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
-    """What a run did. Where nobody watches, only problems are told."""
+    """What a run did; without a terminal only its problems."""
     unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
     asked = made.passed_over.get("asked", 0)
     unplaced = (

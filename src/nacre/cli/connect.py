@@ -138,19 +138,22 @@ def _errors(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) -> lis
 
 
 def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[AgentPlan]:
-    """What takes back the connections of these agents, or of all that are connected."""
+    """Plan the removal of these agents' connections, or of all connections."""
     state = state_folder()
     chosen = agents or [agent for agent in ALL_AGENTS if agent.name in connection.load_connections(state)]
     return [connection.plan_disconnect(agent, machine, Call(own_program()), state) for agent in chosen]
 
 
 def plan_lines(plan: AgentPlan, *, removing: bool = False) -> list[str]:
-    """One agent: what stays of its own memory, then every file and command."""
+    """The lines that show the plan for one agent: which memory features of its own stay on, the diffs, the command."""
     if plan.error is not None or not plan.changed:
         return []
-    stays = [] if removing else [ui.folded(f"  {plan.wanted.stays}")]
-    diffs = [change.diff for change in plan.changes if change.changes]
-    return [f"# {plan.title}", *stays, *diffs, *([f"$ {shlex.join(plan.command)}"] if plan.command else [])]
+    return [
+        f"# {plan.title}",
+        *([] if removing else [ui.folded(f"  {plan.wanted.stays}")]),
+        *(change.diff for change in plan.changes if change.changes),
+        *([f"$ {shlex.join(plan.command)}"] if plan.command else []),
+    ]
 
 
 def outcome_notes(
@@ -159,21 +162,20 @@ def outcome_notes(
     fine = {result.agent for result in results if result.error is None}
     state, chinese = ("disconnected", "断开") if removing else ("connected", "连接")
     notes: list[str] = []
-    for plan in plans:
-        if plan.error is not None:
-            continue
-        title = plan.title
-        outcome = ui.first(
-            (not plan.changed, f"{title}: nothing to do.", f"{title}：无需更改。"),
-            (dry_run, f"{title} would be {state}.", f"将{chinese} {title}。"),
-            (plan.agent in fine, f"{title} is {state}.", f"{title} 已{chinese}。"),
-        )
+    for plan in (plan for plan in plans if plan.error is None):
+        title, left = plan.title, [(name or path.name, ui.shown_path(path)) for path, name in plan.left]
         about = plan.wanted.notes if not removing and (plan.changed or not plan.changes) else ()
-        notes += [outcome, *(f"  {sentence}" for sentence in about)]
-        for path, name in plan.left:
-            what, where = name or path.name, ui.shown_path(path)
-            english = f"  {what} in {where} was changed by hand and was kept; remove it if you no longer want it."
-            notes.append(say(english, f"  {where} 中的 {what} 有手动修改，已保留；如不再需要，请自行删除。"))
+        kept = "  {0} in {1} was changed by hand and was kept; remove it if you no longer want it."
+        kept_chinese = "  {1} 中的 {0} 有手动修改，已保留；如不再需要，请自行删除。"
+        notes += [
+            ui.first(
+                (not plan.changed, f"{title}: nothing to do.", f"{title}：无需更改。"),
+                (dry_run, f"{title} would be {state}.", f"将{chinese} {title}。"),
+                (plan.agent in fine, f"{title} is {state}.", f"{title} 已{chinese}。"),
+            ),
+            *(f"  {sentence}" for sentence in about),
+            *(say(kept, kept_chinese).format(*entry) for entry in left),
+        ]
     return [*notes, *(f"  {sentence}" for result in results for sentence in result.notes)]
 
 
@@ -209,8 +211,12 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
         ]
         command = list(wanted.register)
         rows.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
-        lines += [f"# {agent.title}", *(f"## {ui.shown_path(file['path'])}\n{file['snippet']}" for file in files)]
-        lines += [*([f"$ {shlex.join(command)}\n"] if command else []), *map(Note, wanted.notes)]
+        lines += [
+            f"# {agent.title}",
+            *(f"## {ui.shown_path(file['path'])}\n{file['snippet']}" for file in files),
+            *([f"$ {shlex.join(command)}\n"] if command else []),
+            *map(Note, wanted.notes),
+        ]
     return Report({"agents": rows}, lines=lines)
 
 
@@ -301,7 +307,7 @@ def _place_lines(place: InstalledWorkspace) -> list[str]:
 
 
 def _take_back(place: InstalledWorkspace) -> list[NacreError]:
-    """One workspace: its timers, its daemon, what lets clients in over HTTP, our rules; what could not be taken back."""
+    """Remove the timers, the daemon, the HTTP tokens and our rules of one workspace; the errors of what failed."""
     memory, rules = place.memory, place.rules
     steps: list[Callable[[], object]] = [
         lambda: schedulers.apply_plan(place.jobs) if place.jobs.changes or place.jobs.errors else None,

@@ -172,7 +172,7 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
 
 
 def _further_mentions(memory: Memory, words: str, targets: Sequence[Target]) -> list[str]:
-    """That more statements name it than those that forget offers, and how to see them."""
+    """A note that more lines mention the words than `forget` offers, with the command that lists them."""
     try:
         further = memory.about(words).entries - len(targets)
     except NotFound:
@@ -205,7 +205,7 @@ def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
 
 
 def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
-    """What was forgotten, what looks like it, and where purging found it."""
+    """Sentences about what was removed, which lines are similar, and what purging cleaned."""
     plan, purge, purged, count = report.plan, report.purge_plan, report.purged, len(report.plan.going)
     undo = "" if purged or dry_run else say(' Run "nacre undo" to restore what was removed.', "可用“nacre undo”恢复。")
     outcome = ui.done(f"removed: {ui.plural(count, 'line')}.", f"删除 {count} 行。", dry_run=dry_run) + undo
@@ -219,27 +219,28 @@ def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
     cleaned = f"cleaned: history ({contents}), backups ({backups}), the ledger and the index."
     chinese = f"清理：历史中的 {contents} 个旧版本、{backups} 个备份、账本和索引。"
-    notes.append(ui.done(cleaned, chinese, dry_run=dry_run))
-    notes += ui.every(
-        (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。")
+    transcript = (
+        "The agent's own transcript of that session ({0}, {1}) still contains it; Nacre does not change transcripts."
     )
-    for session in purge.sessions:
-        name = f"{session.agent} {session.session}".strip()
-        english = f"The agent's own transcript of that session ({name}, {session.day}) still contains it; Nacre does not change transcripts."
-        notes.append(
-            say(english, f"智能体自己的会话记录（{name}，{session.day}）仍包含该内容；Nacre 不会改动会话记录。")
-        )
+    transcript_chinese = "智能体自己的会话记录（{0}，{1}）仍包含该内容；Nacre 不会改动会话记录。"
+    sessions = [(f"{session.agent} {session.session}".strip(), session.day) for session in purge.sessions]
     unknown = "The original text is unknown, so its copies could not be searched for."
     searched = "Searched everything Nacre writes: no copy of the text is left."
-    if purged:
-        notes.append(
-            ui.first(
-                (purged.left, "Still found in:", "仍存在于："),
-                (not purge.words, unknown, "原文已不存在，无法搜索残留的副本。"),
-                (True, searched, "已搜索 Nacre 写入的所有内容，没有残留。"),
-            )
-        )
-    return notes
+    remains = ui.first(
+        (not purged, "", ""),
+        (purged and purged.left, "Still found in:", "仍存在于："),
+        (not purge.words, unknown, "原文已不存在，无法搜索残留的副本。"),
+        (True, searched, "已搜索 Nacre 写入的所有内容，没有残留。"),
+    )
+    return [
+        *notes,
+        ui.done(cleaned, chinese, dry_run=dry_run),
+        *ui.every(
+            (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。"),
+            *((True, transcript.format(*session), transcript_chinese.format(*session)) for session in sessions),
+            (remains, remains, remains),
+        ),
+    ]
 
 
 def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
@@ -354,7 +355,7 @@ def history(options: ui.Options, limit: int) -> Report:
 
 
 def _shown_files(paths: Sequence[str]) -> str:
-    """The files of an operation; on a terminal the one that tells most and how many others, so that each has one line."""
+    """The files of an operation; on a terminal only the most telling one and the number of the others, to fit one line."""
     if not sys.stdout.isatty() or not paths:
         return ", ".join(paths)
     notes = [path for path in paths if path.endswith(".md")] or paths  # not the ledger, nor copies
@@ -413,7 +414,7 @@ _NOTES = re.compile(r" *<!-- nacre:.*?-->")
 
 
 def _changed_lines(made: UndoPlan) -> list[str]:
-    """Which lines of memory come back (+) and which go (-); of a session only that it does, of our own files nothing."""
+    """The lines of memory that come back (+) and go (-). Of a checkpoint only its name is shown, of our own files nothing."""
     shown: list[str] = []
     for change in made.changes:
         path, after = change.to or change.name, change.before if change.to and change.data is None else change.data
@@ -438,7 +439,7 @@ def _changed_lines(made: UndoPlan) -> list[str]:
 
 
 def _confirm_last(memory: Memory, last: int) -> None:
-    """List what would be undone, and ask."""
+    """List what would be undone, and ask for confirmation."""
     planned = memory.undo(last=last, dry_run=True)
     count = len(planned.undoes)
     if count < 2 or planned.resumes is not None:

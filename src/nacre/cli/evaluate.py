@@ -1,4 +1,4 @@
-"""nacre eval: what a model buys, measured on sessions whose right answers are known."""
+"""nacre eval: how well a model writes memory, measured on sessions with known results."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def eval_(
     costs: dict[str, Cost] = {}
     notes = []
     for name in names:
-        with tempfile.TemporaryDirectory(prefix="nacre-eval-") as room:
+        with tempfile.TemporaryDirectory(prefix="nacre-eval-") as workplace:
             with ui.progress_bar(name, name) as bar:
-                replayed = replay(scenario, Path(room), settings[name], bar)
+                replayed = replay(scenario, Path(workplace), settings[name], bar)
             with replayed.memory as memory:
                 measures[name], costs[name] = measure(scenario, replayed), cost_of(replayed)
-                notes = ui.every((line := memory.embedder()[1], f"{line}", f"{line}"))
+                notes = [memory.embedder()[1] or ""]
             if keep:
-                shutil.copytree(room, keep / name)
+                shutil.copytree(workplace, keep / name)
     facts = {name: {"measures": {row.name: _plain(row) for row in measures[name]}, "cost": asdict(costs[name])} for name in names}  # fmt: skip
     failures = []
     for name, cost in costs.items():

@@ -1,4 +1,4 @@
-"""nacre jobs: what runs by itself, when it ran, what came of it, and handing it to a scheduler of the system."""
+"""nacre jobs: list, run, install and remove the scheduled jobs."""
 
 from __future__ import annotations
 
@@ -56,14 +56,12 @@ def list_(options: ui.Options) -> Iterator[Report]:
 
 
 def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
-    last, started, result = state.last, say("never", "从未"), ""
-    if last:
-        started, result = f"{memory.clock.local(last.started):%Y-%m-%d %H:%M}", result_word(last.result or "failed")
+    last, result = state.last, result_word(state.last.result or "failed") if state.last else ""
     coming = f"{state.next:%Y-%m-%d %H:%M}" if state.next else say("never", "从不")
     return (
         state.name,
         state.when,
-        started,
+        f"{memory.clock.local(last.started):%Y-%m-%d %H:%M}" if last else say("never", "从未"),
         say("running", "运行中") if state.running else result,
         f"{last.seconds:.1f} s" if last and last.seconds is not None else "",
         say("now", "现在") if state.due else coming,
@@ -95,7 +93,7 @@ def has_scheduler(memory: Memory) -> bool:
 
 
 def nothing_runs(memory: Memory) -> str:
-    """That nobody runs the jobs, and the command that changes it on this machine."""
+    """The sentence that nothing runs the jobs, with the command that sets them up on this machine."""
     command = "nacre jobs install" if has_scheduler(memory) else "nacre serve --background"
     return say(f'nothing runs automatically; run "{command}"', f"尚未设置自动运行；请运行“{command}”")
 
@@ -147,7 +145,7 @@ def _run_due(options: ui.Options, runner: Runner, name: str | None) -> list[JobR
 
 
 def _run_lines(report: JobReport, *, by_name: bool) -> list[str]:
-    """What a run did, for people. Where nobody watches, `--due` is silent about runs without news."""
+    """What a run did, for people; without a terminal, `--due` prints nothing about runs that changed nothing."""
     job, outcome = report.run.job, report.outcome
     if report.error:
         return [] if by_name else [Note(f"{job}: {outcome.said}")]
@@ -216,7 +214,7 @@ def remove(options: ui.Options) -> Iterator[Report]:
 
 
 def setup_of(memory: Memory) -> Setup:
-    """This memory on this machine, as a service is planned for it."""
+    """What a scheduler's plan is made from: this memory and this machine."""
     return Setup(memory, this_machine())
 
 
@@ -225,7 +223,7 @@ def service_lines(plan: ServicePlan) -> list[str]:
 
 
 def _carry_out(options: ui.Options, made: ServicePlan, outcome: str) -> Iterator[Report]:
-    """What is to be done is shown first, then done, then said in a sentence."""
+    """Show the plan, apply it, and print the outcome."""
     errors = [str(error) for error in made.errors if options.dry_run]
     yield Report(lines=service_lines(made), notes=[*made.notes, *errors])
     if not options.dry_run:

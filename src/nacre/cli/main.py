@@ -122,9 +122,9 @@ def help_(ctx: click.Context, _options: ui.Options, names: tuple[str, ...], *, e
             raise click.UsageError(
                 say(f"{context.command_path} has no subcommands.", f"{context.command_path} 没有子命令。"), context
             )
-        _, found, _ = command.resolve_command(context, [name])
-        assert found is not None  # else it was told
-        command, context = found, found.make_context(name, [], parent=context, resilient_parsing=True)
+        _, subcommand, _ = command.resolve_command(context, [name])
+        assert subcommand is not None  # else that was an error
+        command, context = subcommand, subcommand.make_context(name, [], parent=context, resilient_parsing=True)
     click.echo(command.get_help(context))
 
 
@@ -141,7 +141,7 @@ def run(arguments: list[str]) -> int:
         return ended.exit_code
     except click.ClickException as error:
         ui.show_error(error)
-        return 2 if isinstance(error, click.UsageError) else 1
+        return error.exit_code
     except OSError as error:
         if error.errno not in {*NO_SPACE, errno.EIO}:
             raise

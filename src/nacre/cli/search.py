@@ -49,7 +49,7 @@ _MODE = click.Option(
 
 
 def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
-    """Answer by the daemon where one runs, else by ourselves: the same words either way."""
+    """Search through the daemon when one runs, else in this process; the output is the same."""
     request |= {"query": " ".join(request["query"]), "mode": mode, "as_json": options.as_json}
     request |= {"here": requests.current_folder(), "terminal": requests.terminal_width()}
     memories = list(ui.open_all(options, for_groups=True))

@@ -1,4 +1,4 @@
-"""nacre serve, open, mcp: a process that stays, so that search answers at once and jobs run by themselves; the page; memory for MCP clients."""
+"""nacre serve, open, mcp: the daemon, the web page, and the MCP server over stdin and stdout."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def mcp(options: ui.Options) -> None:
         return answered if answered is not None else tools.call(copy.copy(memory), name, arguments, here=place)
 
     def warm() -> None:
-        """Load what the first search waits for; nothing where a daemon has it loaded."""
+        """Load models and index before the first search, unless a daemon has them loaded."""
         with suppress(NacreError, OSError):  # whoever searches first is told
             if call_tool_by_daemon(memory, "memory_status", {}, None) is None:
                 copy.copy(memory).ask("warm", 1)

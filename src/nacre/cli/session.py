@@ -1,4 +1,4 @@
-"""nacre context, hook, flush, wal, cache: what a session is given, writes down before compaction, works on, and keeps for itself."""
+"""nacre context, hook, flush, wal, cache: the context of a session, its flush before compaction, working memory, cached values."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def status(options: ui.Options, *, everything: bool, deep: bool, reindex: bool, 
 
 
 def _rows(memory: Memory, facts: dict[str, Any], grade: Grade) -> list[Row]:
-    """What one wants to know every day, on one screen."""
+    """The rows that are always shown."""
     longterm, run, questions, now = facts["longterm"], facts["night"], facts["review"], memory.clock.now()
     of_lines = say("{lines} of {maxLines} lines", "{lines}/{maxLines} 行").format(**longterm)
     of_bytes = say("{bytes} of {maxBytes} bytes", "{bytes}/{maxBytes} 字节").format(**longterm)
@@ -96,7 +96,7 @@ def _rows(memory: Memory, facts: dict[str, Any], grade: Grade) -> list[Row]:
 
 
 def _details(facts: dict[str, Any]) -> Iterator[Row]:
-    """What else there is: files, who writes, the daemon, the index and its vectors."""
+    """The rows for --all: files, what writes memory, the daemon, the index and its vectors."""
     yield say("files", "文件"), _files(facts["files"])
     if brain := facts["brain"]:
         saved, used = brain["saved"], spent(brain)
@@ -132,7 +132,7 @@ def _connected(facts: dict[str, Any]) -> list[str]:
 
 
 def _connections() -> list[dict[str, Any]]:
-    """Every agent that is connected; none where the record of it cannot be understood, which doctor tells."""
+    """Every connected agent; empty when the record of connections cannot be read, which `doctor` reports."""
     try:
         states = agent_states(ALL_AGENTS, this_machine(), state_folder())
     except NacreError:
@@ -266,7 +266,7 @@ def _health_lines(memory: Memory, report: Health, *, verbose: bool) -> Iterator[
 
 
 def _problem_lines(problems: Sequence[Problem], indent: int = 0) -> list[str]:
-    """Each problem with where it is and what mends it, as wide as the screen; indented below a heading that says how bad it is."""
+    """Each problem with its place and its remedy, wrapped to the terminal; indented where a heading names its kind."""
     severities = ui.localised("error 错误|warning 警告")
     lines: list[str] = []
     for problem in problems:
@@ -290,18 +290,18 @@ def doctor(options: ui.Options, *, fix: bool) -> Report:
 
     Exit code 0 if nothing prevents Nacre from working, 1 otherwise.
     """
-    found: list[tuple[str | None, Problem]] = []
+    by_agent: list[tuple[str | None, Problem]] = []
     try:
         for memory in ui.open_all(options):
             for line in (*repair(memory), *clear_sockets(memory)) if fix else ():
                 ui.note(line)
             with ui.waiting("Checking", "正在检查"):
-                found += [(memory.agent, problem) for problem in _all_problems(memory)]
+                by_agent += [(memory.agent, problem) for problem in _all_problems(memory)]
     except BadSetting as error:  # settings that stop every command are what doctor is asked about
-        found.append((None, bad_setting(error)))
-    problems = [problem for _, problem in found]
+        by_agent.append((None, bad_setting(error)))
+    problems = [problem for _, problem in by_agent]
     return Report(
-        [{"agent": agent, **problem.as_plain()} for agent, problem in found],
+        [{"agent": agent, **problem.as_plain()} for agent, problem in by_agent],
         lines=[*_problem_lines(problems), *ui.every((not problems, "No problems found.", "没有发现问题。"))],
         code=int(any(problem.severity == "error" for problem in problems)),
     )

@@ -1,4 +1,4 @@
-"""nacre tidy, decay, review: press old days into weeks, distil what lasts, archive the oldest logs, answer what is left to you."""
+"""nacre tidy, decay, review: condense old logs, distil lasting facts, archive the oldest logs, answer open questions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
 
 
 def tidy_summary(report: TidyReport | DecayReport, job: str = "memory-tidy") -> str:
-    """What a run did in one line, and below it what a person wants to know."""
+    """One line with the counts of a run, and a second about long-term memory when it changed."""
     counts = Counter(report.counts)
     counts["archive"] = sum(counts[f"archive {action}"] for action in ("move", "append", "compress"))
     # What the steps of a phase are called, in this order.
@@ -158,7 +158,7 @@ def question_line(question: Question) -> str:
 
 
 def _ask_each(memory: Memory, questions: list[Question]) -> None:
-    """One after the other, one key each; what is left for later stays open."""
+    """Ask the questions one by one, each answered with one key."""
     verbs = {"k": "accept", "e": "accept", "r": "refuse"}
     for question in questions:
         click.echo(question_line(question))

@@ -121,7 +121,7 @@ class HelpContext(click.Context):
 
 
 class Page(click.Command):
-    """A command whose help is told in the user's language."""
+    """A command whose help is in the user's language."""
 
     context_class = HelpContext
 
@@ -149,7 +149,7 @@ class Page(click.Command):
 
 
 def command_name(ctx: click.Context) -> str:
-    """A command's name without the program's, which is the root's own."""
+    """The command without the name of the program; the program's own name for the root."""
     return ctx.command_path.partition(" ")[2] or ctx.command_path
 
 
@@ -204,12 +204,13 @@ def show_error(error: click.ClickException) -> None:
         error.show()
         return
     message = in_chinese(error.format_message())
-    if isinstance(error, click.NoSuchOption):
-        message = f"没有选项 {error.option_name}。" + did_you_mean(error.possibilities or ())
-    elif isinstance(error, click.MissingParameter):
-        message = f"缺少参数 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
-    elif isinstance(error, click.BadParameter) and error.param:
-        message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{in_chinese(error.message)}"
+    match error:
+        case click.NoSuchOption():
+            message = f"没有选项 {error.option_name}。" + did_you_mean(error.possibilities or ())
+        case click.MissingParameter():
+            message = f"缺少参数 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
+        case click.BadParameter() if error.param:
+            message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{in_chinese(error.message)}"
     page = error.ctx and f"{error.ctx.get_usage()}\n运行“{error.ctx.command_path} --help”查看说明。\n\n"
     click.echo(f"{page or ''}错误：{message}", err=True)
 
@@ -298,7 +299,7 @@ def open_all(options: Options, *, for_groups: bool = False) -> Iterator[Memory]:
 
 
 def owner_only(options: Options, *, for_groups: bool = False) -> None:
-    """Refuse what a group has no business with: it reads its own memories and nothing else."""
+    """Refuse a command in a group, which may only read its own memories."""
     if not for_groups and (options.scope or "main") != "main":
         raise BadInput(
             "Only search, get, context and mcp work in a group; run this command without --scope.",
@@ -314,7 +315,7 @@ def done(english: str, chinese: str, *, dry_run: bool) -> str:
 
 
 def note_untrusted(problems: Iterable[Problem]) -> None:
-    """A workspace nearer by that is not trusted: the user may have meant that one."""
+    """Tell of an untrusted workspace in a parent folder, which the user may have meant."""
     for problem in problems:
         if problem.kind == "not trusted":
             note(f"{problem.message} {problem.remedy}".strip())
@@ -386,9 +387,9 @@ def _print_report(report: Report) -> None:
     for is_table, lines in groupby(report.lines, key=lambda line: not isinstance(line, str)):
         if is_table:
             table([*lines], report.columns)
-            continue
-        for line in lines:
-            click.echo(styled(line), err=isinstance(line, Note))
+        else:
+            for line in lines:
+                click.echo(styled(line), err=isinstance(line, Note))
     for sentence in filter(None, report.notes):
         note(sentence)
 
@@ -428,7 +429,7 @@ def is_interactive() -> bool:
 
 
 def must_ask() -> None:
-    """Refuse to go on where nobody can be asked."""
+    """Refuse to go on without a terminal to ask on."""
     if not is_interactive():
         raise BadInput(
             "Nothing was done, because confirmation needs a terminal. Use --yes to skip it, or --dry-run to preview.",
@@ -437,7 +438,7 @@ def must_ask() -> None:
 
 
 def confirm(english: str, chinese: str, *, yes: bool = False, default: bool = True) -> None:
-    """Go on after a yes."""
+    """Ask for confirmation, and end the command unless the answer is yes."""
     if yes:
         return
     must_ask()
@@ -465,7 +466,7 @@ def styled(text: object) -> object:
 
 
 def bar(share: float, width: int = 20) -> Coloured:
-    """How full something is; nothing where nobody looks at it."""
+    """A bar that shows how full something is; empty without a terminal."""
     filled = min(width, max(int(share > 0), round(share * width)))
     colour = "red" if share > 1 else "yellow" if share >= NEARLY_FULL else "green"
     return Coloured(f"{'█' * filled}{'░' * (width - filled)} " if sys.stdout.isatty() else "", colour)
@@ -506,7 +507,7 @@ def fitted(text: str, indent: int = 0, stream: TextIO | None = None) -> list[str
 
 @contextmanager
 def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar on stderr for work that may take more than a second; nothing where nobody watches."""
+    """A progress bar on stderr; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
@@ -522,7 +523,7 @@ def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Itera
 
 @contextmanager
 def waiting(english: str, chinese: str) -> Iterator[None]:
-    """What is being done, on stderr for work that takes longer than a second; nothing where nobody watches."""
+    """A line on stderr about work that takes longer than a second; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -539,7 +540,7 @@ def waiting(english: str, chinese: str) -> Iterator[None]:
 
 
 def age_of(moment: str, now: dt.datetime) -> str:
-    """How long ago a moment was that is written in ISO form."""
+    """How long ago a moment in ISO form was."""
     when = dt.datetime.fromisoformat(moment)
     return age(when.astimezone(now.tzinfo) if when.tzinfo else when.replace(tzinfo=now.tzinfo), now)
 

@@ -1,4 +1,4 @@
-"""nacre up: from nothing to a memory that answers and looks after itself, in one command; or what it makes of two example weeks."""
+"""nacre up: set up everything in one command, or show the demo of two example weeks."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _install_models() -> None:
 
 
 def _capture(memory: Memory, left_out: Sequence[str]) -> None:
-    """Read the sessions, and tidy at once: who waits for the night would see an empty MEMORY.md until then."""
+    """Read the sessions, and tidy at once, so that MEMORY.md is not empty until the nightly run."""
     with ui.progress_bar("Reading your sessions", "读取会话") as bar:
         made = memory.sync(exclude=left_out, progress=bar)
     count, least = len(made.sections), memory.config.sync.min_user_messages
@@ -195,7 +195,7 @@ def _index(memory: Memory) -> None:
 
 
 def _show_memory(memory: Memory) -> None:
-    """What was kept, what is asked, what the next session is given; where there is nothing yet, when there will be."""
+    """Show what was kept, what is asked and what the next session is given; if there is nothing yet, when there will be."""
     files, questions = [file for file in memory.longterm() if file.entries], memory.questions()
     if not files and not questions:
         at = memory.config.tidy.time
@@ -335,19 +335,19 @@ def _offer_command(machine: Machine, wish: bool | None, *, yes: bool) -> None:
 
 
 def _agreed(wish: bool | None, english: str, chinese: str, *, yes: bool) -> bool:
-    """What was typed, else what is answered; where nobody sits nothing is begun that outlives the command."""
+    """The option given on the command line, else the answer of the user; no without a terminal."""
     if wish is not None or yes:
         return wish is not False
     return ui.is_interactive() and click.confirm(say(english, chinese), default=True, err=True)
 
 
 def _run(*arguments: str, memory: Memory) -> None:
-    """Another command of ours; its failure is told and ends nothing here: memory works without it."""
+    """Run another command of ours; its failure is printed and does not end this one."""
     run([*arguments, "--workspace", str(memory.workspace.root)])
 
 
 def program() -> str:
-    """How to call us from here: by name where the shell finds it, else by path."""
+    """How to call the program from here: by name if the shell finds it, else by path."""
     if shutil.which("nacre"):
         return "nacre"
     beside = Path(sys.executable).parent / "nacre"
@@ -369,7 +369,7 @@ def _show_hints(memory: Memory) -> None:
 
 
 def show_demo(tongue: str | None, *, keep: bool) -> None:
-    """Live through the two weeks in a folder of their own, tell about it, and remove the folder unless it is to be kept."""
+    """Replay the two weeks in a temporary folder, print what came of them, and remove the folder unless `keep`."""
     use_language(tongue or language())
     folder = Path(tempfile.mkdtemp(prefix="nacre-demo-"))
     try:

@@ -141,12 +141,12 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
     for known in settings.known_settings().values():
         value, origin = _value(loaded, known.key), loaded.origins.get(known.key, "default")
         rows.append({"key": known.key, "value": value, "origin": origin, **fields(known, "meaning variable")})
-        if not sys.stdout.isatty():
+        if sys.stdout.isatty():
+            place = "" if origin == "default" else say(f"  ({origin})", f"（{origin}）")
+            lines.append(ui.folded(f"{known.key} = {_shown(value)}{place}"))
+            lines += [ui.Coloured(line, "dim") for line in ui.fitted(known.meaning, 4)]
+        else:
             lines.append((known.key, _shown(value), origin, known.meaning))
-            continue
-        place = "" if origin == "default" else say(f"  ({origin})", f"（{origin}）")
-        lines.append(ui.folded(f"{known.key} = {_shown(value)}{place}"))
-        lines += [ui.Coloured(line, "dim") for line in ui.fitted(known.meaning, 4)]
     report = Report(
         rows,
         heading=[f"{problem.path}: {problem.message}" for problem in loaded.problems],
