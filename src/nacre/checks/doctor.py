@@ -75,7 +75,7 @@ def index_problems(memory: Memory) -> Iterator[Problem]:
 
 
 def job_problems(memory: Memory) -> Iterator[Problem]:
-    """Failing and forgotten jobs, and a scheduler that was set up for another Python, another place or other times."""
+    """Jobs that fail or do not run, and schedulers that were set up with another Python, location or settings."""
     try:
         states = job_states(memory)
     except BadSetting as error:
@@ -103,9 +103,7 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
         message = f"No job has run since {at}.", f"自 {at} 起没有任何任务运行过。"
         yield problem("jobs do not run", *message, remedy="nacre jobs install")
     setup, record = installer.Setup(memory, installer.this_machine()), installer.read_installed(memory.workspace)
-    for kind in kinds:
-        if kind not in SCHEDULERS or kind == _SLOW:
-            continue
+    for kind in (kind for kind in kinds if kind in SCHEDULERS and kind != _SLOW):
         try:
             is_current = record[kind].get("complete") and not SCHEDULERS[kind].install(setup, record[kind]).steps
         except NacreError as error:
@@ -149,7 +147,7 @@ def is_own(path: str, is_kind: Callable[[int], bool]) -> bool:
 
 
 def repair(memory: Memory) -> list[str]:
-    """Mend what can be mended without touching a note; a sentence for each thing done."""
+    """Repair what can be repaired without changing a note; a sentence for each repair."""
     plan = create.plan_init(memory.workspace.root)
     done = [f"{step.action} {step.path}" for step in plan.plan.steps]
     if plan.plan:

@@ -107,7 +107,7 @@ def _remedy(snapshot: Snapshot, file: LongTermFile, line: Line, *others: Line) -
 
 
 def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
-    """Files and lines that are left alone, every MEMORY.md that breaks its limits, and what has waited too long for the user's word."""
+    """Files and lines that cannot be used, every MEMORY.md over its limits, and questions that have waited too long."""
     for left in snapshot.problems:
         remedy = left.remedy or say("fix it or move it elsewhere", "请修复或移走")
         yield replace(left, kind=UNREADABLE, remedy=remedy, severity="warning", id="")
@@ -206,7 +206,7 @@ def _pairs(entries: Sequence[_Entry], snapshot: Snapshot) -> list[tuple[_Entry, 
 
 
 def _duplicate(snapshot: Snapshot, old: _Entry, new: _Entry) -> Iterator[Problem]:
-    """Of two that say the same the shorter may go, unless the person wants it."""
+    """Report the entry that the user did not confirm, else the shorter one; nothing when both wordings are confirmed."""
     weaker, other = sorted(
         (old, new), key=lambda entry: (snapshot.is_confirmed(entry.line), len(entry.line.words), entry.place)
     )
@@ -218,7 +218,7 @@ def _duplicate(snapshot: Snapshot, old: _Entry, new: _Entry) -> Iterator[Problem
 
 
 def _of_entry(kind: str, file: LongTermFile, line: Line, english: str, chinese: str, remedy: str) -> Problem:
-    """What is wrong with one entry, behind its words."""
+    """A problem with one entry, its message beginning with the words of the entry."""
     text = quoted(line.words)
     message = say(f"“{text}”: {english}", f"“{text}”：{chinese}")
     return Problem(kind, message, file.shown, line.start, remedy, id=line.id)

@@ -36,7 +36,7 @@ def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: 
     """`daemon` is what the daemon says of itself, where there is one."""
     files, longterm = memory.files(), memory.longterm_facts()
     changed, unembedded = memory.waiting(files)
-    sessions, night = memory.sessions, last_night(memory.workspace)
+    sessions, run = memory.sessions, last_night(memory.workspace)
     counts = sessions.store.safely(sessions.counts) if sessions else None
     return {
         "workspace": str(memory.workspace.root),
@@ -51,7 +51,7 @@ def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: 
         "jobs": job_facts(memory),
         "daemon": daemon,
         "review": len(memory.questions()),
-        "night": {"at": night[0], **night[1]._asdict()} if night else None,
+        "night": {"at": run[0], **run[1]._asdict()} if run else None,
         "history": last_id(storage_of(memory.workspace)),
         "problems": [problem.as_plain() for problem in memory.all_problems()],
     }
@@ -90,7 +90,7 @@ def findings(memory: Memory) -> tuple[Problem, ...]:
 
 
 def _capture(memory: Memory) -> dict[str, Any]:
-    """How far what was said has been captured, and by what it is judged."""
+    """What has been captured, whether capture is paused, and for which languages there are embedding models."""
     cursors = load_cursors(memory.workspace)
     # The models on disk, not the judge itself: that would load its classifiers, for a third of what status may cost.
     scripts = {model.script for model in list_models() if model.state == "installed"}
@@ -105,7 +105,7 @@ def _capture(memory: Memory) -> dict[str, Any]:
 
 
 def _brain(memory: Memory) -> dict[str, Any] | None:
-    """Who writes the logs and what that cost today; none where it is this machine and cost nothing."""
+    """What writes the logs and what that cost today; None when it is this machine and no model was ever asked."""
     settings = memory.config.brain
     modes = {settings.extract, settings.digest, settings.distil, settings.summarise}
     return memory.brain_facts() if modes != {"local"} or orders_file(memory.workspace).exists() else None

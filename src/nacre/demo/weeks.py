@@ -1,4 +1,4 @@
-"""The two example weeks: sessions of an invented user in a folder of their own, lived through day by day; and what there is to see then."""
+"""The demo: two weeks of an invented user's sessions, replayed day by day in a folder of their own, and what came of them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ Progress = Callable[[int, int], None]
 
 
 def live_through(stage: Stage, progress: Progress | None = None) -> tuple[Memory, list[Step]]:
-    """The memory on the morning after, and what every night decided. It is one memory all the time: the models are loaded once."""
+    """The memory on the morning after, and the decisions of every tidy run. One `Memory` is used throughout, to load the
+    models once."""
     morning_after = f"{stage.first_day + dt.timedelta(days=DAYS)}T{NOW[11:]}"
     memory = Memory(stage.at(morning_after))
     steps: list[Step] = []

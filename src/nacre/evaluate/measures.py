@@ -98,7 +98,7 @@ def _of_memory(gold: Gold, replayed: Replayed) -> Iterator[Measure]:
 
 
 def _of_every_file(gold: Gold, root: Path) -> Iterator[Measure]:
-    """What must stand in no file, whatever wrote it and however it is packed."""
+    """What must not be in any file, also not compressed."""
     parts: list[bytes] = []
     for path in filter(Path.is_file, root.rglob("*")):
         data = path.read_bytes()

@@ -21,7 +21,7 @@ _MOST_QUESTIONS = 20
 
 
 def instructions(tongue: str | None = None, *, group: bool = False) -> str:
-    """What a client tells its model about this server. A group reads, and is told nothing of writing."""
+    """The instructions for a client's model; for a group without those about writing."""
     return rules_section(tongue or language(), TOOLS, writes=not group).partition("\n\n")[2]
 
 

@@ -53,7 +53,7 @@ class Server:
     call: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
 
     def answer(self, message: Any) -> dict[str, Any] | None:
-        """The answer to one JSON-RPC message; None for a notification. A bug in one answer ends nothing."""
+        """The answer to one JSON-RPC message; None for a notification. A bug becomes an error response."""
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             return failure(None, _INVALID, "Invalid Request")
         number, params = message.get("id"), message.get("params", {})
@@ -126,7 +126,7 @@ class Server:
         raise _Refused(_NO_METHOD, "Method not found", method[:100])
 
     def _call_result(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The result twice, as the protocol wants it: as values, and as text for clients that know no values."""
+        """The result of a tool as structured content and as text, as the protocol asks."""
         try:
             result = self.call(name, arguments) if self.call else call(self.memory(), name, arguments)
         except NacreError as refusal:
@@ -183,7 +183,7 @@ _LISTENING = ("notifications/initialized", "tools/list")
 
 
 def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
-    """Serve one client until its end of input, or until a signal. `warm` loads what the first search waits for."""
+    """Serve one client until its end of input, or until a signal. `warm` loads what the first search needs."""
     # Nobody else reads the client's words or writes among ours: a child finds its input at the end, stray output goes to stderr.
     lines, output = os.fdopen(os.dup(0), "rb"), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -364,7 +364,7 @@ _TYPES = {
 
 
 def call(memory: Memory, name: str, arguments: dict[str, Any], *, here: str | None = None) -> dict[str, Any]:
-    """What the tool gives; a refusal is raised. `here` is the folder that the agent works in, where it is known."""
+    """The result of a tool; a refusal is raised. `here` is the folder that the agent works in, where it is known."""
     by_name = {tool.name: tool for tool in tools(turn=memory.config.brain.by_turn)}
     if name not in by_name:
         names, shown = ", ".join(by_name), name[:40]
@@ -514,7 +514,7 @@ def _next(coming: NextOrder) -> dict[str, Any]:
 
 
 def _status(memory: Memory, _arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
-    """How memory stands for its owner, cheap to come by; for a group only how it may be asked."""
+    """The state of memory, without costly checks; for a group only version, scope and tools."""
     group = memory.scope.group is not None
     names = [tool.name for tool in tools(group=group, turn=memory.config.brain.by_turn)]
     status: dict[str, Any] = {"version": __version__, "scope": memory.scope.name, "tools": names}

@@ -113,8 +113,8 @@ class PageEndpoint:
         self.app.router.redirect_slashes = False
 
     def invite(self, language: str) -> str:
-        """The last part of a link that lets a browser in: once, and for two minutes. The page then speaks the language of who asked
-        for it, until another is chosen there."""
+        """The last part of a link that lets a browser in once, within two minutes. The page then has this language, until another
+        is chosen there."""
         now = time.monotonic()
         self._links = {link: held for link, held in self._links.items() if held[0] > now}
         self._links[link := secrets.token_urlsafe(24)] = now + _LINK_LIVES, language
@@ -231,7 +231,7 @@ class PageEndpoint:
         return self._in_pool(work, as_json=as_json)
 
     def _in_pool(self, work: Callable[[Request], Response], *, as_json: bool) -> Callable[[Request], Any]:
-        """Do the work in a thread, in the language of who asks; a known error is a sentence, an unknown one is a bug and ends nothing."""
+        """Do the work in a thread, in the language of the request; a known error is shown as its sentence, any other as a bug."""
 
         def guarded(request: Request) -> Response:
             with self._speaking(request):

@@ -238,7 +238,7 @@ def history(memory: Memory, values: Values) -> dict[str, Any]:
 
 
 def _operation(operation: Any, shown: dict[str, str]) -> dict[str, Any]:
-    """One that stands as it was done can be taken back; the making of the workspace is nothing that anybody means."""
+    """An operation as the page lists it; the creation of the workspace and what was undone cannot be undone."""
     files = list(dict.fromkeys(shown[change.path] for change in operation.changes))
     may_undo = operation.state in ("done", "partly done") and operation.command != "init" and bool(files)
     return fields(operation, "id at command state undone_by undoes", files=files, undo=may_undo)

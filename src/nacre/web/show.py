@@ -30,7 +30,7 @@ def plain(value: Any) -> Any:
 
 
 def homely(path: str) -> str:
-    """A path as people name it: from their home on."""
+    """A path with the home folder as ~."""
     home = str(Path.home())
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
@@ -56,7 +56,7 @@ _NAMES = {
 
 
 def name(value: str) -> str:
-    """A word of programs (a layer, a part of a score, a command) as people say it."""
+    """The name of a layer, a part of a score or a command in the user's language."""
     return say(*_NAMES.get(value, (value, value)))
 
 
@@ -105,7 +105,7 @@ def linked(text: str | None) -> Markup:
 
 
 def diff(after: str, before: str) -> Markup:
-    """The new words, with what is gone and what came marked."""
+    """The new wording, with removed and added words marked."""
     old, new = _WORD.findall(without_unseen(before)), _WORD.findall(without_unseen(after))
     matcher, parts = difflib.SequenceMatcher(None, old, new, autojunk=False), []
     # Where hardly a word stayed, two sentences are easier to read than their pieces.
