@@ -48,7 +48,7 @@ class Fired:
 
 
 def parse_event(data: bytes, named: str) -> dict[str, Any]:
-    """What an agent told on stdin. Its own name for the event counts before the one on the command line."""
+    """The event that an agent sent on stdin. Its own name for the event counts before the one on the command line."""
     event = json.loads(data.decode("utf-8-sig", "replace"))
     event = event if isinstance(event, dict) else {}
     if not word(event.get("hook_event_name")):
@@ -105,13 +105,11 @@ def speaker(agent: str | None, environment: Mapping[str, str]) -> str:
 
 
 def shortened(prompt: str) -> str:
-    if len(prompt) <= LONGEST_PROMPT:
-        return prompt
-    return f"{prompt[:_HEAD]}\n{prompt[_HEAD - LONGEST_PROMPT :]}"
+    return prompt if len(prompt) <= LONGEST_PROMPT else f"{prompt[:_HEAD]}\n{prompt[_HEAD - LONGEST_PROMPT :]}"
 
 
 def word(value: object, most: int = _LONGEST) -> str:
-    """The value where it is a text that can be written, else an empty one."""
+    """The value if it is a text of valid length without NUL, else an empty text."""
     if not isinstance(value, str) or len(value) > most or "\0" in value:
         return ""
     return value.encode("utf-8", "replace").decode("utf-8")
@@ -127,7 +125,7 @@ FORCED_AT = 2_000_000  # bytes of a transcript from which OpenClaw flushes whate
 
 
 def _answer_openclaw(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
-    """What the plugin is told; None where there is nothing to say. An event that we do not know has no answer."""
+    """The answer to the plugin; None when there is nothing to say or the event is unknown."""
     name = str(event.get("hook_event_name"))
     if name not in _ANSWERS:
         return None
@@ -213,7 +211,7 @@ def _queue(memory: Memory, event: dict[str, Any], *, now: bool) -> dict[str, Any
 
 
 def _refresh(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
-    """`/refresh`: the session is put away, the layers are put in order; what the owner is told of it."""
+    """`/refresh`: save the session as a checkpoint, organise the layers, and return what to tell the owner."""
     try:
         done = memory.refresh(word(event.get("sessionId")) or None)
     except NotFound:

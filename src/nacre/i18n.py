@@ -17,7 +17,7 @@ def use_language(name: str) -> None:
 
 
 def use_language_here(name: str | None) -> None:
-    """Fix the language of this thread alone, for one who asks in another than the rest; none takes that back."""
+    """Fix the language of this thread alone; None removes that again."""
     _here.language = name if name in ("en", "zh") else None
 
 
@@ -42,5 +42,5 @@ def say(english: str, chinese: str) -> str:
 
 
 def as_sentence(line: str) -> str:
-    """A line of ours as a sentence of its own."""
+    """The line with a capital letter and a full stop."""
     return line[:1].upper() + line[1:] + ("" if line.endswith((".", "。")) else say(".", "。"))

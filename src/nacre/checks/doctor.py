@@ -75,7 +75,7 @@ def index_problems(memory: Memory) -> Iterator[Problem]:
 
 
 def job_problems(memory: Memory) -> Iterator[Problem]:
-    """Failing and forgotten jobs, and a scheduler that was set up for another Python, another place or other times."""
+    """Jobs that fail or do not run, and schedulers that were set up with another Python, location or settings."""
     try:
         states = job_states(memory)
     except BadSetting as error:
@@ -84,11 +84,13 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
     for job in states:
         if job.failing_since and job.last:
             since, reason = f"{job.failing_since:%Y-%m-%d %H:%M}", job.last.said or "-"
-            english = (
-                f"{job.name} has failed {job.failures} time{'' if job.failures == 1 else 's'} since {since}: {reason}"
+            times = f"{job.failures} time{'' if job.failures == 1 else 's'}"
+            yield problem(
+                "job fails",
+                f"{job.name} has failed {times} since {since}: {reason}",
+                f"{job.name} 自 {since} 起已失败 {job.failures} 次：{reason}",
+                remedy=f"nacre jobs run {job.name}",
             )
-            chinese = f"{job.name} 自 {since} 起已失败 {job.failures} 次：{reason}"
-            yield problem("job fails", english, chinese, remedy=f"nacre jobs run {job.name}")
     kinds = installer.installed_kinds(memory.workspace)
     if not kinds:
         return
@@ -98,12 +100,10 @@ def job_problems(memory: Memory) -> Iterator[Problem]:
             begun = dt.datetime.fromtimestamp(installer.installed_path(memory.workspace).stat().st_mtime, dt.UTC)
     if begun and memory.clock.now() - begun > _OVERDUE:
         at = f"{memory.clock.local(begun):%Y-%m-%d %H:%M}"
-        english, chinese = f"No job has run since {at}.", f"自 {at} 起没有任何任务运行过。"
-        yield problem("jobs do not run", english, chinese, remedy="nacre jobs install")
+        message = f"No job has run since {at}.", f"自 {at} 起没有任何任务运行过。"
+        yield problem("jobs do not run", *message, remedy="nacre jobs install")
     setup, record = installer.Setup(memory, installer.this_machine()), installer.read_installed(memory.workspace)
-    for kind in kinds:
-        if kind not in SCHEDULERS or kind == _SLOW:
-            continue
+    for kind in (kind for kind in kinds if kind in SCHEDULERS and kind != _SLOW):
         try:
             is_current = record[kind].get("complete") and not SCHEDULERS[kind].install(setup, record[kind]).steps
         except NacreError as error:
@@ -147,7 +147,7 @@ def is_own(path: str, is_kind: Callable[[int], bool]) -> bool:
 
 
 def repair(memory: Memory) -> list[str]:
-    """Mend what can be mended without touching a note; a sentence for each thing done."""
+    """Repair what can be repaired without changing a note; a sentence for each repair."""
     plan = create.plan_init(memory.workspace.root)
     done = [f"{step.action} {step.path}" for step in plan.plan.steps]
     if plan.plan:

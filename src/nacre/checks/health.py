@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nacre.config.settings import MemorySettings
 from nacre.disk import COMPRESSED
 from nacre.errors import BadInput, NacreError
 from nacre.guard.sanitise import one_line
@@ -37,24 +38,15 @@ CONTRADICTION, QUESTION, DUPLICATE, FADED = "contradiction", "question", "duplic
 DANGLING = "dangling"
 
 
-class Kind(NamedTuple):
-    """How many points a problem of a kind takes, how many its kind takes at most, and what people are told."""
-
-    each: float
-    most: float
-    english: str
-    chinese: str
-
-
-# The most important first: the order in which people are told.
+# The most important first: how many points a problem of a kind takes, how many its kind takes at most, and what it is called.
 KINDS = {
-    UNREADABLE: Kind(5, 20, "files or lines that cannot be used", "无法处理的文件或行"),
-    OVER: Kind(20, 30, "MEMORY.md over its limits", "MEMORY.md 超出上限"),
-    CONTRADICTION: Kind(6, 24, "entries that contradict each other", "互相矛盾的条目"),
-    DUPLICATE: Kind(3, 15, "duplicate entries", "意思相同的条目"),
-    DANGLING: Kind(3, 15, "entries that are unclear on their own", "脱离上下文看不懂的条目"),
-    QUESTION: Kind(1, 10, "questions waiting for more than a week", "等待超过一周的问题"),
-    FADED: Kind(2, 10, "outdated entries", "已过时的条目"),
+    UNREADABLE: (5, 20, "files or lines that cannot be used", "无法处理的文件或行"),
+    OVER: (20, 30, "MEMORY.md over its limits", "MEMORY.md 超出上限"),
+    CONTRADICTION: (6, 24, "entries that contradict each other", "互相矛盾的条目"),
+    DUPLICATE: (3, 15, "duplicate entries", "意思相同的条目"),
+    DANGLING: (3, 15, "entries that are unclear on their own", "脱离上下文看不懂的条目"),
+    QUESTION: (1, 10, "questions waiting for more than a week", "等待超过一周的问题"),
+    FADED: (2, 10, "outdated entries", "已过时的条目"),
 }
 
 
@@ -90,16 +82,14 @@ def take_snapshot(memory: Memory) -> Snapshot:
     workspace = memory.workspace
     context = TidyContext(workspace, memory.config, memory.clock, judge=lambda: memory.brain)
     problems = collect.list_days(workspace, memory.clock.today())[1]
-    draft: Draft | None = None
     try:
         check_place(storage_of(workspace), workspace.longterm.name)
         draft = Draft(context)
         _ = draft.memory.general.lines  # decoded now, not in the middle of the examination
-        problems += [*draft.problems, *draft.memory.problems]
     except NacreError as error:
-        draft = None
-        problems.append(Problem(UNREADABLE, str(error), workspace.relative(workspace.longterm), severity="error"))
-    return Snapshot(context, draft, problems)
+        unreadable = Problem(UNREADABLE, str(error), workspace.relative(workspace.longterm), severity="error")
+        return Snapshot(context, None, [*problems, unreadable])
+    return Snapshot(context, draft, [*problems, *draft.problems, *draft.memory.problems])
 
 
 def quoted(words: str) -> str:
@@ -117,10 +107,10 @@ def _remedy(snapshot: Snapshot, file: LongTermFile, line: Line, *others: Line) -
 
 
 def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
-    """Files and lines that are left alone, every MEMORY.md that breaks its limits, and what has waited too long for the user's word."""
-    for trouble in snapshot.problems:
-        remedy = trouble.remedy or say("fix it or move it elsewhere", "请修复或移走")
-        yield replace(trouble, kind=UNREADABLE, remedy=remedy, severity="warning", id="")
+    """Files and lines that cannot be used, every MEMORY.md over its limits, and questions that have waited too long."""
+    for left in snapshot.problems:
+        remedy = left.remedy or say("fix it or move it elsewhere", "请修复或移走")
+        yield replace(left, kind=UNREADABLE, remedy=remedy, severity="warning", id="")
     most = snapshot.context.config.memory
     for file in snapshot.files:
         if file.over:
@@ -128,11 +118,10 @@ def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
             english = f"{file.shown} has {lines} of {most.max_lines} lines and {size} of {most.max_bytes} bytes, and accepts no new entries."
             chinese = f"{file.shown} 有 {lines}/{most.max_lines} 行、{size}/{most.max_bytes} 字节，不再接受新内容。"
             yield problem(OVER, english, chinese, file.shown, remedy="nacre review --adopt")
-    shown = snapshot.context.workspace.relative(snapshot.context.workspace.review)
-    draft = snapshot.draft
+    workspace, draft = snapshot.context.workspace, snapshot.draft
     for question in [other for other in draft.questions if draft.waited(other) > PATIENCE] if draft else ():
         message = f"[{review.kind_title(question.kind)}] {quoted(question.text)}"
-        yield Problem(QUESTION, message, shown, remedy="nacre review", id=question.id)
+        yield Problem(QUESTION, message, workspace.relative(workspace.review), remedy="nacre review", id=question.id)
 
 
 # Entries: duplicates, conflicts, and what cannot be understood or is over.
@@ -171,13 +160,15 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
         if kind == "same":
             yield from _duplicate(snapshot, old, new)
         elif not snapshot.is_confirmed(old.line):
-            english = f"{old.shown} and {new.shown} contradict each other; remove the wrong one."
-            message = say(english, f"{old.shown}与{new.shown}互相矛盾；请删除错误的一条。")
-            if old.since != _UNDATED or new.since != _UNDATED:
-                english = f"{old.shown} seems to be superseded by {new.shown}."
-                message = say(english, f"{old.shown}似乎已被{new.shown}取代。")
+            english, chinese = (
+                f"{old.shown} seems to be superseded by {new.shown}.",
+                f"{old.shown}似乎已被{new.shown}取代。",
+            )
+            if old.since == new.since == _UNDATED:
+                english = f"{old.shown} and {new.shown} contradict each other; remove the wrong one."
+                chinese = f"{old.shown}与{new.shown}互相矛盾；请删除错误的一条。"
             remedy = _remedy(snapshot, old.file, old.line, new.line)
-            yield Problem(CONTRADICTION, message, old.file.shown, old.line.start, remedy, id=old.line.id)
+            yield Problem(CONTRADICTION, say(english, chinese), old.file.shown, old.line.start, remedy, id=old.line.id)
 
 
 def _pairs(entries: Sequence[_Entry], snapshot: Snapshot) -> list[tuple[_Entry, _Entry, str]]:
@@ -215,7 +206,7 @@ def _pairs(entries: Sequence[_Entry], snapshot: Snapshot) -> list[tuple[_Entry, 
 
 
 def _duplicate(snapshot: Snapshot, old: _Entry, new: _Entry) -> Iterator[Problem]:
-    """Of two that say the same the shorter may go, unless the person wants it."""
+    """Report the entry that the user did not confirm, else the shorter one; nothing when both wordings are confirmed."""
     weaker, other = sorted(
         (old, new), key=lambda entry: (snapshot.is_confirmed(entry.line), len(entry.line.words), entry.place)
     )
@@ -227,7 +218,7 @@ def _duplicate(snapshot: Snapshot, old: _Entry, new: _Entry) -> Iterator[Problem
 
 
 def _of_entry(kind: str, file: LongTermFile, line: Line, english: str, chinese: str, remedy: str) -> Problem:
-    """What is wrong with one entry, behind its words."""
+    """A problem with one entry, its message beginning with the words of the entry."""
     text = quoted(line.words)
     message = say(f"“{text}”: {english}", f"“{text}”：{chinese}")
     return Problem(kind, message, file.shown, line.start, remedy, id=line.id)
@@ -236,11 +227,10 @@ def _of_entry(kind: str, file: LongTermFile, line: Line, english: str, chinese: 
 def outdated_entries(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries whose date has passed, unless the user wants them."""
     draft = snapshot.draft
-    for file, line in snapshot.lines if draft else ():
+    for file, line in snapshot.lines:
         state = snapshot.state(line.id)
-        if snapshot.is_confirmed(line):
-            continue
-        if day := budget.expired_on(line.words, state.valid_from if state else None, snapshot.context.clock.today()):
+        day = budget.expired_on(line.words, state.valid_from if state else None, snapshot.context.clock.today())
+        if day and not snapshot.is_confirmed(line):
             asked = draft is not None and draft.trail.was_asked(f"{review.FADED}:{line.id}")
             remedy = _remedy(snapshot, file, line) if asked else "nacre tidy"
             yield _of_entry(FADED, file, line, f"its date, {day}, has passed.", f"其日期 {day} 已过。", remedy)
@@ -270,18 +260,11 @@ def dangling_entries(snapshot: Snapshot) -> Iterator[Problem]:
             yield _of_entry(DANGLING, file, line, "it cannot be understood on its own.", "单独看不懂。", remedy)
 
 
-CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
-    files_and_questions,
-    duplicates_and_conflicts,
-    dangling_entries,
-    outdated_entries,
-)
-
-
 def find_problems(snapshot: Snapshot) -> tuple[Problem, ...]:
-    order = {kind: place for place, kind in enumerate(KINDS)}
-    problems = dict.fromkeys(problem for check in CHECKS for problem in check(snapshot))
-    return tuple(sorted(problems, key=lambda problem: (order[problem.kind], problem.path, problem.line or 0)))
+    """What every check found, each problem once, the most important kind first."""
+    checks = files_and_questions, duplicates_and_conflicts, dangling_entries, outdated_entries
+    problems, order = dict.fromkeys(problem for check in checks for problem in check(snapshot)), [*KINDS]
+    return tuple(sorted(problems, key=lambda problem: (order.index(problem.kind), problem.path, problem.line or 0)))
 
 
 FULL = 100
@@ -328,8 +311,8 @@ class Health(NamedTuple):
 def graded(problems: Iterable[Problem]) -> Grade:
     counts = Counter(problem.kind for problem in problems)
     lost = [
-        Deduction(kind, counts[kind], round(float(min(points.each * counts[kind], points.most)), 1))
-        for kind, points in KINDS.items()
+        Deduction(kind, counts[kind], float(min(each * counts[kind], most)))
+        for kind, (each, most, *_) in KINDS.items()
         if counts[kind]
     ]
     left = max(0, round(FULL - sum(deduction.points for deduction in lost)))
@@ -344,13 +327,23 @@ def check_health(memory: Memory) -> Health:
             "Health checks are not available in a group, because they cover private memory; run the command without --scope.",
             "群组中不能运行健康检查，因为它涉及私人记忆；请去掉 --scope 再运行。",
         )
-    snapshot = take_snapshot(memory)
+    snapshot, files = take_snapshot(memory), memory.files()
     problems = find_problems(snapshot)
-    files = memory.files()
     plain = (Path(file.full) for file in files if file.layer != "extra" and not file.path.endswith(COMPRESSED))
     contents = (read_memory(memory.workspace, path).decode("utf-8", "replace") for path in plain)
     figures = {
-        "longterm": _sizes(snapshot),
+        "longterm": [
+            {
+                "path": file.shown,
+                "entries": len(file.lines),
+                "lines": file.size.lines,
+                "bytes": file.size.bytes,
+                "share": share_of_limits(file.size.lines, file.size.bytes, memory.config.memory),
+                "tokens": tokens_estimate(file.before.text),
+            }
+            for file in snapshot.files
+            if file.before is not None
+        ],
         "files": dict(Counter(file.layer for file in files)),
         "tokens": sum(map(tokens_estimate, contents)),
         "meaning": list(memory.brain.with_vectors),
@@ -358,13 +351,6 @@ def check_health(memory: Memory) -> Health:
     return Health(graded(problems), problems, figures)
 
 
-def _sizes(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Every MEMORY.md beside its limits; `share` is the larger of the two shares."""
-    most, sizes = snapshot.context.config.memory, []
-    for file in snapshot.files:
-        if file.before is not None:
-            lines, size, tokens = file.size.lines, file.size.bytes, tokens_estimate(file.before.text)
-            share = round(max(lines / (most.max_lines or 1), size / (most.max_bytes or 1)), 3)
-            row = {"path": file.shown, "entries": len(file.lines), "lines": lines, "bytes": size, "share": share}
-            sizes.append({**row, "tokens": tokens})
-    return sizes
+def share_of_limits(lines: int, size: int, limits: MemorySettings) -> float:
+    """How full a MEMORY.md is: the larger of its two shares."""
+    return round(max(lines / (limits.max_lines or 1), size / (limits.max_bytes or 1)), 3)

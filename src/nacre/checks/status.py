@@ -13,7 +13,7 @@ import nacre
 from nacre.brain.journal import orders_file
 from nacre.capture.cursors import load_cursors
 from nacre.checks.doctor import job_problems
-from nacre.checks.health import Grade, find_problems, graded, take_snapshot
+from nacre.checks.health import Grade, find_problems, graded, share_of_limits, take_snapshot
 from nacre.embed.choose import embedding_problems
 from nacre.embed.models import list_models
 from nacre.errors import BadSetting, NacreError
@@ -35,14 +35,13 @@ _SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an
 def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: bool = False) -> dict[str, Any]:
     """`daemon` is what the daemon says of itself, where there is one."""
     files, longterm = memory.files(), memory.longterm_facts()
-    share = max(longterm["lines"] / (longterm["maxLines"] or 1), longterm["bytes"] / (longterm["maxBytes"] or 1))
     changed, unembedded = memory.waiting(files)
-    sessions, night = memory.sessions, last_night(memory.workspace)
+    sessions, run = memory.sessions, last_night(memory.workspace)
     counts = sessions.store.safely(sessions.counts) if sessions else None
     return {
         "workspace": str(memory.workspace.root),
         "agent": memory.agent,
-        "longterm": {**longterm, "share": round(share, 3)},
+        "longterm": {**longterm, "share": share_of_limits(longterm["lines"], longterm["bytes"], memory.config.memory)},
         "files": dict(Counter(file.layer for file in files)),
         "index": _index(memory, changed, deep=deep),
         "sessions": dict(zip(("sessions", "messages"), counts, strict=True)) if counts else None,
@@ -52,7 +51,7 @@ def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: 
         "jobs": job_facts(memory),
         "daemon": daemon,
         "review": len(memory.questions()),
-        "night": {"at": night[0], **night[1]._asdict()} if night else None,
+        "night": {"at": run[0], **run[1]._asdict()} if run else None,
         "history": last_id(storage_of(memory.workspace)),
         "problems": [problem.as_plain() for problem in memory.all_problems()],
     }
@@ -73,9 +72,12 @@ def findings(memory: Memory) -> tuple[Problem, ...]:
     meaning costs three times as much as the rest of status."""
     workspace, limits = memory.workspace, memory.config.memory
     records = [workspace.ledger, workspace.trail, workspace.review]
-    seen: list[Any] = [*memory.files(), *(storage_of(workspace).about(workspace.relative(path)) for path in records)]
-    seen += [nacre.__version__, language(), str(memory.clock.today()), limits.max_lines, limits.max_bytes]
-    seen += [model.state for model in list_models()]
+    seen = [
+        *memory.files(),
+        *(storage_of(workspace).about(workspace.relative(path)) for path in records),
+        *(nacre.__version__, language(), str(memory.clock.today()), limits.max_lines, limits.max_bytes),
+        *(model.state for model in list_models()),
+    ]
     signature, index = hashlib.sha256(repr(seen).encode()).hexdigest(), str(workspace.index)
     stored = spool.read_json(os.path.join(index, _FOUND))
     if stored.get("signature") == signature:
@@ -88,7 +90,7 @@ def findings(memory: Memory) -> tuple[Problem, ...]:
 
 
 def _capture(memory: Memory) -> dict[str, Any]:
-    """How far what was said has been captured, and by what it is judged."""
+    """What has been captured, whether capture is paused, and for which languages there are embedding models."""
     cursors = load_cursors(memory.workspace)
     # The models on disk, not the judge itself: that would load its classifiers, for a third of what status may cost.
     scripts = {model.script for model in list_models() if model.state == "installed"}
@@ -103,12 +105,10 @@ def _capture(memory: Memory) -> dict[str, Any]:
 
 
 def _brain(memory: Memory) -> dict[str, Any] | None:
-    """Who writes the logs and what that cost today; none where it is this machine and cost nothing."""
+    """What writes the logs and what that cost today; None when it is this machine and no model was ever asked."""
     settings = memory.config.brain
     modes = {settings.extract, settings.digest, settings.distil, settings.summarise}
-    if modes == {"local"} and not orders_file(memory.workspace).exists():
-        return None
-    return memory.brain_facts()
+    return memory.brain_facts() if modes != {"local"} or orders_file(memory.workspace).exists() else None
 
 
 def job_facts(memory: Memory) -> dict[str, Any]:
@@ -119,18 +119,18 @@ def job_facts(memory: Memory) -> dict[str, Any]:
     except BadSetting as error:
         return {"by": by, "states": [], "trouble": str(error)}
     local = memory.clock.local
-    starts = [local(job.last.started).isoformat(timespec="seconds") if job.last else None for job in states]
-    rows = [{**job.as_plain(), "last": last} for job, last in zip(states, starts, strict=True)]
+    rows = [
+        {**job.as_plain(), "last": job.last and local(job.last.started).isoformat(timespec="seconds")} for job in states
+    ]
     return {"by": by, "states": rows, "trouble": None}
 
 
 def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
     store = memory.keeper.store
-    count = "select count(*) from files"
     return {
         "path": str(store.path),
         "bytes": store.path.stat().st_size if store.path.exists() else 0,
-        "files": store.safely(lambda: store.db.execute(count).fetchone()[0]),
+        "files": store.safely(lambda: store.db.execute("select count(*) from files").fetchone()[0]),
         "chunks": memory.passages(),
         "changed": changed,
         "outdated": memory.keeper.outdated(),
@@ -141,17 +141,18 @@ def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
 
 def _embedding(memory: Memory, unembedded: int, *, deep: bool) -> dict[str, Any]:
     embedder, reason = memory.embedder()
+    models = embedder.models() if embedder else []
     works: bool | str | None = None
     if deep and embedder:
         try:
-            for model in embedder.models():
+            for model in models:
                 embedder.embed(model, ["works"], query=True)
             works = True
         except NacreError as error:
             works = str(error)
     return {
         "provider": embedder.provider if embedder else None,
-        "models": [model.name for model in embedder.models()] if embedder else [],
+        "models": [model.name for model in models],
         "vectors": memory.keeper.store.db.execute("select count(*) from vectors").fetchone()[0],
         "waiting": unembedded,
         "reason": reason,

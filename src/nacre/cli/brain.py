@@ -1,4 +1,4 @@
-"""nacre brain: who does the thinking, what it cost today, and every order that was sent."""
+"""nacre brain: choose what writes the memory, show what that cost today, and list the orders sent to a model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 _AGENTS = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode", "openclaw": "OpenClaw"}  # fmt: skip
 
 
-@click.group(cls=ui.Group, invoke_without_command=True, epilog="Example:  nacre brain use claude-code")
-@ui.json_option
+@click.group(
+    cls=ui.Group, params=[ui.JSON], invoke_without_command=True, epilog="Example:  nacre brain use claude-code"
+)
 @click.pass_context
 def brain(ctx: click.Context, *, as_json: bool) -> None:
     """Show what writes your memory (this machine or a model of your choice) and today's usage."""
@@ -29,9 +30,9 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
         return
     memory = ui.open_memory(ctx.obj)
     facts = memory.brain_facts()
-    there = [_AGENTS[name] for name in facts["installed"]]
     if not as_json and offer(memory, facts):
         facts = memory.brain_facts()
+    there = [_AGENTS[name] for name in facts["installed"]]
     rows = [
         (say("daily logs written by", "每日日志由谁撰写"), writer(facts["extract"], facts["model"])),
         (say("weekly digests written by", "每周摘要由谁撰写"), writer(facts["digest"], facts["model"])),
@@ -43,18 +44,16 @@ def brain(ctx: click.Context, *, as_json: bool) -> None:
         (say("private projects", "不外发的项目"), say(", ", "、").join(facts["private"]) or say("none", "无")),
         (say("agents found", "可用的智能体"), say(", ", "、").join(there) or say("none", "无")),
     ]
-    example = facts["installed"][0] if facts["installed"] else "claude-code"
+    example = (*facts["installed"], "claude-code")[0]
     english = f'"nacre brain use {example}" lets {_AGENTS[example]} write your memory; "nacre brain use local" switches back to this machine.'
     chinese = f"“nacre brain use {example}”让 {_AGENTS[example]} 撰写记忆；“nacre brain use local”改回由本机撰写。"
-    report = Report(facts, lines=rows, notes=[say(english, chinese)])
-    ui.print_reports([report], as_json=as_json)
+    ui.print_reports([Report(facts, lines=rows, notes=[say(english, chinese)])], as_json=as_json)
 
 
 def offer(memory: Memory, facts: dict[str, Any]) -> bool:
-    """Ask once whether an agent that is logged in may write the memory; whether it was agreed to."""
-    ready = facts["loggedIn"]
-    is_local = all(facts[work] == "local" for work in CLAIMS)
-    if not ready or not is_local or memory.config.brain.offered or not ui.is_interactive():
+    """Ask, once ever, whether an agent that is logged in may write the memory; return the answer."""
+    ready, settings = facts["loggedIn"], memory.config.brain
+    if not ready or any(facts[work] != "local" for work in CLAIMS) or settings.offered or not ui.is_interactive():
         return False
     agent, private = _AGENTS[ready[0]], ", ".join(facts["private"]) or say("none", "无")
     english = (
@@ -79,10 +78,9 @@ def writer(mode: str, model: str | None) -> str:
 
 
 def waiting(facts: dict[str, Any]) -> list[str]:
-    """How many orders wait for the user's agent, and since when; nothing for none."""
+    """A line about the orders that wait for the user's agent; empty when there are none."""
     count, since = facts["waiting"], (facts["waitingSince"] or "").replace("T", " ")[:16]
-    english = f"{ui.plural(count, 'request')} since {since}"
-    return ui.every((count, english, f"{count} 个请求，自 {since} 起"))
+    return ui.every((count, f"{ui.plural(count, 'request')} since {since}", f"{count} 个请求，自 {since} 起"))
 
 
 def spent(facts: dict[str, Any]) -> str:
@@ -120,34 +118,32 @@ def use(options: ui.Options, name: str, *, hybrid: bool, yes: bool) -> Report:
         chinese = f"让 {shown} 撰写你的记忆吗？你的会话会在移除敏感信息后发给它。不外发的项目：{kept}。"
         ui.confirm(english, chinese, yes=yes or options.dry_run)
     changes = memory.use_brain(name, hybrid=hybrid, dry_run=options.dry_run)
-    lines = [f"{key} = {value}" for key, value in changes.items()]
     turn = 'Requests now wait for your agent. It can fetch them over MCP (memory_orders); "nacre jobs install --with openclaw" makes OpenClaw\'s cron jobs answer them.'
     turn_chinese = "请求会等待你的智能体处理：它可以通过 MCP（memory_orders）领取；“nacre jobs install --with openclaw”可让 OpenClaw 的定时任务来回答。"
-    missing = name in _AGENTS and name not in memory.brain_facts()["installed"]
-    absent = (
-        f"{_AGENTS.get(name, name)} was not found on this machine; Nacre does the work itself until you install it."
-    )
+    agent, missing = _AGENTS.get(name), name in _AGENTS and name not in memory.brain_facts()["installed"]
+    absent = f"{agent} was not found on this machine; Nacre does the work itself until you install it."
     note = ui.first(
         (name == "local", "", ""),
-        (missing, absent, f"本机没有找到 {_AGENTS.get(name, name)}；安装之前仍由本机撰写。"),
+        (missing, absent, f"本机没有找到 {agent}；安装之前仍由本机撰写。"),
         (name == "turn", turn, turn_chinese),
         (True, '"nacre brain test" sends it a short test request.', "“nacre brain test”会发送一个简短的测试请求。"),
     )
-    return Report({"settings": changes, "dryRun": options.dry_run}, lines=lines, notes=[note])
+    settings = [f"{key} = {value}" for key, value in changes.items()]
+    return Report({"settings": changes, "dryRun": options.dry_run}, lines=settings, notes=[note])
 
 
 @ui.command("nacre brain test", group=brain)
 def test(options: ui.Options) -> Report:
     """Send a short test request to the configured model and show which lines of its answer pass the checks."""
-    memory = ui.open_memory(options)
     with ui.waiting("Asking", "正在询问"):
-        kept, dropped, tokens = memory.test_brain()
+        kept, dropped, tokens = ui.open_memory(options).test_brain()
     count, total = len(kept), len(kept) + len(dropped)
-    english = f"{count} of {ui.plural(total, 'line')} passed the checks"
-    passed = say(english, f"{total} 行中有 {count} 行通过检查")
-    lines = [*(f"- {text}" for text in kept), *(f"✗ {gate_reason(reason)}: {text}" for text, reason in dropped)]
-    facts = {"kept": kept, "dropped": [{"text": text, "reason": reason} for text, reason in dropped], "tokens": tokens}
-    return Report(facts, lines=lines, notes=[say(f"{passed}; {tokens} tokens.", f"{passed}；{tokens} 个 token。")])
+    english = f"{count} of {ui.plural(total, 'line')} passed the checks; {tokens} tokens."
+    return Report(
+        {"kept": kept, "dropped": [{"text": text, "reason": reason} for text, reason in dropped], "tokens": tokens},
+        lines=[*(f"- {text}" for text in kept), *(f"✗ {gate_reason(reason)}: {text}" for text, reason in dropped)],
+        notes=[say(english, f"{total} 行中有 {count} 行通过检查；{tokens} 个 token。")],
+    )
 
 
 @ui.command("nacre brain orders", group=brain)
@@ -161,40 +157,38 @@ def orders(options: ui.Options, order: str | None, count: int, *, only_next: boo
         return _next_report(memory.next_order())
     records = memory.orders()
     if order:
-        records = [record for record in records if record.key.startswith(order)][-1:]
-        if not records:
+        record = next((record for record in reversed(records) if record.key.startswith(order)), None)
+        if record is None:
             raise BadInput(f'No request id starts with "{order}".', f"没有编号以“{order}”开头的请求。")
-    facts = [record.as_plain(memory.clock) for record in records[-count:]]
-    if order:
-        shown = [records[0].text, records[0].answer or records[0].why or say("(no answer yet)", "（尚无回答）")]
-        shown += [f"✗ {gate_reason(reason)}: {text}" for reason, text in records[0].claims]
-        return Report(
-            facts[0] | {"text": shown[0], "answer": records[0].answer}, lines=[ui.legible(text) for text in shown]
-        )
-    lines = [(row["id"], row["at"], row["work"], row["brain"], str(row["tokens"]), _outcome(record)) for row, record in zip(facts, records[-count:], strict=True)]  # fmt: skip
-    columns = {"request": "编号", "time": "时间", "work": "类型", "model": "模型", "tokens": "token", "outcome": "结果"}
-    notes = ui.every((not records, "No requests have been sent yet.", "还没有发出过请求。"))
-    return Report(facts, lines=lines, notes=notes, columns=[*ui.localised(columns).values()])
+        shown = [record.text, record.answer or record.why or say("(no answer yet)", "（尚无回答）")]
+        shown += [f"✗ {gate_reason(reason)}: {text}" for reason, text in record.claims]
+        details = {"text": record.text, "answer": record.answer}
+        return Report(record.as_plain(memory.clock) | details, lines=[ui.legible(text) for text in shown])
+    listed = [(record.as_plain(memory.clock), _outcome(record)) for record in records[-count:]]
+    names = "id", "at", "work", "brain", "tokens"
+    return Report(
+        [row for row, _ in listed],
+        columns=ui.headings("request 编号|time 时间|work 类型|model 模型|tokens token|outcome 结果"),
+        lines=[(*(str(row[name]) for name in names), outcome) for row, outcome in listed],
+        notes=ui.every((not records, "No requests have been sent yet.", "还没有发出过请求。")),
+    )
 
 
 @ui.command("nacre brain answer 3f2a9c01 < answer.json", group=brain)
 @click.argument("order")
 def answer(options: ui.Options, order: str) -> Report:
     """Read the answer to a waiting request (the JSON object it asks for) from stdin, and print the next request."""
-    memory = ui.open_memory(options)
-    return _next_report(memory.answer_order(order, ui.words_of(("-",))))
+    return _next_report(ui.open_memory(options).answer_order(order, ui.words_of(("-",))))
 
 
 def _next_report(coming: NextOrder) -> Report:
     """The next order as an agent reads it."""
     order, count = coming.order, coming.waiting
-    facts: dict[str, Any] = {"waiting": count}
     if order is None:
-        return Report(facts, lines=[coming.note])
+        return Report({"waiting": count}, lines=[coming.note])
     head = say(f"Request {order.key} ({count} waiting)", f"请求 {order.key}（共 {count} 个等待中）")
-    return Report(
-        facts | {"id": order.key, "work": order.work, "order": order.text}, lines=[head, "", ui.legible(order.text)]
-    )
+    facts = {"waiting": count, "id": order.key, "work": order.work, "order": order.text}
+    return Report(facts, lines=[head, "", ui.legible(order.text)])
 
 
 def _outcome(record: Record) -> str:

@@ -13,14 +13,14 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model import Problem, Report
+from nacre.model import Problem, Report, fields, problem
 
 if TYPE_CHECKING:
     from nacre.memory import Capturable, Memory, SyncReport
 
 
 def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] | None = None) -> list[str]:
-    """Before the first run: what there is, and what to leave out, which goes into the user's settings.
+    """Before the first capture, show what there is and ask what to exclude; the answer is saved in the user's settings.
 
     Without a terminal nothing is asked: there the settings and --exclude say it.
     """
@@ -47,19 +47,19 @@ def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] 
 
 
 def show_survey(survey: Sequence[Capturable]) -> None:
-    """For people who are asked about it, beside the result of the command."""
+    """Print the survey on stderr."""
     report = _survey_report(survey)
     for line in (*report.notes, *report.lines):
         ui.note(str(line))
 
 
 def _survey_report(survey: Sequence[Capturable]) -> Report:
-    notes = ui.every((not survey, "No agent sessions found in this period.", "这段时间内没有找到会话。"))
     lines = []
     for row in survey:
         counts = f"{ui.plural(row.sessions, 'session')}, {ui.plural(row.messages, 'message')}"
         line = f"  {row.agent:12} {row.name:28} " + say(counts, f"{row.sessions} 个会话，{row.messages} 条消息")
         lines.append(line + (say("  (excluded)", "（已排除）") if row.left_out else ""))
+    notes = ui.every((not survey, "No agent sessions found in this period.", "这段时间内没有找到会话。"))
     return Report([row._asdict() for row in survey], lines=lines, notes=notes)
 
 
@@ -88,38 +88,48 @@ def sync(options: ui.Options, since: str | None, exclude: tuple[str, ...], *, on
 
 
 def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
-    """What a run did. Where nobody watches, only problems are told."""
+    """What a run did; without a terminal only its problems."""
     unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
     asked = made.passed_over.get("asked", 0)
-    waiting = "1 session is waiting for your agent." if asked == 1 else f"{asked} sessions are waiting for your agent."
     unplaced = (
         f"Not captured: {ui.plural(count, 'session')} whose folder is unknown, because some folders are excluded."
     )
-    heading = ui.every(
-        (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
-        *((True, f"{path} could not be read and was skipped.", f"{path} 无法读取，已跳过。") for path in unread),
-        (count, unplaced, f"有 {count} 个会话未采集：无法确定它们的文件夹，而你排除了部分文件夹。"),
-        (asked, waiting, f"有 {asked} 个会话等待你的智能体处理。"),
-    )
     written = ui.done(f"written: {ui.plural(sections, 'section')}.", f"写入 {sections} 节。", dry_run=dry_run)
-    outcome = ui.first(
-        (made.paused or not (dry_run or sys.stderr.isatty()), "", ""),
-        (not sections, "Nothing new to capture.", "没有新内容需要采集。"),
-        (True, written, written),
-    )
     lines: list[str] = []
     for section in made.sections if dry_run or sys.stdout.isatty() else ():
         lines += [f"{section.day}  ## {section.heading}", *(f"  - {bullet}" for bullet in section.bullets)]
-    rows = [
-        {"day": section.day.isoformat(), "session": ui.legible(section.session)}
-        | {"heading": section.heading, "bullets": list(section.bullets)}
-        for section in made.sections
-    ]
-    facts = {"sessions": rows, "checkpoints": list(made.checkpoints), "lookedAt": made.looked_at}
-    facts |= {"passedOver": dict(made.passed_over)}
-    facts |= {"unknownEntries": made.unknown, "unreadable": list(unread), "paused": made.paused, "dryRun": dry_run}
-    left = [Problem("checkpoint not written", sentence) for sentence in made.unwritten]
-    return Report(facts, heading=heading, lines=lines, notes=[outcome], left=left)
+    names = "day session heading bullets"
+    return Report(
+        {
+            "sessions": [
+                fields(section, names, day=str(section.day), session=ui.legible(section.session))
+                for section in made.sections
+            ],
+            "checkpoints": made.checkpoints,
+            "lookedAt": made.looked_at,
+            "passedOver": dict(made.passed_over),
+            "unknownEntries": made.unknown,
+            "unreadable": unread,
+            "paused": made.paused,
+            "dryRun": dry_run,
+        },
+        heading=ui.every(
+            (made.paused, 'Capture is paused; "nacre resume" resumes it.', "采集已暂停；可用“nacre resume”恢复。"),
+            *((True, f"{path} could not be read and was skipped.", f"{path} 无法读取，已跳过。") for path in unread),
+            (count, unplaced, f"有 {count} 个会话未采集：无法确定它们的文件夹，而你排除了部分文件夹。"),
+            (asked == 1, "1 session is waiting for your agent.", "有 1 个会话等待你的智能体处理。"),
+            (asked > 1, f"{asked} sessions are waiting for your agent.", f"有 {asked} 个会话等待你的智能体处理。"),
+        ),
+        lines=lines,
+        notes=[
+            ui.first(
+                (made.paused or not (dry_run or sys.stderr.isatty()), "", ""),
+                (not sections, "Nothing new to capture.", "没有新内容需要采集。"),
+                (True, written, written),
+            )
+        ],
+        left=[Problem("checkpoint not written", sentence) for sentence in made.unwritten],
+    )
 
 
 @ui.command("nacre import claude-code --dry-run", "import", dry_run=True)
@@ -139,11 +149,15 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
     memory = ui.open_memory(options)
     if what is None:
         importable = memory.importable()
-        rows = [(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable]
-        columns = ("nacre import …", say("type", "类型"), say("parts", "数量"), say("new", "新增"))
-        english = "Nothing to import was found on this machine. Pass a file or folder: nacre import PATH"
-        notes = ui.every((not rows, english, "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH"))
-        return Report([row._asdict() for row in importable], lines=rows, columns=columns, notes=notes)
+        nothing = "Nothing to import was found on this machine. Pass a file or folder: nacre import PATH"
+        return Report(
+            [row._asdict() for row in importable],
+            columns=("nacre import …", say("type", "类型"), say("parts", "数量"), say("new", "新增")),
+            lines=[(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable],
+            notes=ui.every(
+                (not importable, nothing, "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH")
+            ),
+        )
     with ui.progress_bar("Importing", "导入") as bar:
         made = memory.import_(what, since=since, dry_run=options.dry_run, progress=bar)
     changed, unread = made.changed, len(made.unreadable)
@@ -157,10 +171,11 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
         (True, imported, f"已导入 {changed} 项；“nacre undo”可撤销。"),
     )
     names = ", ".join(made.unreadable[:3]) + (" …" if unread > 3 else "")
-    left = ui.every(
-        (unread, f"Files that could not be read ({unread}): {names}", f"有 {unread} 个文件无法读取：{names}")
-    )
+    missing = f"Files that could not be read ({unread}): {names}", f"有 {unread} 个文件无法读取：{names}"
     facts = {"kind": made.kind, "from": made.origin, "changed": changed, "steps": list(map(asdict, made.steps))}
-    facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": options.dry_run}
-    lines = ui.step_rows(() if made.paused else made.steps)
-    return Report(facts, lines=lines, notes=[outcome], left=[Problem("unreadable", sentence) for sentence in left])
+    return Report(
+        {**facts, "unreadable": made.unreadable, "paused": made.paused, "dryRun": options.dry_run},
+        lines=ui.step_rows(() if made.paused else made.steps),
+        notes=[outcome],
+        left=[problem("unreadable", *missing)] if unread else [],
+    )

@@ -89,18 +89,7 @@ def connect(
     by_plugin = all(plan.agent == "openclaw" and plan.wanted.register for plan in plans)
     agents_file = None if by_plugin else connection.plan_rules(memory.workspace, spoken)
     new = Connection(memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root), call.program)
-    return _connect(options, memory, _carry_out(options, plans, (memory, new), agents_file, yes=yes), plans, jobs)
-
-
-def _connect(
-    options: ui.Options, memory: Memory, reports: Iterator[Report], plans: list[AgentPlan], jobs: bool | None
-) -> Iterator[Report]:
-    """Carry it out, and offer the jobs where anything changed."""
-    yield from reports
-    if any(plan.changed for plan in plans) and not options.dry_run and not options.as_json:
-        from nacre.cli.up import offer_jobs
-
-        offer_jobs(memory, jobs, yes=False)
+    return _carry_out(options, plans, (memory, new), agents_file, jobs, yes=yes)
 
 
 def _carry_out(
@@ -108,10 +97,12 @@ def _carry_out(
     plans: list[AgentPlan],
     connecting: tuple[Memory, Connection] | None = None,
     rules: FileChange | None = None,
+    jobs: bool | None = None,
     *,
     yes: bool,
 ) -> Iterator[Report]:
-    """Show the plans, connect or disconnect after a yes, and say what became of each. To disconnect needs no workspace."""
+    """Show the plans, connect or disconnect after a yes, and say what became of each; offer the jobs where anything was connected.
+    To disconnect needs no workspace."""
     removing = connecting is None
     # A connection of which nothing stands any more is still to be forgotten.
     recorded = connection.load_connections(state_folder()) if removing else {}
@@ -126,32 +117,43 @@ def _carry_out(
         if connecting and rules:
             connection.apply_rules(rules, connecting[0])
         results = connection.apply_plans(ready, this_machine(), state_folder(), connecting and connecting[1])
-    facts = {"agents": agents_json(plans, results), "dryRun": options.dry_run}
-    facts |= {"rules": {"path": str(rules.path), "diff": rules.diff}} if rules else {}
-    none = ui.every((not plans, "No agent is connected.", "没有已连接的智能体。"))
-    notes = outcome_notes(plans, results, dry_run=options.dry_run, removing=removing)
-    yield Report(facts, notes=[*notes, *none])
-    errors = [*filter(None, (plan.error for plan in plans)), *filter(None, (result.error for result in results))]
-    if errors and len(plans) == 1:  # that agent's own
-        raise errors[0]
-    if errors:
-        raise PartlyDone("\n".join(map(str, errors)))
+    about_rules = {"rules": {"path": str(rules.path), "diff": rules.diff}} if rules else {}
+    yield Report(
+        {"agents": agents_json(plans, results), "dryRun": options.dry_run, **about_rules},
+        notes=[
+            *outcome_notes(plans, results, dry_run=options.dry_run, removing=removing),
+            *ui.every((not plans, "No agent is connected.", "没有已连接的智能体。")),
+        ],
+    )
+    if errors := _errors(plans, results):
+        raise errors[0] if len(plans) == 1 else PartlyDone("\n".join(map(str, errors)))
+    if connecting and any(plan.changed for plan in plans) and not options.dry_run and not options.as_json:
+        from nacre.cli.up import offer_jobs
+
+        offer_jobs(connecting[0], jobs, yes=False)
+
+
+def _errors(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) -> list[NacreError]:
+    return [plan.error for plan in plans if plan.error] + [result.error for result in results if result.error]
 
 
 def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[AgentPlan]:
-    """What takes back the connections of these agents, or of all that are connected."""
+    """Plan the removal of these agents' connections, or of all connections."""
     state = state_folder()
     chosen = agents or [agent for agent in ALL_AGENTS if agent.name in connection.load_connections(state)]
     return [connection.plan_disconnect(agent, machine, Call(own_program()), state) for agent in chosen]
 
 
 def plan_lines(plan: AgentPlan, *, removing: bool = False) -> list[str]:
-    """One agent: what stays of its own memory, then every file and command."""
+    """The lines that show the plan for one agent: which memory features of its own stay on, the diffs, the command."""
     if plan.error is not None or not plan.changed:
         return []
-    stays = [] if removing else [ui.folded(f"  {plan.wanted.stays}")]
-    diffs = [change.diff for change in plan.changes if change.changes]
-    return [f"# {plan.title}", *stays, *diffs, *([f"$ {shlex.join(plan.command)}"] if plan.command else [])]
+    return [
+        f"# {plan.title}",
+        *([] if removing else [ui.folded(f"  {plan.wanted.stays}")]),
+        *(change.diff for change in plan.changes if change.changes),
+        *([f"$ {shlex.join(plan.command)}"] if plan.command else []),
+    ]
 
 
 def outcome_notes(
@@ -160,21 +162,20 @@ def outcome_notes(
     fine = {result.agent for result in results if result.error is None}
     state, chinese = ("disconnected", "断开") if removing else ("connected", "连接")
     notes: list[str] = []
-    for plan in plans:
-        if plan.error is not None:
-            continue
-        title = plan.title
-        outcome = ui.first(
-            (not plan.changed, f"{title}: nothing to do.", f"{title}：无需更改。"),
-            (dry_run, f"{title} would be {state}.", f"将{chinese} {title}。"),
-            (plan.agent in fine, f"{title} is {state}.", f"{title} 已{chinese}。"),
-        )
+    for plan in (plan for plan in plans if plan.error is None):
+        title, left = plan.title, [(name or path.name, ui.shown_path(path)) for path, name in plan.left]
         about = plan.wanted.notes if not removing and (plan.changed or not plan.changes) else ()
-        notes += [outcome, *(f"  {sentence}" for sentence in about)]
-        for path, name in plan.left:
-            what, where = name or path.name, ui.shown_path(path)
-            english = f"  {what} in {where} was changed by hand and was kept; remove it if you no longer want it."
-            notes.append(say(english, f"  {where} 中的 {what} 有手动修改，已保留；如不再需要，请自行删除。"))
+        kept = "  {0} in {1} was changed by hand and was kept; remove it if you no longer want it."
+        kept_chinese = "  {1} 中的 {0} 有手动修改，已保留；如不再需要，请自行删除。"
+        notes += [
+            ui.first(
+                (not plan.changed, f"{title}: nothing to do.", f"{title}：无需更改。"),
+                (dry_run, f"{title} would be {state}.", f"将{chinese} {title}。"),
+                (plan.agent in fine, f"{title} is {state}.", f"{title} 已{chinese}。"),
+            ),
+            *(f"  {sentence}" for sentence in about),
+            *(say(kept, kept_chinese).format(*entry) for entry in left),
+        ]
     return [*notes, *(f"  {sentence}" for result in results for sentence in result.notes)]
 
 
@@ -210,8 +211,12 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
         ]
         command = list(wanted.register)
         rows.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
-        lines += [f"# {agent.title}", *(f"## {ui.shown_path(file['path'])}\n{file['snippet']}" for file in files)]
-        lines += [*([f"$ {shlex.join(command)}\n"] if command else []), *map(Note, wanted.notes)]
+        lines += [
+            f"# {agent.title}",
+            *(f"## {ui.shown_path(file['path'])}\n{file['snippet']}" for file in files),
+            *([f"$ {shlex.join(command)}\n"] if command else []),
+            *map(Note, wanted.notes),
+        ]
     return Report({"agents": rows}, lines=lines)
 
 
@@ -248,13 +253,11 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     lines = [line for plan in agents for line in plan_lines(plan, removing=True)]
     yield Report(lines=[*lines, *(line for place in places if place.changed for line in _place_lines(place))])
     errors: list[NacreError] = []
-    results: list[ConnectResult] = []
-    works = bool(agents or (models and caches) or any(place.changed for place in places)) and not options.dry_run
-    if works:
+    notes: list[str] = []
+    if not options.dry_run and (agents or (models and caches) or any(place.changed for place in places)):
         ui.confirm("Remove all of this?", "要移除以上所有内容吗？", yes=yes)
-        ready = [plan for plan in agents if plan.error is None]
-        results = connection.apply_plans(ready, machine, state_folder())
-        errors += [plan.error for plan in agents if plan.error] + [result.error for result in results if result.error]
+        results = connection.apply_plans([plan for plan in agents if plan.error is None], machine, state_folder())
+        notes, errors = outcome_notes(agents, results, dry_run=False, removing=True), _errors(agents, results)
         for place in places:
             errors += _take_back(place)
         for cache in caches if models else ():
@@ -262,21 +265,32 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
                 shutil.rmtree(cache)
             except OSError as error:
                 errors.append(cannot_write(cache, error))
-    facts: dict[str, Any] = {"connections": agents_json(agents, ()), "workspaces": list(map(_place_json, places))}
-    facts |= {"caches": [str(folder) for folder in caches if models], "dryRun": options.dry_run}
     settings = ui.shown_path(user_config_folder())
     roots = [ui.shown_path(place.memory.workspace.root) for place in places]
     lasts = 'Your memory is still in {0}; "nacre destroy --workspace {0}" deletes it permanently.'
     lasts_chinese = "你的记忆保留在 {0}；“nacre destroy --workspace {0}”可永久删除。"
     kept = "Models and caches are kept; --models deletes them.", "模型和缓存已保留；--models 可删除。"
     package = 'Uninstall the package the way you installed it, for example "pip uninstall nacre".'
-    notes = outcome_notes(agents, results, dry_run=False, removing=True) if works else []
     notes += ui.every(
         (caches and not models, *kept),
         *((True, lasts.format(root), lasts_chinese.format(root)) for root in roots),
         (user_config_folder().is_dir(), f"Your settings are still in {settings}.", f"你的设置保留在 {settings}。"),
         (True, package, "请按安装时的方式卸载软件包本身，例如“pip uninstall nacre”。"),
     )
+    facts = {
+        "connections": agents_json(agents, ()),
+        "workspaces": [
+            {
+                "workspace": str(place.memory.workspace.root),
+                "jobs": [step.as_json() for step in place.jobs.shown],
+                "daemon": place.daemon,
+                "rules": place.rules.diff if place.rules else None,
+            }
+            for place in places
+        ],
+        "caches": [str(folder) for folder in caches if models],
+        "dryRun": options.dry_run,
+    }
     yield Report(facts, notes=notes)
     if errors:
         raise PartlyDone("\n".join(map(str, errors)))
@@ -284,18 +298,16 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
 
 def _place_lines(place: InstalledWorkspace) -> list[str]:
     pid = place.daemon
-    stopped = ui.every((pid, f"Stop the daemon (process {pid}).", f"停止守护进程（进程 {pid}）。"))
-    rules = [place.rules.diff] if place.rules else []
-    return [f"# {ui.shown_path(place.memory.workspace.root)}", *service_lines(place.jobs), *stopped, *rules]
-
-
-def _place_json(place: InstalledWorkspace) -> dict[str, Any]:
-    jobs, rules = [step.as_json() for step in place.jobs.shown], place.rules.diff if place.rules else None
-    return {"workspace": str(place.memory.workspace.root), "jobs": jobs, "daemon": place.daemon, "rules": rules}
+    return [
+        f"# {ui.shown_path(place.memory.workspace.root)}",
+        *service_lines(place.jobs),
+        *ui.every((pid, f"Stop the daemon (process {pid}).", f"停止守护进程（进程 {pid}）。")),
+        *([place.rules.diff] if place.rules else []),
+    ]
 
 
 def _take_back(place: InstalledWorkspace) -> list[NacreError]:
-    """One workspace: its timers, its daemon, what lets clients in over HTTP, our rules; what could not be taken back."""
+    """Remove the timers, the daemon, the HTTP tokens and our rules of one workspace; the errors of what failed."""
     memory, rules = place.memory, place.rules
     steps: list[Callable[[], object]] = [
         lambda: schedulers.apply_plan(place.jobs) if place.jobs.changes or place.jobs.errors else None,
@@ -348,19 +360,18 @@ def destroy(options: ui.Options, *, yes: bool) -> Iterator[Report]:
     destroying.apply_destroy(plan)
     forget_tokens(workspace.root)
     by = ", ".join(name for name, planned in jobs.changes.items() if planned.steps)
-    heading = ui.every(
-        (by, f"The jobs were removed from {by}.", f"已移除定时任务：{by}。"),
-        (True, "The memory was deleted.", "记忆已删除。"),
-    )
-    yield Report(facts, heading=heading)
+    removed = ui.every((by, f"The jobs were removed from {by}.", f"已移除定时任务：{by}。"))
+    yield Report(facts, heading=[*removed, say("The memory was deleted.", "记忆已删除。")])
 
 
 def _destroy_report(plan: DestroyPlan, jobs: ServicePlan) -> Report:
-    lines = plan.shown
-    if plan.agents is not None:
-        lines.append(say("AGENTS.md: only Nacre's rules between the markers", "AGENTS.md：仅删除标记之间的 Nacre 规则"))
+    rules = "AGENTS.md: only Nacre's rules between the markers", "AGENTS.md：仅删除标记之间的 Nacre 规则"
     installed = [f"$ {shlex.join(step.command)}" if step.command else step.path for step in jobs.shown]
-    lines += [say(f"{step}: only the jobs for this workspace", f"{step}：仅移除此工作区的任务") for step in installed]
+    lines = [
+        *plan.shown,
+        *ui.every((plan.agents is not None, *rules)),
+        *(say(f"{step}: only the jobs for this workspace", f"{step}：仅移除此工作区的任务") for step in installed),
+    ]
     root, tiers = plan.workspace.root, plan.kept_tiers and ui.shown_path(plan.kept_tiers)
     deleted = f"All of this will be deleted from {root}. This cannot be undone."
     notes = ui.every(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli import ui
-from nacre.errors import BadInput, ChangedOutside, NotFound
+from nacre.errors import BadInput, ChangedOutside, NotFound, PartlyDone
 from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model import EVERYWHERE, TYPES, Note, Report, Step, fields
@@ -48,17 +48,16 @@ def remember(
         raise click.UsageError(
             say("--project and --global cannot be used together.", "--project 与 --global 不能同时使用。")
         )
-    words = ui.words_of(text)
-    project = EVERYWHERE if everywhere else project or None
+    words, project = ui.words_of(text), EVERYWHERE if everywhere else project or None
     entry = ui.open_memory(options).remember(words, kind, project=project, dry_run=options.dry_run)
     where = f"{entry.path}:{entry.line}" if entry.line else entry.path
-    where += ui.first((entry.project, f" (project {entry.project})", f"（项目 {entry.project}）"))
-    outcome = ui.done(f"written to {where}", f"写入 {where}", dry_run=options.dry_run)
-    if entry.already:
-        outcome = say(f"Already saved: {where}", f"已经记过：{where}")
-    facts = fields(entry, "path line type text already", project=entry.project or None, dryRun=options.dry_run)
-    line = f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}"
-    return Report(facts, heading=[outcome], lines=[line])
+    where += say(f" (project {entry.project})", f"（项目 {entry.project}）") if entry.project else ""
+    written = ui.done(f"written to {where}", f"写入 {where}", dry_run=options.dry_run)
+    return Report(
+        fields(entry, "path line type text already", project=entry.project or None, dryRun=options.dry_run),
+        heading=[say(f"Already saved: {where}", f"已经记过：{where}") if entry.already else written],
+        lines=[f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}"],
+    )
 
 
 @ui.command('nacre extract "we moved to pnpm, never use npm here again"', dry_run=True)
@@ -71,10 +70,11 @@ def extract(options: ui.Options, text: tuple[str, ...], *, auto: bool) -> Report
     """
     words, write = ui.words_of(text), auto and not options.dry_run
     bullets = ui.open_memory(options).extract(words, write=write)
-    notes = ui.every((not bullets, "Nothing worth remembering found.", "没有找到值得记住的内容。"))
-    facts = {"lines": [fields(bullet, "text type") for bullet in bullets], "written": write and bool(bullets)}
-    lines = [f"- {bullet.line}" for bullet in bullets]
-    return Report(facts, lines=lines, notes=notes)
+    return Report(
+        {"lines": [fields(bullet, "text type") for bullet in bullets], "written": write and bool(bullets)},
+        lines=[f"- {bullet.line}" for bullet in bullets],
+        notes=ui.every((not bullets, "Nothing worth remembering found.", "没有找到值得记住的内容。")),
+    )
 
 
 @ui.command('nacre classify "Reports are written in Typst"', dry_run=True)
@@ -106,17 +106,16 @@ def classify(options: ui.Options, text: tuple[str, ...], *, summary: bool, do_ap
         (lines and apply, f"Type added to {ui.plural(len(lines), 'line')}.", f"已为 {len(lines)} 行标注类型。"),
     )
     if summary:
-        counts = dict(memory.count_types().most_common())
-        counted = [(kind, str(count)) for kind, count in counts.items()]
-        return Report(
-            {"counts": counts}, lines=counted, columns=(say("Type", "类型"), say("Lines", "行数")), notes=notes
-        )
-    facts = {"lines": [fields(line, "path line type text") for line in lines], "applied": apply}
-    rows = [(f"{line.path}:{line.line}", line.type or "", line.text) for line in lines]
-    return Report(facts, lines=rows, notes=notes)
+        counts = memory.count_types().most_common()
+        rows = [(kind, str(count)) for kind, count in counts]
+        return Report({"counts": dict(counts)}, columns=ui.headings("Type 类型|Lines 行数"), lines=rows, notes=notes)
+    return Report(
+        {"lines": [fields(line, "path line type text") for line in lines], "applied": apply},
+        lines=[(f"{line.path}:{line.line}", line.type or "", line.text) for line in lines],
+        notes=notes,
+    )
 
 
-NOT_ALL = 3  # exit code: something is left
 _FILE_WIDTH = 36  # columns of a file's name in the history
 
 
@@ -150,13 +149,14 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
             for target in targets
         ]
         ui.print_reports([Report({"candidates": candidates}, lines=rows)], as_json=options.as_json)
-        english = f"{len(rows)} matches; nothing was removed. To remove one: nacre forget ID"
-        chinese = f"有 {len(rows)} 项匹配，未删除任何内容。要删除其中一项：nacre forget ID"
-        if len(targets) == 1:
-            english = f"1 match; nothing was removed yet. To remove it: nacre forget {targets[0].id}"
-            chinese = f"有 1 项匹配，尚未删除任何内容。要删除它：nacre forget {targets[0].id}"
-        ui.note(english, chinese)
-        for sentence in more:
+        count, id_ = len(targets), targets[0].id
+        single = f"1 match; nothing was removed yet. To remove it: nacre forget {id_}"
+        several = f"{count} matches; nothing was removed. To remove one: nacre forget ID"
+        outcome = ui.first(
+            (count == 1, single, f"有 1 项匹配，尚未删除任何内容。要删除它：nacre forget {id_}"),
+            (True, several, f"有 {count} 项匹配，未删除任何内容。要删除其中一项：nacre forget ID"),
+        )
+        for sentence in (outcome, *more):
             ui.note(sentence)
         raise click.exceptions.Exit(2)
 
@@ -165,13 +165,14 @@ def forget(options: ui.Options, what: tuple[str, ...], *, similar: bool, purge: 
     lines: list[str | tuple[str, ...]] = [*rows, *map(Note, _notes(made, dry_run=options.dry_run))]
     left = made.purged.left if made.purged else ()
     if made.purged:
-        lines += [(f"{one.path}:{one.line}" if one.line else one.path, one.reason) for one in left]
+        lines += [(f"{copy.path}:{copy.line}" if copy.line else copy.path, copy.reason) for copy in left]
         lines += [Note(say("Git history was not checked.", "未检查 git 历史。"))]
-    return Report(_forgotten_json(made, dry_run=options.dry_run), lines=lines, code=NOT_ALL if left else 0)
+    facts = _forgotten_json(made, dry_run=options.dry_run)
+    return Report(facts, lines=lines, code=PartlyDone.exit_code if left else 0)
 
 
 def _further_mentions(memory: Memory, words: str, targets: Sequence[Target]) -> list[str]:
-    """That more statements name it than those that forget offers, and how to see them."""
+    """A note that more lines mention the words than `forget` offers, with the command that lists them."""
     try:
         further = memory.about(words).entries - len(targets)
     except NotFound:
@@ -204,7 +205,7 @@ def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
 
 
 def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
-    """What was forgotten, what looks like it, and where purging found it."""
+    """Sentences about what was removed, which lines are similar, and what purging cleaned."""
     plan, purge, purged, count = report.plan, report.purge_plan, report.purged, len(report.plan.going)
     undo = "" if purged or dry_run else say(' Run "nacre undo" to restore what was removed.', "可用“nacre undo”恢复。")
     outcome = ui.done(f"removed: {ui.plural(count, 'line')}.", f"删除 {count} 行。", dry_run=dry_run) + undo
@@ -218,25 +219,28 @@ def _notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
     cleaned = f"cleaned: history ({contents}), backups ({backups}), the ledger and the index."
     chinese = f"清理：历史中的 {contents} 个旧版本、{backups} 个备份、账本和索引。"
-    notes.append(ui.done(cleaned, chinese, dry_run=dry_run))
-    notes += ui.every(
-        (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。")
+    transcript = (
+        "The agent's own transcript of that session ({0}, {1}) still contains it; Nacre does not change transcripts."
     )
-    for session in purge.sessions:
-        name = f"{session.agent} {session.session}".strip()
-        english = f"The agent's own transcript of that session ({name}, {session.day}) still contains it; Nacre does not change transcripts."
-        notes.append(
-            say(english, f"智能体自己的会话记录（{name}，{session.day}）仍包含该内容；Nacre 不会改动会话记录。")
-        )
+    transcript_chinese = "智能体自己的会话记录（{0}，{1}）仍包含该内容；Nacre 不会改动会话记录。"
+    sessions = [(f"{session.agent} {session.session}".strip(), session.day) for session in purge.sessions]
     unknown = "The original text is unknown, so its copies could not be searched for."
     searched = "Searched everything Nacre writes: no copy of the text is left."
-    found = ui.first(
-        (purged is None, "", ""),
+    remains = ui.first(
+        (not purged, "", ""),
         (purged and purged.left, "Still found in:", "仍存在于："),
         (not purge.words, unknown, "原文已不存在，无法搜索残留的副本。"),
         (True, searched, "已搜索 Nacre 写入的所有内容，没有残留。"),
     )
-    return [*notes, found] if found else notes
+    return [
+        *notes,
+        ui.done(cleaned, chinese, dry_run=dry_run),
+        *ui.every(
+            (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。"),
+            *((True, transcript.format(*session), transcript_chinese.format(*session)) for session in sessions),
+            (remains, remains, remains),
+        ),
+    ]
 
 
 def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
@@ -249,12 +253,12 @@ def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
         "dryRun": dry_run,
     }
     if purge:
-        left = None if report.purged is None else [fields(one, "path line reason") for one in report.purged.left]
+        left = None if report.purged is None else [fields(copy, "path line reason") for copy in report.purged.left]
         facts["purge"] = {
             "historyContents": len(purge.blobs),
             "notUndoable": list(purge.undoes),
             "backups": [gone[0].path for _, gone in purge.backups],
-            "transcripts": [fields(one, "agent session day") for one in purge.sessions],
+            "transcripts": [fields(session, "agent session day") for session in purge.sessions],
             "left": left,
         }
     return facts
@@ -274,9 +278,8 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     made = ui.open_memory(options).pin(" ".join(what), off=off, dry_run=options.dry_run)
     line, text = made.line, ui.legible(made.line.text)
     change = ("pinned.", "固定。") if made.pinned else ("unpinned.", "取消固定。")
-    outcome = ui.done(*change, dry_run=options.dry_run)
-    if not made.records:
-        outcome = say("Already pinned.", "已经固定。") if made.pinned else say("It was not pinned.", "未固定。")
+    unchanged = say("Already pinned.", "已经固定。") if made.pinned else say("It was not pinned.", "未固定。")
+    outcome = ui.done(*change, dry_run=options.dry_run) if made.records else unchanged
     changed = bool(made.records) and not options.dry_run
     facts = {"path": line.path, "line": line.start, "text": text, "pinned": made.pinned, "changed": changed}
     return Report(facts, heading=[outcome], lines=[f"{line.place}\t{text}"])
@@ -292,11 +295,17 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     about = [origin.id, *([say("pinned", "已固定")] if origin.pinned else [])]
     about += [say(f"confidence {origin.confidence:g}", f"置信度 {origin.confidence:g}")] if origin.confidence else []
     lines = [f"{ui.legible(origin.words)}  " + say(f"({', '.join(about)})", f"（{'，'.join(about)}）")]
-    kinds = ui.localised({"note": "笔记", "session": "会话", "checkpoint": "检查点", "message": "消息"})
-    kinds |= {
+    kinds = {
+        **ui.localised("note 笔记|session 会话|checkpoint 检查点|message 消息"),
         "longterm": say("long-term memory", "长期记忆"),
         "weekly": say("weekly digest", "每周摘要"),
         "daily": say("daily log", "每日日志"),
+    }
+    tests = {
+        "prevents_error": say("prevents a mistake", "避免出错"),
+        "broad": say("broad", "适用面广"),
+        "self_contained": say("clear on its own", "单独能看懂"),
+        "novel": say("new", "新内容"),
     }
     for link in origin.chain:
         place = f"{link.path}:{link.line}" if link.line else ""
@@ -311,12 +320,10 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
         until, text = older.valid_to or older.records[-1].at[:10], ui.legible(older.text or "")
         lines.append("  " + say(f"superseded (valid until {until}): {text}", f"已被取代（有效至 {until}）：{text}"))
     lines += [say("Ledger:", "账本：")] if origin.story else []
-    tests = {"prevents_error": say("prevents a mistake", "避免出错"), "broad": say("broad", "适用面广")}
-    tests |= {"self_contained": say("clear on its own", "单独能看懂"), "novel": say("new", "新内容")}
     for record in origin.story:
         scores = say(", ", "，").join(f"{tests.get(name, name)} {score:.2f}" for name, score in record.tests.items())
         at, failed = record.at[:16].replace("T", " "), failure(record.failed or "")
-        columns = (at, outcome(record.verdict), record.section or "", failed, scores)
+        columns = at, outcome(record.verdict), record.section or "", failed, scores
         lines.append("  " + "  ".join(filter(None, columns)))
         if record.without_it:
             lines.append("      " + ui.legible(consequence(record.without_it)))
@@ -341,14 +348,14 @@ def history(options: ui.Options, limit: int) -> Report:
         rows.append((str(operation.id), at, operation.command, ui.Coloured(state, colour), _shown_files(files)))
     return Report(
         [{**entry._asdict(), "changes": [change._asdict() for change in entry.changes]} for entry in newest],
+        columns=ui.headings("# #|when 时间|command 命令|state 状态|files 文件"),
         lines=rows,
-        columns=("#", say("when", "时间"), say("command", "命令"), say("state", "状态"), say("files", "文件")),
         notes=ui.every((not newest, "No changes yet.", "还没有任何改动。")),
     )
 
 
 def _shown_files(paths: Sequence[str]) -> str:
-    """The files of an operation; on a terminal the one that tells most and how many others, so that each has one line."""
+    """The files of an operation; on a terminal only the most telling one and the number of the others, to fit one line."""
     if not sys.stdout.isatty() or not paths:
         return ", ".join(paths)
     notes = [path for path in paths if path.endswith(".md")] or paths  # not the ledger, nor copies
@@ -407,7 +414,7 @@ _NOTES = re.compile(r" *<!-- nacre:.*?-->")
 
 
 def _changed_lines(made: UndoPlan) -> list[str]:
-    """Which lines of memory come back (+) and which go (-); of a session only that it does, of our own files nothing."""
+    """The lines of memory that come back (+) and go (-). Of a checkpoint only its name is shown, of our own files nothing."""
     shown: list[str] = []
     for change in made.changes:
         path, after = change.to or change.name, change.before if change.to and change.data is None else change.data
@@ -426,13 +433,13 @@ def _changed_lines(made: UndoPlan) -> list[str]:
         shown += [
             f"  {sign} {shortened(ui.legible(text), _LONGEST_CHANGED)}" for sign, text in differing[:_MOST_CHANGED]
         ]
-        if more := len(differing) - _MOST_CHANGED:
-            shown += ui.every((more > 0, f"  … {more} more", f"  …… 另有 {more} 行"))
+        more = len(differing) - _MOST_CHANGED
+        shown += ui.every((more > 0, f"  … {more} more", f"  …… 另有 {more} 行"))
     return shown
 
 
 def _confirm_last(memory: Memory, last: int) -> None:
-    """List what would be undone, and ask."""
+    """List what would be undone, and ask for confirmation."""
     planned = memory.undo(last=last, dry_run=True)
     count = len(planned.undoes)
     if count < 2 or planned.resumes is not None:

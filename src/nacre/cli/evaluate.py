@@ -1,4 +1,4 @@
-"""nacre eval: what a model buys, measured on sessions whose right answers are known."""
+"""nacre eval: how well a model writes memory, measured on sessions with known results."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ def eval_(
     costs: dict[str, Cost] = {}
     notes = []
     for name in names:
-        with tempfile.TemporaryDirectory(prefix="nacre-eval-") as room:
+        with tempfile.TemporaryDirectory(prefix="nacre-eval-") as workplace:
             with ui.progress_bar(name, name) as bar:
-                replayed = replay(scenario, Path(room), settings[name], bar)
+                replayed = replay(scenario, Path(workplace), settings[name], bar)
             with replayed.memory as memory:
                 measures[name], costs[name] = measure(scenario, replayed), cost_of(replayed)
-                notes = ui.every((line := memory.embedder()[1], f"{line}", f"{line}"))
+                notes = [memory.embedder()[1] or ""]
             if keep:
-                shutil.copytree(room, keep / name)
+                shutil.copytree(workplace, keep / name)
     facts = {name: {"measures": {row.name: _plain(row) for row in measures[name]}, "cost": asdict(costs[name])} for name in names}  # fmt: skip
-    missed = _missed(measures) if misses else []
     failures = []
     for name, cost in costs.items():
         failed = f"{name}: {ui.plural(cost.failed, 'request')} failed; last error: {cost.why}"
         failures += ui.every((cost.failed, failed, f"{name}：{cost.failed} 个请求失败；最后一次的原因：{cost.why}"))
-    return Report(facts, lines=[*_table(measures, costs), *missed], notes=[*failures, *notes])
+    lines = [*_table(measures, costs), *(_missed(measures) if misses else [])]
+    return Report(facts, lines=lines, notes=[*failures, *notes])
 
 
 def _plain(row: Measure) -> object:
@@ -82,20 +82,26 @@ def _plain(row: Measure) -> object:
 
 
 def _table(measures: dict[str, list[Measure]], costs: dict[str, Cost]) -> list[Sequence[str]]:
-    rows: list[Sequence[str]] = [("", *measures)]
-    rows += [(say(*NAMES[same[0].name]), *map(_shown, same)) for same in zip(*measures.values(), strict=True)]
+    reasons, dropped = (
+        sorted({reason for cost in costs.values() for reason in cost.dropped}),
+        say("dropped: ", "丢弃："),
+    )
     figures = [
         (say("requests", "请求"), [cost.orders for cost in costs.values()]),
         (say("tokens", "token"), [cost.tokens for cost in costs.values()]),
         (say("lines kept", "保留的行"), [cost.kept for cost in costs.values()]),
+        *((dropped + gate_reason(name), [cost.dropped.get(name, 0) for cost in costs.values()]) for name in reasons),
+        (
+            say("requests handled by this machine instead", "改由本机完成的请求"),
+            [cost.fallbacks for cost in costs.values()],
+        ),
     ]
-    for reason in sorted({reason for cost in costs.values() for reason in cost.dropped}):
-        name = say("dropped: ", "丢弃：") + gate_reason(reason)
-        figures.append((name, [cost.dropped.get(reason, 0) for cost in costs.values()]))
-    instead = say("requests handled by this machine instead", "改由本机完成的请求")
-    figures.append((instead, [cost.fallbacks for cost in costs.values()]))
-    rows += [(name, *map(str, values)) for name, values in figures if any(values)]
-    return [*rows, (say("seconds", "秒"), *(f"{cost.seconds:.0f}" for cost in costs.values()))]
+    return [
+        ("", *measures),
+        *((say(*NAMES[same[0].name]), *map(_shown, same)) for same in zip(*measures.values(), strict=True)),
+        *((name, *map(str, values)) for name, values in figures if any(values)),
+        (say("seconds", "秒"), *(f"{cost.seconds:.0f}" for cost in costs.values())),
+    ]
 
 
 def _shown(row: Measure) -> str:

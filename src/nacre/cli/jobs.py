@@ -1,4 +1,4 @@
-"""nacre jobs: what runs by itself, when it ran, what came of it, and handing it to a scheduler of the system."""
+"""nacre jobs: list, run, install and remove the scheduled jobs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from nacre.jobs.schedulers import ServicePlan, apply_plan, choose_scheduler, pla
 from nacre.memory import Memory
 from nacre.model import Note, Report, fields
 
-SUMMARIES: dict[str, Callable[[Any], str]] = {"TidyReport": tidy_summary, "DecayReport": decay_summary}
-SUMMARIES["OrganiseReport"] = organise_summary
+SUMMARIES: dict[str, Callable[[Any], str]] = {
+    "TidyReport": tidy_summary,
+    "DecayReport": decay_summary,
+    "OrganiseReport": organise_summary,
+}
 
 
 @click.group(cls=ui.Group, epilog="Example:  nacre jobs list")
@@ -38,27 +41,27 @@ def jobs() -> None:
 @ui.command("nacre jobs list --json", "list", group=jobs)
 def list_(options: ui.Options) -> Iterator[Report]:
     """List the jobs with their schedule, last run (result and duration) and next run."""
-    columns = {"job": "任务", "schedule": "计划", "last run": "上次运行", "result": "结果"}
-    columns |= {"took": "用时", "next run": "下次运行", "failing since": "失败始于"}
+    columns = "job 任务|schedule 计划|last run 上次运行|result 结果|took 用时|next run 下次运行|failing since 失败始于"
     for memory in ui.open_all(options):
         states, by = job_states(memory), runners(memory, ask_status(memory))
-        note = ui.first(
-            (by, f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。"),
-            (True, f"This is the schedule, but {nobody(memory)}.", f"以上是计划的时间，但{nobody(memory)}。"),
+        schedule_alone = (
+            say("This is the schedule, but ", "以上是计划的时间，但") + nothing_runs(memory) + say(".", "。")
         )
-        facts, rows = [state.as_plain() for state in states], [_row(state, memory) for state in states]
-        yield Report(facts, lines=rows, columns=[*ui.localised(columns).values()], notes=[note])
+        yield Report(
+            [state.as_plain() for state in states],
+            columns=ui.headings(columns),
+            lines=[_row(state, memory) for state in states],
+            notes=[say(f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。") if by else schedule_alone],
+        )
 
 
 def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
-    last, started, result = state.last, say("never", "从未"), ""
-    if last:
-        started, result = f"{memory.clock.local(last.started):%Y-%m-%d %H:%M}", result_word(last.result or "failed")
+    last, result = state.last, result_word(state.last.result or "failed") if state.last else ""
     coming = f"{state.next:%Y-%m-%d %H:%M}" if state.next else say("never", "从不")
     return (
         state.name,
         state.when,
-        started,
+        f"{memory.clock.local(last.started):%Y-%m-%d %H:%M}" if last else say("never", "从未"),
         say("running", "运行中") if state.running else result,
         f"{last.seconds:.1f} s" if last and last.seconds is not None else "",
         say("now", "现在") if state.due else coming,
@@ -67,12 +70,12 @@ def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
 
 
 def result_word(result: str) -> str:
-    words = {
-        "nothing": ("nothing to do", "无需处理"),
-        "partly": ("partly done", "部分完成"),
-        "failed": ("failed", "失败"),
-    }
-    return say(*words.get(result, ("done", "完成")))
+    return ui.first(
+        (result == "nothing", "nothing to do", "无需处理"),
+        (result == "partly", "partly done", "部分完成"),
+        (result == "failed", "failed", "失败"),
+        (True, "done", "完成"),
+    )
 
 
 def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
@@ -89,10 +92,9 @@ def has_scheduler(memory: Memory) -> bool:
     return choose_scheduler(setup_of(memory)) is not None
 
 
-def nobody(memory: Memory) -> str:
-    """That nobody runs the jobs, and the command that changes it on this machine."""
-    there = has_scheduler(memory)
-    command = "nacre jobs install" if there else "nacre serve --background"
+def nothing_runs(memory: Memory) -> str:
+    """The sentence that nothing runs the jobs, with the command that sets them up on this machine."""
+    command = "nacre jobs install" if has_scheduler(memory) else "nacre serve --background"
     return say(f'nothing runs automatically; run "{command}"', f"尚未设置自动运行；请运行“{command}”")
 
 
@@ -116,8 +118,7 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
         lines = [line for report in made for line in _run_lines(report, by_name=name is not None)]
         yield Report(list(map(_run_json, made)), lines=lines)
     errors = [report.error for report in reports if report.error]
-    captured = any(report.outcome.result in ("done", "partly") for report in reports)
-    if name == "memory-sync" and not captured and not errors:
+    if name == "memory-sync" and all(report.outcome.result == "nothing" for report in reports):
         yield Report(lines=[ui.SKIP])
     for error in errors:  # one that we do not know shows itself; one alone is told as it is
         if len(errors) == 1 or not isinstance(error, NacreError):
@@ -137,22 +138,23 @@ def _run_due(options: ui.Options, runner: Runner, name: str | None) -> list[JobR
             return []
     now, reports = runner.context.clock.now(), []
     for planned in due_now(runner, name):
-        again = say(f"due; attempt {planned.attempt}", f"已到运行时间；第 {planned.attempt} 次")
-        due = again if planned.why == "retry" else say("due", "已到运行时间")
+        due = say("due", "已到运行时间")
+        due += say(f"; attempt {planned.attempt}", f"；第 {planned.attempt} 次") if planned.why == "retry" else ""
         reports.append(JobReport(planned, Outcome("nothing", due), now, dry_run=True))
     return reports
 
 
 def _run_lines(report: JobReport, *, by_name: bool) -> list[str]:
-    """What a run did, for people. Where nobody watches, `--due` is silent about runs without news."""
-    quiet = report.outcome.result == "nothing" and not report.dry_run and not sys.stdout.isatty()
+    """What a run did, for people; without a terminal, `--due` prints nothing about runs that changed nothing."""
+    job, outcome = report.run.job, report.outcome
     if report.error:
-        return [] if by_name else [Note(f"{report.run.job}: {report.outcome.said}")]
-    if quiet and (not by_name or report.run.job == "memory-sync"):
+        return [] if by_name else [Note(f"{job}: {outcome.said}")]
+    quiet = outcome.result == "nothing" and not report.dry_run and not sys.stdout.isatty()
+    if quiet and (not by_name or job == "memory-sync"):
         return []
-    kinds = [(type(part).__name__, part) for part in report.outcome.reports]
+    kinds = [(type(part).__name__, part) for part in outcome.reports]
     lines = [SUMMARIES[kind](part) for kind, part in kinds if kind in SUMMARIES]
-    return lines or [f"{report.run.job}{say(': ', '：')}{report.outcome.said}"]
+    return lines or [f"{job}{say(': ', '：')}{outcome.said}"]
 
 
 def _run_json(report: JobReport) -> dict[str, Any]:
@@ -212,7 +214,7 @@ def remove(options: ui.Options) -> Iterator[Report]:
 
 
 def setup_of(memory: Memory) -> Setup:
-    """This memory on this machine, as a service is planned for it."""
+    """What a scheduler's plan is made from: this memory and this machine."""
     return Setup(memory, this_machine())
 
 
@@ -221,12 +223,17 @@ def service_lines(plan: ServicePlan) -> list[str]:
 
 
 def _carry_out(options: ui.Options, made: ServicePlan, outcome: str) -> Iterator[Report]:
-    """What is to be done is shown first, then done, then said in a sentence."""
+    """Show the plan, apply it, and print the outcome."""
     errors = [str(error) for error in made.errors if options.dry_run]
     yield Report(lines=service_lines(made), notes=[*made.notes, *errors])
     if not options.dry_run:
         apply_plan(made)
-    facts: dict[str, Any] = {"workspace": str(made.setup.memory.workspace.root), "with": made.kind}
-    facts |= {"changed": made.changed and not options.dry_run, "dryRun": options.dry_run}
-    facts |= {"steps": [step.as_json() for step in made.shown], "notes": list(made.notes)}
+    facts = {
+        "workspace": str(made.setup.memory.workspace.root),
+        "with": made.kind,
+        "changed": made.changed and not options.dry_run,
+        "dryRun": options.dry_run,
+        "steps": [step.as_json() for step in made.shown],
+        "notes": made.notes,
+    }
     yield Report(facts, notes=[outcome])

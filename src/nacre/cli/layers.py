@@ -33,8 +33,7 @@ def checkpoint(options: ui.Options, session: str | None, title: str | None) -> R
         (options.dry_run, "Would be written:", "将写入："),
         (not written.changed, "Already saved, unchanged:", "已保存，没有变化："),
     )
-    facts = fields(written, "path changed", dryRun=options.dry_run)
-    return Report(facts, heading=[outcome], lines=[written.path])
+    return Report(fields(written, "path changed", dryRun=options.dry_run), heading=[outcome], lines=[written.path])
 
 
 @ui.command("nacre organise --dry-run", dry_run=True)
@@ -57,19 +56,25 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
         if made.steps or made.counted:
             lines += [f"{layer:>10}  {before} → {made.after[layer]}" for layer, before in made.before.items()]
         summary = organise_summary(made)
-        facts: dict[str, Any] = {"changed": made.changed, "dryRun": options.dry_run, "summary": summary}
-        facts |= {"before": dict(made.before), "after": dict(made.after), "counted": made.counted}
-        facts["steps"] = [fields(step, "action path to reason", to=step.detail or None) for step in made.steps]
-        facts |= {"problems": ui.problems_json(made.notes), "left": ui.problems_json(made.left)}
+        facts = {
+            "changed": made.changed,
+            "dryRun": options.dry_run,
+            "summary": summary,
+            "before": dict(made.before),
+            "after": dict(made.after),
+            "counted": made.counted,
+            "steps": [fields(step, "action path to reason", to=step.detail or None) for step in made.steps],
+            "problems": ui.problems_json(made.notes),
+            "left": ui.problems_json(made.left),
+        }
         yield Report(facts, lines=[*lines, summary], problems=made.notes, left=made.left)
 
 
 def organise_summary(report: OrganiseReport) -> str:
-    counts = Counter(step.action for step in report.steps)
-    words = {step.action: step.word for step in report.steps}
-    parts = [say(f"{count} {_DONE[action]}", f"{words[action]} {count}") for action, count in counts.items()]
+    counts = Counter((step.action, step.word) for step in report.steps)
+    parts = [say(f"{count} {_DONE[action]}", f"{word} {count}") for (action, word), count in counts.items()]
     recalls = f"{ui.plural(report.counted, 'recall')} counted"
-    parts += [say(recalls, f"计入召回 {report.counted} 次")] if report.counted else []
+    parts += ui.every((report.counted, recalls, f"计入召回 {report.counted} 次"))
     if not parts:
         return say("Nothing to organise.", "没有需要整理的内容。")
     done = say("Dry run: ", "试运行：") if report.dry_run else say("Organised: ", "已整理：")
@@ -91,22 +96,29 @@ def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
     for memory in ui.open_all(options):
         with ui.waiting("Promoting", "正在晋升"):
             made, applied = memory.promote(apply=carry_out, dry_run=options.dry_run), carry_out and not options.dry_run
-        facts = _promoted_json(made, applied=applied, dry_run=options.dry_run)
-        text = memory.promote_report(made, applied=applied)
         written = "Report written to promote_report.md.", "报告已写入 promote_report.md。"
-        notes = ui.every((not options.dry_run, *written))
-        yield Report(facts, lines=[text.rstrip("\n")], notes=notes, left=made.left)
+        yield Report(
+            _promoted_json(made, applied=applied, dry_run=options.dry_run),
+            lines=[memory.promote_report(made, applied=applied).rstrip("\n")],
+            notes=ui.every((not options.dry_run, *written)),
+            left=made.left,
+        )
 
 
 def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[str, Any]:
     return {
         "candidates": [
-            fields(one, "path title")
-            | {"total": one.nominee.total, "7d": one.nominee.week, "14d": one.nominee.fortnight}
-            | {"user_marked": one.nominee.marked, "rule": one.nominee.rule}
-            | {"lessons": [fields(lesson, "skill text known") for lesson in one.lessons]}
-            | {"lines": [line.words for line in one.lines]}
-            for one in made.promoted
+            {
+                **fields(checkpoint, "path title"),
+                "total": checkpoint.nominee.total,
+                "7d": checkpoint.nominee.week,
+                "14d": checkpoint.nominee.fortnight,
+                "user_marked": checkpoint.nominee.marked,
+                "rule": checkpoint.nominee.rule,
+                "lessons": [fields(lesson, "skill text known") for lesson in checkpoint.lessons],
+                "lines": [line.words for line in checkpoint.lines],
+            }
+            for checkpoint in made.promoted
         ],
         "steps": [fields(step, "action path reason", text=step.detail) for step in made.distilled.steps],
         "problems": [problem.message for problem in made.left],
@@ -147,13 +159,17 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Report:
             lines.append(say(f"  lines {first}-{last}:", f"  第 {first}-{last} 行："))
             lines.append("\n".join(f"  {line}" for line in passage.text.splitlines()))
         lines.append("")
-    looked = ui.every(
+    untouched = ui.every(
         (options.dry_run and made.found, "Dry run: nothing was moved or counted.", "试运行：没有移动，也没有计数。")
     )
-    facts = fields(made, "layer words narrowed reason", words=list(made.words), dryRun=options.dry_run)
-    facts = {"results": results, **facts, "problems": ui.problems_json(made.problems)}
-    code = 0 if made.found else 1
-    return Report(facts, problems=made.problems, lines=lines, notes=[made.reason, *looked], code=code)
+    names, problems = "results layer words narrowed reason dryRun", ui.problems_json(made.problems)
+    return Report(
+        fields(made, names, results=results, dryRun=options.dry_run, problems=problems),
+        problems=made.problems,
+        lines=lines,
+        notes=[made.reason, *untouched],
+        code=0 if made.found else 1,
+    )
 
 
 @ui.command("nacre refresh", dry_run=True)
@@ -170,16 +186,15 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
     with ui.waiting("Refreshing", "正在刷新"):
         done = ui.open_memory(options).refresh(session, apply=carry_out, budget=budget, dry_run=options.dry_run)
     path = done.checkpoint.path if done.checkpoint else None
-    deleted = [step for step in done.organised.steps if step.action == "delete"]
     heading = ui.every(
         (not path, done.missing, done.missing),
         (path and options.dry_run, f"The session would be saved to {path}.", f"会话将存入 {path}。"),
         (path and not options.dry_run, f"The session was saved to {path}.", f"会话已存入 {path}。"),
     )
-    for step in deleted:
-        english, chinese = f"deleted: {step.path} ({step.reason})", f"删除：{step.path}（{step.reason}）"
-        heading.append(ui.done(english, chinese, dry_run=options.dry_run))
-    heading.append(done.summary)
+    for step in done.organised.steps:
+        if step.action == "delete":
+            english, chinese = f"deleted: {step.path} ({step.reason})", f"删除：{step.path}（{step.reason}）"
+            heading.append(ui.done(english, chinese, dry_run=options.dry_run))
     left = (*done.organised.left, *done.promoted.left)
     facts = {
         "checkpoint": path,
@@ -190,4 +205,4 @@ def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget
         "dryRun": options.dry_run,
     }
     text = done.context.text.removesuffix("\n")
-    return Report(facts, heading=heading, lines=[text] if text else [], left=left)
+    return Report(facts, heading=[*heading, done.summary], lines=[text] if text else [], left=left)

@@ -6,6 +6,7 @@ import errno
 import importlib
 import os
 import sys
+from itertools import islice
 
 import click
 
@@ -28,15 +29,16 @@ GROUPS = (
 )
 # What people type who know the verb of another program.
 ELSEWHERE = {
-    "find": "search",
-    "grep": "search",
-    "ask": "search",
-    "add": "remember",
-    "save": "remember",
-    "note": "remember",
+    **dict.fromkeys(("find", "grep", "ask"), "search"),
+    **dict.fromkeys(("add", "save", "note"), "remember"),
+    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
+    **dict.fromkeys(("setup", "start"), "up"),
+    **dict.fromkeys(("log", "list"), "history"),
+    "check": "doctor",
+    "settings": "config",
+    "questions": "review",
+    "show": "get",
 }
-ELSEWHERE |= {"delete": "forget", "remove": "forget", "rm": "forget", "setup": "up", "start": "up", "log": "history"}
-ELSEWHERE |= {"list": "history", "check": "doctor", "settings": "config", "questions": "review", "show": "get"}
 
 
 class LazyGroup(ui.Page, click.Group):
@@ -46,13 +48,11 @@ class LazyGroup(ui.Page, click.Group):
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = COMMANDS.get(cmd_name)
-        if found is None:
+        if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"nacre.cli.{found[0]}")
+        module = importlib.import_module(f"nacre.cli.{COMMANDS[cmd_name][0]}")
         # One whose name Python has taken has an underscore behind it.
-        command = getattr(module, f"{cmd_name}_", None) or getattr(module, cmd_name)
-        assert isinstance(command, click.Command)
+        command: click.Command = getattr(module, f"{cmd_name}_", None) or getattr(module, cmd_name)
         return command
 
     def resolve_command(
@@ -60,17 +60,18 @@ class LazyGroup(ui.Page, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
             ui.use_user_language()
-            near = [ELSEWHERE[name]] if name in ELSEWHERE else ui.close_to(name, COMMANDS)
+            near = [ELSEWHERE[name]] if name in ELSEWHERE else get_close_matches(name, [*COMMANDS], n=2)
             unknown = say(f"No such command '{name}'.", f"没有命令“{name}”。")
             raise click.UsageError(unknown + ui.did_you_mean(near), ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
-        names = list(COMMANDS)[:FRONT]
         with formatter.indentation():
-            formatter.write_dl([(name, say(*COMMANDS[name][1:])) for name in names])
+            formatter.write_dl([(name, say(*about[1:])) for name, about in islice(COMMANDS.items(), FRONT)])
             formatter.write_paragraph()
             formatter.write_dl([(say(english, chinese), others) for english, chinese, others in GROUPS])
         formatter.write_paragraph()
@@ -78,8 +79,8 @@ class LazyGroup(ui.Page, click.Group):
         everywhere = "  ".join(f"{option.opts[0]} {option.metavar or ''}".rstrip() for option in options)
         formatter.write_text(say("Options: ", "选项：") + everywhere)
         example = (self.epilog or "").removeprefix(ui.EXAMPLE)
-        line = say(f"Example: {example}   More: ", f"示例：{example}   更多：")
-        formatter.write(f"{line}nacre help [COMMAND|--all]\n")
+        more = say(f"Example: {example}   More: ", f"示例：{example}   更多：")
+        formatter.write(f"{more}nacre help [COMMAND|--all]\n")
 
     def format_epilog(self, _ctx: click.Context, _formatter: click.HelpFormatter) -> None:
         """The example stands on the line above, so that all fits one screen."""
@@ -108,7 +109,12 @@ def help_(ctx: click.Context, _options: ui.Options, names: tuple[str, ...], *, e
     """Show help for a command; with --all, list every command."""
     root = ctx.find_root()
     if everything:
-        click.echo(_every_command(root))
+        ui.use_user_language()
+        formatter = root.make_formatter()
+        for english, chinese, commands in (("common", "常用", " ".join(list(COMMANDS)[:FRONT])), *GROUPS):
+            with formatter.section(say(english.capitalize(), chinese)):
+                formatter.write_dl([(f"{name:<10}", say(*COMMANDS[name][1:])) for name in commands.split()])
+        click.echo(formatter.getvalue().strip("\n"))
         return
     command, context = root.command, root
     for name in names:
@@ -116,20 +122,10 @@ def help_(ctx: click.Context, _options: ui.Options, names: tuple[str, ...], *, e
             raise click.UsageError(
                 say(f"{context.command_path} has no subcommands.", f"{context.command_path} 没有子命令。"), context
             )
-        _, found, _ = command.resolve_command(context, [name])
-        assert found is not None  # else it was told
-        command, context = found, found.make_context(name, [], parent=context, resilient_parsing=True)
+        _, subcommand, _ = command.resolve_command(context, [name])
+        assert subcommand is not None  # else that was an error
+        command, context = subcommand, subcommand.make_context(name, [], parent=context, resilient_parsing=True)
     click.echo(command.get_help(context))
-
-
-def _every_command(root: click.Context) -> str:
-    ui.use_user_language()
-    formatter = root.make_formatter()
-    front = ("common", "常用", " ".join(list(COMMANDS)[:FRONT]))
-    for english, chinese, names in (front, *GROUPS):
-        with formatter.section(say(english.capitalize(), chinese)):
-            formatter.write_dl([(f"{name:<10}", say(*COMMANDS[name][1:])) for name in names.split()])
-    return formatter.getvalue().strip("\n")
 
 
 def run(arguments: list[str]) -> int:
@@ -145,7 +141,7 @@ def run(arguments: list[str]) -> int:
         return ended.exit_code
     except click.ClickException as error:
         ui.show_error(error)
-        return 2 if isinstance(error, click.UsageError) else 1
+        return error.exit_code
     except OSError as error:
         if error.errno not in {*NO_SPACE, errno.EIO}:
             raise

@@ -14,42 +14,42 @@ from nacre.memory import IndexReport, Memory
 from nacre.model import LAYERS, Note, Report, fields
 
 _OPTIONS = (
-    click.argument("query", nargs=-1, required=True),
-    click.option("-n", "--limit", type=click.IntRange(1, 1000), help="Maximum number of results."),
-    click.option("--min-score", type=float, help="Minimum score to show."),
-    click.option("--since", metavar="DAY", help="Only on or after this day (2026-02-01, or 7d for the last week)."),
-    click.option("--until", metavar="DAY", help="Only on or before this day."),
-    click.option(
-        "--layer", "layers", multiple=True, type=click.Choice(LAYERS), help="Only this layer; may be repeated."
+    click.Argument(["query"], nargs=-1, required=True),
+    click.Option(["-n", "--limit"], type=click.IntRange(1, 1000), help="Maximum number of results."),
+    click.Option(["--min-score"], type=float, help="Minimum score to show."),
+    click.Option(["--since"], metavar="DAY", help="Only on or after this day (2026-02-01, or 7d for the last week)."),
+    click.Option(["--until"], metavar="DAY", help="Only on or before this day."),
+    click.Option(
+        ["--layer", "layers"], multiple=True, type=click.Choice(LAYERS), help="Only this layer; may be repeated."
     ),
-    click.option("--type", metavar="TYPE", help="Only entries of this type or category, such as PREF or LESSON."),
-    click.option("--tag", help="Only entries with this tag."),
-    click.option("--path", metavar="GLOB", help="Only matching files, such as memory/weekly/*."),
-    click.option(
-        "--project", help="Only this project and entries without a project; default: the project of the current folder."
+    click.Option(["--type"], metavar="TYPE", help="Only entries of this type or category, such as PREF or LESSON."),
+    click.Option(["--tag"], help="Only entries with this tag."),
+    click.Option(["--path"], metavar="GLOB", help="Only matching files, such as memory/weekly/*."),
+    click.Option(
+        ["--project"],
+        help="Only this project and entries without a project; default: the project of the current folder.",
     ),
-    click.option(
-        "--corpus",
+    click.Option(
+        ["--corpus"],
         type=click.Choice(["memory", "sessions", "all"]),
         default="memory",
         show_default=True,
         help="What to search: memory, the session transcripts (see the setting index.sessions), or both.",
     ),
-    ui.flag("--all-projects", "Include other projects."),
-    ui.flag("--explain", "Show how each score is computed."),
-    ui.json_option,
+    click.Option(["--all-projects"], is_flag=True, help="Include other projects."),
+    click.Option(["--explain"], is_flag=True, help="Show how each score is computed."),
+)
+_MODE = click.Option(
+    ["--mode"],
+    type=click.Choice(["hybrid", "text", "vector"]),
+    default="hybrid",
+    show_default=True,
+    help="How to search.",
 )
 
 
-def search_options(function: Any) -> Any:
-    """The options that every verb of searching takes."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
-
-
 def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
-    """Answer by the daemon where one runs, else by ourselves: the same words either way."""
+    """Search through the daemon when one runs, else in this process; the output is the same."""
     request |= {"query": " ".join(request["query"]), "mode": mode, "as_json": options.as_json}
     request |= {"here": requests.current_folder(), "terminal": requests.terminal_width()}
     memories = list(ui.open_all(options, for_groups=True))
@@ -60,15 +60,7 @@ def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
     requests.print_output(printed)
 
 
-@ui.command('nacre search "who owns billing?" -n 3 --since 30d', as_json=False)
-@click.option(
-    "--mode",
-    type=click.Choice(["hybrid", "text", "vector"]),
-    default="hybrid",
-    show_default=True,
-    help="How to search.",
-)
-@search_options
+@ui.command('nacre search "who owns billing?" -n 3 --since 30d', params=[_MODE, *_OPTIONS])
 def search(options: ui.Options, mode: str, **request: Any) -> None:
     """Search memory by keyword and meaning.
 
@@ -97,38 +89,38 @@ def about(options: ui.Options, name: tuple[str, ...]) -> Iterator[Report]:
     """
     for memory in ui.open_all(options):
         if not name:
-            names = memory.names()
-            facts: Any = [known._asdict() for known in names]
-            kinds = ui.localised({"project": "项目", "name": "名称"})
-            rows = [(known.name, str(known.entries), known.last or "", kinds[known.kind]) for known in names]
-            columns = {"name": "名称", "entries": "条目数", "last mentioned": "最近提到", "kind": "类别"}
-            nobody = "Memory does not mention any people or things yet.", "记忆中还没有提到任何人或事物。"
-            notes = ui.every((not names, *nobody))
-            yield Report(facts, lines=rows, columns=[*ui.localised(columns).values()], notes=notes)
+            names, kinds = memory.names(), ui.localised("project 项目|name 名称")
+            nothing = "Memory does not mention any people or things yet.", "记忆中还没有提到任何人或事物。"
+            yield Report(
+                [known._asdict() for known in names],
+                columns=ui.headings("name 名称|entries 条目数|last mentioned 最近提到|kind 类别"),
+                lines=[(known.name, str(known.entries), known.last or "", kinds[known.kind]) for known in names],
+                notes=ui.every((not names, *nothing)),
+            )
             continue
         profile = memory.about(" ".join(name))
         lines: list[tuple[str, ...]] = []
         for mention in profile.mentions:
             now = say(f"; now: {mention.now}", f"；现为：{mention.now}") if mention.now else ""
-            ended = say(f" (until {mention.ended}{now})", f"（有效至 {mention.ended}{now}）")
-            place = f"{mention.row.path}:{mention.row.start_line}"
-            lines.append((mention.last or "", mention.text + (ended if mention.ended else ""), place))
+            ended = say(f" (until {mention.ended}{now})", f"（有效至 {mention.ended}{now}）") if mention.ended else ""
+            lines.append((mention.last or "", mention.text + ended, f"{mention.row.path}:{mention.row.start_line}"))
         english = f"{profile.name}: {ui.plural(profile.entries, 'entry')}"
-        head = say(english, f"{profile.name}：{profile.entries} 条")
         others = say(", ", "、").join(f"{known.name} ({known.entries})" for known in profile.relations)
-        with_others = f"Mentioned with: {others}", f"同时提到：{others}"
-        yield Report(profile.as_plain(), heading=[head], lines=lines, notes=ui.every((others, *with_others)))
+        yield Report(
+            profile.as_plain(),
+            heading=[say(english, f"{profile.name}：{profile.entries} 条")],
+            lines=lines,
+            notes=ui.every((others, f"Mentioned with: {others}", f"同时提到：{others}")),
+        )
 
 
-@ui.command('nacre query "what did we decide about the API?" -n 5', as_json=False)
-@search_options
+@ui.command('nacre query "what did we decide about the API?" -n 5', params=[*_OPTIONS])
 def query(options: ui.Options, **request: Any) -> None:
     """Search by keyword and meaning, same as search (for prompts written for qmd, which use this name)."""
     run_search(options, "hybrid", request)
 
 
-@ui.command('nacre vsearch "how we ship to customers"', as_json=False)
-@search_options
+@ui.command('nacre vsearch "how we ship to customers"', params=[*_OPTIONS])
 def vsearch(options: ui.Options, **request: Any) -> None:
     """Search by meaning only (for prompts written for qmd, which use this name)."""
     run_search(options, "vector", request)
@@ -146,8 +138,8 @@ def index(options: ui.Options, *, full: bool) -> Iterator[Report]:
     """
 
     def work(memory: Memory) -> IndexReport:
-        text = _read(memory, full=full)
-        return _embed(memory)._replace(text=text.text)
+        text = _read(memory, full=full).text
+        return _embed(memory)._replace(text=text)
 
     return _reports(options, work)
 
@@ -180,19 +172,25 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport]) -> Iter
         if options.dry_run:
             files, passages = memory.waiting()
             english = f"{ui.plural(files, 'file')} to read, {ui.plural(passages, 'passage')} to embed."
-            facts: dict[str, Any] = {"agent": memory.agent, "filesToRead": files, "passagesToEmbed": passages}
-            yield Report(facts, notes=[say(english, f"待读取 {files} 个文件，待生成 {passages} 个向量。")])
+            yield Report(
+                {"agent": memory.agent, "filesToRead": files, "passagesToEmbed": passages},
+                notes=[say(english, f"待读取 {files} 个文件，待生成 {passages} 个向量。")],
+            )
             continue
         made = work(memory)
         text, count, recovered = made.text, made.embedded, memory.keeper.store.recovered
-        sessions = text.sessions if text else None
-        names, nothing = "changed removed unreadable", {"files": None, "changed": None, "removed": None}
-        facts = {"agent": memory.agent, "workspace": str(memory.workspace.root)}
-        facts |= fields(text, f"files {names}") if text else {**nothing, "unreadable": []}
-        facts["sessions"] = fields(sessions, f"sessions {names}", sessions=sessions.files) if sessions else None
-        facts |= {"embedded": count, "fallback": made.reason, "recovered": recovered}
-        english = "The index was damaged and has been rebuilt. No notes were lost."
-        damaged = ui.every((recovered, english, "索引已损坏，现已重建。没有丢失任何笔记。"))
+        sessions, names = text.sessions if text else None, "changed removed unreadable"
+        nothing: dict[str, Any] = {"files": None, "changed": None, "removed": None, "unreadable": []}
+        facts = {
+            "agent": memory.agent,
+            "workspace": str(memory.workspace.root),
+            **(fields(text, f"files {names}") if text else nothing),
+            "sessions": fields(sessions, f"sessions {names}", sessions=sessions.files) if sessions else None,
+            "embedded": count,
+            "fallback": made.reason,
+            "recovered": recovered,
+        }
+        rebuilt = "The index was damaged and has been rebuilt. No notes were lost."
         lines: list[str] = []
         for part, unit, chinese in ((text, "file", "文件"), (sessions, "session", "会话")):
             if part:
@@ -205,4 +203,9 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport]) -> Iter
             (count, f"{ui.plural(count, 'passage')} embedded.", f"已为 {count} 段文字生成向量。"),
             (not (text or count or made.reason), "All vectors are up to date.", "所有向量都是最新的。"),
         )
-        yield Report(facts, heading=damaged, lines=lines, notes=[as_sentence(made.reason)] if made.reason else [])
+        yield Report(
+            facts,
+            heading=ui.every((recovered, rebuilt, "索引已损坏，现已重建。没有丢失任何笔记。")),
+            lines=lines,
+            notes=[as_sentence(made.reason)] if made.reason else [],
+        )

@@ -1,10 +1,11 @@
-"""nacre serve, open, mcp: a process that stays, so that search answers at once and jobs run by themselves; the page; memory for MCP clients."""
+"""nacre serve, open, mcp: the daemon, the web page, and the MCP server over stdin and stdout."""
 
 from __future__ import annotations
 
 import copy
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -55,8 +56,10 @@ def serve(
         return _status_report(memory)
     if wishes["stop"]:
         ended = process.stop_daemon(memory)
-        line = say(f"The daemon (process {ended}) was stopped.", f"守护进程（进程 {ended}）已停止。")
-        return Report({"process": ended, "stopped": ended is not None}, lines=[line if ended else say(*_NO_DAEMON)])
+        stopped = f"The daemon (process {ended}) was stopped.", f"守护进程（进程 {ended}）已停止。"
+        return Report(
+            {"process": ended, "stopped": ended is not None}, lines=[say(*(stopped if ended else _NO_DAEMON))]
+        )
     if wishes["token"]:
         return _token_report(memory, http, http_scope)
     if memory.clock.fixed is not None:
@@ -66,18 +69,18 @@ def serve(
     arguments += ["--http-scope", http_scope] if http_scope != "main" else []
     if wishes["ensure"]:
         running = process.ensure_running(memory, *arguments)
-        facts = {name: running[name] for name in ("socket", "process", "version", "workspace")}
-        return Report(facts, lines=[running["socket"]])
+        shown = "socket", "process", "version", "workspace"
+        return Report({name: running[name] for name in shown}, lines=[running["socket"]])
     if not on_demand:
         process.stop_on_demand(memory)
     if wishes["background"]:
         runs = process.daemon_process(memory.workspace)
         number = runs or process.start_in_background(memory, *arguments)
-        line = ui.first(
+        line = ui.joined(
             (runs, f"The daemon is already running (process {number})", f"守护进程已在运行（进程 {number}）"),
-            (True, f"The daemon is running (process {number})", f"守护进程已启动（进程 {number}）"),
+            (not runs, f"The daemon is running (process {number})", f"守护进程已启动（进程 {number}）"),
+            (True, '; "nacre serve --stop" stops it.', "；“nacre serve --stop”可停止。"),
         )
-        line += say('; "nacre serve --stop" stops it.', "；“nacre serve --stop”可停止。")
         return Report({"process": number, "started": runs is None, "status": _status_of(memory)}, lines=[line])
     import gc
 
@@ -120,10 +123,12 @@ def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     port = http or memory.config.serve.port or _USUAL_PORT
     url = running.get("url") or f"http://{memory.config.serve.host}:{port}/mcp"
     word = token(memory.workspace.root, scope)
-    facts = {"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))}
     english = f"Send this token to {url} in an Authorization: Bearer header"
-    how = say(english, f"发送到 {url}，放在请求头 Authorization: Bearer 中")
-    return Report(facts, heading=[how], lines=[word])
+    return Report(
+        {"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))},
+        heading=[say(english, f"发送到 {url}，放在请求头 Authorization: Bearer 中")],
+        lines=[word],
+    )
 
 
 def _http_lines(http: dict[str, Any] | None) -> list[str]:
@@ -132,11 +137,10 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
         return []
     if "url" not in http:
         return [say(f"HTTP is off: {http['trouble']}", f"未启用 HTTP：{http['trouble']}")]
-    url = http["url"] + ("" if http["scope"] == "main" else f" ({http['scope']})")
     warning = "Warning: other machines on the network can reach it, and the traffic is not encrypted"
     return [
-        f"MCP: {url}",
-        *([] if http["local"] else [say(warning, "警告：网络上的其他设备可以访问它，且传输内容未加密")]),
+        f"MCP: {http['url']}" + ("" if http["scope"] == "main" else f" ({http['scope']})"),
+        *ui.every((not http["local"], warning, "警告：网络上的其他设备可以访问它，且传输内容未加密")),
     ]
 
 
@@ -151,8 +155,8 @@ def _status_report(memory: Memory) -> Report:
         silent = say(english, f"守护进程（进程 {number}）没有响应；可用“nacre serve --stop”停止。")
         facts = {"running": True, "process": number, "answers": False} if number else {"running": False}
         return Report(facts, lines=[silent if number else say(*_NO_DAEMON)])
-    jobs, reason, settings, skew = daemon["jobs"], daemon.get("watchingReason"), daemon.get("settings"), daemon["skew"]
-    skew = skew and skew_words(skew)
+    jobs, reason, settings = daemon["jobs"], daemon.get("watchingReason"), daemon.get("settings")
+    skew = daemon["skew"] and skew_words(daemon["skew"])
     running, coming = (jobs or {}).get("running"), (jobs or {}).get("nextLook")
     scans, queued = daemon["watching"] == "scanning", jobs and not jobs.get("timed", True)
     about = say(
@@ -181,6 +185,8 @@ def open_(options: ui.Options, *, no_browser: bool) -> Report:
     The page is served by the daemon (started if needed) and is only reachable from this machine. The link works once, within two minutes.
     """
     _refuse_windows()
+    import webbrowser
+
     from nacre.daemon import client, process
 
     memory = ui.open_memory(options)
@@ -195,12 +201,7 @@ def open_(options: ui.Options, *, no_browser: bool) -> Report:
             f'Could not get a link from the daemon ({error}). Run "nacre serve --stop" and try again.',
             f"无法从守护进程获取链接（{error}）。请运行“nacre serve --stop”后重试。",
         ) from error
-    opened = False
-    if not no_browser:
-        import webbrowser
-
-        opened = webbrowser.open(url)
-    return Report({"url": url, "opened": opened}, lines=[url])
+    return Report({"url": url, "opened": not no_browser and webbrowser.open(url)}, lines=[url])
 
 
 @ui.command("nacre mcp --workspace ~/.nacre/workspace", as_json=False)
@@ -212,23 +213,20 @@ def mcp(options: ui.Options) -> None:
     """
     memory = ui.open_memory(options, for_groups=True)
     from nacre.daemon.requests import call_tool_by_daemon, current_folder
+    from nacre.mcp import tools
     from nacre.mcp.server import Server, serve
 
     place = current_folder()
 
     def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        from nacre.mcp.tools import call
-
         answered = call_tool_by_daemon(memory, name, arguments, place)
         # A copy for each call: a problem that is noted in one must not be told in the next.
-        return answered if answered is not None else call(copy.copy(memory), name, arguments, here=place)
+        return answered if answered is not None else tools.call(copy.copy(memory), name, arguments, here=place)
 
     def warm() -> None:
-        """Load what the first search waits for; nothing where a daemon has it loaded."""
-        try:
+        """Load models and index before the first search, unless a daemon has them loaded."""
+        with suppress(NacreError, OSError):  # whoever searches first is told
             if call_tool_by_daemon(memory, "memory_status", {}, None) is None:
                 copy.copy(memory).ask("warm", 1)
-        except (NacreError, OSError):  # whoever searches first is told
-            return
 
     serve(Server(lambda: copy.copy(memory), memory.scope.group is not None, call), warm)

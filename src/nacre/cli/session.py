@@ -1,4 +1,4 @@
-"""nacre context, hook, flush, wal, cache: what a session is given, writes down before compaction, works on, and keeps for itself."""
+"""nacre context, hook, flush, wal, cache: the context of a session, its flush before compaction, working memory, cached values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nacre.config import settings
 from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.memory import Memory, Working, clock_for
-from nacre.model import Problem, Report, fields
+from nacre.model import Report, fields, problem
 from nacre.vault import cache as cache_values
 
 if TYPE_CHECKING:
@@ -84,19 +84,26 @@ def flush(options: ui.Options, session: str | None, answer: str | None, **counts
     session = session or os.environ.get("OPENCLAW_SESSION_ID") or "default"
     if answer is not None:
         return _answer_report(memory, ui.words_of([answer]), dry_run=options.dry_run)
-    if (counts["tokens"] is None) is not (counts["window"] is None):
-        missing = "--window" if counts["window"] is None else "--tokens"
+    missing = [f"--{name}" for name in ("tokens", "window") if counts[name] is None]
+    if len(missing) == 1:
         raise BadInput(
-            f"{missing} is missing; use --tokens and --window together.",
-            f"缺少 {missing}；--tokens 和 --window 需同时使用。",
+            f"{missing[0]} is missing; use --tokens and --window together.",
+            f"缺少 {missing[0]}；--tokens 和 --window 需同时使用。",
         )
     due = memory.flush(session=session, dry_run=options.dry_run, **counts)
     if not (prompts := due.prompts):
         facts = fields(due, "due code reason threshold", due=False, threshold=due.threshold or None)
         return Report(facts, notes=[due.reason])
-    limits = fields(memory.config.flush, "reserve_tokens soft_threshold_tokens")
-    facts = {"due": due.due, "reason": due.reason, "systemPrompt": prompts.system, "prompt": prompts.user}
-    facts |= {"path": due.path, "session": session, "threshold": due.threshold or None, **limits}
+    facts = {
+        "due": due.due,
+        "reason": due.reason,
+        "systemPrompt": prompts.system,
+        "prompt": prompts.user,
+        "path": due.path,
+        "session": session,
+        "threshold": due.threshold or None,
+        **fields(memory.config.flush, "reserve_tokens soft_threshold_tokens"),
+    }
     system, user = say("System prompt", "系统提示词"), say("Prompt", "提示词")
     return Report(facts, lines=[f"{system}\n\n{prompts.system}\n\n{user}\n\n{prompts.user}"])
 
@@ -107,23 +114,25 @@ def _answer_report(memory: Memory, text: str, *, dry_run: bool) -> Report:
     already, forgotten = taken.already, taken.forgotten
     skipped = f'Skipped: {ui.plural(forgotten, "line")} that you removed with "nacre forget".'
     written = ui.done(f"written to {path}: {ui.plural(count, 'line')}.", f"写入 {path}：{count} 行。", dry_run=dry_run)
-    notes = ui.every(
-        (count or dry_run, written, written),
-        (not (count or dry_run), "Nothing new to write.", "没有新内容可写。"),
-        (already, f"Already in the log: {ui.plural(already, 'line')}.", f"日志中已有：{already} 行。"),
-        (forgotten, skipped, f"此前已用“nacre forget”删除，未写入：{forgotten} 行。"),
-    )
     english = f"Not written: {ui.plural(over, 'line')}, because the limit is 30 lines per turn. Send the rest in another answer."
-    left = ui.every((over, english, f"有 {over} 行未写入：每轮最多写 30 行。请在下一次回答中发送其余内容。"))
-    facts = fields(
-        taken,
-        "path written already forgotten left silent",
-        written=[fields(entry, "line type text") for entry in taken.written],
-        left=list(taken.over),
-        dryRun=dry_run,
+    left = problem("over", english, f"有 {over} 行未写入：每轮最多写 30 行。请在下一次回答中发送其余内容。")
+    return Report(
+        fields(
+            taken,
+            "path written already forgotten left silent",
+            written=[fields(entry, "line type text") for entry in taken.written],
+            left=taken.over,
+            dryRun=dry_run,
+        ),
+        lines=[f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}" for entry in taken.written],
+        notes=ui.every(
+            (count or dry_run, written, written),
+            (not (count or dry_run), "Nothing new to write.", "没有新内容可写。"),
+            (already, f"Already in the log: {ui.plural(already, 'line')}.", f"日志中已有：{already} 行。"),
+            (forgotten, skipped, f"此前已用“nacre forget”删除，未写入：{forgotten} 行。"),
+        ),
+        left=[left] if over else [],
     )
-    lines = [f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}" for entry in taken.written]
-    return Report(facts, lines=lines, notes=notes, left=[Problem("over", sentence) for sentence in left])
 
 
 @click.group(cls=ui.Group, epilog='Example:  nacre wal decide "PostgreSQL rather than MySQL"')
@@ -207,8 +216,11 @@ def snapshot(options: ui.Options, name: str | None, *, listing: bool) -> Report:
     if not listing:
         return _snapshot_report(options, state, state.snapshot(name, dry_run=options.dry_run))
     rows = [(kept.moment, kept.name, state.workspace.relative(kept.path)) for kept in state.snapshots()]
-    facts = [{"moment": moment, "name": name or None, "path": path} for moment, name, path in rows]
-    return Report(facts, lines=rows, columns=(say("time", "时间"), say("name", "名称"), say("file", "文件")))
+    return Report(
+        [{"moment": moment, "name": name or None, "path": path} for moment, name, path in rows],
+        columns=ui.headings("time 时间|name 名称|file 文件"),
+        lines=rows,
+    )
 
 
 @ui.command("nacre wal restore before-the-move", group=wal, dry_run=True)
@@ -239,9 +251,12 @@ def _change(options: ui.Options, action: str, *words: str) -> Report:
         ui.done(f"added to today's log: {bullet}", f"记入今天的日志：{bullet}", dry_run=options.dry_run)
         for bullet in edit.log
     ]
-    facts = {"section": edit.section, "text": edit.line, "changed": changed, "dryRun": options.dry_run, "path": name}
-    lines = [edit.line] if edit.line else []
-    return Report({**facts, "log": list(edit.log)}, heading=[outcome, *logged], lines=lines)
+    names = "section text changed dryRun path log"
+    return Report(
+        fields(edit, names, text=edit.line, changed=changed, dryRun=options.dry_run, path=name),
+        heading=[outcome, *logged],
+        lines=[edit.line] if edit.line else [],
+    )
 
 
 def _snapshot_report(options: ui.Options, state: Working, made: SnapshotPlan) -> Report:
@@ -252,9 +267,12 @@ def _snapshot_report(options: ui.Options, state: Working, made: SnapshotPlan) ->
         what = say(f"would be {past}", f"将{chinese}") if options.dry_run else say(past, f"已{chinese}")
         heading.append(f"{what}\t{step.path}\t{step.reason}")
     changed = bool(made.plan) and not options.dry_run
-    facts = {"path": path, "moment": made.snapshot.moment, "changed": changed, "dryRun": options.dry_run}
     same = say("Nothing to do: working memory is the same as the snapshot.", "工作记忆与快照相同，无需更改。")
-    return Report(facts, heading=heading or [same], lines=[path])
+    return Report(
+        {"path": path, "moment": made.snapshot.moment, "changed": changed, "dryRun": options.dry_run},
+        heading=heading or [same],
+        lines=[path],
+    )
 
 
 SESSION_VARIABLES = ["NACRE_SESSION", "OPENCLAW_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID"]
@@ -283,9 +301,10 @@ def set_value(options: ui.Options, key: str, value: tuple[str, ...], session: st
     """Store VALUE under KEY. "-" reads the value from a pipe."""
     dry_run = options.dry_run
     kept = cache_values.put_value(_open_cache(options, session), key, ui.words_of(value), dry_run=dry_run)
-    outcome = ui.done(f'cached for this session: "{key}".', f"为此会话缓存“{key}”。", dry_run=dry_run)
-    facts = {"key": key, "value": kept.text, "session": session, "changed": not dry_run, "dryRun": dry_run}
-    return Report(facts, notes=[outcome])
+    return Report(
+        {"key": key, "value": kept.text, "session": session, "changed": not dry_run, "dryRun": dry_run},
+        notes=[ui.done(f'cached for this session: "{key}".', f"为此会话缓存“{key}”。", dry_run=dry_run)],
+    )
 
 
 @ui.command("nacre cache get branch", "get", group=cache)
@@ -302,13 +321,13 @@ def get_value(options: ui.Options, key: str, session: str) -> Report:
 @session_option
 def list_values(options: ui.Options, session: str) -> Report:
     """List keys with size and time."""
-    kept = cache_values.read_values(_open_cache(options, session))
-    values = [(key, len(value.text.encode()), value.at) for key, value in kept.items()]
+    kept = cache_values.read_values(_open_cache(options, session)).items()
+    values = [(key, len(value.text.encode()), value.at) for key, value in kept]
     return Report(
         [{"key": key, "bytes": size, "at": at.isoformat(timespec="seconds")} for key, size, at in values],
         heading=ui.every((not values, "Nothing is cached for this session.", "此会话没有缓存内容。")),
         lines=[(key, ui.size_of(size), f"{at:%H:%M}") for key, size, at in values],
-        columns=(say("key", "键"), say("size", "大小"), say("time", "时间")),
+        columns=ui.headings("key 键|size 大小|time 时间"),
     )
 
 
@@ -322,7 +341,7 @@ def clear(options: ui.Options, key: str | None, session: str) -> Report:
         (not keys, "Nothing to clear.", "没有可清除的内容。"),
         (keys and options.dry_run, f"{ui.plural(len(keys), 'key')} would be cleared:", f"将清除 {len(keys)} 项："),
     )
-    return Report({"cleared": list(keys), "dryRun": options.dry_run}, heading=heading, lines=keys)
+    return Report({"cleared": keys, "dryRun": options.dry_run}, heading=heading, lines=keys)
 
 
 def _open_cache(options: ui.Options, session: str) -> cache_values.Cache:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from nacre.agents.connection import agent_states, connection_problems, state_folder
@@ -15,7 +16,7 @@ from nacre.checks.health import Grade, Health, check_health, kind_title
 from nacre.checks.status import grade_and_problems, status_facts
 from nacre.cli import ui
 from nacre.cli.brain import spent, waiting, writer
-from nacre.cli.jobs import nobody, result_word, runners
+from nacre.cli.jobs import nothing_runs, result_word, runners
 from nacre.daemon.problems import clear_sockets, daemon_problems, skew_words
 from nacre.daemon.process import ask_status
 from nacre.errors import BadSetting, NacreError
@@ -31,14 +32,6 @@ PRESSING = 2  # problems that are shown first
 REASONS = 3  # deductions that are named first
 PROJECTS = 3  # lines about projects, unless all are asked for
 _GRADE_COLOURS = {"A": "green", "B": "green", "C": "yellow", "D": "yellow"}
-_LAYERS = {
-    "longterm": "长期记忆",
-    "daily": "每日日志",
-    "weekly": "每周摘要",
-    "archive": "归档",
-    "note": "笔记",
-    "extra": "其他",
-}
 
 
 @ui.command("nacre status --all", join=True)
@@ -74,15 +67,15 @@ def status(options: ui.Options, *, everything: bool, deep: bool, reindex: bool, 
 
 
 def _rows(memory: Memory, facts: dict[str, Any], grade: Grade) -> list[Row]:
-    """What one wants to know every day, on one screen."""
-    longterm, night, questions, now = facts["longterm"], facts["night"], facts["review"], memory.clock.now()
+    """The rows that are always shown."""
+    longterm, run, questions, now = facts["longterm"], facts["night"], facts["review"], memory.clock.now()
     of_lines = say("{lines} of {maxLines} lines", "{lines}/{maxLines} 行").format(**longterm)
     of_bytes = say("{bytes} of {maxBytes} bytes", "{bytes}/{maxBytes} 字节").format(**longterm)
     health = say(f"{grade.letter}, {grade.points} of 100 points", f"{grade.letter}（{grade.points}/100 分）")
     tidied = say('not yet; run "nacre tidy"', "尚未整理；请运行“nacre tidy”")
-    if night:
-        line = Night(night["added"], night["replaced"], night["questions"]).line
-        tidied = ui.age_of(night["at"], now) + say(": ", "：") + line
+    if run:
+        line = Night(run["added"], run["replaced"], run["questions"]).line
+        tidied = ui.age_of(run["at"], now) + say(": ", "：") + line
     unconnected = ui.Coloured(say('none connected; run "nacre connect"', "未连接；请运行“nacre connect”"), "yellow")
     asks = say(f'{questions} waiting; run "nacre review"', f"{questions} 项；请运行“nacre review”")
     synced = facts["capture"]["synced"]
@@ -103,16 +96,16 @@ def _rows(memory: Memory, facts: dict[str, Any], grade: Grade) -> list[Row]:
 
 
 def _details(facts: dict[str, Any]) -> Iterator[Row]:
-    """What else there is: files, who writes, the daemon, the index and its vectors."""
+    """The rows for --all: files, what writes memory, the daemon, the index and its vectors."""
     yield say("files", "文件"), _files(facts["files"])
     if brain := facts["brain"]:
-        who, saved = writer(brain["extract"], brain["model"]), brain["saved"]
-        line = say(f"{who}; today {spent(brain)}", f"{who}；今日用量 {spent(brain)}")
-        line += say(f", {saved} saved by the cache", f"，缓存节省 {saved}") if saved else ""
-        yield (
-            say("written by", "撰写者"),
-            line + "".join(say(f"; waiting: {text}", f"；等待中：{text}") for text in waiting(brain)),
+        saved, used = brain["saved"], spent(brain)
+        parts = ui.joined(
+            (True, f"; today {used}", f"；今日用量 {used}"),
+            (saved, f", {saved} saved by the cache", f"，缓存节省 {saved}"),
+            *((True, f"; waiting: {orders}", f"；等待中：{orders}") for orders in waiting(brain)),
         )
+        yield say("written by", "撰写者"), writer(brain["extract"], brain["model"]) + parts
     yield say("daemon", "守护进程"), _daemon(facts["daemon"])
     yield say("index", "索引"), _index(facts["index"])
     if sessions := facts["sessions"]:
@@ -139,7 +132,7 @@ def _connected(facts: dict[str, Any]) -> list[str]:
 
 
 def _connections() -> list[dict[str, Any]]:
-    """Every agent that is connected; none where the record of it cannot be understood, which doctor tells."""
+    """Every connected agent; empty when the record of connections cannot be read, which `doctor` reports."""
     try:
         states = agent_states(ALL_AGENTS, this_machine(), state_folder())
     except NacreError:
@@ -148,8 +141,11 @@ def _connections() -> list[dict[str, Any]]:
 
 
 def _files(by_layer: dict[str, int]) -> str:
-    names = [say(f"{count} {layer}", f"{_LAYERS.get(layer, layer)} {count}") for layer, count in by_layer.items()]
-    return say(", ", "，").join(names).replace("longterm", "long-term") or say("none yet", "暂无")
+    words = ui.localised("daily 每日日志|weekly 每周摘要|archive 归档|note 笔记|extra 其他")
+    words["longterm"] = say("long-term", "长期记忆")
+    layers = ((count, words.get(layer, layer)) for layer, count in by_layer.items())
+    names = [say(f"{count} {layer}", f"{layer} {count}") for count, layer in layers]
+    return say(", ", "，").join(names) or say("none yet", "暂无")
 
 
 def _capture(capture: dict[str, Any], at: str) -> str:
@@ -168,23 +164,22 @@ def _jobs(memory: Memory, jobs: dict[str, Any], daemon: dict[str, Any] | None) -
     """The last and the next run in one line, which jobs fail, and who runs them."""
     if jobs["trouble"]:
         return str(jobs["trouble"])
-    ran = [state for state in jobs["states"] if state["last"]]
-    coming = [state for state in jobs["states"] if state["next"]]
-    by = runners(memory, daemon)
+    ran, by = [state for state in jobs["states"] if state["last"]], runners(memory, daemon)
     if not ran and not by:
-        return nobody(memory)
+        return nothing_runs(memory)
     parts = [] if ran else [say("no runs yet", "尚未运行过")]
-    for state in sorted(ran, key=lambda state: state["last"])[-1:]:
+    for state in sorted(ran, key=itemgetter("last"))[-1:]:
         name, at = state["name"], _at(state["last"])
         result = result_word(state["result"]) if state["result"] else say("running", "运行中")
         parts.append(say(f"last {name} {at} ({result})", f"上次 {name} {at}（{result}）"))
-    for state in sorted(coming, key=lambda state: state["next"])[: 1 if by else 0]:
+    coming = [state for state in jobs["states"] if state["next"] and by]
+    for state in sorted(coming, key=itemgetter("next"))[:1]:
         name, at = state["name"], _at(state["next"])
         parts.append(say(f"next {name} {at}", f"下次 {name} {at}"))
     for state in jobs["states"]:
         name, at = state["name"], _at(state["failingSince"] or "")
         parts += ui.every((at, f"{name} failing since {at}", f"{name} 自 {at} 起一直失败"))
-    parts.append(say(f"run by {', '.join(by)}", f"由 {'、'.join(by)} 运行") if by else nobody(memory))
+    parts.append(say(f"run by {', '.join(by)}", f"由 {'、'.join(by)} 运行") if by else nothing_runs(memory))
     return say("; ", "；").join(parts)
 
 
@@ -246,21 +241,19 @@ def health(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
         with ui.waiting("Checking", "正在检查"):
             report = check_health(memory)
         facts = {"workspace": str(memory.workspace.root), "agent": memory.agent, **report.as_plain()}
-        yield Report(facts, lines=list(_health_lines(memory, report, verbose=verbose)))
+        yield Report(facts, lines=[*_health_lines(memory, report, verbose=verbose)])
 
 
 def _health_lines(memory: Memory, report: Health, *, verbose: bool) -> Iterator[str | Row]:
     grade, where = report.grade, ui.shown_path(memory.workspace.root)
     english = f"{where}: {grade.letter}, {grade.points} of 100 points"
     yield say(english, f"{where}：{grade.letter}（{grade.points}/100 分）")
-    if lost := [f"{kind_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS]]:
+    if lost := [f"{kind_title(deduction.kind)} −{deduction.points:g}" for deduction in grade.deductions[:REASONS]]:
         yield say("Points lost: ", "扣分：") + say(", ", "，").join(lost)
-    counts = Counter(finding.kind for finding in report.findings)
-    for kind, count in counts.items():
-        yield ui.Coloured("\n" + kind_title(kind) + say(f": {count}", f"：{count}"), "yellow")
-        yield from _problem_lines(
-            [finding for finding in report.findings if finding.kind == kind][: None if verbose else 1], 2
-        )
+    for kind, findings in groupby(report.findings, key=attrgetter("kind")):  # they are sorted by kind
+        problems = [*findings]
+        yield ui.Coloured("\n" + kind_title(kind) + say(f": {len(problems)}", f"：{len(problems)}"), "yellow")
+        yield from _problem_lines(problems[: None if verbose else 1], 2)
     yield "\n" + say("Contents", "内容概况")
     general, projects = report.figures["longterm"][:1], report.figures["longterm"][1:]
     projects = sorted(projects, key=lambda size: -size["share"])[: None if verbose else PROJECTS]
@@ -273,17 +266,17 @@ def _health_lines(memory: Memory, report: Health, *, verbose: bool) -> Iterator[
 
 
 def _problem_lines(problems: Sequence[Problem], indent: int = 0) -> list[str]:
-    """Each problem with where it is and what mends it, as wide as the screen; indented below a heading that says how bad it is."""
-    severities = ui.localised({"error": "错误", "warning": "警告"})
+    """Each problem with its place and its remedy, wrapped to the terminal; indented where a heading names its kind."""
+    severities = ui.localised("error 错误|warning 警告")
     lines: list[str] = []
     for problem in problems:
         place = "" if problem.place in problem.message and (indent or sys.stdout.isatty()) else problem.place
-        lead = () if indent else (severities[problem.severity],)
-        text = "  ".join(filter(None, (*lead, place, nested_quotes(problem.message))))
+        lead = "" if indent else severities[problem.severity]
+        text = "  ".join(filter(None, (lead, place, nested_quotes(problem.message))))
         colour = "red" if problem.severity == "error" else "yellow"
         lines += [line if indent else ui.Coloured(line, colour) for line in ui.fitted(text, indent)]
-        is_told = not problem.remedy or problem.remedy in problem.message
-        lines += [] if is_told else ui.fitted(f"→ {problem.remedy}", 4)
+        if problem.remedy not in problem.message:
+            lines += ui.fitted(f"→ {problem.remedy}", 4)
     return lines
 
 
@@ -297,20 +290,21 @@ def doctor(options: ui.Options, *, fix: bool) -> Report:
 
     Exit code 0 if nothing prevents Nacre from working, 1 otherwise.
     """
-    found: list[tuple[str | None, Problem]] = []
+    by_agent: list[tuple[str | None, Problem]] = []
     try:
         for memory in ui.open_all(options):
             for line in (*repair(memory), *clear_sockets(memory)) if fix else ():
                 ui.note(line)
             with ui.waiting("Checking", "正在检查"):
-                found += [(memory.agent, problem) for problem in _all_problems(memory)]
+                by_agent += [(memory.agent, problem) for problem in _all_problems(memory)]
     except BadSetting as error:  # settings that stop every command are what doctor is asked about
-        found.append((None, bad_setting(error)))
-    problems = [problem for _, problem in found]
-    fine = ui.every((not problems, "No problems found.", "没有发现问题。"))
-    facts = [{"agent": agent, **problem.as_plain()} for agent, problem in found]
-    broken = any(problem.severity == "error" for problem in problems)
-    return Report(facts, lines=[*_problem_lines(problems), *fine], code=int(broken))
+        by_agent.append((None, bad_setting(error)))
+    problems = [problem for _, problem in by_agent]
+    return Report(
+        [{"agent": agent, **problem.as_plain()} for agent, problem in by_agent],
+        lines=[*_problem_lines(problems), *ui.every((not problems, "No problems found.", "没有发现问题。"))],
+        code=int(any(problem.severity == "error" for problem in problems)),
+    )
 
 
 def _all_problems(memory: Memory) -> list[Problem]:

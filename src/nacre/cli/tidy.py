@@ -1,4 +1,4 @@
-"""nacre tidy, decay, review: press old days into weeks, distil what lasts, archive the oldest logs, answer what is left to you."""
+"""nacre tidy, decay, review: condense old logs, distil lasting facts, archive the oldest logs, answer open questions."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
             news = phase == "distil" and step.action not in ("refuse", "say once", "merge")
             if verbose or options.dry_run or (sys.stdout.isatty() and news):
                 lines.append(_step(step))
-        facts = _facts(made, summary=summary)
-        yield Report(facts, lines=[*lines, summary], problems=made.problems, left=made.left)
+        yield Report(_facts(made, summary=summary), lines=[*lines, summary], problems=made.problems, left=made.left)
 
 
 @ui.command("nacre decay --dry-run", dry_run=True)
@@ -55,21 +54,28 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
         with ui.waiting("Tidying", "正在整理"):
             made = memory.decay(promote_only=promote_only, dry_run=options.dry_run)
         summary = decay_summary(made)
-        english = 'tidy.retention is "weekly", so this only shows what "decay" would do.'
-        weekly = say(english, "当前 tidy.retention 为“weekly”；以下只是改用“decay”时会做的操作。")
-        heading = [*([] if made.in_force else [weekly]), *made.occasions, *(row.message for row in made.problems)]
+        weekly = 'tidy.retention is "weekly", so this only shows what "decay" would do.'
+        weekly_chinese = "当前 tidy.retention 为“weekly”；以下只是改用“decay”时会做的操作。"
         lines = [_step(step) for phase, step in made.steps if verbose or options.dry_run or phase == "review"]
-        facts = _facts(made, inForce=made.in_force, summary=summary, occasions=list(made.occasions))
-        yield Report(facts, heading=heading, lines=[*lines, summary], left=made.left)
+        yield Report(
+            _facts(made, inForce=made.in_force, summary=summary, occasions=made.occasions),
+            heading=[
+                *ui.every((not made.in_force, weekly, weekly_chinese)),
+                *made.occasions,
+                *(problem.message for problem in made.problems),
+            ],
+            lines=[*lines, summary],
+            left=made.left,
+        )
 
 
 def tidy_summary(report: TidyReport | DecayReport, job: str = "memory-tidy") -> str:
-    """What a run did in one line, and below it what a person wants to know."""
+    """One line with the counts of a run, and a second about long-term memory when it changed."""
     counts = Counter(report.counts)
     counts["archive"] = sum(counts[f"archive {action}"] for action in ("move", "append", "compress"))
     # What the steps of a phase are called, in this order.
-    named = [(counts[step], *words) for step, words in rows("cli/tidy.tsv").items() if counts[step]]
-    parts = [say(f"{count} {english}", f"{chinese} {count}") for count, english, chinese in named]
+    named = rows("cli/tidy.tsv").items()
+    parts = [say(f"{counts[step]} {words[0]}", f"{words[1]} {counts[step]}") for step, words in named if counts[step]]
     if not parts:
         return say(f"{job} done, nothing changed.", f"{job} 完成，无变更。")
     done = say("dry run", "试运行") if report.dry_run else say("done", "完成")
@@ -88,11 +94,16 @@ def _step(step: Step) -> str:
 
 
 def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
-    names = "action path text reason"
-    steps = [{"phase": phase, **fields(step, names, text=step.detail)} for phase, step in report.steps]
-    facts = {"changed": report.changed, "dryRun": report.dry_run, **about, "steps": steps}
-    facts["counts"] = dict(report.counts)
-    return facts | {"problems": ui.problems_json(report.problems), "left": ui.problems_json(report.left)}
+    names = "phase action path text reason"
+    return {
+        "changed": report.changed,
+        "dryRun": report.dry_run,
+        **about,
+        "steps": [fields(step, names, phase=phase, text=step.detail) for phase, step in report.steps],
+        "counts": dict(report.counts),
+        "problems": ui.problems_json(report.problems),
+        "left": ui.problems_json(report.left),
+    }
 
 
 @ui.command('nacre review --edit 19c0ffee01 "Use pnpm in every repository"', dry_run=True)
@@ -116,9 +127,10 @@ def review(
     memory = ui.open_memory(options)
     if adopt:
         return _adopt(options, memory, yes=yes)
-    verbs = ("refuse", "accept", "pin")
-    answers: list[tuple[str, str, str | None]] = [(id_, verb, None) for verb in verbs for id_ in by_verb[verb]]
-    answers += [(id_, "accept", text) for id_, text in edit]
+    answers = [
+        *((id_, verb, None) for verb in ("refuse", "accept", "pin") for id_ in by_verb[verb]),
+        *((id_, "accept", text) for id_, text in edit),
+    ]
     if answers:
         steps = memory.answer(answers, dry_run=options.dry_run)
         facts = [fields(step, "action path", text=ui.legible(step.detail)) for step in steps]
@@ -136,8 +148,8 @@ def _answered(step: Step) -> str:
 
 
 def question_json(question: Question) -> dict[str, Any]:
-    shown = {"text": ui.legible(question.text), "why": ui.legible(question.why)}
-    return {**fields(question, "id kind"), **shown, **question.about}
+    text, why = ui.legible(question.text), ui.legible(question.why)
+    return {**fields(question, "id kind text why", text=text, why=why), **question.about}
 
 
 def question_line(question: Question) -> str:
@@ -146,7 +158,7 @@ def question_line(question: Question) -> str:
 
 
 def _ask_each(memory: Memory, questions: list[Question]) -> None:
-    """One after the other, one key each; what is left for later stays open."""
+    """Ask the questions one by one, each answered with one key."""
     verbs = {"k": "accept", "e": "accept", "r": "refuse"}
     for question in questions:
         click.echo(question_line(question))

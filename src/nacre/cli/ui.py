@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TextIO, TypeGuard
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 import click
 from click.core import ParameterSource
@@ -87,7 +87,7 @@ def use_user_language() -> None:
             use_language(chosen)
 
 
-def told(name: str, english: str) -> str:
+def help_text(name: str, english: str) -> str:
     """What the help says of a command, or of an option of it ("search --since"), in the user's language."""
     if language() != "zh":
         return english
@@ -117,13 +117,10 @@ class Formatter(click.HelpFormatter):
         rows = list(rows)
         first = min(max(width_of(name) for name, _ in rows), col_max) + col_spacing
         for name, about in rows:
-            lines = wrapped(about, self.width - first - self.current_indent) or [""]
-            if width_of(name) > first - col_spacing:
-                self.write(f"{'':{self.current_indent}}{name}\n")
-                name = ""  # noqa: PLW2901 - it has its own line
-            for line in lines:
-                self.write(f"{'':{self.current_indent}}{padded(name, first)}{line}".rstrip() + "\n")
-                name = ""  # noqa: PLW2901 - it stands before the first line only
+            own_line = [""] if width_of(name) > first - col_spacing else []
+            lines = own_line + wrapped(about, self.width - first - self.current_indent)
+            for lead, line in zip_longest([name], lines, fillvalue=""):
+                self.write(f"{'':{self.current_indent}}{padded(lead, first)}{line}".rstrip() + "\n")
 
 
 class HelpContext(click.Context):
@@ -131,7 +128,7 @@ class HelpContext(click.Context):
 
 
 class Page(click.Command):
-    """A command whose help is told in the user's language."""
+    """A command whose help is in the user's language."""
 
     context_class = HelpContext
 
@@ -140,19 +137,18 @@ class Page(click.Command):
         return super().get_help(ctx)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        pieces = " ".join(self.collect_usage_pieces(ctx))
-        formatter.write_usage(ctx.command_path, pieces, prefix=say("Usage: ", "用法："))
+        arguments = " ".join(self.collect_usage_pieces(ctx))
+        formatter.write_usage(ctx.command_path, arguments, prefix=say("Usage: ", "用法："))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(told(command_name(ctx), inspect.cleandoc(self.help or "")))
+            formatter.write_text(help_text(command_name(ctx), inspect.cleandoc(self.help or "")))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         records = (option_record(param, ctx) for param in self.get_params(ctx) if isinstance(param, click.Option))
-        if rows := [record for record in records if record]:
-            with formatter.section(say("Options", "选项")):
-                formatter.write_dl(rows)
+        with formatter.section(say("Options", "选项")):
+            formatter.write_dl([record for record in records if record])
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.epilog:
@@ -160,28 +156,19 @@ class Page(click.Command):
 
 
 def command_name(ctx: click.Context) -> str:
-    """A command's name without the program's, which is the root's own."""
+    """The command without the name of the program; the program's own name for the root."""
     return ctx.command_path.partition(" ")[2] or ctx.command_path
 
 
 def option_record(option: click.Option, ctx: click.Context) -> tuple[str, str] | None:
-    name = max(option.opts, key=len)
     shown = copy.copy(option)
-    shown.help = told(f"{command_name(ctx)} {name}", option.help or "")
+    shown.help = help_text(f"{command_name(ctx)} {max(option.opts, key=len)}", option.help or "")
     return shown.get_help_record(ctx)
 
 
 def first_sentence(text: str) -> str:
     paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
-    for mark in (". ", "。", "; ", "；"):
-        paragraph = paragraph.split(mark)[0]
-    return paragraph.rstrip(".")
-
-
-def close_to(word: str, words: Iterable[str]) -> list[str]:
-    from difflib import get_close_matches
-
-    return get_close_matches(word, list(words), n=2)
+    return re.split(r"[.;] |[。；]", paragraph)[0].rstrip(".")
 
 
 def did_you_mean(words: Iterable[str]) -> str:
@@ -224,12 +211,13 @@ def show_error(error: click.ClickException) -> None:
         error.show()
         return
     message = in_chinese(error.format_message())
-    if isinstance(error, click.NoSuchOption):
-        message = f"没有选项 {error.option_name}。" + did_you_mean(error.possibilities or ())
-    elif isinstance(error, click.MissingParameter):
-        message = f"缺少参数 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
-    elif isinstance(error, click.BadParameter) and error.param:
-        message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{in_chinese(error.message)}"
+    match error:
+        case click.NoSuchOption():
+            message = f"没有选项 {error.option_name}。" + did_you_mean(error.possibilities or ())
+        case click.MissingParameter():
+            message = f"缺少参数 {error.param.get_error_hint(error.ctx) if error.param else error.param_hint}。"
+        case click.BadParameter() if error.param:
+            message = f"{error.param.get_error_hint(error.ctx)} 的值无效：{in_chinese(error.message)}"
     page = error.ctx and f"{error.ctx.get_usage()}\n运行“{error.ctx.command_path} --help”查看说明。\n\n"
     click.echo(f"{page or ''}错误：{message}", err=True)
 
@@ -237,28 +225,32 @@ def show_error(error: click.ClickException) -> None:
 # Commands.
 
 
+JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
+DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Show what would be done without doing it.")
+
+
 class Command(Page):
     """A command that takes the global options after the verb too, and prints the reports that its function returns."""
 
-    def __init__(self, *args: Any, join: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, join: bool = False, dry_run: bool = False, as_json: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.join = join  # the facts of several workspaces are printed as one list
-        self.params += global_options(hidden=True)
+        self.params += [DRY_RUN] * dry_run + [JSON] * as_json + global_options(hidden=True)
 
     def invoke(self, ctx: click.Context) -> Any:
-        # Here only what was typed counts: the environment has been read by the root, and must not overrule its flags.
         params = {name: ctx.params.pop(name) for name in (*GLOBAL_NAMES, "dry_run", "as_json") if name in ctx.params}
-        for name in GLOBAL_NAMES:
-            if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-                del params[name]
+        # Of the global options only what was typed here counts: the environment has been read by the root, and must not overrule its flags.
+        is_typed = {name: ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in GLOBAL_NAMES}
+        params = {name: value for name, value in params.items() if is_typed.get(name, True)}
         ctx.obj = updated(ctx.obj or Options(), params)
         from nacre.model import Report  # none of these values is needed to show a page of --help
 
         result = super().invoke(ctx)
-        if isinstance(result, Report):
-            result = [result]
-        if isinstance(result, Iterable):
-            return print_reports(result, as_json=ctx.obj.as_json, join=self.join)
+        reports = [result] if isinstance(result, Report) else result
+        if isinstance(reports, Iterable):
+            return print_reports(reports, as_json=ctx.obj.as_json, join=self.join)
         return result
 
 
@@ -269,12 +261,10 @@ class Group(Page, click.Group):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)
-        rows = []
-        for name, command in self.commands.items():
-            text = told(f"{command_name(ctx)} {name}", inspect.cleandoc(command.help or ""))
-            rows.append((name, first_sentence(text)))
+        texts = {name: inspect.cleandoc(command.help or "") for name, command in self.commands.items()}
+        rows = [(name, help_text(f"{command_name(ctx)} {name}", text)) for name, text in texts.items()]
         with formatter.section(say("Commands", "命令")):
-            formatter.write_dl(rows)
+            formatter.write_dl([(name, first_sentence(text)) for name, text in rows])
 
 
 def flag(*names_and_help: str, **attributes: Any) -> Callable[[Any], Any]:
@@ -283,29 +273,13 @@ def flag(*names_and_help: str, **attributes: Any) -> Callable[[Any], Any]:
     return click.option(*names, is_flag=True, help=about, **attributes)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done without doing it.")
-
-
 def command(
-    example: str,
-    name: str | None = None,
-    *,
-    group: click.Group | None = None,
-    dry_run: bool = False,
-    as_json: bool = True,
-    **attributes: Any,
+    example: str, name: str | None = None, *, group: click.Group | None = None, **attributes: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command: it is given the options of all commands first, and has --json and where it writes --dry-run last.
-
-    It returns a report, or yields reports that are printed as they come.
-    """
+    """Make a function a command, which is given the options of all commands first. It has --json unless `as_json` is False, and with
+    `dry_run`, where it writes, --dry-run. It returns a report, or yields reports that are printed as they come."""
 
     def made(function: Callable[..., Any]) -> click.Command:
-        options = vars(function).pop("__click_params__", [])
-        for last in [json_option] * as_json + [dry_run_option] * dry_run:
-            function = last(function)
-        vars(function).setdefault("__click_params__", []).extend(options)
         register = (group or click).command
         return register(name, cls=Command, epilog=f"{EXAMPLE}{example}", **attributes)(click.pass_obj(function))
 
@@ -332,7 +306,7 @@ def open_all(options: Options, *, for_groups: bool = False) -> Iterator[Memory]:
 
 
 def owner_only(options: Options, *, for_groups: bool = False) -> None:
-    """Refuse what a group has no business with: it reads its own memories and nothing else."""
+    """Refuse a command in a group, which may only read its own memories."""
     if not for_groups and (options.scope or "main") != "main":
         raise BadInput(
             "Only search, get, context and mcp work in a group; run this command without --scope.",
@@ -348,7 +322,7 @@ def done(english: str, chinese: str, *, dry_run: bool) -> str:
 
 
 def note_untrusted(problems: Iterable[Problem]) -> None:
-    """A workspace nearer by that is not trusted: the user may have meant that one."""
+    """Tell of an untrusted workspace in a parent folder, which the user may have meant."""
     for problem in problems:
         if problem.kind == "not trusted":
             note(f"{problem.message} {problem.remedy}".strip())
@@ -405,15 +379,15 @@ def print_reports(reports: Iterable[Report], *, as_json: bool, join: bool = Fals
     for report in reports:
         left += [problem.message for problem in report.left]
         code = max(code, report.code)
-        if as_json:
-            facts += [] if report.facts is ... else [report.facts]
-            if not join and report.facts is not ...:
+        if not as_json:
+            try:
+                _print_report(report)
+            except BrokenPipeError:  # who reads only the beginning (head, less) does not keep the work from being done
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        elif report.facts is not ...:
+            facts.append(report.facts)
+            if not join:
                 print_json(report.facts)
-            continue
-        try:
-            _print_report(report)
-        except BrokenPipeError:  # who reads only the beginning (head, less) does not keep the work from being done
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if as_json and join:
         print_json(facts[0] if len(facts) == 1 else facts)
     if left:
@@ -421,21 +395,17 @@ def print_reports(reports: Iterable[Report], *, as_json: bool, join: bool = Fals
     return code
 
 
-def _is_line(line: str | Sequence[str]) -> TypeGuard[str]:
-    return isinstance(line, str)
-
-
 def _print_report(report: Report) -> None:
     from nacre.model import Note
 
     for sentence in filter(None, (*(problem.message for problem in report.problems), *report.heading)):
         note(sentence)
-    for is_table, lines in groupby(report.lines, key=lambda line: not _is_line(line)):
+    for is_table, lines in groupby(report.lines, key=lambda line: not isinstance(line, str)):
         if is_table:
             table([*lines], report.columns)
-            continue
-        for line in filter(_is_line, lines):
-            click.echo(styled(line), err=isinstance(line, Note))
+        else:
+            for line in lines:
+                click.echo(styled(line), err=isinstance(line, Note))
     for sentence in filter(None, report.notes):
         note(sentence)
 
@@ -475,7 +445,7 @@ def is_interactive() -> bool:
 
 
 def must_ask() -> None:
-    """Refuse to go on where nobody can be asked."""
+    """Refuse to go on without a terminal to ask on."""
     if not is_interactive():
         raise BadInput(
             "Nothing was done, because confirmation needs a terminal. Use --yes to skip it, or --dry-run to preview.",
@@ -484,7 +454,7 @@ def must_ask() -> None:
 
 
 def confirm(english: str, chinese: str, *, yes: bool = False, default: bool = True) -> None:
-    """Go on after a yes."""
+    """Ask for confirmation, and end the command unless the answer is yes."""
     if yes:
         return
     must_ask()
@@ -504,16 +474,16 @@ class Coloured(str):
         return made
 
 
-def styled(text: str) -> str:
+def styled(text: object) -> str:
     """A text in its colour; only on a terminal, and not where NO_COLOR is set."""
-    shown = seen(text)
+    shown = seen(str(text))
     if not isinstance(text, Coloured) or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return shown
     return click.style(shown, dim=True) if text.colour == "dim" else click.style(shown, fg=text.colour)
 
 
 def bar(share: float, width: int = 20) -> Coloured:
-    """How full something is; nothing where nobody looks at it."""
+    """A bar that shows how full something is; empty without a terminal."""
     filled = min(width, max(int(share > 0), round(share * width)))
     colour = "red" if share > 1 else "yellow" if share >= NEARLY_FULL else "green"
     return Coloured(f"{'█' * filled}{'░' * (width - filled)} " if sys.stdout.isatty() else "", colour)
@@ -547,15 +517,14 @@ def table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
 
 def fitted(text: str, indent: int = 0, stream: TextIO | None = None) -> list[str]:
     """A text as indented lines that fit the terminal; as one line elsewhere."""
-    room, lines = screen_width() - indent, [text]
-    if (stream or sys.stdout).isatty() and width_of(text) > room:
-        lines = wrapped(text, room)
-    return [" " * indent + line for line in lines]
+    room = screen_width() - indent
+    is_long = (stream or sys.stdout).isatty() and width_of(text) > room
+    return [" " * indent + line for line in (wrapped(text, room) if is_long else [text])]
 
 
 @contextmanager
 def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar on stderr for work that may take more than a second; nothing where nobody watches."""
+    """A progress bar on stderr; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
@@ -563,7 +532,7 @@ def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Itera
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     counts = DownloadColumn() if of_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn())
+    columns = TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(say(english, chinese), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -571,7 +540,7 @@ def progress_bar(english: str, chinese: str, *, of_bytes: bool = False) -> Itera
 
 @contextmanager
 def waiting(english: str, chinese: str) -> Iterator[None]:
-    """What is being done, on stderr for work that takes longer than a second; nothing where nobody watches."""
+    """A line on stderr about work that takes longer than a second; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -588,7 +557,7 @@ def waiting(english: str, chinese: str) -> Iterator[None]:
 
 
 def age_of(moment: str, now: dt.datetime) -> str:
-    """How long ago a moment was that is written in ISO form."""
+    """How long ago a moment in ISO form was."""
     when = dt.datetime.fromisoformat(moment)
     return age(when.astimezone(now.tzinfo) if when.tzinfo else when.replace(tzinfo=now.tzinfo), now)
 
@@ -608,9 +577,15 @@ def shown_path(path: str | Path) -> str:
         return str(path)
 
 
-def localised(chinese_of: Mapping[str, str]) -> dict[str, str]:
-    """Words that code and people share, each in the user's language."""
-    return {english: say(english, chinese) for english, chinese in chinese_of.items()}
+def localised(words: str) -> dict[str, str]:
+    """Words that code and people share, each in the user's language, from a list such as "note 笔记|session 会话"."""
+    pairs = (pair.rsplit(" ", 1) for pair in words.split("|"))
+    return {english: say(english, chinese) for english, chinese in pairs}
+
+
+def headings(words: str) -> list[str]:
+    """The headings of a table in the user's language, from such a list."""
+    return [*localised(words).values()]
 
 
 def plural(number: int, word: str) -> str:

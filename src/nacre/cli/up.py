@@ -1,4 +1,4 @@
-"""nacre up: from nothing to a memory that answers and looks after itself, in one command; or what it makes of two example weeks."""
+"""nacre up: set up everything in one command, or show the demo of two example weeks."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ from nacre.i18n import language, say, use_language
 from nacre.jobs.installer import Machine, installed_kinds, this_machine
 from nacre.memory import Memory, change_setting, default_place, embedding_models, opened_at
 from nacre.text.keywords import weighed
-from nacre.text.layout import shortened, width_of, wrapped
+from nacre.text.layout import padded, shortened, wrapped
 
 _WIDTH = 11  # columns of a label
-_LABELS = {"Workspace": "工作区", "Models": "模型", "Agents": "智能体", "Sessions": "会话", "Search": "搜索"}
-_LABELS |= {"Jobs": "自动运行", "Daemon": "守护进程", "Command": "命令"}
+_LABELS = (
+    "Workspace 工作区|Models 模型|Agents 智能体|Sessions 会话|Search 搜索|Jobs 自动运行|Daemon 守护进程|Command 命令"
+)
 _LONGEST = 118  # characters of a line
 _SHOWN = 8  # lines of long-term memory, and
 _ASKED = 2  # questions that are shown after the first run, and
@@ -124,11 +125,10 @@ def up(
 
 
 def _note_line(label: str, english: str, chinese: str) -> None:
-    """A line under a label; all labels are equally wide, and a Han character takes two columns."""
-    name = say(label, _LABELS[label])
+    """A line under a label; all labels are equally wide."""
     text = say(english, chinese)
     lines = wrapped(text, ui.screen_width() - _WIDTH) if sys.stderr.isatty() else [text]
-    click.echo(name + " " * (_WIDTH - width_of(name)) + f"\n{' ' * _WIDTH}".join(lines), err=True)
+    click.echo(padded(ui.localised(_LABELS)[label], _WIDTH) + f"\n{' ' * _WIDTH}".join(lines), err=True)
 
 
 def _explain(memory: Memory, transcripts: Mapping[str, Sequence[Path]], *, models: bool, yes: bool) -> None:
@@ -166,11 +166,12 @@ def _install_models() -> None:
 
 
 def _capture(memory: Memory, left_out: Sequence[str]) -> None:
-    """Read the sessions, and tidy at once: who waits for the night would see an empty MEMORY.md until then."""
+    """Read the sessions, and tidy at once, so that MEMORY.md is not empty until the nightly run."""
     with ui.progress_bar("Reading your sessions", "读取会话") as bar:
         made = memory.sync(exclude=left_out, progress=bar)
     count, least = len(made.sections), memory.config.sync.min_user_messages
-    lines, days = sum(len(section.bullets) for section in made.sections), len({one.day for one in made.sections})
+    lines = sum(len(section.bullets) for section in made.sections)
+    days = len({section.day for section in made.sections})
     english = f"{count} read, {ui.plural(lines, 'line')} written to the logs of {ui.plural(days, 'day')}"
     chinese = f"读取 {count} 个，在 {days} 天的日志中写入 {lines} 行"
     if not count:
@@ -188,27 +189,31 @@ def _index(memory: Memory) -> None:
     with ui.progress_bar("Embedding", "生成向量") as bar:
         memory.embed(progress=bar)
     count, meaning = memory.passages(), memory.embedder()[0] is not None
-    how = say("by keyword and meaning", "按关键词和含义") if meaning else say("by keyword", "按关键词")
+    how = ui.joined((True, "by keyword", "按关键词"), (meaning, " and meaning", "和含义"))
     english = f"{ui.plural(count, 'passage')} in {ui.plural(files, 'file')}, {how}"
     _note_line("Search", english, f"{files} 个文件、{count} 段内容，可{how}搜索")
 
 
 def _show_memory(memory: Memory) -> None:
-    """What was kept, what is asked, what the next session is given; where there is nothing yet, when there will be."""
+    """Show what was kept, what is asked and what the next session is given; if there is nothing yet, when there will be."""
     files, questions = [file for file in memory.longterm() if file.entries], memory.questions()
     if not files and not questions:
         at = memory.config.tidy.time
-        english = "MEMORY.md is empty so far. Sessions with a connected agent are captured within minutes"
-        english += f'; nightly tidying ({at}) moves lasting facts there. To add a note yourself: nacre remember "…"'
-        chinese = "MEMORY.md 还是空的。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志"
-        chinese += f'；每晚 {at} 整理时，值得长期保留的内容会写入其中。你也可以自己记一条：nacre remember "…"'
+        english = (
+            "MEMORY.md is empty so far. Sessions with a connected agent are captured within minutes; "
+            f'nightly tidying ({at}) moves lasting facts there. To add a note yourself: nacre remember "…"'
+        )
+        chinese = (
+            "MEMORY.md 还是空的。你与已连接的智能体对话后，内容会在几分钟内写入当天的日志；"
+            f'每晚 {at} 整理时，值得长期保留的内容会写入其中。你也可以自己记一条：nacre remember "…"'
+        )
         click.echo("\n" + say(english, chinese))
         return
-    count, limit = sum(len(file.entries) for file in files), memory.config.memory.max_lines
-    lines = [(file.path, entry) for file in files for entry in file.entries][:_SHOWN]
+    entries, limit = [(file.path, entry) for file in files for entry in file.entries], memory.config.memory.max_lines
+    count = len(entries)
     kept = f"Kept long-term ({count}; each MEMORY.md has at most {limit} lines)"
     _heading(kept, f"长期保留（{count} 条；每个 MEMORY.md 最多 {limit} 行）")
-    for path, rows in groupby(lines, key=itemgetter(0)):
+    for path, rows in groupby(entries[:_SHOWN], key=itemgetter(0)):
         click.echo("  " + click.style(path, dim=True))
         for _, entry in rows:
             click.echo(shortened(f"  - {entry.text}", _LONGEST))
@@ -222,13 +227,11 @@ def _show_memory(memory: Memory) -> None:
     for project in (None, *[file.project for file in files if file.project][:_PROJECTS]):
         pack = memory.context(here=str(Path.home()), project=project)
         if paths := list(dict.fromkeys(part.path for part in pack.parts)):
-            names = say(", ", "、").join(paths)
+            names, size = say(", ", "、").join(paths), pack.tokens
             where = say(f" in {project}", f"（项目 {project}）") if project else ""
-            english = (
-                f"Your agent's next session{where} starts with {names}: about {pack.tokens} tokens (nacre context)."
-            )
-            chinese = f"智能体下次会话{where}开始时会得到：{names}，约 {pack.tokens} 个 token（nacre context）。"
-            click.echo("\n".join(ui.fitted(say(english, chinese))))
+            english = f"Your agent's next session{where} starts with {names}: about {size} tokens (nacre context)."
+            chinese = f"智能体下次会话{where}开始时会得到：{names}，约 {size} 个 token（nacre context）。"
+            click.echo(ui.folded(say(english, chinese)))
 
 
 def _show_rest(count: int) -> None:
@@ -252,8 +255,7 @@ def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
     titles = say(", ", "、").join(agent.title for agent in here)
     english = f"Connect {titles} so that every session starts with this memory? You will see each change first."
     if _agreed(wish, english, f"要连接 {titles}，让每次会话都带上这份记忆吗？写入前会先显示每处改动。", yes=yes):
-        sure = ["--yes"] if yes or wish else []
-        _run("connect", *(agent.name for agent in here), "--no-jobs", *sure, memory=memory)
+        _run("connect", *(agent.name for agent in here), "--no-jobs", *["--yes"] * bool(yes or wish), memory=memory)
     else:
         english = f'{titles}: not connected yet; run "nacre connect"'
         _note_line("Agents", english, f"{titles}：尚未连接；请运行“nacre connect”")
@@ -326,26 +328,26 @@ def _offer_command(machine: Machine, wish: bool | None, *, yes: bool) -> None:
     link.symlink_to(script)
     if machine.where("nacre"):
         _note_line("Command", f"nacre ({shown})", f"nacre（{shown}）")
-        return
-    export = 'export PATH="$HOME/.local/bin:$PATH"'
-    english = f"{shown}; add this to your shell profile: {export}"
-    _note_line("Command", english, f"{shown}；请把这一行加入 shell 的配置文件：{export}")
+    else:
+        export = 'export PATH="$HOME/.local/bin:$PATH"'
+        english = f"{shown}; add this to your shell profile: {export}"
+        _note_line("Command", english, f"{shown}；请把这一行加入 shell 的配置文件：{export}")
 
 
 def _agreed(wish: bool | None, english: str, chinese: str, *, yes: bool) -> bool:
-    """What was typed, else what is answered; where nobody sits nothing is begun that outlives the command."""
+    """The option given on the command line, else the answer of the user; no without a terminal."""
     if wish is not None or yes:
         return wish is not False
     return ui.is_interactive() and click.confirm(say(english, chinese), default=True, err=True)
 
 
 def _run(*arguments: str, memory: Memory) -> None:
-    """Another command of ours; its failure is told and ends nothing here: memory works without it."""
+    """Run another command of ours; its failure is printed and does not end this one."""
     run([*arguments, "--workspace", str(memory.workspace.root)])
 
 
 def program() -> str:
-    """How to call us from here: by name where the shell finds it, else by path."""
+    """How to call the program from here: by name if the shell finds it, else by path."""
     if shutil.which("nacre"):
         return "nacre"
     beside = Path(sys.executable).parent / "nacre"
@@ -367,7 +369,7 @@ def _show_hints(memory: Memory) -> None:
 
 
 def show_demo(tongue: str | None, *, keep: bool) -> None:
-    """Live through the two weeks in a folder of their own, tell about it, and remove the folder unless it is to be kept."""
+    """Replay the two weeks in a temporary folder, print what came of them, and remove the folder unless `keep`."""
     use_language(tongue or language())
     folder = Path(tempfile.mkdtemp(prefix="nacre-demo-"))
     try:

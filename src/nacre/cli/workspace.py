@@ -54,9 +54,8 @@ def init(options: ui.Options, path: Path | None) -> Report:
         (not planned, f"{shown} is already set up.", f"{shown} 已设置好，无需更改。"),
         (planned and not options.dry_run, f"The workspace is at {shown}.", f"工作区位于 {shown}。"),
     )
-    steps = [replace(step, detail="") for step in planned]
     facts = {"workspace": str(root), "steps": [asdict(step) for step in planned], "dryRun": options.dry_run}
-    return Report(facts, lines=ui.step_rows(steps), notes=notes)
+    return Report(facts, lines=ui.step_rows(replace(step, detail="") for step in planned), notes=notes)
 
 
 @ui.command("nacre trust ~/work/shop-api")
@@ -80,11 +79,8 @@ def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Re
         )
     trust_workspace(place, trust=not remove)
     shown = ui.shown_path(place)
-    outcome = ui.first(
-        (remove, f"{shown} is no longer trusted.", f"已不再信任 {shown}。"),
-        (True, f"{shown} is now trusted.", f"已信任 {shown}。"),
-    )
-    return Report(notes=[outcome])
+    trusted_now = say(f"{shown} is now trusted.", f"已信任 {shown}。")
+    return Report(notes=[say(f"{shown} is no longer trusted.", f"已不再信任 {shown}。") if remove else trusted_now])
 
 
 @ui.command("nacre pause 2h", dry_run=True)
@@ -107,8 +103,8 @@ def pause(options: ui.Options, length: str | None) -> Report:
             memory.pause(span)
     until = f"{end:%Y-%m-%d %H:%M}" if end else 'you run "nacre resume"'
     chinese = f"直到 {until}。" if end else "直到你运行“nacre resume”。"
-    outcome = ui.done(f"paused until {until}.", f"暂停采集，{chinese}", dry_run=options.dry_run)
     facts = {"paused": not options.dry_run, "until": end.isoformat(timespec="minutes") if end else None}
+    outcome = ui.done(f"paused until {until}.", f"暂停采集，{chinese}", dry_run=options.dry_run)
     return Report({**facts, "dryRun": options.dry_run}, notes=[outcome])
 
 
@@ -125,35 +121,38 @@ def resume(options: ui.Options) -> Report:
         (options.dry_run, "Capture would resume.", "将恢复采集。"),
         (True, "Capture resumed.", "采集已恢复。"),
     )
-    facts = {"paused": options.dry_run and was, "was": was, "dryRun": options.dry_run}
-    return Report(facts, notes=[outcome])
+    return Report({"paused": options.dry_run and was, "was": was, "dryRun": options.dry_run}, notes=[outcome])
 
 
-@click.group(cls=ui.Group, invoke_without_command=True, epilog="Example:  nacre config set search.max_results 6")
-@ui.json_option
+@click.group(
+    cls=ui.Group,
+    params=[ui.JSON],
+    invoke_without_command=True,
+    epilog="Example:  nacre config set search.max_results 6",
+)
 @click.pass_context
 def config(ctx: click.Context, *, as_json: bool) -> None:
     """List every setting with its value, origin and meaning, or read or change one."""
     if ctx.invoked_subcommand:
         return
     loaded = settings.load(_root(ctx.obj))
-    rows = []
-    for known in settings.known_settings().values():
-        origin = loaded.origins.get(known.key, "default")
-        row = {"key": known.key, "value": _value(loaded, known.key), "origin": origin}
-        rows.append(row | fields(known, "meaning variable"))
-    heading = [f"{problem.path}: {problem.message}" for problem in loaded.problems]
+    rows: list[dict[str, Any]] = []
     lines: list[str | tuple[str, ...]] = []
-    for row in rows:
-        value, origin = _shown(row["value"]), row["origin"]
-        if not sys.stdout.isatty():
-            lines.append((row["key"], value, origin, row["meaning"]))
-            continue
-        place = "" if origin == "default" else say(f"  ({origin})", f"（{origin}）")
-        lines += [ui.folded(f"{row['key']} = {value}{place}")]
-        lines += [ui.Coloured(line, "dim") for line in ui.fitted(row["meaning"], 4)]
-    columns = {"setting": "设置", "value": "值", "from": "来源", "meaning": "含义"}
-    report = Report(rows, heading=heading, lines=lines, columns=[*ui.localised(columns).values()])
+    for known in settings.known_settings().values():
+        value, origin = _value(loaded, known.key), loaded.origins.get(known.key, "default")
+        rows.append({"key": known.key, "value": value, "origin": origin, **fields(known, "meaning variable")})
+        if sys.stdout.isatty():
+            place = "" if origin == "default" else say(f"  ({origin})", f"（{origin}）")
+            lines.append(ui.folded(f"{known.key} = {_shown(value)}{place}"))
+            lines += [ui.Coloured(line, "dim") for line in ui.fitted(known.meaning, 4)]
+        else:
+            lines.append((known.key, _shown(value), origin, known.meaning))
+    report = Report(
+        rows,
+        heading=[f"{problem.path}: {problem.message}" for problem in loaded.problems],
+        columns=ui.headings("setting 设置|value 值|from 来源|meaning 含义"),
+        lines=lines,
+    )
     ui.print_reports([report], as_json=as_json)
 
 
@@ -182,11 +181,10 @@ def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> Report
     text, shown = change_setting(path, key, parsed, dry_run=options.dry_run), ui.shown_path(path)
     if options.dry_run:
         return Report(lines=[text.removesuffix("\n")])
-    outcome = ui.first(
-        (parsed is None, f"{key} was removed from {shown}", f"已从 {shown} 移除 {key}"),
-        (True, f"{key} was set in {shown}", f"{key} 已写入 {shown}"),
+    written = say(f"{key} was set in {shown}", f"{key} 已写入 {shown}")
+    return Report(
+        notes=[say(f"{key} was removed from {shown}", f"已从 {shown} 移除 {key}") if parsed is None else written]
     )
-    return Report(notes=[outcome])
 
 
 def _root(options: ui.Options) -> Path | None:
@@ -252,14 +250,20 @@ def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
 
 def _models_report(models: tuple[ModelStatus, ...]) -> Report:
     names = "name script dims bytes licence folder state"
-    columns = {"model": "模型", "script": "文字", "dims": "维度", "size": "大小", "licence": "许可", "state": "状态"}
-    words = {"installed": "已安装", "damaged": "已损坏", "verified": "已校验", "Latin": "拉丁字母", "Han": "汉字"}
-    shown = {**ui.localised(words), "absent": say("not installed", "未安装")}
+    words = ui.localised("installed 已安装|damaged 已损坏|verified 已校验|Latin 拉丁字母|Han 汉字")
+    words["absent"] = say("not installed", "未安装")
     return Report(
         [fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
+        columns=ui.headings("model 模型|script 文字|dims 维度|size 大小|licence 许可|state 状态"),
         lines=[
-            (one.name, shown[one.script], str(one.dims), ui.size_of(one.size), one.licence, shown[one.state])
-            for one in models
+            (
+                model.name,
+                words[model.script],
+                str(model.dims),
+                ui.size_of(model.size),
+                model.licence,
+                words[model.state],
+            )
+            for model in models
         ],
-        columns=[*ui.localised(columns).values()],
     )

@@ -15,7 +15,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, FrozenInstanceError, field
-from functools import cache, partial
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -307,11 +307,6 @@ class Setting(typing.NamedTuple):
 
 
 @cache
-def _kinds(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
-
-
-@cache
 def known_settings() -> Mapping[str, Setting]:
     """Every setting by its dotted key."""
     with open(os.path.join(os.path.dirname(__file__), "settings.tsv"), encoding="utf-8") as file:
@@ -320,8 +315,9 @@ def known_settings() -> Mapping[str, Setting]:
 
 
 def _collect(cls: Any, prefix: str, rows: Mapping[str, list[str]]) -> Iterator[Setting]:
+    kinds = typing.get_type_hints(cls)
     for part in dataclasses.fields(cls):
-        key, kind = prefix + part.name, _kinds(cls)[part.name]
+        key, kind = prefix + part.name, kinds[part.name]
         if dataclasses.is_dataclass(kind):
             yield from _collect(kind, f"{key}.", rows)
         elif key not in ("origins", "problems"):
@@ -394,7 +390,10 @@ def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None)
     for key, setting in settings.items():
         if raw := env.get(setting.variable):
             values[key], origins[key] = checked(setting, _from_text(setting, raw), "environment"), "environment"
-    config: Config = _build(Config, values, "", origins=origins, problems=tuple(problems))
+    config = Config(origins=origins, problems=tuple(problems))
+    for key, value in values.items():
+        *sections, name = key.split(".")
+        vars(reduce(getattr, sections, config))[name] = value
     return config
 
 
@@ -512,16 +511,6 @@ def _kind_in_words(kind: Any, default: Any) -> str:
         list: say(f"a list, such as {example}", f"列表，例如 {example}"),
     }
     return words.get(kind, str(kind.__name__))
-
-
-def _build(cls: Any, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:
-    for part in dataclasses.fields(cls):
-        kind, key = _kinds(cls)[part.name], prefix + part.name
-        if dataclasses.is_dataclass(kind):
-            more[part.name] = _build(kind, values, f"{key}.")
-        elif key in values:
-            more[part.name] = values[key]
-    return cls(**more)
 
 
 # One key of a settings file is set, and every other byte left as it was, comments too.

@@ -1,4 +1,4 @@
-"""The two example weeks: sessions of an invented user in a folder of their own, lived through day by day; and what there is to see then."""
+"""The demo: two weeks of an invented user's sessions, replayed day by day in a folder of their own, and what came of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from nacre.clock import zone
@@ -50,20 +48,15 @@ class Stage:
 def prepare(folder: Path, language: str, first_day: dt.date = FIRST_DAY) -> Stage:
     """Put the sessions, the first of them on this day, and an empty workspace into a folder. Of the user's own settings nothing holds
     here."""
-    sessions = files("nacre.demo") / "sessions" / language
-    count = 0
-    for project in (sessions / "claude-code").iterdir():
-        for session in project.iterdir():
-            _put(session, folder / ".claude" / "projects" / project.name / session.name, first_day)
-            count += 1
-    for session in (sessions / "openclaw").iterdir():
-        _put(session, folder / ".openclaw" / "agents" / "main" / "sessions" / session.name, first_day)
-        count += session.name.endswith(".jsonl")
-    config = config_in(folder, _ZONES[language], language=language)
+    sessions = Path(__file__).parent / "sessions" / language
+    for agent, place in (("claude-code", ".claude/projects"), ("openclaw", ".openclaw/agents/main/sessions")):
+        for file in (sessions / agent).rglob("*.json*"):
+            _put(file, folder / place / file.relative_to(sessions / agent), first_day)
+    config, count = config_in(folder, _ZONES[language], language=language), len([*sessions.rglob("*.jsonl")])
     return Stage(folder, workspace_in(folder, config, f"{first_day}T08:00", language), count, first_day)
 
 
-def _put(session: Traversable, place: Path, first_day: dt.date) -> None:
+def _put(session: Path, place: Path, first_day: dt.date) -> None:
     """A copy that is as old as its last message: an agent's file is changed when something is said."""
 
     def moved(match: re.Match[str]) -> str:
@@ -73,8 +66,7 @@ def _put(session: Traversable, place: Path, first_day: dt.date) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(data)
     if place.suffix == ".jsonl":
-        last = json.loads(data.splitlines()[-1])["timestamp"]
-        at = dt.datetime.fromisoformat(last).timestamp()
+        at = dt.datetime.fromisoformat(json.loads(data.splitlines()[-1])["timestamp"]).timestamp()
         os.utime(place, (at, at))
 
 
@@ -84,7 +76,8 @@ Progress = Callable[[int, int], None]
 
 
 def live_through(stage: Stage, progress: Progress | None = None) -> tuple[Memory, list[Step]]:
-    """The memory on the morning after, and what every night decided. It is one memory all the time: the models are loaded once."""
+    """The memory on the morning after, and the decisions of every tidy run. One `Memory` is used throughout, to load the
+    models once."""
     morning_after = f"{stage.first_day + dt.timedelta(days=DAYS)}T{NOW[11:]}"
     memory = Memory(stage.at(morning_after))
     steps: list[Step] = []
@@ -125,10 +118,9 @@ _REFUSED = 4  # lines of the logs that long-term memory refused, which are shown
 
 def tell_story(stage: Stage, memory: Memory, steps: Sequence[Step]) -> list[tuple[str, list[str]]]:
     """What was said, and what the two weeks made of it: kept, asked, left out and why; what the next session is given; two questions."""
-    tongue = stage.language
-    said = _owner_said(stage)
-    quotes = [message for start in _SAID[tongue] for message in said if message[1].startswith(start)]
-    told = [f"{day}  {redact(' '.join(text.split('```')[0].split())).text}" for day, text in quotes]
+    tongue, messages = stage.language, _owner_said(stage)
+    quoted = [message for start in _SAID[tongue] for message in messages if message[1].startswith(start)]
+    quotes = [f"{day}  {redact(' '.join(text.split('```')[0].split())).text}" for day, text in quoted]
     replaced = {step.detail: step.reason for step in steps if step.action == "supersede"}
     kept = []
     for file in memory.longterm():
@@ -138,11 +130,11 @@ def tell_story(stage: Stage, memory: Memory, steps: Sequence[Step]) -> list[tupl
             if reason := replaced.get(entry.text):
                 before = reason[reason.find("“") + 1 : reason.rfind("”")]
                 kept.append(say(f"  (was: {before})", f"  （原来是：{before}）"))
-    asked = [question.text for question in memory.questions()]
+    asked, count = [question.text for question in memory.questions()], len(messages)
     project = _PROJECT[tongue]
     given = [line for line in memory.context(project=project).text.splitlines() if line.startswith(("# ", "- "))]
     return [
-        (say(f"What Dana wrote (examples from {len(said)} messages)", f"林晓说的话（共 {len(said)} 条，摘录）"), told),
+        (say(f"What Dana wrote (examples from {count} messages)", f"林晓说的话（共 {count} 条，摘录）"), quotes),
         (say("What was kept in long-term memory", "长期保留的内容"), kept),
         *([(say("What Nacre asks Dana to confirm", "需要林晓确认的内容"), asked)] if asked else []),
         (say("What was not kept, and why", "没有保留的内容及原因"), [*_refused(steps), *_never_noted(tongue)]),
@@ -169,9 +161,8 @@ def _owner_said(stage: Stage) -> list[tuple[str, str]]:
 
 def _refused(steps: Sequence[Step]) -> list[str]:
     """Lines of the logs that long-term memory did not take, each with the reason."""
-    refused = [step for step in steps if step.action == "refuse"]
     only_logged = say("; only in the daily log", "；只留在每日日志里")
-    return [f"{step.detail} → {step.reason}{only_logged}" for step in refused[:_REFUSED]]
+    return [f"{step.detail} → {step.reason}{only_logged}" for step in steps if step.action == "refuse"][:_REFUSED]
 
 
 def _never_noted(tongue: str) -> list[str]:

@@ -36,9 +36,14 @@ def measure(scenario: Scenario, replayed: Replayed) -> list[Measure]:
     gold, memory = scenario.gold, replayed.memory
     if not gold:
         return [*_of_relations(scenario.pairs, memory)]
-    root = memory.workspace.root
-    of_files = [*_of_memory(gold, replayed), *_of_every_file(gold, root), *_of_logs(gold, root)]
-    return [*of_files, *_of_judgement(gold, memory), *_of_search(gold, memory), *_of_relations(scenario.pairs, memory)]
+    return [
+        *_of_memory(gold, replayed),
+        *_of_every_file(gold, memory.workspace.root),
+        *_of_logs(gold, memory.workspace.root),
+        *_of_judgement(gold, memory),
+        *_of_search(gold, memory),
+        *_of_relations(scenario.pairs, memory),
+    ]
 
 
 def _share(name: str, right: Iterable[tuple[str, bool]], *, least: int = 0) -> Measure:
@@ -59,13 +64,15 @@ def _any_line(lines: Iterable[str], patterns: Sequence[str]) -> bool:
 def _of_memory(gold: Gold, replayed: Replayed) -> Iterator[Measure]:
     lines, questions = replayed.lines, replayed.questions
     durable, superseded = gold["durable"], gold["superseded"]
-    yield _share("durable kept", ((row["id"], _any_line(lines, row["must_match"])) for row in durable))
-    either = [*lines, *questions]
-    yield _share("durable kept or asked", ((row["id"], _any_line(either, row["must_match"])) for row in durable))
+    for name, places in (("durable kept", lines), ("durable kept or asked", [*lines, *questions])):
+        yield _share(name, ((row["id"], _any_line(places, row["must_match"])) for row in durable))
     days = dt.date.fromisoformat(gold["last_day"]) - dt.date.fromisoformat(gold["first_day"])
     yield Measure("questions a day", round(len(questions) / (days.days + 1), 2))
-    labels = [row["must_match"] for row in durable] + [row["new_match"] for row in superseded]
-    labels += [row["match"] for row in gold["neutral"]]
+    labels = [
+        *(row["must_match"] for row in durable),
+        *(row["new_match"] for row in superseded),
+        *(row["match"] for row in gold["neutral"]),
+    ]
 
     def labelled(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
         return ((line, any(_matches(patterns, line) for patterns in labels)) for line in lines)
@@ -87,12 +94,11 @@ def _of_memory(gold: Gold, replayed: Replayed) -> Iterator[Measure]:
     ]
     yield _share("transient kept out", ((row["id"], row["id"] not in admitted) for row in gold["transient"]))
     yield _share("within the limits every night", [("MEMORY.md", replayed.within_limits)])
-    bullets = [line for line in lines if line.lstrip().startswith("- ")]
-    yield _share("lines that are labelled", labelled(bullets), least=1)
+    yield _share("lines that are labelled", labelled(line for line in lines if line.lstrip().startswith("- ")), least=1)
 
 
 def _of_every_file(gold: Gold, root: Path) -> Iterator[Measure]:
-    """What must stand in no file, whatever wrote it and however it is packed."""
+    """What must not be in any file, also not compressed."""
     parts: list[bytes] = []
     for path in filter(Path.is_file, root.rglob("*")):
         data = path.read_bytes()
@@ -113,10 +119,9 @@ def _of_logs(gold: Gold, root: Path) -> Iterator[Measure]:
     for session, lines in sections:
         if lines:
             bullets.setdefault(session, []).extend(lines)
-    wanted = {name: row["capturable"] for name, row in gold["index"].items()}
-    captured = [name for name, is_wanted in wanted.items() if is_wanted]
+    captured = [name for name, row in gold["index"].items() if row["capturable"]]
+    others = [name for name, row in gold["index"].items() if not row["capturable"]]
     yield _share("sessions captured", ((name, name[:8] in bullets) for name in captured))
-    others = (name for name, is_wanted in wanted.items() if not is_wanted)
     yield _share("others left out", ((name, name[:8] not in bullets) for name in others))
     yield _share("3 to 10 bullets", ((name, 3 <= len(lines) <= 10) for name, lines in sections), least=len(captured))
     points = [(row["session"][:8], point) for row in gold["bullets"] for point in row["points"]]
@@ -129,8 +134,8 @@ def _of_logs(gold: Gold, root: Path) -> Iterator[Measure]:
     items = [line for text in weekly for line in text.splitlines() if line.strip() and not line.startswith("#")]
     yield _share("weekly lines in form", ((line, bool(_WEEKLY.fullmatch(line))) for line in items), least=1)
     yield _share("points in the digests", covered(lambda _: items))
-    sizes = [sum(len(text.encode()) for text in texts_in) for texts_in in (weekly, logs)]
-    yield Measure("weekly bytes / daily bytes", round(sizes[0] / max(sizes[1], 1), 2))
+    weekly_bytes, daily_bytes = (sum(len(text.encode()) for text in files) for files in (weekly, logs))
+    yield Measure("weekly bytes / daily bytes", round(weekly_bytes / max(daily_bytes, 1), 2))
 
 
 def _sections(text: str) -> list[tuple[str, list[str]]]:
@@ -148,8 +153,8 @@ def _sections(text: str) -> list[tuple[str, list[str]]]:
 
 
 def _of_judgement(gold: Gold, memory: Memory) -> Iterator[Measure]:
-    yield _share("types", ((row["id"], memory.classify(row["text"]) == row["type"]) for row in gold["types"]))
-    weekly = gold["weekly"]
+    types, weekly = gold["types"], gold["weekly"]
+    yield _share("types", ((row["id"], memory.classify(row["text"]) == row["type"]) for row in types))
     yield _share("categories", ((row["id"], memory.category(row["text"]) == row["category"]) for row in weekly))
     judged = [(row, memory.judge(row["text"], existing=row.get("existing") or [])) for row in gold["admission"]]
     yield _share("admission", ((row["id"], verdict.admitted == row["admit"]) for row, verdict in judged))
@@ -164,14 +169,13 @@ def _of_search(gold: Gold, memory: Memory) -> Iterator[Measure]:
     hits = {row["id"]: memory.search(row["q"], limit=5, now=now) for row in queries}
     seconds = time.perf_counter() - started
     weak = {name: all(hit.weak for hit in results) for name, results in hits.items()}  # none at all, too
-    silent = [row["id"] for row in queries if row["kind"] == "abstain"]
     is_answer = {row["id"]: [_matches(row["answer_match"], hit.snippet) for hit in hits[row["id"]]] for row in queries if row["kind"] != "abstain"}  # fmt: skip
     yield _share("answers in top 5", ((name, any(places)) for name, places in is_answer.items()))
     yield _share("answers at 1", ((name, any(places[:1])) for name, places in is_answer.items()))
     yield _share("answers not called weak", ((name, any(places) and not weak[name]) for name, places in is_answer.items()))  # fmt: skip
-    updates = [row["id"] for row in queries if row["kind"] == "update"]
+    updates = (row["id"] for row in queries if row["kind"] == "update")
     yield _share("updates at 1", ((name, any(is_answer[name][:1])) for name in updates))
-    yield _share("abstains", ((name, weak[name]) for name in silent))
+    yield _share("abstains", ((row["id"], weak[row["id"]]) for row in queries if row["kind"] == "abstain"))
     yield Measure("ms a search", round(1000 * seconds / max(len(queries), 1)))
 
 

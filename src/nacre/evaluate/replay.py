@@ -64,20 +64,25 @@ def brain_settings(settings: BrainSettings, name: str) -> BrainSettings:
 def config_in(home: Path, timezone: str, brain: BrainSettings | None = None, language: str = "auto") -> Config:
     """Settings of which nothing is the user's own, for the transcripts of OpenClaw and Claude Code in a folder; nothing but the orders of
     a brain is sent anywhere, whatever keys there are."""
-    agents = {field.name: SourceSettings(enabled=False) for field in fields(SourcesSettings)}
-    agents |= {"openclaw": SourceSettings(path=str(home / ".openclaw"))}
-    agents |= {"claude_code": SourceSettings(path=str(home / ".claude"))}
-    sources, embed = SourcesSettings(**agents), EmbedSettings(provider="local")
-    brain = brain or BrainSettings()
-    return Config(timezone=timezone, language=language, sources=sources, embed=embed, brain=brain)
+    agents = {
+        **{field.name: SourceSettings(enabled=False) for field in fields(SourcesSettings)},
+        "openclaw": SourceSettings(path=str(home / ".openclaw")),
+        "claude_code": SourceSettings(path=str(home / ".claude")),
+    }
+    return Config(
+        timezone=timezone,
+        language=language,
+        sources=SourcesSettings(**agents),
+        embed=EmbedSettings(provider="local"),
+        brain=brain or BrainSettings(),
+    )
 
 
 def workspace_in(folder: Path, config: Config, first_day: str | None, language: str) -> Context:
     """An empty workspace in a folder, trusted there only: what the user trusts is not added to."""
-    opened = Context(Workspace(folder / "workspace"), config, Clock(zone(config.timezone)).at(first_day))
-    root = opened.workspace.root
-    create.init(root, opened.clock, language=language, config=config, trust_folder=folder / "trust")
-    return opened
+    root, clock = folder / "workspace", Clock(zone(config.timezone)).at(first_day)
+    create.init(root, clock, language=language, config=config, trust_folder=folder / "trust")
+    return Context(Workspace(root), config, clock)
 
 
 # The replay.
@@ -161,9 +166,6 @@ class Cost:
 def cost_of(replayed: Replayed) -> Cost:
     records = replayed.memory.orders()
     failed = [record for record in records if record.answer is None]
-    reasons: Counter[str] = Counter()
-    for record in records:
-        reasons.update(record.dropped)
     return Cost(
         orders=len(records),
         tokens=sum(record.tokens for record in records),
@@ -171,7 +173,7 @@ def cost_of(replayed: Replayed) -> Cost:
         why=failed[-1].why if failed else "",
         fallbacks=len(failed) + sum(not record.kept and bool(record.dropped) for record in records),
         kept=sum(record.kept or 0 for record in records),
-        dropped=dict(reasons),
+        dropped=dict(sum((Counter(record.dropped) for record in records), Counter[str]())),
         seconds=round(replayed.seconds, 1),
     )
 

@@ -1,1 +1,1 @@
-"""The official SDK around the tools: over stdin and stdout, and over HTTP inside the daemon."""
+"""The MCP server: tools, resources and prompts, over stdin and stdout, and over HTTP inside the daemon."""

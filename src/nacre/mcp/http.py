@@ -1,4 +1,4 @@
-"""MCP over HTTP: one answer for each question, no session, nothing that outlives a request."""
+"""MCP over HTTP, stateless: one response for each request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATH = b"/mcp"
 
 @dataclass(frozen=True)
 class McpEndpoint:
-    """Answers for whoever brings the token, as it is at that moment."""
+    """Answers requests that bring the current token."""
 
     server: Server
     token: Callable[[], str]
@@ -46,4 +46,4 @@ class McpEndpoint:
         await send_reply(send, Reply(202, b"") if answer is None else Reply(200, dump(answer)))
 
     def stop(self) -> None:
-        """Nothing goes on."""
+        """There is nothing to end: no request outlives its answer."""

@@ -21,7 +21,7 @@ _MOST_QUESTIONS = 20
 
 
 def instructions(tongue: str | None = None, *, group: bool = False) -> str:
-    """What a client tells its model about this server. A group reads, and is told nothing of writing."""
+    """The instructions for a client's model; for a group without those about writing."""
     return rules_section(tongue or language(), TOOLS, writes=not group).partition("\n\n")[2]
 
 
@@ -88,9 +88,8 @@ def get_prompt(memory: Memory, name: str) -> str:
     forms = "{lines} of {maxLines} lines, {bytes} of {maxBytes} bytes", "{lines}/{maxLines} 行，{bytes}/{maxBytes} 字节"
     fullness = say(*forms).format(**memory.longterm_facts())
     if name == "distil":
-        today = memory.clock.today()
+        today, paths = memory.clock.today(), {file.path for file in memory.files()}
         recent = (f"memory/{today - dt.timedelta(days=back)}.md" for back in range(_RECENT))
-        paths = {file.path for file in memory.files()}
         logs = "\n".join(f"- {name}" for name in recent if name in paths)
         return distil.format(days=_RECENT, logs=logs or say("- none yet", "- 暂无"), size=fullness)
     waiting, state = [question.text for question in memory.questions()], memory.state.get()

@@ -53,7 +53,7 @@ class Server:
     call: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
 
     def answer(self, message: Any) -> dict[str, Any] | None:
-        """The answer to one JSON-RPC message; None for a notification. A bug in one answer ends nothing."""
+        """The answer to one JSON-RPC message; None for a notification. A bug becomes an error response."""
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             return failure(None, _INVALID, "Invalid Request")
         number, params = message.get("id"), message.get("params", {})
@@ -100,32 +100,33 @@ class Server:
         return {"capabilities": _CAPABILITIES, "instructions": resources.instructions(group=self.group)}
 
     def _answer_to(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        if method == "tools/list":
-            turn = not self.group and self.memory().config.brain.by_turn
-            return {"tools": [tool.as_plain() for tool in tools(group=self.group, turn=turn)]}
-        if method == "resources/list":
-            return {"resources": resources.resources(group=self.group)}
-        if method == "resources/templates/list":
-            return {"resourceTemplates": []}
-        if method == "prompts/list":
-            return {"prompts": resources.prompts(group=self.group)}
-        if method == "tools/call":
-            arguments = params.get("arguments") or {}
-            if not isinstance(arguments, dict):
-                raise _Refused(_BAD_PARAMS, "Invalid request parameters")
-            return self._call_result(_text(params, "name"), arguments)
-        if method == "resources/read":
-            uri = _text(params, "uri")
-            text = resources.read_resource(self.memory(), uri)
-            return {"contents": [{"uri": uri, "mimeType": resources.MARKDOWN, "text": text}]}
-        if method == "prompts/get":
-            name = _text(params, "name")
-            text = resources.get_prompt(self.memory(), name)
-            return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+        match method:
+            case "tools/list":
+                turn = not self.group and self.memory().config.brain.by_turn
+                return {"tools": [tool.as_plain() for tool in tools(group=self.group, turn=turn)]}
+            case "resources/list":
+                return {"resources": resources.resources(group=self.group)}
+            case "resources/templates/list":
+                return {"resourceTemplates": []}
+            case "prompts/list":
+                return {"prompts": resources.prompts(group=self.group)}
+            case "tools/call":
+                arguments = params.get("arguments") or {}
+                if not isinstance(arguments, dict):
+                    raise _Refused(_BAD_PARAMS, "Invalid request parameters")
+                return self._call_result(_text(params, "name"), arguments)
+            case "resources/read":
+                uri = _text(params, "uri")
+                text = resources.read_resource(self.memory(), uri)
+                return {"contents": [{"uri": uri, "mimeType": resources.MARKDOWN, "text": text}]}
+            case "prompts/get":
+                name = _text(params, "name")
+                text = resources.get_prompt(self.memory(), name)
+                return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
         raise _Refused(_NO_METHOD, "Method not found", method[:100])
 
     def _call_result(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The result twice, as the protocol wants it: as values, and as text for clients that know no values."""
+        """The result of a tool as structured content and as text, as the protocol asks."""
         try:
             result = self.call(name, arguments) if self.call else call(self.memory(), name, arguments)
         except NacreError as refusal:
@@ -181,19 +182,13 @@ _FINISH_WITHIN = 5.0  # seconds for what is being worked on when the client goes
 _LISTENING = ("notifications/initialized", "tools/list")
 
 
-def _stop(_number: int, _frame: object) -> NoReturn:
-    raise SystemExit
-
-
 def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
-    """Serve one client until its end of input, or until a signal. `warm` loads what the first search waits for."""
+    """Serve one client until its end of input, or until a signal. `warm` loads what the first search needs."""
     # Nobody else reads the client's words or writes among ours: a child finds its input at the end, stray output goes to stderr.
     lines, output = os.fdopen(os.dup(0), "rb"), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="nacre mcp: %(levelname)s %(message)s")
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stop)
     pool = ThreadPoolExecutor(_AT_ONCE)
     writing = threading.Lock()
     working: set[Future[None]] = set()
@@ -209,7 +204,9 @@ def serve(server: Server, warm: Callable[[], None]) -> NoReturn:
             while data:
                 data = data[os.write(output, data) :]
 
-    with contextlib.suppress(SystemExit):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+    with contextlib.suppress(KeyboardInterrupt):
         for line in lines:
             try:
                 message = parse(line)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nacre import __version__
 from nacre.errors import BadInput
 from nacre.i18n import say
-from nacre.model import EVERYWHERE, LAYERS, TYPES, fields
+from nacre.model import EVERYWHERE, LAYERS, TYPES, citation, fields
 
 if TYPE_CHECKING:
     from nacre.memory import Memory, NextOrder
@@ -321,8 +321,8 @@ def tools(*, group: bool = False, turn: bool = False) -> tuple[Tool, ...]:
             again=False,
         ),
     )
-    left_out = () if turn else FOR_TURNS
-    return tuple(tool for tool in all_tools if (tool.name in FOR_GROUPS if group else tool.name not in left_out))
+    names = FOR_GROUPS if group else [tool.name for tool in all_tools if turn or tool.name not in FOR_TURNS]
+    return tuple(tool for tool in all_tools if tool.name in names)
 
 
 def _about(english: str, chinese: str | None = None) -> Schema:
@@ -364,7 +364,7 @@ _TYPES = {
 
 
 def call(memory: Memory, name: str, arguments: dict[str, Any], *, here: str | None = None) -> dict[str, Any]:
-    """What the tool gives; a refusal is raised. `here` is the folder that the agent works in, where it is known."""
+    """The result of a tool; a refusal is raised. `here` is the folder that the agent works in, where it is known."""
     by_name = {tool.name: tool for tool in tools(turn=memory.config.brain.by_turn)}
     if name not in by_name:
         names, shown = ", ".join(by_name), name[:40]
@@ -433,10 +433,17 @@ def _search(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict
 def _get(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
     excerpt = memory.get(arguments["path"], arguments.get("from"), arguments.get("lines", USUAL_LINES))
     first, last = excerpt.start_line, excerpt.end_line
-    result = {"path": excerpt.path, "text": excerpt.text, "from": first, "lines": last - first + 1}
-    result |= {"truncated": excerpt.more, "citation": f"{excerpt.path}#L{first}-L{last}"}
     notes = [problem.message for problem in memory.problems if problem.kind == "not counted"]
-    return result | ({"nextFrom": last + 1} if excerpt.more else {}) | ({"notes": notes} if notes else {})
+    return {
+        "path": excerpt.path,
+        "text": excerpt.text,
+        "from": first,
+        "lines": last - first + 1,
+        "truncated": excerpt.more,
+        "citation": citation(excerpt.path, first, last),
+        **({"nextFrom": last + 1} if excerpt.more else {}),
+        **({"notes": notes} if notes else {}),
+    }
 
 
 def _write(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[str, Any]:
@@ -448,7 +455,7 @@ def _write(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[
         here=here,
         by_agent=True,
     )
-    return fields(entry, "path line type text already", citation=f"{entry.path}#L{entry.line}-L{entry.line}")
+    return fields(entry, "path line type text already", citation=citation(entry.path, entry.line, entry.line))
 
 
 def _forget(memory: Memory, arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
@@ -507,7 +514,7 @@ def _next(coming: NextOrder) -> dict[str, Any]:
 
 
 def _status(memory: Memory, _arguments: dict[str, Any], _here: str | None) -> dict[str, Any]:
-    """How memory stands for its owner, cheap to come by; for a group only how it may be asked."""
+    """The state of memory, without costly checks; for a group only version, scope and tools."""
     group = memory.scope.group is not None
     names = [tool.name for tool in tools(group=group, turn=memory.config.brain.by_turn)]
     status: dict[str, Any] = {"version": __version__, "scope": memory.scope.name, "tools": names}

@@ -94,22 +94,27 @@ class PageEndpoint:
             Route("/enter/{link}", self._enter),
             Route("/events", self._events),
             Route("/preferences", self._prefer, methods=["POST"]),
+            Route("/static/{name}", self._static),
+            Route("/api/openapi.json", self._openapi),
         ]
-        routes += [Route("/static/{name}", self._static), Route("/api/openapi.json", self._openapi)]
         for view in VIEWS:
             routes += [Route(view.path, self._page(view)), Route(f"/api/{view.name}", self._page(view, as_json=True))]
             routes += [Route(f"{view.path}/{{{view.part}:path}}", self._page(view))] if view.part else []
         for action in ACTIONS:
-            routes += [Route(f"/{action.name}", self._change(action), methods=["POST"])]
-            routes += [Route(f"/api/{action.name}", self._change(action, as_json=True), methods=["POST"])]
-        missing = {404: self._missing, 405: self._missing}
-        packed = Middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)
-        self.app = Starlette(routes=routes, exception_handlers=missing, middleware=[packed])
+            routes += [
+                Route(f"/{action.name}", self._change(action), methods=["POST"]),
+                Route(f"/api/{action.name}", self._change(action, as_json=True), methods=["POST"]),
+            ]
+        self.app = Starlette(
+            routes=routes,
+            exception_handlers={404: self._missing, 405: self._missing},
+            middleware=[Middleware(GZipMiddleware, minimum_size=1024, compresslevel=5)],
+        )
         self.app.router.redirect_slashes = False
 
     def invite(self, language: str) -> str:
-        """The last part of a link that lets a browser in: once, and for two minutes. The page then speaks the language of who asked
-        for it, unless another was chosen there."""
+        """The last part of a link that lets a browser in once, within two minutes. The page then has this language, unless another
+        was chosen there."""
         now = time.monotonic()
         self._links = {link: held for link, held in self._links.items() if held[0] > now}
         self._links[link := secrets.token_urlsafe(24)] = now + _LINK_LIVES, language
@@ -123,8 +128,7 @@ class PageEndpoint:
     def refusal(self, scope: Message, headers: Headers) -> Reply | None:
         if scope["method"] not in ("GET", "POST"):
             return Reply(405, b"Method Not Allowed", (b"allow", b"GET, POST"))
-        is_open = scope["raw_path"].startswith((b"/enter/", b"/static/"))
-        if is_open or self._is_in(scope, headers):
+        if scope["raw_path"].startswith((b"/enter/", b"/static/")) or self._is_in(scope, headers):
             return None
         if scope["raw_path"].startswith(b"/api/") or scope["method"] == "POST":
             return Reply(401, b"Unauthorized", (b"www-authenticate", b'Bearer realm="nacre"'))
@@ -177,8 +181,7 @@ class PageEndpoint:
 
     async def _enter(self, request: Request) -> Response:
         """Take a link once, and give the browser its cookie."""
-        link = request.path_params["link"]
-        ends, spoken = self._links.pop(link, (0.0, ""))
+        ends, spoken = self._links.pop(request.path_params["link"], (0.0, ""))
         if request.method != "GET" or ends < time.monotonic():
             return self._locked(request)
         until = str(int(time.time()) + _COOKIE_LIVES)
@@ -203,24 +206,21 @@ class PageEndpoint:
             data = view.data(self._memories(), values)
             if as_json:
                 return JSONResponse(data)
-            return self._html(request, view, data, values)
+            did = next((action for action in ACTIONS if action.name == request.query_params.get("did")), None)
+            number, notice = request.query_params.get("operation", ""), None
+            if did:
+                notice = {"text": say(*did.done), "undo": number if number.isdigit() and did.name != "undo" else None}
+            shown = {"data": data, "values": values, "view": view, "notice": notice}
+            return Response(self._render(request, f"{view.name}.html", shown), media_type="text/html")
 
         return self._in_pool(work, as_json=as_json)
-
-    def _html(self, request: Request, view: View, data: dict[str, Any], values: dict[str, Any]) -> Response:
-        did = next((action for action in ACTIONS if action.name == request.query_params.get("did")), None)
-        number, notice = request.query_params.get("operation", ""), None
-        if did:
-            undo = number if number.isdigit() and did.name != "undo" else None
-            notice = {"text": say(*did.done), "undo": undo}
-        shown = {"data": data, "values": values, "view": view, "notice": notice}
-        return Response(self._render(request, f"{view.name}.html", shown), media_type="text/html")
 
     def _change(self, action: Action, *, as_json: bool = False) -> Callable[[Request], Any]:
         def work(request: Request) -> Response:
             given = _given(request)
             if not self._may_change(request, given):
-                raise _Forbidden
+                sentence = say("This form has expired; reload the page.", "此表单已过期；请重新加载页面。")
+                return self._refused(request, 403, sentence, as_json=as_json)
             values = {parameter.name: parameter.read(given) for parameter in action.parameters}
             facts = action.do(self._memories(), values)
             if as_json:
@@ -231,28 +231,23 @@ class PageEndpoint:
         return self._in_pool(work, as_json=as_json)
 
     def _in_pool(self, work: Callable[[Request], Response], *, as_json: bool) -> Callable[[Request], Any]:
-        """Do the work in a thread, in the language of who asks; a known error is a sentence, an unknown one is a bug and ends nothing."""
+        """Do the work in a thread, in the language of the request; a known error is shown as its sentence, any other as a bug."""
 
         def guarded(request: Request) -> Response:
-            try:
-                return work(request)
-            except _Forbidden:
-                status, sentence = 403, say("This form has expired; reload the page.", "此表单已过期；请重新加载页面。")
-            except NacreError as error:
-                status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
-                sentence = str(error)
-            except Exception as bug:  # noqa: BLE001 - its words may quote a memory
-                self._log.error("page failed: %s", error_place(bug))
-                english = "Something went wrong; see the daemon log for details."
-                status, sentence = 500, say(english, "出错了；详情见守护进程的日志。")
-            return self._refused(request, status, sentence, as_json=as_json)
-
-        def speaking(request: Request) -> Response:
             with self._speaking(request):
-                return guarded(request)
+                try:
+                    return work(request)
+                except NacreError as error:
+                    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
+                    sentence = str(error)
+                except Exception as bug:  # noqa: BLE001 - its words may quote a memory
+                    self._log.error("page failed: %s", error_place(bug))
+                    english = "Something went wrong; see the daemon log for details."
+                    status, sentence = 500, say(english, "出错了；详情见守护进程的日志。")
+                return self._refused(request, status, sentence, as_json=as_json)
 
         async def endpoint(request: Request) -> Response:
-            return await asyncio.get_running_loop().run_in_executor(request.scope["nacre.pool"], speaking, request)
+            return await asyncio.get_running_loop().run_in_executor(request.scope["nacre.pool"], guarded, request)
 
         return endpoint
 
@@ -270,13 +265,12 @@ class PageEndpoint:
             return self._refused(request, status, say("Page not found.", "没有这个页面。"), as_json=as_json)
 
     def _render(self, request: Request, template: str, values: dict[str, Any]) -> str:
-        back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        back, csrf = _back({"back": back}, {}), self._csrf(request)
+        back = _back({"back": f"{request.url.path}?{request.url.query}"}, {})
         hidden = Markup('<input type="hidden" name="csrf" value="{}"><input type="hidden" name="back" value="{}">')
         common = {
             "view": None,
             "notice": None,
-            "hidden": hidden.format(csrf, back),
+            "hidden": hidden.format(self._csrf(request), back),
             "theme": self._preference(request, "theme") or "auto",
             "back": back,
         }
@@ -341,10 +335,6 @@ class PageEndpoint:
             self.streams -= 1
 
 
-class _Forbidden(Exception):
-    pass
-
-
 def _keep_preference(response: Response, name: str, value: str) -> None:
     response.set_cookie(f"nacre-{name}", value, max_age=365 * 86400, httponly=True, samesite="strict")
 
@@ -352,12 +342,10 @@ def _keep_preference(response: Response, name: str, value: str) -> None:
 def _given(request: Request) -> dict[str, Any]:
     """The fields of a form, or of an object of JSON."""
     body: bytes = request.scope["nacre.body"]
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
-        with suppress(ValueError, RecursionError):
+    with suppress(ValueError, RecursionError):  # also too many fields
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
             value = json.loads(body)
             return value if isinstance(value, dict) else {}
-        return {}
-    with suppress(ValueError):  # too many fields
         return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=50))
     return {}
 

@@ -30,7 +30,7 @@ def plain(value: Any) -> Any:
 
 
 def homely(path: str) -> str:
-    """A path as people name it: from their home on."""
+    """A path with the home folder as ~."""
     home = str(Path.home())
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
@@ -56,7 +56,7 @@ _NAMES = {
 
 
 def name(value: str) -> str:
-    """A word of programs (a layer, a part of a score, a command) as people say it."""
+    """The name of a layer, a part of a score or a command in the user's language."""
     return say(*_NAMES.get(value, (value, value)))
 
 
@@ -82,33 +82,34 @@ def day_bars(counts: Mapping[str, int], since: str, until: str) -> Markup:
     most, bars = max(counts.values(), default=1) or 1, []
     for place, day in enumerate(days):
         if count := counts.get(day):
-            height, inside = max(3, round(46 * count / most)), "in" if since <= day <= until else "out"
-            values = day, day_name(day), count, place * 10, inside, place * 10 + 1, 48 - height, height
-            bars.append(_BAR.format(*values))
-    svg = Markup(
+            height, inside, left = (
+                max(3, round(46 * count / most)),
+                "in" if since <= day <= until else "out",
+                place * 10,
+            )
+            bars.append(_BAR.format(day, day_name(day), count, left, inside, left + 1, 48 - height, height))
+    return Markup(
         '<svg class="days" viewBox="0 0 {} 48" preserveAspectRatio="none" role="group" data-first="{}">{}</svg>'
-    )
-    ends = Markup('<p class="axis"><span>{}</span><span>{}</span></p>').format(day_name(days[0]), day_name(days[-1]))
-    return svg.format(len(days) * 10, days[0], Markup("").join(bars)) + ends
+        '<p class="axis"><span>{}</span><span>{}</span></p>'
+    ).format(len(days) * 10, days[0], Markup("").join(bars), day_name(days[0]), day_name(days[-1]))
 
 
 def linked(text: str | None) -> Markup:
     """The text with links to the web and to mail addresses, and to nothing else."""
     parts, at, text = [], 0, without_unseen(text or "")
     for match in _LINK.finditer(text):
-        parts += [escape(text[at : match.start()])]
-        parts += [Markup('<a href="{0}" rel="noopener noreferrer" target="_blank">{0}</a>').format(match[0])]
+        link = Markup('<a href="{0}" rel="noopener noreferrer" target="_blank">{0}</a>').format(match[0])
+        parts += [escape(text[at : match.start()]), link]
         at = match.end()
     return Markup("").join([*parts, escape(text[at:])])
 
 
 def diff(after: str, before: str) -> Markup:
-    """The new words, with what is gone and what came marked."""
+    """The new wording, with removed and added words marked."""
     old, new = _WORD.findall(without_unseen(before)), _WORD.findall(without_unseen(after))
     matcher, parts = difflib.SequenceMatcher(None, old, new, autojunk=False), []
-    if (
-        min(len(old), len(new)) > _FEW and matcher.ratio() < _ALIKE
-    ):  # hardly a word stayed: two sentences are easier to read than their pieces
+    # Where hardly a word stayed, two sentences are easier to read than their pieces.
+    if min(len(old), len(new)) > _FEW and matcher.ratio() < _ALIKE:
         return Markup("<del>{}</del> <ins>{}</ins>").format("".join(old), "".join(new))
     for tag, first, last, start, end in matcher.get_opcodes():
         if tag != "equal" and first < last:
