@@ -73,10 +73,10 @@ def config_in(home: Path, timezone: str, brain: BrainSettings | None = None, lan
 
 
 def workspace_in(folder: Path, config: Config, first_day: str | None, language: str) -> Context:
-    """An empty workspace in a folder, trusted there only: what the user trusts is not added to."""
+    """An empty workspace in a folder, which is not added to what the user trusts."""
     opened = Context(Workspace(folder / "workspace"), config, Clock(zone(config.timezone)).at(first_day))
     root = opened.workspace.root
-    create.init(root, opened.clock, language=language, config=config, trust_folder=folder / "trust")
+    create.init(root, opened.clock, language=language, config=config, trust=False)
     return opened
 
 
