@@ -53,13 +53,6 @@ class Provenance(NamedTuple):
     pressed: tuple[Digested, ...] = ()
     offered: tuple[Offered, ...] = ()
 
-    def entered(self) -> dict[str, set[str]]:
-        """By day: the ids of the bullets that are in a week's digest."""
-        bullets: dict[str, set[str]] = {}
-        for line in self.pressed:
-            bullets.setdefault(line.day, set()).update(line.bullets)
-        return bullets
-
 
 def write_provenance(op: Operation, lines: Iterable[Captured | Digested | Offered]) -> None:
     """Append to the trail; part of the operation, so that undoing it takes the lines back as well."""
@@ -74,8 +67,7 @@ def write_provenance_once(op: Operation, line: Captured) -> None:
 
 def message_mark(session: str, message: str) -> str:
     """What a checkpoint knows a message by: a hash of its id and its session's, both as kept, in letters that look like no secret."""
-    digest = hashlib.sha256(f"{session}\n{message}".encode("utf-8", "replace")).hexdigest()[:8]
-    return digest.translate(_LETTERS)
+    return hashlib.sha256(f"{session}\n{message}".encode("utf-8", "replace")).hexdigest()[:8].translate(_LETTERS)
 
 
 def messages_behind(captured: Iterable[Captured], bullets: Container[str]) -> frozenset[str]:
@@ -138,7 +130,7 @@ class Trail:
 
     def entered(self, day: str) -> set[str]:
         """The bullets of a day that are in a week's digest."""
-        return self.of(day).entered().get(day, set())
+        return {bullet for line in self.of(day).pressed for bullet in line.bullets}
 
     def sizes(self) -> dict[str, int]:
         """By day: how long its log was when it was last pressed."""
