@@ -4,6 +4,7 @@ and one for the page. What comes by another name than ours, or from a page of an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -20,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from nacre.disk import hold
-from nacre.errors import BadSetting, cannot_write
+from nacre.disk import hold, writing_to
+from nacre.errors import BadSetting
 
 if TYPE_CHECKING:
     import logging
@@ -65,12 +66,8 @@ def token_file(root: Path, scope: str = "main") -> Path:
 def forget_tokens(root: Path) -> None:
     """Remove the tokens of a workspace, for every scope. Its servers must have ended."""
     folder = _token_folder(root)
-    try:
+    with writing_to(folder), contextlib.suppress(FileNotFoundError):
         shutil.rmtree(folder)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise cannot_write(folder, error) from error
 
 
 def token(root: Path, scope: str = "main") -> str:
@@ -80,13 +77,11 @@ def token(root: Path, scope: str = "main") -> str:
         if word := read_token(path):
             return word
         word = secrets.token_urlsafe(32)
-        try:
+        with writing_to(path):
             path.unlink(missing_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
                 file.write(f"{word}\n")
-        except OSError as error:
-            raise cannot_write(path, error) from error
     return word
 
 
@@ -159,7 +154,7 @@ class Gate:
         if len(hosts) != 1 or not self._is_us(hosts[0]):
             return Reply(403, b"Host")  # a name that leads here by somebody else's DNS
         if len(origins) > 1 or not all(
-            origin.startswith("http://") and self._is_us(origin[len("http://") :]) for origin in origins
+            origin.startswith("http://") and self._is_us(origin.removeprefix("http://")) for origin in origins
         ):
             return Reply(403, b"Origin")
         lengths = headers.get(b"content-length", [])
@@ -270,11 +265,12 @@ class Listener:
         if scope["type"] != "http":
             return
         headers, path = headers_of(scope), scope["raw_path"]  # as it was sent: no other spelling of it
-        reply = self.gate.refusal(scope, headers)
         endpoint = next((endpoint for endpoint in self.endpoints if endpoint.takes(path)), None)
-        if reply is None:
-            reply = endpoint.refusal(scope, headers) if endpoint else Reply(404, b"Not Found")
-        body = b""
+        reply = self.gate.refusal(scope, headers)
+        if endpoint is None:
+            await send_reply(send, reply or Reply(404, b"Not Found"))
+            return
+        body, reply = b"", reply or endpoint.refusal(scope, headers)
         if reply is None:
             try:
                 body = await asyncio.wait_for(_read_body(receive), _BODY_WITHIN)
@@ -282,8 +278,8 @@ class Listener:
                 reply = Reply(408, b"Request Timeout")
         if len(body) > MOST_BODY:
             reply = Reply(413, b"Content Too Large")
-        if reply or endpoint is None:
-            await send_reply(send, reply or Reply(404, b"Not Found"))
+        if reply:
+            await send_reply(send, reply)
             return
         self.working += 1
         self.questions += 1

@@ -22,7 +22,7 @@ from nacre.i18n import say
 from nacre.jobs.installer import NO_ANSWER, Machine, Setup, brief_command, file_diff, machine_lock, run_command
 from nacre.jobs.schedulers import ServicePlan, plan_remove
 from nacre.memory import Memory, is_workspace, trusted_workspaces
-from nacre.model import Problem, Workspace
+from nacre.model import Problem, Workspace, problem
 
 RECORD_NAME = "connections.json"
 
@@ -419,17 +419,18 @@ def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Pat
         connection, title = state.connection, state.agent.title
         if connection is None or os.path.realpath(connection.workspace) != os.path.realpath(workspace):
             continue
-        remedy = f"nacre connect {state.agent.name}"
+        made = partial(problem, "connection", remedy=f"nacre connect {state.agent.name}")
         if not state.starts:
             program = connection.program[0]
             english = f"{title} is set up to run {program}, which no longer exists."
-            message = say(english, f"{title} 的设置会运行 {program}，但该文件已不存在。")
-            problems.append(Problem("connection", message, severity="error", remedy=remedy))
-        english = f"The settings of {title} no longer connect it to this memory."
-        disconnected = say(english, f"{title} 的设置中已没有指向这份记忆的连接。")
-        unknown = say(f"The settings of {title} cannot be read.", f"无法读取 {title} 的设置。")
-        for message, paths in ((disconnected, state.missing), (unknown, state.unreadable)):
-            problems += [Problem("connection", message, path, remedy=remedy) for path in paths]
+            problems.append(made(english, f"{title} 的设置会运行 {program}，但该文件已不存在。", severity="error"))
+        english, chinese = (
+            f"The settings of {title} no longer connect it to this memory.",
+            f"{title} 的设置中已没有指向这份记忆的连接。",
+        )
+        problems += [made(english, chinese, path) for path in state.missing]
+        english, chinese = f"The settings of {title} cannot be read.", f"无法读取 {title} 的设置。"
+        problems += [made(english, chinese, path) for path in state.unreadable]
     return problems
 
 

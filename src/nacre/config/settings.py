@@ -386,10 +386,14 @@ def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None)
                 english, chinese = f'"{key}" is not a Nacre setting.', f"“{key}”不是 Nacre 的设置。"
                 problems.append(problem("unknown setting", english, chinese, str(path), remedy="nacre config"))
             elif origin == "workspace" and not settings[key].shared:
-                english = f'"{key}" is ignored in the workspace\'s settings; set it in your user settings.'
-                chinese = f"工作区设置中的“{key}”已被忽略；请改在用户设置中设定。"
-                remedy = f"nacre config set --user {key} …"
-                problems.append(problem("setting not allowed here", english, chinese, str(path), remedy=remedy))
+                ignored = problem(
+                    "setting not allowed here",
+                    f'"{key}" is ignored in the workspace\'s settings; set it in your user settings.',
+                    f"工作区设置中的“{key}”已被忽略；请改在用户设置中设定。",
+                    str(path),
+                    remedy=f"nacre config set --user {key} …",
+                )
+                problems.append(ignored)
             else:
                 values[key], origins[key] = checked(settings[key], value, origin), origin
     for key, setting in settings.items():

@@ -52,9 +52,9 @@ class Connection:
         except (OSError, AttributeError) as error:  # no such sockets on this system
             raise NoDaemon(str(error)) from error
         hello = {"kind": "hello", "protocol": PROTOCOL_VERSION, "version": __version__, "scope": scope}
+        hello["environment"] = fast.environment()
         try:
-            hello_within = within if any_version else min(within, _HELLO_WITHIN)
-            self.daemon = self._exchange({**hello, "environment": fast.environment()}, hello_within)
+            self.daemon = self._exchange(hello, within if any_version else min(within, _HELLO_WITHIN))
             if refused := self.daemon.get("error") or (None if any_version else self.daemon.get("skew")):
                 raise NoDaemon(refused)  # the caller meets the same error by itself
         except BaseException:

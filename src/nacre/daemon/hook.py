@@ -62,8 +62,7 @@ def run_hook(options: dict[str, str], name: str, data: bytes) -> None:
 
 def _start_daemon(memory: Memory) -> None:
     config = memory.config
-    is_wanted = config.hooks.start_daemon or config.serve.auto
-    if not is_wanted or is_switched_off() or memory.clock.fixed is not None:
+    if not (config.hooks.start_daemon or config.serve.auto) or is_switched_off() or memory.clock.fixed is not None:
         return
     from nacre.daemon.process import start_on_demand
 

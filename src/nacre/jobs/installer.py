@@ -251,8 +251,10 @@ def edit_step(
 
     def do() -> None:
         if read() != before:
-            english = f"{name} was changed by another program in the meantime, so Nacre left it untouched. Run the command again."
-            raise ChangedOutside(english, f"{name} 在此期间被其他程序修改，Nacre 没有改动它。请重新运行命令。")
+            raise ChangedOutside(
+                f"{name} was changed by another program in the meantime, so Nacre left it untouched. Run the command again.",
+                f"{name} 在此期间被其他程序修改，Nacre 没有改动它。请重新运行命令。",
+            )
         put(after)
 
     return Step(do, name, before, after)

@@ -137,9 +137,8 @@ def end_run(
 
 def _line(run: JobRun) -> str:
     """A run as it stands in the file, without what is not known yet."""
-    row = {"run": run.number, **asdict(run)}
-    row.pop("number")
-    values = {name: value for name, value in row.items() if value not in (None, "")}
+    fields = {"run": run.number, **asdict(run)}.items()
+    values = {name: value for name, value in fields if name != "number" and value not in (None, "")}
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=dt.datetime.isoformat) + "\n"
 
 

@@ -40,8 +40,7 @@ def bare_words(bullet: str) -> str:
 
 def normal_words(text: str) -> str:
     """The bare words whatever their case, width of letters and closing punctuation."""
-    words = unicodedata.normalize("NFKC", bare_words(words_of(text))).casefold()
-    return " ".join(words.split()).strip(_ENDS)
+    return " ".join(unicodedata.normalize("NFKC", bare_words(words_of(text))).casefold().split()).strip(_ENDS)
 
 
 def comparable_words(line: str) -> str:
@@ -260,8 +259,7 @@ def _splice(doc: Document, start: int, end: int, new: Sequence[str]) -> bytes:
     if new and replaced:
         body += "\r\n" if replaced[-1].endswith("\r\n") else "\n" if replaced[-1].endswith("\n") else ""
     elif new:
-        is_unended = before and not before[-1].endswith("\n")
-        body = doc.newline + body if is_unended else body + doc.newline
+        body = doc.newline + body if before and not before[-1].endswith("\n") else body + doc.newline
     return ("".join(before) + mark + body + (after if end else after.removeprefix(mark))).encode()
 
 

@@ -62,8 +62,7 @@ def write_records(op: Operation, *records: Record, on_secret: OnSecret = "refuse
     if records:
         from nacre.vault.writing import append
 
-        text = "".join(dump_row(as_json(record)) for record in records)
-        append(op, op.workspace.ledger, text, on_secret=on_secret)
+        append(op, op.workspace.ledger, "".join(dump_row(as_json(record)) for record in records), on_secret=on_secret)
 
 
 def as_json(record: Record) -> dict[str, Any]:
@@ -238,8 +237,8 @@ class LedgerStates:
 
     def values_of(self, file: str, field: str) -> list[str]:
         """The values that a field of a file was given, in order."""
-        records = [record for record in self._with(f"{_FIELD}{file} {field}") if record.verdict == "admitted"]
-        return [record.text.partition(": ")[2] for record in records if record.text]
+        records = self._with(f"{_FIELD}{file} {field}")
+        return [record.text.partition(": ")[2] for record in records if record.verdict == "admitted" and record.text]
 
     def by_hand(self) -> list[str]:
         """The ids of entries that somebody took out or reworded."""

@@ -11,7 +11,7 @@ from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import legible
 from nacre.i18n import say
-from nacre.model import Workspace, fields
+from nacre.model import Workspace
 from nacre.vault.entries import Item, document, without_comments, words_of
 from nacre.vault.history import Operation
 from nacre.vault.storage import parse_row, read
@@ -61,9 +61,16 @@ class Question(NamedTuple):
     def shown(self) -> dict[str, Any]:
         """As a person is asked: in words, with what keeping and refusing do."""
         keeps, refuses = answer_meanings(self)
-        words = {"title": kind_title(self.kind), "text": legible(self.text), "why": legible(self.why)}
-        file = str(self.about.get("file") or "MEMORY.md")
-        return fields(self, "id kind", **words, file=file, keeps=keeps, refuses=refuses)
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "title": kind_title(self.kind),
+            "text": legible(self.text),
+            "why": legible(self.why),
+            "file": str(self.about.get("file") or "MEMORY.md"),
+            "keeps": keeps,
+            "refuses": refuses,
+        }
 
 
 def read_review(workspace: Workspace) -> list[Question]:

@@ -65,8 +65,7 @@ def read_json(path: str) -> dict[str, Any]:
 def add_line(folder: str, name: str, line: str, most: int) -> None:
     """Append a line to a log, which begins anew when it has become larger than so many bytes."""
     own_folder(folder)
-    path = os.path.join(folder, name)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
+    descriptor = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
     try:
         if os.fstat(descriptor).st_size > most:
             os.ftruncate(descriptor, 0)
@@ -96,8 +95,7 @@ def sweep(folder: str, *, older_than: float, most: int, now: float) -> int:
         with os.scandir(folder) as entries:
             for entry in entries:
                 changed = entry.stat(follow_symlinks=False).st_mtime
-                limit = _A_DAY if entry.name.endswith(".tmp") else older_than
-                if now - changed > limit:
+                if now - changed > (_A_DAY if entry.name.endswith(".tmp") else older_than):
                     removed += _remove(entry.path)
                 elif entry.name.endswith(".json"):
                     remaining.append((changed, entry.path))
@@ -238,8 +236,7 @@ class Delivered(NamedTuple):
 
     def with_lines(self, text: str, at: float | None = None) -> Delivered:
         """This and the lines of a text."""
-        digests = filter(None, map(line_digest, text.splitlines()))
-        lines = tuple(dict.fromkeys((*self.lines, *digests)))[-MOST_LINES:]
+        lines = tuple(dict.fromkeys((*self.lines, *filter(None, map(line_digest, text.splitlines())))))[-MOST_LINES:]
         return self._replace(at=self.at if at is None else at, lines=lines)
 
     def with_given(self, session: str, at: float, tokens: int) -> Delivered:
