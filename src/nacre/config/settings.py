@@ -37,9 +37,7 @@ else:
 def _init(self: Any, **values: Any) -> None:
     for name, about in self.__dataclass_fields__.items():
         default = about.default if about.default_factory is MISSING else about.default_factory()
-        self.__dict__[name] = values.pop(name, default)
-    if values:
-        raise TypeError(f"{type(self).__name__} has no setting {next(iter(values))!r}")
+        self.__dict__[name] = values.get(name, default)
 
 
 def _refuse(_self: object, name: str, _value: object) -> None:
@@ -501,22 +499,20 @@ def _fits(setting: Setting, kinds: tuple[Any, ...], value: Any) -> bool:
         texts = list(inner.values()) if isinstance(inner, dict) else [inner] if isinstance(inner, str) else []
         if any(not isinstance(text, str) or "\0" in text for text in texts):
             return False
-        is_number = isinstance(inner, int | float) and not isinstance(inner, bool)
-        if is_number and not setting.least <= inner <= (setting.most or sys.maxsize):
+        if isinstance(inner, int | float) and not setting.least <= inner <= (setting.most or sys.maxsize):
             return False
     return True
 
 
 def _kind_in_words(kind: Any, default: Any) -> str:
     example = json.dumps(default or ["~/notes"])
-    words = {
+    return {
         int: say("a whole number", "整数"),
         float: say("a number", "数字"),
         str: say("text", "文本"),
         bool: "true | false",
         list: say(f"a list, such as {example}", f"列表，例如 {example}"),
-    }
-    return words.get(kind, str(kind.__name__))
+    }.get(kind, str(kind.__name__))
 
 
 def _build(cls: Any, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:
