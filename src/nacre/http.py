@@ -1,5 +1,5 @@
 """HTTP of the daemon: the tokens, the gate that checks the head of every request, and the one listener, with an endpoint for MCP
-and one for the page. What comes by another name than ours, or from a page of another origin, is never let in."""
+and one for the page. A request under another host name, or from a page of another origin, is refused."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from nacre.config.settings import user_folder
 from nacre.disk import hold, writing_to
 from nacre.errors import BadSetting
 
@@ -47,9 +48,7 @@ Headers = dict[bytes, list[str]]
 
 
 def _token_folder(root: Path) -> Path:
-    from platformdirs import user_state_path
-
-    return user_state_path("nacre", appauthor=False) / "http" / _name(os.path.realpath(root))
+    return user_folder("state") / "http" / _name(os.path.realpath(root))
 
 
 def _name(text: str) -> str:
@@ -57,9 +56,9 @@ def _name(text: str) -> str:
 
 
 def token_file(root: Path, scope: str = "main") -> Path:
-    """Where the token of a workspace and scope lies: with the user's own state, not in the workspace, which may be
-    shared or cloned. A group's is another than the owner's: who was let into a group must not be let into more when the
-    server is started anew."""
+    """The file with the token of a workspace and scope. It lies in the user's own state folder, because a workspace may be
+    shared or cloned. Each scope has its own: a client that was admitted to a group must not become the owner when the server
+    is restarted."""
     return _token_folder(root) / f"{_name(scope)}.token"
 
 

@@ -143,8 +143,8 @@ def machine_folder(path: str | Path | None) -> Path:
 def origin_elsewhere(
     workspace: Workspace, named: str | None, config: Config, environment: Mapping[str, str], here: str
 ) -> str | None:
-    """What would lead a command to this workspace that is started with these variables in that folder: "flag", "parent", "several agents"
-    where theirs are meant together; None where it would open another, or have a word to say about others."""
+    """How a command that is started with these variables in that folder finds this workspace: "flag", "parent", "several agents" where
+    theirs are meant together; None where it would open another one, or report problems with others on the way."""
     home = Path(environment.get("HOME") or Path.home())
     try:
         place = discover.find_workspace(named, config=config, env=environment, home=home, cwd=Path(here))
@@ -502,7 +502,7 @@ class Memory:
 
     @property
     def brain(self) -> Judge:
-        """Who says what a sentence is: our classifiers with the local models, or without where these are not installed."""
+        """The classifiers of sentences, with the local models where these are installed."""
         with self._loading:
             if self._brain is None:
                 embedder = embed.local.LocalEmbedder()
@@ -530,7 +530,7 @@ class Memory:
         return report._replace(text=text)
 
     def _relate(self) -> None:
-        """Find out how the entries that are new in the index stand to older ones, for searches to know."""
+        """Compare the entries that are new in the index with older ones, and keep the result for searches."""
         keeper, meaning = self.indexes.memory
 
         def compare(pairs: Sequence[tuple[str, str]]) -> list[search.relations.Odds | None]:
@@ -539,7 +539,7 @@ class Memory:
         keeper.store.safely(lambda: search.relations.relate(keeper.store, meaning.scanner, compare))
 
     def _indexed(self, report: _Report, *, changed: object) -> _Report:
-        """The report of something that, where it changed memory, the index has to follow."""
+        """The report of an operation, after the index was brought up to date where the operation changed memory."""
         if changed:
             self.index()
         return report
@@ -684,7 +684,7 @@ class Memory:
         return excerpt
 
     def _read_index(self, read: Callable[[Store], _Report]) -> _Report:
-        """What the index tells once it is up to date."""
+        """What `read` returns of the index, after this was brought up to date."""
         store = self.keeper.store
         store.safely(self.keeper.current)
         return store.safely(lambda: read(store))
@@ -753,7 +753,7 @@ class Memory:
         return context.pack.pack([piece], budget, lead="").text.lstrip("\n") if piece else ""
 
     def has_rules(self, *, within: int) -> bool:
-        """Whether our rules stand in so many first bytes of AGENTS.md."""
+        """Whether the first `within` bytes of AGENTS.md hold our rules."""
         data = vault.storage.read(self.workspace, self.workspace.root / "AGENTS.md") or b""
         return vault.rules.has_block(data[:within].decode("utf-8", "replace"))
 

@@ -1,9 +1,8 @@
-"""The values that the whole program speaks in: what a command reports, an entry of memory, a session, a workspace. None touches a clock."""
+"""The values that all packages share: what a command reports, an entry of memory, a session, a workspace. None reads a clock."""
 
 from __future__ import annotations
 
 import datetime as dt
-import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -160,7 +159,6 @@ class Bullet:
 
 
 KEEP, ASK, REFUSE = "keep", "ask", "refuse"
-TESTS = ("prevents_error", "broad", "self_contained", "novel")
 
 
 @dataclass(frozen=True)
@@ -176,11 +174,6 @@ class Verdict:
     @property
     def admitted(self) -> bool:
         return self.decision == KEEP
-
-    @property
-    def odds(self) -> float:
-        """How likely it is that all tests are passed."""
-        return math.prod(self.scores.get(name, 1.0) for name in TESTS)
 
 
 class Relation(NamedTuple):

@@ -216,7 +216,7 @@ def _without_us(data: bytes, written: WrittenFile, folder: Path) -> tuple[bytes 
 
 
 def _must_be_writable(path: Path, agent: str) -> None:
-    """Refuse what is meant not to be written, also where we could: the administrator may write anything."""
+    """Refuse to write a file that is marked read-only, also as an administrator, who could."""
     target = disk.real(path)
     place = next(above for above in (target, *target.parents) if above.exists())
     for checked in (place,) if place.is_dir() else (place, place.parent):
@@ -358,7 +358,7 @@ def apply_rules(plan: FileChange, memory: Memory) -> None:
     memory.replace_file(plan.path, plan.after, read=plan.before, command="connect")
 
 
-# How connections stand.
+# The state of each connection.
 
 
 @dataclass(frozen=True)

@@ -188,19 +188,22 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
 def _codex(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
     home = settings_folder(machine, "CODEX_HOME", ".codex")
     config = home / "config.toml"
-    english = "Codex runs new hooks only after you have reviewed them: type /hooks in Codex once."
-    notes = [say(english, "Codex 只运行你审核过的钩子：请在 Codex 中输入一次 /hooks。")]
+    notes = [
+        say(
+            "Codex runs new hooks only after you have reviewed them: type /hooks in Codex once.",
+            "Codex 只运行你审核过的钩子：请在 Codex 中输入一次 /hooks。",
+        )
+    ]
     features = settings_values(config, TOML).get("features")
     if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
         english = f"{config} turns hooks off (features.hooks), so Codex runs none until you change that."
         notes.append(say(english, f"{config} 关闭了钩子（features.hooks），重新开启后 Codex 才会运行钩子。"))
-    targets = (
-        Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
-        Target(home / "hooks.json", JSON, hook_edits(call, "codex", _CODEX_EVENTS)),
-        *rules_targets(home / "AGENTS.md", options),
-    )
     return Requirements(
-        targets,
+        (
+            Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
+            Target(home / "hooks.json", JSON, hook_edits(call, "codex", _CODEX_EVENTS)),
+            *rules_targets(home / "AGENTS.md", options),
+        ),
         stays_and_can_be_imported("Codex", "codex", "~/.codex/AGENTS.md", "~/.codex/AGENTS.md"),
         notes=tuple(notes),
     )
@@ -212,8 +215,9 @@ def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
         Add(("hooks", event), {"command": call.hook(event, "cursor"), "timeout": seconds}, hook_mark(event, "cursor"))
         for event, seconds in _CURSOR_EVENTS.items()
     ]
-    english = "Cursor will ask once whether to allow the new MCP server."
-    notes = [say(english, "Cursor 会询问一次是否允许新的 MCP 服务器。")]
+    notes = [
+        say("Cursor will ask once whether to allow the new MCP server.", "Cursor 会询问一次是否允许新的 MCP 服务器。")
+    ]
     if options.rules:
         english = "Cursor keeps its global rules in its settings, not in a file; paste Nacre's rules there: nacre connect cursor --print."
         chinese = "Cursor 的全局规则保存在它的设置里，而不是文件里；请将规则粘贴到那里：nacre connect cursor --print。"

@@ -228,7 +228,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Planned:
-    """What installing or removing one kind of service takes, and what the record is to say of it; nothing when it is removed."""
+    """The steps that install or remove one kind of service, and its entry in the record; None when it is removed."""
 
     steps: Sequence[Step] = ()
     entry: Entry | None = None

@@ -46,9 +46,9 @@ class JobRun:
     def is_at_work(self) -> bool:
         """Whether it has no end and its process still lives; of another machine nobody knows."""
         pid, host, boot = self.process
-        if self.result is not None or host != disk.host_name():
-            return self.result is None
-        return boot == disk.boot_id() and disk.is_alive(pid)
+        if self.result is not None:
+            return False
+        return host != disk.host_name() or (boot == disk.boot_id() and disk.is_alive(pid))
 
 
 @dataclass(frozen=True)

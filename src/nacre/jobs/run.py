@@ -152,13 +152,13 @@ def run_due(runner: Runner, name: str | None = None) -> tuple[JobReport, ...]:
 
 
 def _tell(context: Context, reports: Sequence[JobReport]) -> None:
-    """What tidying did while nobody watched; OpenClaw tells it by itself."""
-    nights = [part.night for report in reports for part in report.outcome.reports if isinstance(part, TidyReport)]
+    """Show a desktop notification of what tidying did in the background; where OpenClaw runs the jobs, it reports this itself."""
+    parts = [part for report in reports for part in report.outcome.reports if isinstance(part, TidyReport)]
     is_wanted = context.config.jobs.notify and "openclaw" not in installed_kinds(context.workspace)
-    for night in nights if is_wanted else ():
-        if any(night):
+    for counts in (part.night for part in parts if is_wanted):
+        if any(counts):
             now = context.clock.now()
-            notify(this_machine(), night.sentence(now.isoformat(), now))
+            notify(this_machine(), counts.sentence(now.isoformat(), now))
 
 
 # The words are handed over as arguments, never as a part of the script.

@@ -328,12 +328,8 @@ def set_field(doc: Document, name: str, value: str) -> bytes | None:
         number for block in doc.blocks if block.kind in (ITEM, "text") for number in range(block.start, block.end + 1)
     }
     for number, line in enumerate(doc.bare, start=1):
-        match = field.fullmatch(line) if number in prose else None
-        if not match:
-            continue
-        end = number
-        below = doc.bare[number] if number < len(doc.bare) else ""
-        if not match[2].strip() and number + 1 in prose and re.fullmatch(r"\s*[_*]\(.*\)[_*]\s*", below):
-            end = number + 1
-        return replace_lines(doc, number, end, [f"{match[1]} {value}"])
+        if number in prose and (match := field.fullmatch(line)):
+            is_empty = not match[2].strip() and number + 1 in prose
+            has_hint = is_empty and re.fullmatch(r"\s*[_*]\(.*\)[_*]\s*", doc.bare[number])
+            return replace_lines(doc, number, number + bool(has_hint), [f"{match[1]} {value}"])
     return None

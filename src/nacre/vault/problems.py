@@ -1,4 +1,4 @@
-"""Problems in the files of a workspace, as rows for `doctor`: never raises for what users' files may hold."""
+"""Problems in the files of a workspace, as rows for `doctor`; no content of a user's file makes it raise an error."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SEEN = "looked.json"  # beside the index: the signatures of files with which no
 
 
 def file_problems(workspace: Workspace, config: Config | None = None, *, every_file: bool = False) -> list[Problem]:
-    """Everything in the workspace that wants the user's eye, by path and line; what was in order and has not changed since is not
-    read again, unless every file is asked for."""
+    """Every problem in the workspace, by path and line. Files that had none and have not changed since are not read again, unless
+    `every_file` is set."""
     config = config or Config()
     problems = list(_changed_files(workspace, config, every_file=every_file))
     problems += [*count_problems(workspace, config), *_setting_problems(workspace, config)]
@@ -217,7 +217,7 @@ def _fullness(shown: str, data: bytes, config: Config) -> Iterator[Problem]:
         )
 
 
-# What stops a part of Nacre without a word.
+# What silently stops a part of Nacre.
 
 
 def count_problems(workspace: Workspace, config: Config) -> list[Problem]:

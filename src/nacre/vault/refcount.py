@@ -211,7 +211,7 @@ def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) 
     """The entry with every recall that it did not know (`seconds`: how many in each second), and which these were."""
     listed = entry.get("timestamps", [])
     if not isinstance(listed, list):
-        return dict(entry), []  # somebody else's idea of a list: kept
+        return dict(entry), []  # no list, so not ours: kept as it is
     added = sorted((seconds - Counter(int(time) for time in moments(entry, clock))).elements())
     before = entry.get("total", len(listed))
     total = {"total": before + len(added)} if added and is_number(before) else {}
@@ -219,7 +219,7 @@ def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) 
 
 
 def merged_count(entries: Iterable[Mapping[str, Any]]) -> Count:
-    """Entries that turn out to be about one checkpoint as one: each counted recalls of its own."""
+    """Several entries of one checkpoint as one: their recalls are added."""
     merged: Count = {}
     for entry in entries:
         both = {**entry, **merged}

@@ -1,4 +1,4 @@
-"""`memory/review.md`: what wants a person's eye. Readable as it is, answered by `nacre review`, edited by hand at will."""
+"""`memory/review.md`: the open questions for the person. Answered with `nacre review`; may be edited by hand."""
 
 from __future__ import annotations
 

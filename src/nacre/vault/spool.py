@@ -116,7 +116,7 @@ def _remove(path: str) -> bool:
 
 _VERSION = 1
 OLDEST_QUEUED = 30 * 86_400.0  # seconds, after which nobody waits for a session any more
-MOST_QUEUED = 1000  # sessions; hooks of that many without one capture are a fault somewhere
+MOST_QUEUED = 1000  # sessions; that many are only there if capturing fails
 
 
 class Queued(NamedTuple):
@@ -137,8 +137,8 @@ def inbox_folder(root: str) -> str:
 
 
 def queue(root: str, agent: str, session: str, transcript: str, *, at: float, now: bool = False) -> bool:
-    """Note that a session went on, in its one file. `now` asks for it to be captured soon: it ended, or its agent is about
-    to forget the beginning. False where there is no transcript to read."""
+    """Write the file that queues a session for capture. `now` asks for it to be captured soon: it ended, or its agent is about
+    to compact it. False where there is no transcript to read."""
     if not agent or not transcript:
         return False
     transcript = os.path.abspath(os.path.expanduser(transcript))
@@ -271,7 +271,7 @@ def latest_delivered(workspace: Workspace, most: int) -> list[Delivered]:
 
 
 def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now: float) -> None:
-    """Keep it; files of long ago go. Where nothing can be written it is told again: giving counts."""
+    """Write down what a session was given, and remove old files. Where nothing can be written, the session is given it again."""
     if not session:
         return
     folder, name = _session_file(workspace, session)
@@ -289,7 +289,7 @@ def lines_given_to(workspace: Workspace, session: str, texts: Callable[[], Itera
 
 
 def forget_delivered(workspace: Workspace) -> None:
-    """Take out what sessions know, by whose digests a line could still be recognised; that something was given to them stays known."""
+    """Remove the digests of lines, by which a line could still be recognised; when something was given to a session is kept."""
     given = latest_delivered(workspace, MOST_SESSIONS)
     sweep(str(workspace.machine / "hooks"), older_than=0, most=0, now=math.inf)
     for delivered in given:

@@ -81,7 +81,7 @@ class Timeline(NamedTuple):
 
 
 def read_timeline(context: Context, since: str | None, until: str | None) -> Timeline:
-    """A range of days. Without one the last days that say something, and the night behind them."""
+    """A range of days. Without one the last days that have entries, and the day after them, when they were tidied."""
     workspace = context.workspace
     states, trail = LedgerStates(workspace), Trail(workspace)
     logs, today = _logs(workspace), context.clock.today()
@@ -221,11 +221,11 @@ def read_sessions(context: Context, until: str | None) -> Sessions:
 def _given(context: Context, delivered: spool.Delivered, lines: Mapping[str, str]) -> Given | None:
     if not delivered.given:
         return None
-    moments = [context.clock.local(dt.datetime.fromtimestamp(at, dt.UTC)) for at, _ in delivered.given]
-    tokens = [count for _, count in delivered.given]
-    times = tuple((at.isoformat(timespec="minutes"), count) for at, count in zip(moments, tokens, strict=True))
+    given = ((context.clock.local(dt.datetime.fromtimestamp(at, dt.UTC)), tokens) for at, tokens in delivered.given)
+    times = tuple((moment.isoformat(timespec="minutes"), tokens) for moment, tokens in given)
     texts = [bare_words(lines[digest]) for digest in delivered.lines if digest in lines][:_MOST_LINES]
-    return Given(times, sum(tokens), len(delivered.lines), tuple(map(legible, texts)))
+    tokens = sum(tokens for _, tokens in times)
+    return Given(times, tokens, len(delivered.lines), tuple(map(legible, texts)))
 
 
 # A fact through its changes: where it was said, when it entered long-term memory, who corrected it, what replaced it.
@@ -305,7 +305,7 @@ def follow(workspace: Workspace, ids: Iterable[str]) -> list[Change]:
 
 
 def _once(changes: Iterable[Change]) -> list[Change]:
-    """Of what was forgotten in several wordings no word is left: it is told once."""
+    """The changes without repetitions: what was forgotten in several wordings, of which no text is left, is one change."""
     return list({change if change.text else (change.kind, change.at): change for change in changes}.values())
 
 
