@@ -139,7 +139,6 @@ class Entry:
     path: str
     line: int
     type: str | None = None
-    id: str = ""
     already: bool = False
     project: str = ""  # that its section is stamped with
 

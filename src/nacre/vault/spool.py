@@ -120,14 +120,13 @@ MOST_QUEUED = 1000  # sessions; that many are only there if capturing fails
 
 
 class Queued(NamedTuple):
-    """A session that waits: whose, which, where, how long its transcript was then, and whether it is to be captured at once."""
+    """A session that waits: whose, which, where, since when, and whether it is to be captured at once."""
 
     path: str  # of the file in the inbox
     stamp: tuple[int, int]  # of that file, as it was read
     agent: str
     session: str
     transcript: str
-    size: int
     at: float
     now: bool
 
@@ -190,15 +189,15 @@ def _read_queued(path: str) -> Queued | None:
     """What a file tells; None for one that is not understood, whose transcript is gone, or that another user could have written."""
     fields: dict[str, Any] = read_json(path)
     try:
-        texts = isinstance(fields["agent"], str) and isinstance(fields["session"], str)
-        numbers = isinstance(fields["size"], int) and isinstance(fields["at"], int)
-        if fields["version"] != _VERSION or not texts or not numbers or not os.path.isabs(fields["transcript"]):
+        is_known = fields["version"] == _VERSION and isinstance(fields["at"], int)
+        is_named = isinstance(fields["agent"], str) and isinstance(fields["session"], str)
+        if not is_known or not is_named or not os.path.isabs(fields["transcript"]):
             return None
         about = os.lstat(path)
         ours = _is_of_user(about) and _is_of_user(os.stat(fields["transcript"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    values = {name: fields[name] for name in ("agent", "session", "transcript", "size", "at")}
+    values = {name: fields[name] for name in ("agent", "session", "transcript", "at")}
     return Queued(path, (about.st_ino, about.st_mtime_ns), **values, now=fields.get("now") is True) if ours else None
 
 
