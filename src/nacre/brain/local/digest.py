@@ -20,7 +20,7 @@ from nacre.text.tokens import STOP_HAN, STOP_WORDS, is_question, tokens
 _EMPTY = ("question", "social")
 _ANSWER = " – "  # between a question and what answers it: neither is told without the other
 # Worth of any statement, and what the odds add that a minute-taker would note it, and that it lasts.
-_LEAST, _NOTED, _LASTING = 0.25, 2.0, 0.5
+_LEAST, _NOTED, _LASTING = 0.25, 2.0, 1.0
 # Where a sentence may be cut; never before what turns or narrows it: "…, but not on Fridays"; nor before a figure or an address.
 _BREAK = re.compile(r"[,;](?=\s)|[，；]|(?<!\s)\s+(?=(?:because|since|so|and|which)\b)", re.IGNORECASE)
 _TURN = re.compile(
