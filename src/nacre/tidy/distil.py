@@ -267,7 +267,7 @@ class Draft:
                 record = record._replace(verdict="superseded", failed=None, valid_to=day, more=more)
                 reason = say(f"superseded by “{by}”", f"被“{by}”取代")
             self.record(record)
-            self.step("expire", self.review_file, reason, question.text)
+            self.step("withdraw", self.review_file, reason, question.text)
 
     def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:
         """What became of what is asked about, with the origin and the tests that the question names."""
