@@ -9,11 +9,13 @@ import pytest
 from nacre.clock import Clock
 from nacre.config.settings import Config, user_config_folder
 from nacre.errors import NoWorkspace
+from nacre.model import Workspace
 from nacre.vault.create import init
 from nacre.vault.discover import (
     Discovered,
     find_workspace,
     is_trusted,
+    project_of,
     trust_workspace,
     trusted_workspaces,
 )
@@ -165,3 +167,19 @@ def test_a_broken_list_trusts_nobody_and_is_mended(tmp_path: Path, text: str) ->
     assert not is_trusted(tmp_path)
     trust_workspace(tmp_path)
     assert is_trusted(tmp_path)
+
+
+def test_a_repository_belongs_to_no_plain_folder_above_it(home: Path, tmp_path: Path) -> None:
+    workspace = made(tmp_path / "memory")
+    code = tmp_path / "code"
+    for folder in (code / "shop" / ".git", code / "shop" / "api", code / "notes"):
+        folder.mkdir(parents=True)
+    memory = tmp_path / "memory" / "projects" / "code" / "MEMORY.md"
+    memory.parent.mkdir(parents=True)
+    memory.write_text(f"# Long-Term Memory: code\n\n> Project: {code}\n", encoding="utf-8")
+    assert project_of(Workspace(workspace), code) == "code"
+    assert project_of(Workspace(workspace), code / "notes") == "code"
+    assert project_of(Workspace(workspace), code / "shop") is None
+    assert project_of(Workspace(workspace), code / "shop" / "api") is None
+    (code / ".git").mkdir()  # a repository with another in it
+    assert project_of(Workspace(workspace), code / "shop" / "api") == "code"

@@ -244,14 +244,18 @@ def project_places(workspace: Workspace) -> dict[str, str]:
 
 
 def project_of(workspace: Workspace, folder: Path) -> str | None:
-    """The project whose folder holds this one; the innermost when several do."""
+    """The project whose folder holds this one; the innermost when several do. A repository belongs to no plain folder above it."""
     here = os.path.realpath(folder)
-    fitting = [
-        (len(real), slug)
-        for slug, place in project_places(workspace).items()
-        if here == (real := os.path.realpath(place)) or here.startswith(real.rstrip(os.sep) + os.sep)
-    ]
-    return max(fitting)[1] if fitting else None
+    repository = os.path.realpath(repository_root(here))
+    is_repository = os.path.exists(os.path.join(repository, ".git"))
+
+    def holds(place: str) -> bool:
+        below = place.rstrip(os.sep) + os.sep
+        apart = is_repository and repository.startswith(below) and not os.path.exists(os.path.join(place, ".git"))
+        return here == place or (here.startswith(below) and not apart)
+
+    places = {os.path.realpath(place): slug for slug, place in project_places(workspace).items()}
+    return max(((len(place), slug) for place, slug in places.items() if holds(place)), default=(0, None))[1]
 
 
 def project_at(workspace: Workspace, folder: str) -> str:
