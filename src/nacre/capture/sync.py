@@ -449,6 +449,7 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
     `jobs.silence`, nothing waiting for the user's agent). Groups, and sessions that would be forgotten at once, get none."""
     config = run.context.config
     last, oldest = run.now - duration(config.jobs.silence), run.now - min(duration(config.tiers.forget_after), LONGEST)
+    forgotten: Forgotten | None = None  # read when the first is written: also what was forgotten since sync began
     for key, cursor in sorted(run.cursors.items()):
         if (
             cursor.asked
@@ -475,7 +476,8 @@ def _put_away(run: _Run) -> Iterator[PutAway]:
             message for message in session.messages if message.at >= run.since and not (note and note.holds(message))
         ]
         spoken_part = replace(session, messages=tuple(spoken))
-        written = checkpoint_of_captured(run.setup, spoken_part, cursor.away, run.forgotten)
+        forgotten = forgotten or Forgotten(run.context.workspace)
+        written = checkpoint_of_captured(run.setup, spoken_part, cursor.away, forgotten)
         yield key, replace(cursor, away=end), written
 
 

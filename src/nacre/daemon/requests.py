@@ -50,6 +50,12 @@ class Printed:
         self.out(json.dumps(value, ensure_ascii=False, indent=2 if terminal else None))
 
 
+def _for_terminal(hit: Hit) -> Hit:
+    """A hit without the control characters that people's notes may hold."""
+    project = hit.project and clean(hit.project)
+    return replace(hit, path=clean(hit.path), heading=clean(hit.heading), snippet=clean(hit.snippet), project=project)
+
+
 def answer_search(
     memories: Sequence[Memory],
     *,
@@ -114,7 +120,13 @@ def answer_search(
     if terminal:
         from nacre.search.show import hit_lines
 
-        for line in hit_lines(hits, query, memories[0].clock.now(), terminal, explain=explain):
+        for line in hit_lines(
+            [(_for_terminal(hit), agent) for hit, agent in hits],
+            query,
+            memories[0].clock.now(),
+            terminal,
+            explain=explain,
+        ):
             printed.out(line)
         return printed
     for hit, agent in hits:

@@ -23,7 +23,7 @@ from nacre.text.blocks import date_in, without_message_marks
 from nacre.text.keywords import NAMED, PLAIN, KeyWord, weighed
 from nacre.text.tokens import cjk_count, query_tokens, stop_tokens, tokens
 from nacre.vault.checkpoints import FORGOTTEN, GIST, Checkpoint, Family, families, survey_checkpoints
-from nacre.vault.ledger import load_closed
+from nacre.vault.ledger import ClosedEntries, load_closed
 from nacre.vault.storage import TIERS, read
 
 MAX_FILES = 3  # more that answer are narrowed down
@@ -171,7 +171,9 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     if layer == FORGOTTEN:
         note = "The answer was about to be lost: it was in the forgotten layer, due to be deleted."
         notes.append(say(note, "答案来自一段快被遗忘的记忆：它在 forgotten 层，到期会被删除。"))
-    recalled = tuple(_recalled(context, answer, layer, query, words) for answer in answers[: min(limit, MAX_FILES)])
+    ended = load_closed(context.workspace, context.clock.today().isoformat())
+    shown = answers[: min(limit, MAX_FILES)]
+    recalled = tuple(_recalled(context, answer, layer, query, words, ended) for answer in shown)
     return RecallReport(query, texts, layer, recalled, narrowed, say(" ", "").join(notes), tuple(problems))
 
 
@@ -312,7 +314,9 @@ def _tells(shares: Sequence[float], words: Sequence[KeyWord]) -> bool:
     return best >= NAMED or (best >= PLAIN and (len(present) > 1 or any(map(_is_compound, present)) or telling == 1))
 
 
-def _recalled(context: Context, answer: _Answer, layer: str, query: str, words: Sequence[KeyWord]) -> Recalled:
+def _recalled(
+    context: Context, answer: _Answer, layer: str, query: str, words: Sequence[KeyWord], ended: ClosedEntries
+) -> Recalled:
     file, *originals = answer.files
     path, opened = context.workspace.relative(file.checkpoint.path), None
     for original in originals:
@@ -323,7 +327,6 @@ def _recalled(context: Context, answer: _Answer, layer: str, query: str, words: 
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     lines = without_message_marks(text).split("\n")
     title = next((one_line(line).strip("#*> ") for line in lines if line.strip(" #-*>\t")), "")
-    ended = load_closed(context.workspace, context.clock.today().isoformat())
     day = date_in(file.checkpoint.name)
     return Recalled(
         path,
