@@ -67,15 +67,6 @@ def _is_login(user: str, value: str, line: str, end: int) -> bool:
     return values.classes(value) >= 3 and len(value) >= 6 and "/" not in value and "@" not in value
 
 
-KINDS = {"password": "password", "number": "pin", "token": "token"}
-
-
-def _sort_of(match: re.Match[str]) -> str:
-    """Password, number or token: which name of a secret was found; a code is a number."""
-    name = next(name for name, text in match.groupdict().items() if text).removeprefix("chinese_")
-    return "number" if name == "code" else name
-
-
 def _stands_out(sort: str, value: str) -> bool:
     if value.isdigit():
         return sort != "token" and 4 <= len(value) <= 8 and not pattern(r"^(?:19|20)\d\d$").match(value)
@@ -93,6 +84,7 @@ def _stands_out(sort: str, value: str) -> bool:
 # Secrets that an earlier sentence asks for or announces: "what is the password?" "it's …", "the key is" and the value
 # after it.
 
+KINDS = {"password": "password", "number": "pin", "code": "pin", "token": "token"}  # by the names of secrets
 _BEFORE, _REST, _AFTER = 120, 60, 240  # characters of the sentence before and after the name, and of the answer
 
 
@@ -109,7 +101,8 @@ def answers(text: str, lower: str, begin: int, end: int) -> Findings:
         place = _announced(match, lower)
         if place is not None and place >= reached:
             reached = place
-            if answer := _answer(text, place, _sort_of(match)):
+            sort = next(name for name, words in match.groupdict().items() if words).removeprefix("chinese_")
+            if answer := _answer(text, place, sort):
                 yield answer
 
 

@@ -353,17 +353,13 @@ def features(text: str, found: list[Token], starts: list[int], candidate: Candid
 
 def _context(text: str, found: list[Token], starts: list[int], candidate: Candidate) -> Iterator[str]:
     start, end, _ = candidate
-    before, after = text[start - 1 : start], text[end : end + 1]
-    yield f"char before {_plain(before)}"
-    yield f"char after {_plain(after)}"
+    yield f"char before {_plain(text[start - 1 : start])}"
+    yield f"char after {_plain(text[end : end + 1])}"
     first, last = bisect_left(starts, start), bisect_left(starts, end)
     line = text.rfind("\n", 0, start) + 1
-    stop = text.find("\n", end)
-    stop = len(text) if stop < 0 else stop
-    head, tail = text[line:start].strip(_OPENERS), text[end:stop].strip(" \t`\"'”」*.,;，。")
+    head, tail = text[line:start].strip(_OPENERS), text[end:].partition("\n")[0].strip(" \t`\"'”」*.,;，。")
     numbered = pattern(r"^\d{1,2}[.)、]?$|^$").match(head)
-    alone = bool(numbered and not tail)
-    if alone:
+    if numbered and not tail:
         yield "alone on its line" if "\n" in text else "alone in the message"
     elif numbered:
         yield "first on its line"

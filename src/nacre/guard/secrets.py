@@ -154,17 +154,15 @@ def _mark(kind: str) -> str:
     return f"[redacted: {kind}]"
 
 
+# The label of a log line, which says nothing of what stands behind it and is no value of what was announced above it.
+LABEL = rf"(?m)^(\s{{0,8}}(?:- )?)\[(?:{'|'.join(LABELS)})\](?=\s)"
+
+
 def _findings_in(text: str) -> Findings:
     """Secrets in the text as the eye reads it, at their places in the text as it is."""
-    folded = fold(_labels().sub(lambda match: match[1] + " " * (len(match[0]) - len(match[1])), text))
+    folded = fold(pattern(LABEL).sub(lambda match: match[1] + " " * (len(match[0]) - len(match[1])), text))
     for finding in _merged(folded.text, list(scan(folded.text))):
         yield _original(folded, finding)
-
-
-@cache
-def _labels() -> re.Pattern[str]:
-    """The label of a log line, which says nothing of what stands behind it and is no value of what was announced above it."""
-    return re.compile(rf"(?m)^(\s{{0,8}}(?:- )?)\[(?:{'|'.join(LABELS)})\](?=\s)")
 
 
 # Findings brought together: apart from each other, outside earlier marks, and the same value wherever it stands.
@@ -183,16 +181,12 @@ def _merged(text: str, findings: list[Finding]) -> list[Finding]:
     marks = [match.span() for match in form("mark").finditer(text)]
     pieces: list[Finding] = []
     for finding in findings:
-        start = finding.start
-        for at in range(bisect_right(marks, start, key=itemgetter(1)), len(marks)):
-            begin, end = marks[at]
-            if begin >= finding.end:
-                break
-            if sum(map(str.isalnum, text[start:begin])) >= LEAST:
-                pieces.append(Finding(finding.kind, start, begin))
-            start = end
-        if start == finding.start or sum(map(str.isalnum, text[start : finding.end])) >= LEAST:
-            pieces.append(Finding(finding.kind, start, finding.end))
+        start, end = finding.start, finding.end
+        first, last = bisect_right(marks, start, key=itemgetter(1)), bisect_left(marks, end, key=itemgetter(0))
+        edges = (start, *chain.from_iterable(marks[first:last]), end)
+        for begin, stop in zip(edges[::2], edges[1::2], strict=True):
+            if first == last or sum(map(str.isalnum, text[begin:stop])) >= LEAST:
+                pieces.append(Finding(finding.kind, begin, stop))
     # The same value where nothing announces it: who writes a password twice names it once.
     kinds = {text[piece.start : piece.end]: piece.kind for piece in pieces if 4 <= piece.end - piece.start <= 200}
     for value in list(kinds)[: max(50, REPEAT_BUDGET // len(text))]:
