@@ -148,7 +148,7 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
         return None
     if strength is Promise.TOKEN:
         # What an authenticator is set up with.
-        seed = name in {"secret", "totp", "otp"} and pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value)
+        seed = name in {"secret", "totp"} and pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value)
         made = random_groups(value) if form("groups").match(value) else values.only_a_token(value)
         is_token = (made or seed or values.is_one_case(value)) and name not in {"otp", "jwt", "sk", "pat"}
         return (begin, end) if is_token else None
@@ -224,8 +224,9 @@ def accepts(value: str, core: str, strength: Promise, *, quoted: bool, in_query:
 
 
 def random_groups(value: str) -> bool:
-    letters = value.replace("-", "")
-    return len(set(letters)) >= 10 and not letters.isalpha() and not values.is_placeholder(value)
+    """Groups of letters and digits in no order: 7QX2-9RFM-K3VT."""
+    letters = value.replace("-", "") if form("groups").match(value) else ""
+    return len(set(letters)) >= 10 and not letters.isalpha() and values.is_real(value)
 
 
 def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spoken: bool) -> bool:
@@ -324,7 +325,7 @@ def _stands_for(label: Label, value: str) -> bool:
     if label.strength is Promise.KEY:
         return accepts(value, label.core, label.strength, quoted=True)
     if label.strength is Promise.TOKEN:
-        return values.only_a_token(value) or bool(form("groups").match(value) and random_groups(value))
+        return values.only_a_token(value) or random_groups(value)
     return values.is_password(value) and not pattern(r"^[\w-]+[:=]").match(value)
 
 
@@ -413,10 +414,11 @@ def _below(lines: list[str], at: int, offsets: list[int], names: list[str], mark
 
 def _in_cell(label: Label | None, cell: Cell, offset: int, *, column: bool = False) -> Findings:
     value, place = cell
-    word = values.is_identifier(value) or label is None or label.strength < Promise.PASSWORD
-    plain = column and not word and values.can_be_password(value, quoted=False)  # whatever is no word, in its column
-    if label and value and (plain or _stands_for(label, value)):
-        yield Finding(label.kind, offset + place, offset + place + len(value))
+    if label and value:
+        is_column = column and label.strength >= Promise.PASSWORD  # of passwords: whatever is no word is one
+        plain = is_column and not values.is_identifier(value) and values.can_be_password(value, quoted=False)
+        if plain or _stands_for(label, value):
+            yield Finding(label.kind, offset + place, offset + place + len(value))
 
 
 def _column(name: str) -> Label | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 from nacre.guard import values
@@ -27,11 +27,13 @@ def english(line: str, lower: str) -> Findings:
                 yield Finding(kind, *match.span(match.lastindex or 1))
     if digits:
         yield from apply_rules("latin code", lower)
-        for finding in apply_rules("encrypted", line, partial(values.is_password, quoted=False), lower, ends=ENDS):
-            if values.classes(line[finding.start : finding.end]) >= 3:
-                yield finding
+        yield from apply_rules("encrypted", line, _is_mixed_password, lower, ends=ENDS)
     if digits or " password " in lower or pattern("[/:|]").search(line):
         yield from _logins(line, lower)
+
+
+def _is_mixed_password(value: str) -> bool:
+    return values.classes(value) >= 3 and values.is_password(value, quoted=False)
 
 
 def _logins(line: str, lower: str) -> Findings:
@@ -65,20 +67,6 @@ def _is_login(user: str, value: str, line: str, end: int) -> bool:
     if value.isdigit() and not is_user:
         return False
     return values.classes(value) >= 3 and len(value) >= 6 and "/" not in value and "@" not in value
-
-
-def _stands_out(sort: str, value: str) -> bool:
-    if value.isdigit():
-        return sort != "token" and 4 <= len(value) <= 8 and not pattern(r"^(?:19|20)\d\d$").match(value)
-    if sort == "token" and (values.only_a_token(value) or values.is_one_case(value)):
-        return True
-    if "/" in value or form("product or host").match(value) or values.is_slug(value) or values.is_named_so(value):
-        return False
-    if not values.is_password(value):
-        return False
-    if sort == "token":
-        return bool(pattern(r"[!#$%^*?&@+]").search(value) and pattern(r"\d").search(value))
-    return values.classes(value) >= 3 or len(value) >= 8
 
 
 # Secrets that an earlier sentence asks for or announces: "what is the password?" "it's …", "the key is" and the value
@@ -137,10 +125,20 @@ def _answer(text: str, place: int, sort: str) -> Finding | None:
             return Finding(KINDS[sort], start, start + len(value))
     for match in form("answered value").finditer(window, here):
         value = match["value"].strip("\"'`*(").rstrip(".,;:?!)")
-        if not value.isdigit() and len(value) >= 8 and _stands_out(sort, value) and values.classes(value) >= 3:
+        if len(value) >= 8 and values.classes(value) >= 3 and _stands_out(value, sort):
             start = place + window.index(value, match.start())
             return Finding(KINDS[sort], start, start + len(value))
     return None
+
+
+def _stands_out(value: str, sort: str) -> bool:
+    """Whether a long mixed value among other words of an answer can be nothing else."""
+    if sort == "token" and values.only_a_token(value):
+        return True
+    if "/" in value or form("product or host").match(value) or values.is_slug(value) or values.is_named_so(value):
+        return False
+    signed = pattern(r"[!#$%^*?&@+]").search(value) and pattern(r"\d").search(value)
+    return values.is_password(value) and (sort != "token" or bool(signed))
 
 
 def _can_answer(value: str, sort: str, after: str) -> bool:
@@ -359,7 +357,7 @@ def _tells(sort: str, value: str, there: Place) -> bool:
         return not there.blocked and bool((sure or near or not named) and form("spoken short").fullmatch(value))
     if sort == "login" and (value == value.upper() or values.is_hex(value) or values.is_uuid(value)):
         return False
-    if (random and sort != "password") or (form("groups").match(value) and random_groups(value)):
+    if (random and sort != "password") or random_groups(value):
         return not there.blocked
     if sort in {"token", "key"}:
         made = values.only_a_token(value) or values.is_one_case(value)

@@ -328,7 +328,7 @@ def features(text: str, found: list[Token], starts: list[int], candidate: Candid
         yield f"function words {min(rare, 4)}"
         yield f"few function words {rare * 5 < len(words)} {min(len(words), 6)}"
         yield f"capitals {min(sum(word[:1].isupper() for word in value.split()), 4)}"
-        yield f"first {words[0] if words else ''}"
+        yield f"first {words[0]}"
         if any(_classes().get(word) for word in words):
             yield "holds a word of a class"
     elif sort == "word":
