@@ -109,8 +109,10 @@ def kind_of(core: str, strength: Promise) -> str:
     lower = core.lower()
     if "token" in lower or lower in {"jwt", "bearer"}:
         return "token"
-    if lower.startswith("secret") or "key" in lower:
-        return "secret" if lower.startswith("secret") else "key"
+    if lower.startswith("secret"):
+        return "secret"
+    if "key" in lower:
+        return "key"
     if strength is Promise.PASSWORD and "phrase" in lower:
         return "passphrase"
     return {"cookie": "session cookie", "session": "session id"}.get(lower, KINDS[strength])
@@ -441,11 +443,10 @@ def following(lines: list[str], at: int, offsets: list[int]) -> Findings:
     taken = False
     for place in range(at + 1, min(at + 1 + (12 if many else AHEAD), len(lines))):
         line = lines[place]
-        if len(line) > 600:
+        between = not line.strip() or pattern(r"^\s*(?:(?:```|~~~)[\w-]{0,20}|={3,}|-{3,})\s*$").match(line)
+        if len(line) > 600 or (taken and (between or not many)):
             return
-        if not line.strip() or pattern(r"^\s*(?:(?:```|~~~)[\w-]{0,20}|={3,}|-{3,})\s*$").match(line):
-            if taken:
-                return
+        if between:
             continue
         match = form("value alone").match(line)
         value = match["value"].rstrip(".,;") if match else ""
@@ -454,8 +455,6 @@ def following(lines: list[str], at: int, offsets: list[int]) -> Findings:
         taken = True
         start = offsets[place] + match.start("value")
         yield Finding(label.kind, start, start + len(value))
-        if not many:
-            return
 
 
 def _announced(line: str) -> Label | None:

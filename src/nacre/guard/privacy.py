@@ -204,8 +204,7 @@ def _is_asked_en(match: re.Match[str], sentence: str) -> bool:
     in_yours = (match["place"] or "").lower().startswith("in your")
     if match["none"] is None or in_yours or _has("en subject is meant", before):
         return True
-    alone = _has("en begins", before)
-    return alone and _has("en plain none", match["verb"]) and not _has("en thing", sentence)
+    return _has("en begins", before) and _has("en plain none", match["verb"]) and not _has("en thing", sentence)
 
 
 # Chinese

@@ -278,9 +278,7 @@ def _group_of(value: str, sort: str, shapes: list[str]) -> str:
         return "l"
     if not _NAMES.isdisjoint(shapes):
         return "s"
-    if value == value.upper():
-        return "u"
-    return "v"
+    return "u" if value == value.upper() else "v"
 
 
 def _shape(value: str) -> str:
@@ -447,19 +445,16 @@ def _words_beside(found: Iterable[Token], side: Side, link: str) -> Iterator[str
 
 
 def _heading(found: list[Token], end: int) -> set[str]:
-    """The classes of words in the line that announces the list or table before whose line `end` stands."""
+    """The classes of words in the line that announces the list or table in which a value stands; its line begins at token `end`."""
     names: set[str] = set()
-    lines = 0
-    holds_value = False  # a line with a value is an item of the same list
-    for place in range(end - 1, -1, -1):
+    lines, holds_value = 1, False
+    for place in range(end - 2, -1, -1):  # from the end of the line before
         token = found[place]
         if token.word == "\n":
-            if lines and names and not holds_value:
+            if names and not holds_value:
                 break
-            if holds_value:
-                names.clear()
-            holds_value = False
-            lines += 1
+            # An empty line, or one with a value, which is an item of the same list.
+            names, lines, holds_value = set(), lines + 1, False
             if lines == 12:
                 break
         elif token.sort == VALUE:
