@@ -274,33 +274,29 @@ def announced_values(text: str, lower: str) -> Findings:
             ordinary = match.end()
         elif what == "mark":
             taken, place = True, match.end()
-        elif what not in {"value", "spaced"}:
+        elif what in ANNOUNCED or what == "nothing":
             if age or taken or sort not in PLAINER or what not in {"login", "opens", "key"}:
                 sort, taken = what, False
             place, age, plural = match.end(), 0, match[0].endswith("s")
-            if what != "nothing" and ordinary < waiting[1] and (late := _late(text, lower, waiting, begin, what)):
+            if what in ANNOUNCED and ordinary < waiting[1] and (late := _late(text, lower, waiting, begin, what)):
                 yield Finding(ANNOUNCED[what], *late)
-            continue
-        elif (
-            sort not in {"", "nothing"}
-            and begin - place < REACH
-            and not pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin)
-        ):
-            value = text[begin : match.end()].rstrip(".,;:?)/ ")
-            end = begin + len(value)
-            before, head = lower[max(place, start, begin - 40) : begin], lower[max(start, begin - 80) : begin]
-            item = form("spoken listed" if in_list else "spoken item").fullmatch(head) is not None
-            alone = (age > 0 and not head.strip(" \t-*>•`\"'")) or (in_list and item)
-            alone = alone and lower[end : end + 1] in {"", "\n", ",", "，", ".", "`"}
-            alone = alone or bool(plural and value.isdigit() and form("spoken one of many").search(before))
-            there = Place(before, lower[end : end + 12], what == "spaced", alone, taken, ordinary > place)
-            if (not age or item or _follows(head, taken=taken, more=plural or in_list)) and (
-                _tells(sort, value, there) or (item and taken and _tells("login", value, there))
-            ):
-                yield Finding(ANNOUNCED[sort], begin, end)
-                taken, place, age = True, end, 0
-                continue
-        if what in {"value", "spaced"}:
+        else:
+            is_argument = pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin)
+            if sort in ANNOUNCED and begin - place < REACH and not is_argument:
+                value = text[begin : match.end()].rstrip(".,;:?)/ ")
+                end = begin + len(value)
+                before, head = lower[max(place, start, begin - 40) : begin], lower[max(start, begin - 80) : begin]
+                item = form("spoken listed" if in_list else "spoken item").fullmatch(head) is not None
+                alone = (age > 0 and not head.strip(" \t-*>•`\"'")) or (in_list and item)
+                alone = alone and lower[end : end + 1] in {"", "\n", ",", "，", ".", "`"}
+                alone = alone or bool(plural and value.isdigit() and form("spoken one of many").search(before))
+                there = Place(before, lower[end : end + 12], what == "spaced", alone, taken, ordinary > place)
+                if (not age or item or _follows(head, taken=taken, more=plural or in_list)) and (
+                    _tells(sort, value, there) or (item and taken and _tells("login", value, there))
+                ):
+                    yield Finding(ANNOUNCED[sort], begin, end)
+                    taken, place, age = True, end, 0
+                    continue
             waiting = match.span()
 
 
