@@ -43,11 +43,16 @@ LONG_RUN = r"(?<![A-Za-z0-9_])[A-Za-z0-9_-]{15,}"  # in which whatever a machine
 
 
 @cache
+def _rules() -> list[str]:
+    """The lines of rules.tsv."""
+    table = Path(__file__).with_name("rules.tsv").read_text(encoding="utf-8")
+    return table.replace("VALUE", texts("guard/forms.tsv")["argument"]).split("\n")
+
+
+@cache
 def rule_rows(section: str) -> list[tuple[str, str, str]]:
     """The rules of a section: kind, hint and expression of each."""
-    table = Path(__file__).with_name("rules.tsv").read_text(encoding="utf-8")
-    lines = table.replace("VALUE", texts("guard/forms.tsv")["argument"]).split("\n")
-    rows = (line.split("\t") for line in lines if line.startswith(f"{section}\t"))
+    rows = (line.split("\t") for line in _rules() if line.startswith(f"{section}\t"))
     return [(kind, *pair) for _, kind, *rest in rows for pair in zip(rest[::2], rest[1::2], strict=True)]
 
 
