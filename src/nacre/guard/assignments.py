@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import IntEnum
 from itertools import pairwise
 from typing import NamedTuple
@@ -24,27 +25,22 @@ def promise(match: re.Match[str], line: str) -> Promise | None:
     """What the name promises that was found in the lower-cased `line`; none when it is part of another word."""
     start = match.start()
     core = line[start : match.end()]
-    plain = match.group()
     head = line[max(0, start - 40) : start]
     last = head[-1:]
-    words = [word.lower() for word in pattern(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+").findall(head[-24:])] if head else []
+    words = [word.lower() for word in pattern(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+").findall(head[-24:])]
+    nearest = words[-1] if words else ""
     if last.isalpha() and last.isascii() and len(core) <= 4:
         camel = last.islower() and core[0].isupper()
-        if not camel and not (words and words[-1] in listed("owners") and not head[: -len(words[-1])][-1:].isalpha()):
+        if not camel and not (nearest in listed("owners") and not head[: -len(nearest)][-1:].isalpha()):
             return None
-    kind = _kind(plain)
-    nearest = words[-1] if words and not head.endswith(" ") else ""
-    if (
-        kind in {Promise.TOKEN, Promise.KEY}
-        and nearest in listed("neutral head")
-        and last in "_-.abcdefghijklmnopqrstuvwxyz"
-    ):
+    kind = _kind(match[0])
+    joined = last in "_-.abcdefghijklmnopqrstuvwxyz"
+    if kind in {Promise.TOKEN, Promise.KEY} and joined and nearest in listed("neutral head"):
         return None
-    if kind is Promise.KEY:
-        if words and words[-1] in listed("neutral keys"):
-            return None
-        if plain == "key" and (listed("services").intersection(words[-2:]) or form("chinese services").search(head)):
-            return Promise.TOKEN
+    if kind is Promise.KEY and nearest in listed("neutral keys"):
+        return None
+    if match[0] == "key" and (listed("services").intersection(words[-2:]) or form("chinese services").search(head)):
+        return Promise.TOKEN
     return kind
 
 
@@ -57,11 +53,20 @@ def _kind(plain: str) -> Promise:
     return Promise.FOREIGN if form("foreign name").fullmatch(plain) else Promise.TOKEN
 
 
-def tail_allows(core: str, tail: str) -> bool:
-    """Whether what follows the name leaves its meaning: password_2, PasswordAdmin, secrets; not passengers, token_type."""
-    if tail[:1].isalpha() and not (tail[0].isupper() and core[-1].islower()):
-        return False
-    return listed("neutral tail").isdisjoint(word.lower() for word in pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+").findall(tail))
+def _names(line: str, lower: str, dashes: str) -> Iterator[tuple[re.Match[str], str, str]]:
+    """The names of secrets in a line: each as found in lower case, as written, and what follows in the same word but for `dashes`.
+
+    What follows must leave the meaning of the name: password_2, PasswordAdmin, secrets; not passengers, token_type.
+    """
+    for match in form("name").finditer(lower):
+        core = line[match.start() : match.end()]
+        tail = form("tail").match(line, match.end())
+        extra = tail[0].rstrip(dashes) if tail else ""
+        if extra[:1].isalpha() and not (extra[0].isupper() and core[-1].islower()):
+            continue
+        words = pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+").findall(extra)
+        if listed("neutral tail").isdisjoint(map(str.lower, words)):
+            yield match, core, extra
 
 
 # Values
@@ -69,20 +74,13 @@ def tail_allows(core: str, tail: str) -> bool:
 QUOTES = {pair[0]: pair[1] for pair in ('""', "''", "``", "“”", "「」", "‘’", "『』")} | {
     quote: quote for quote in ('\\"', "\\'", "&quot;", "&#39;", "**")
 }
-OPENING = frozenset(opening[0] for opening in QUOTES)
 KINDS = {Promise.PASSWORD: "password", Promise.FOREIGN: "password", Promise.TOKEN: "secret", Promise.KEY: "key"}
 
 
 def assignments(line: str, lower: str) -> Findings:
     reached = 0
-    for match in form("name").finditer(lower):
+    for match, core, extra in _names(line, lower, "-"):  # a hyphen may belong to the link: "PASS - x" and "password->x"
         if match.start() < reached:
-            continue
-        core = line[match.start() : match.end()]
-        tail = form("tail").match(line, match.end())
-        # A hyphen may belong to the link: "PASS - x" and "password->x".
-        extra = tail.group().rstrip("-") if tail else ""
-        if not tail_allows(core, extra):
             continue
         place = match.end() + len(extra)
         link, loose = form("link").match(lower, place), form("loose").match(lower, place)
@@ -111,8 +109,10 @@ def kind_of(core: str, strength: Promise) -> str:
     lower = core.lower()
     if "token" in lower or lower in {"jwt", "bearer"}:
         return "token"
-    if lower.startswith("secret") or "key" in lower:
-        return "secret" if lower.startswith("secret") else "key"
+    if lower.startswith("secret"):
+        return "secret"
+    if "key" in lower:
+        return "key"
     if strength is Promise.PASSWORD and "phrase" in lower:
         return "passphrase"
     return {"cookie": "session cookie", "session": "session id"}.get(lower, KINDS[strength])
@@ -150,7 +150,7 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
         return None
     if strength is Promise.TOKEN:
         # What an authenticator is set up with.
-        seed = name in {"secret", "totp", "otp"} and pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value)
+        seed = name in {"secret", "totp"} and pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value)
         made = random_groups(value) if form("groups").match(value) else values.only_a_token(value)
         is_token = (made or seed or values.is_one_case(value)) and name not in {"otp", "jwt", "sk", "pat"}
         return (begin, end) if is_token else None
@@ -168,22 +168,20 @@ def _quoted(line: str, place: int) -> tuple[int, int, str] | None:
     braced = pattern(r"\{([^{}\s]{4,100})\}(?=;|$)").match(line, place)
     if braced and values.only_a_password(braced[1]):
         return braced.start(1), braced.end(1), braced[1]
-    if line[place : place + 1] not in OPENING:
+    opening = next((opening for opening in QUOTES if line.startswith(opening, place)), "")
+    if not opening:
         return None
-    for opening, closing in QUOTES.items():
-        if line.startswith(opening, place):
-            begin = place + len(opening)
-            end = _closing(line, closing, begin)
-            value = line[begin:end]
-            while len(closing) == 1 and (more := pattern(rf"{closing}\s{{0,3}}[+.]?\s{{0,3}}([\"'])").match(line, end)):
-                closing = more[1]  # noqa: PLW2901 - the next piece may stand in other quotes
-                stop = _closing(line, closing, more.end())
-                if stop <= more.end():
-                    break
-                value += line[more.end() : stop]
-                end = stop
-            return begin, end, value
-    return None
+    closing, begin = QUOTES[opening], place + len(opening)
+    end = _closing(line, closing, begin)
+    value = line[begin:end]
+    while len(closing) == 1 and (more := pattern(rf"{closing}\s{{0,3}}[+.]?\s{{0,3}}([\"'])").match(line, end)):
+        closing = more[1]  # the next piece may stand in other quotes
+        stop = _closing(line, closing, more.end())
+        if stop <= more.end():
+            break
+        value += line[more.end() : stop]
+        end = stop
+    return begin, end, value
 
 
 def _closing(line: str, closing: str, begin: int) -> int:
@@ -228,8 +226,9 @@ def accepts(value: str, core: str, strength: Promise, *, quoted: bool, in_query:
 
 
 def random_groups(value: str) -> bool:
-    letters = value.replace("-", "")
-    return len(set(letters)) >= 10 and not letters.isalpha() and not values.is_placeholder(value)
+    """Groups of letters and digits in no order: 7QX2-9RFM-K3VT."""
+    letters = value.replace("-", "") if form("groups").match(value) else ""
+    return len(set(letters)) >= 10 and not letters.isalpha() and values.is_real(value)
 
 
 def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spoken: bool) -> bool:
@@ -262,11 +261,7 @@ def commands(line: str, lower: str) -> Findings:
     for section in ("flag", "any-case", "command"):
         searched = line if section == "command" else lower
         for kind, hint, expression in rule_rows(section):
-            for match in (
-                pattern(expression.replace("VALUE", form("argument").pattern)).finditer(searched)
-                if hint in lower
-                else ()
-            ):
+            for match in pattern(expression).finditer(searched) if hint in lower else ():
                 begin, end = match.span(match.lastindex or 1)
                 value = line[begin:end]
                 fits = values.can_be_token(value) if kind == "token" else values.can_be_password(value, quoted=False)
@@ -283,18 +278,13 @@ def commands(line: str, lower: str) -> Findings:
                 start = cell.start() + cell[0].index(value)
                 yield Finding("password", start, start + len(value))
     certain = ("password" in lower or "identified" in lower) and form("statement").search(lower) is not None
-    for name in (("identified",) if "identified" in lower else ()) + (("in statement",) if certain else ()):
+    for name in ("identified", "in statement") if certain else ("identified",):
         for match in form(name).finditer(lower):
             group = match.lastindex or 1
             value = line[match.start(group) : match.end(group)].rstrip(",")
             # Outside a certain statement a bare word is only a word.
             bare = not certain and group == match.re.groups and values.is_identifier(value)
-            if (
-                not bare
-                and value.lower() not in listed("sql words")
-                and not values.is_placeholder(value)
-                and len(value) >= 3
-            ):
+            if not bare and len(value) >= 3 and value.lower() not in listed("sql words") and values.is_real(value):
                 yield Finding("password", match.start(group), match.start(group) + len(value))
 
 
@@ -314,11 +304,8 @@ class Label(NamedTuple):
 def _label(text: str) -> Label | None:
     label = None
     lower = text.lower() if len(text.lower()) == len(text) else text
-    for match in form("name").finditer(lower):
-        core = text[match.start() : match.end()]
-        tail = form("tail").match(text, match.end())
-        extra = tail.group().rstrip("-_") if tail else ""
-        if tail_allows(core, extra) and (strength := promise(match, text)) is not None:
+    for match, core, extra in _names(text, lower, "-_"):
+        if (strength := promise(match, text)) is not None:
             label = Label(kind_of(core, strength), strength, core, match.start(), match.end() + len(extra))
     for match in form("code labels").finditer(lower):
         label = Label("one-time code", Promise.TOKEN, match.group(), *match.span())
@@ -340,7 +327,7 @@ def _stands_for(label: Label, value: str) -> bool:
     if label.strength is Promise.KEY:
         return accepts(value, label.core, label.strength, quoted=True)
     if label.strength is Promise.TOKEN:
-        return values.only_a_token(value) or bool(form("groups").match(value) and random_groups(value))
+        return values.only_a_token(value) or random_groups(value)
     return values.is_password(value) and not pattern(r"^[\w-]+[:=]").match(value)
 
 
@@ -372,6 +359,7 @@ def elements(text: str) -> Findings:
 # Secrets in tables: a cell beside the cell with their name, or a column under it.
 
 ROWS = 400
+SPACED = (r"\S+(?: \S+)*", r"\S+")  # cells that two spaces set apart, or one
 Cell = tuple[str, int]
 
 
@@ -387,22 +375,15 @@ def tables(lines: list[str], at: int, offsets: list[int]) -> Findings:
         below = lines[at + 1] if at + 1 < len(lines) else ""
         first = not (at and "|" in lines[at - 1]) and below.count("|") == line.count("|")
         if form("table rule").match(below) or (first and pattern(r"[^\W\d][^\d\n:=]{0,80}").fullmatch(line)):
-            yield from _below(lines, at, offsets, cells, "|")
+            yield from _below(lines, at, offsets, [name for name, _ in cells], "|")
     elif pattern(r"[\w .\t,;\"-]{3,400}").fullmatch(line) and (mark := next((m for m in ",\t;" if m in line), "")):
-        cells = _cells(line, mark)
+        names = [name for name, _ in _cells(line, mark)]
         # Only the first line of a table names its columns.
         first = not at or lines[at - 1].count(mark) != line.count(mark)
-        if first and len(cells) > 1 and all(pattern(r"^\w[\w .-]{0,30}$").match(cell) for cell, _ in cells):
-            yield from _below(lines, at, offsets, cells, mark)
+        if first and len(names) > 1 and all(map(pattern(r"^\w[\w .-]{0,30}$").match, names)):
+            yield from _below(lines, at, offsets, names, mark)
     elif len(names := pattern(r"[^\s/]+(?: [^\s/]+)*").findall(line)) > 2 and len(line) < 80:
-        columns = [(number, label) for number, name in enumerate(names) if (label := _column(name))]
-        for place in range(at + 1, min(at + ROWS, len(lines))) if columns else ():
-            ways = (list(pattern(cell).finditer(lines[place][:600])) for cell in (r"\S+(?: \S+)*", r"\S+"))
-            row = next((cells for cells in ways if len(cells) == len(names)), None)
-            if not row:
-                return
-            for number, label in columns:
-                yield from _in_cell(label, (row[number][0], row[number].start()), offsets[place], column=True)
+        yield from _below(lines, at, offsets, names, "")
 
 
 def _cells(line: str, mark: str) -> list[Cell]:
@@ -416,23 +397,30 @@ def _cells(line: str, mark: str) -> list[Cell]:
     return cells
 
 
-def _below(lines: list[str], at: int, offsets: list[int], header: list[Cell], mark: str) -> Findings:
-    columns = {number: label for number, (name, _) in enumerate(header) if (label := _column(name))}
+def _below(lines: list[str], at: int, offsets: list[int], names: list[str], mark: str) -> Findings:
+    """What stands in the columns with these names below line `at`, their cells set apart by a mark or else by spaces."""
+    columns = [(number, label) for number, name in enumerate(names) if (label := _column(name))]
     for place in range(at + 1, min(at + ROWS, len(lines))) if columns else ():
         line = lines[place]
-        row = _cells(line, mark) if len(line) <= 4000 else []
-        if len(row) != len(header) or mark not in line or (place > at + 1 and form("table rule").match(line)):
+        if mark:
+            ends = len(line) > 4000 or mark not in line or (place > at + 1 and form("table rule").match(line))
+            ways = [] if ends else [_cells(line, mark)]
+        else:
+            ways = [[(cell[0], cell.start()) for cell in pattern(shape).finditer(line[:600])] for shape in SPACED]
+        row = next((cells for cells in ways if len(cells) == len(names)), None)
+        if not row:
             return
-        for number, label in columns.items():
+        for number, label in columns:
             yield from _in_cell(label, row[number], offsets[place], column=True)
 
 
 def _in_cell(label: Label | None, cell: Cell, offset: int, *, column: bool = False) -> Findings:
     value, place = cell
-    word = values.is_identifier(value) or label is None or label.strength < Promise.PASSWORD
-    plain = column and not word and values.can_be_password(value, quoted=False)  # whatever is no word, in its column
-    if label and value and (plain or _stands_for(label, value)):
-        yield Finding(label.kind, offset + place, offset + place + len(value))
+    if label and value:
+        is_column = column and label.strength >= Promise.PASSWORD  # of passwords: whatever is no word is one
+        plain = is_column and not values.is_identifier(value) and values.can_be_password(value, quoted=False)
+        if plain or _stands_for(label, value):
+            yield Finding(label.kind, offset + place, offset + place + len(value))
 
 
 def _column(name: str) -> Label | None:
@@ -455,11 +443,10 @@ def following(lines: list[str], at: int, offsets: list[int]) -> Findings:
     taken = False
     for place in range(at + 1, min(at + 1 + (12 if many else AHEAD), len(lines))):
         line = lines[place]
-        if len(line) > 600:
+        between = not line.strip() or pattern(r"^\s*(?:(?:```|~~~)[\w-]{0,20}|={3,}|-{3,})\s*$").match(line)
+        if len(line) > 600 or (taken and (between or not many)):
             return
-        if not line.strip() or pattern(r"^\s*(?:(?:```|~~~)[\w-]{0,20}|={3,}|-{3,})\s*$").match(line):
-            if taken:
-                return
+        if between:
             continue
         match = form("value alone").match(line)
         value = match["value"].rstrip(".,;") if match else ""
@@ -468,8 +455,6 @@ def following(lines: list[str], at: int, offsets: list[int]) -> Findings:
         taken = True
         start = offsets[place] + match.start("value")
         yield Finding(label.kind, start, start + len(value))
-        if not many:
-            return
 
 
 def _announced(line: str) -> Label | None:

@@ -149,17 +149,18 @@ def drop_private(messages: Sequence[Message]) -> list[Message]:
     """
     private: set[int] = set()
     owners = [place for place, message in enumerate(messages) if message.speaker is Speaker.OWNER]
-    for at, place in enumerate(owners):
-        until = (*owners[at + 1 :], len(messages))[0]
-        if asks_for_privacy(messages[place].text):
-            back, forward = reach(messages[place].text)
-            end = (*owners[at + 1 + forward :], len(messages))[0]
-            meant = named(messages[place].text, [messages[earlier].text for earlier in owners[:at]])
+    ends = [*owners[1:], len(messages)]  # of what follows each, up to the owner's next message
+    for at, (place, end) in enumerate(zip(owners, ends, strict=True)):
+        text = messages[place].text
+        if asks_for_privacy(text):
+            back, forward = reach(text)
+            meant = named(text, [messages[earlier].text for earlier in owners[:at]])
             if meant is not None:
-                private.update(range(owners[meant], owners[meant + 1]))
-            private.update(range(place if meant is not None else owners[max(at - back, 0)], end))
-        elif any(promises_silence(m.text) for m in messages[place + 1 : until] if m.speaker is Speaker.AGENT):
-            private.update(range(place, until))
+                private.update(range(owners[meant], ends[meant]))
+            first = place if meant is not None else owners[max(at - back, 0)]
+            private.update(range(first, ends[min(at + forward, len(ends) - 1)]))
+        elif any(promises_silence(m.text) for m in messages[place + 1 : end] if m.speaker is Speaker.AGENT):
+            private.update(range(place, end))
     return [message for place, message in enumerate(messages) if place not in private]
 
 
@@ -203,8 +204,7 @@ def _is_asked_en(match: re.Match[str], sentence: str) -> bool:
     in_yours = (match["place"] or "").lower().startswith("in your")
     if match["none"] is None or in_yours or _has("en subject is meant", before):
         return True
-    alone = _has("en begins", before)
-    return alone and _has("en plain none", match["verb"]) and not _has("en thing", sentence)
+    return _has("en begins", before) and _has("en plain none", match["verb"]) and not _has("en thing", sentence)
 
 
 # Chinese

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 from nacre.guard import values
@@ -27,11 +27,13 @@ def english(line: str, lower: str) -> Findings:
                 yield Finding(kind, *match.span(match.lastindex or 1))
     if digits:
         yield from apply_rules("latin code", lower)
-        for finding in apply_rules("encrypted", line, partial(values.is_password, quoted=False), lower, ends=ENDS):
-            if values.classes(line[finding.start : finding.end]) >= 3:
-                yield finding
+        yield from apply_rules("encrypted", line, _is_mixed_password, lower, ends=ENDS)
     if digits or " password " in lower or pattern("[/:|]").search(line):
         yield from _logins(line, lower)
+
+
+def _is_mixed_password(value: str) -> bool:
+    return values.classes(value) >= 3 and values.is_password(value, quoted=False)
 
 
 def _logins(line: str, lower: str) -> Findings:
@@ -67,32 +69,10 @@ def _is_login(user: str, value: str, line: str, end: int) -> bool:
     return values.classes(value) >= 3 and len(value) >= 6 and "/" not in value and "@" not in value
 
 
-KINDS = {"password": "password", "number": "pin", "token": "token"}
-
-
-def _sort_of(match: re.Match[str]) -> str:
-    """Password, number or token: which name of a secret was found; a code is a number."""
-    name = next(name for name, text in match.groupdict().items() if text).removeprefix("chinese_")
-    return "number" if name == "code" else name
-
-
-def _stands_out(sort: str, value: str) -> bool:
-    if value.isdigit():
-        return sort != "token" and 4 <= len(value) <= 8 and not pattern(r"^(?:19|20)\d\d$").match(value)
-    if sort == "token" and (values.only_a_token(value) or values.is_one_case(value)):
-        return True
-    if "/" in value or form("product or host").match(value) or values.is_slug(value) or values.is_named_so(value):
-        return False
-    if not values.is_password(value):
-        return False
-    if sort == "token":
-        return bool(pattern(r"[!#$%^*?&@+]").search(value) and pattern(r"\d").search(value))
-    return values.classes(value) >= 3 or len(value) >= 8
-
-
 # Secrets that an earlier sentence asks for or announces: "what is the password?" "it's …", "the key is" and the value
 # after it.
 
+KINDS = {"password": "password", "number": "pin", "code": "pin", "token": "token"}  # by the names of secrets
 _BEFORE, _REST, _AFTER = 120, 60, 240  # characters of the sentence before and after the name, and of the answer
 
 
@@ -109,7 +89,8 @@ def answers(text: str, lower: str, begin: int, end: int) -> Findings:
         place = _announced(match, lower)
         if place is not None and place >= reached:
             reached = place
-            if answer := _answer(text, place, _sort_of(match)):
+            sort = next(name for name, words in match.groupdict().items() if words).removeprefix("chinese_")
+            if answer := _answer(text, place, sort):
                 yield answer
 
 
@@ -144,10 +125,20 @@ def _answer(text: str, place: int, sort: str) -> Finding | None:
             return Finding(KINDS[sort], start, start + len(value))
     for match in form("answered value").finditer(window, here):
         value = match["value"].strip("\"'`*(").rstrip(".,;:?!)")
-        if not value.isdigit() and len(value) >= 8 and _stands_out(sort, value) and values.classes(value) >= 3:
+        if len(value) >= 8 and values.classes(value) >= 3 and _stands_out(value, sort):
             start = place + window.index(value, match.start())
             return Finding(KINDS[sort], start, start + len(value))
     return None
+
+
+def _stands_out(value: str, sort: str) -> bool:
+    """Whether a long mixed value among other words of an answer can be nothing else."""
+    if sort == "token" and values.only_a_token(value):
+        return True
+    if "/" in value or form("product or host").match(value) or values.is_slug(value) or values.is_named_so(value):
+        return False
+    signed = pattern(r"[!#$%^*?&@+]").search(value) and pattern(r"\d").search(value)
+    return values.is_password(value) and (sort != "token" or bool(signed))
 
 
 def _can_answer(value: str, sort: str, after: str) -> bool:
@@ -283,33 +274,29 @@ def announced_values(text: str, lower: str) -> Findings:
             ordinary = match.end()
         elif what == "mark":
             taken, place = True, match.end()
-        elif what not in {"value", "spaced"}:
+        elif what in ANNOUNCED or what == "nothing":
             if age or taken or sort not in PLAINER or what not in {"login", "opens", "key"}:
                 sort, taken = what, False
             place, age, plural = match.end(), 0, match[0].endswith("s")
-            if what != "nothing" and ordinary < waiting[1] and (late := _late(text, lower, waiting, begin, what)):
+            if what in ANNOUNCED and ordinary < waiting[1] and (late := _late(text, lower, waiting, begin, what)):
                 yield Finding(ANNOUNCED[what], *late)
-            continue
-        elif (
-            sort not in {"", "nothing"}
-            and begin - place < REACH
-            and not pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin)
-        ):
-            value = text[begin : match.end()].rstrip(".,;:?)/ ")
-            end = begin + len(value)
-            before, head = lower[max(place, start, begin - 40) : begin], lower[max(start, begin - 80) : begin]
-            item = form("spoken listed" if in_list else "spoken item").fullmatch(head) is not None
-            alone = (age > 0 and not head.strip(" \t-*>•`\"'")) or (in_list and item)
-            alone = alone and lower[end : end + 1] in {"", "\n", ",", "，", ".", "`"}
-            alone = alone or bool(plural and value.isdigit() and form("spoken one of many").search(before))
-            there = Place(before, lower[end : end + 12], what == "spaced", alone, taken, ordinary > place)
-            if (not age or item or _follows(head, taken=taken, more=plural or in_list)) and (
-                _tells(sort, value, there) or (item and taken and _tells("login", value, there))
-            ):
-                yield Finding(ANNOUNCED[sort], begin, end)
-                taken, place, age = True, end, 0
-                continue
-        if what in {"value", "spaced"}:
+        else:
+            is_argument = pattern(r"\w\([\"']?$").search(lower, max(0, begin - 3), begin)
+            if sort in ANNOUNCED and begin - place < REACH and not is_argument:
+                value = text[begin : match.end()].rstrip(".,;:?)/ ")
+                end = begin + len(value)
+                before, head = lower[max(place, start, begin - 40) : begin], lower[max(start, begin - 80) : begin]
+                item = form("spoken listed" if in_list else "spoken item").fullmatch(head) is not None
+                alone = (age > 0 and not head.strip(" \t-*>•`\"'")) or (in_list and item)
+                alone = alone and lower[end : end + 1] in {"", "\n", ",", "，", ".", "`"}
+                alone = alone or bool(plural and value.isdigit() and form("spoken one of many").search(before))
+                there = Place(before, lower[end : end + 12], what == "spaced", alone, taken, ordinary > place)
+                if (not age or item or _follows(head, taken=taken, more=plural or in_list)) and (
+                    _tells(sort, value, there) or (item and taken and _tells("login", value, there))
+                ):
+                    yield Finding(ANNOUNCED[sort], begin, end)
+                    taken, place, age = True, end, 0
+                    continue
             waiting = match.span()
 
 
@@ -366,7 +353,7 @@ def _tells(sort: str, value: str, there: Place) -> bool:
         return not there.blocked and bool((sure or near or not named) and form("spoken short").fullmatch(value))
     if sort == "login" and (value == value.upper() or values.is_hex(value) or values.is_uuid(value)):
         return False
-    if (random and sort != "password") or (form("groups").match(value) and random_groups(value)):
+    if (random and sort != "password") or random_groups(value):
         return not there.blocked
     if sort in {"token", "key"}:
         made = values.only_a_token(value) or values.is_one_case(value)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,11 +52,12 @@ class Candidate(NamedTuple):
 
 @cache
 def _classes() -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+    """The classes of each word and phrase of said.tsv."""
+    classes: dict[str, dict[str, None]] = {}
     for name, words in texts("guard/said.tsv").items():
         for word in words.split():
-            found.setdefault(word.replace("_", " "), []).append(name)
-    return {word: tuple(dict.fromkeys(names)) for word, names in found.items()}
+            classes.setdefault(word.replace("_", " "), {})[name] = None
+    return {word: tuple(names) for word, names in classes.items()}
 
 
 @cache
@@ -76,32 +78,29 @@ _LEADING, _TRAILING = "'*-•·.~…:/_’", ".:?'*_-~’!/\\"
 def tokens(text: str) -> list[Token]:
     """The text in words, values, signs and ends, each with its place."""
     found: list[Token] = []
-    known = _classes()
     for match in pattern(_PIECE).finditer(text):
         start, end = match.span()
         what = match.lastgroup
         if what == "run":
-            _add_run(found, match[0], start, known)
+            _add_run(found, match[0], start)
         elif what == "han":
-            _add_han(found, match[0], start, known)
+            _add_han(found, match[0], start)
         elif what in {"line", "end"}:
             found.append(Token(start, end, END, "\n" if what == "line" else ".", ()))
         else:
             word = "->" if what == "arrow" else match[0]
-            found.append(Token(start, end, SIGN, word, known.get(word, ())))
+            found.append(Token(start, end, SIGN, word, _classes().get(word, ())))
     return found
 
 
-def _add_run(found: list[Token], run: str, start: int, known: dict[str, tuple[str, ...]]) -> None:
+def _add_run(found: list[Token], run: str, start: int) -> None:
     """Words and values of a run without spaces: "pass:x" is a word, a sign and a value."""
     if ":" in run and "://" not in run and not pattern(r"\d:\d").search(run):
-        place = 0
-        for part in run.split(":"):
-            if part:
-                _add_run(found, part, start + place, known)
-            place += len(part) + 1
-            if place <= len(run):
-                found.append(Token(start + place - 1, start + place, SIGN, ":", known.get(":", ("link",))))
+        for part in pattern("[^:]+|:").finditer(run):
+            if part[0] == ":":
+                found.append(Token(start + part.start(), start + part.end(), SIGN, ":", _classes()[":"]))
+            else:
+                _add_run(found, part[0], start + part.start())
         return
     plain = run.lstrip(_LEADING)
     begin = start + len(run) - len(plain)
@@ -115,36 +114,34 @@ def _add_run(found: list[Token], run: str, start: int, known: dict[str, tuple[st
         found.append(Token(start, start + len(run), SIGN, run[0], ()))
         return
     end = begin + len(kept)
-    if is_value and not (kept.isascii() and kept.replace("-", "").isalpha() and kept.lower() in known):
+    if is_value and not (kept.isascii() and kept.replace("-", "").isalpha() and kept.lower() in _classes()):
         found.append(Token(begin, end, VALUE, "V", ()))
     else:
-        _add_word(found, kept.lower().replace("’", "'"), begin, end, known)
+        _add_word(found, kept.lower().replace("’", "'"), begin, end)
     if rest and rest[0] in ".?!":
         found.append(Token(end, start + len(run), END, "?" if "?" in rest else ".", ()))
 
 
-def _add_word(found: list[Token], word: str, start: int, end: int, known: dict[str, tuple[str, ...]]) -> None:
-    classes = known.get(word)
-    if classes is None and word.endswith("'s"):
-        classes = known.get(word[:-2])
-    if classes is None and word.endswith("s"):
-        classes = known.get(word[:-1])
-    classes = classes or ()
-    for count in (1, 2):  # words that say something together
+def _add_word(found: list[Token], word: str, start: int, end: int) -> None:
+    """A word with its classes, or those of its singular, and of the phrases that it ends."""
+    known = _classes()
+    forms = (word, word.removesuffix("'s"), word.removesuffix("s"))
+    classes = next((known[form] for form in forms if form in known), ())
+    for count in (1, 2):
         before = [token.word for token in found[-count:] if token.sort == WORD]
         if len(before) == count:
             classes += known.get(" ".join((*before, word)), ())
     found.append(Token(start, end, WORD, word, classes))
 
 
-def _add_han(found: list[Token], run: str, start: int, known: dict[str, tuple[str, ...]]) -> None:
+def _add_han(found: list[Token], run: str, start: int) -> None:
     """Chinese: the longest words that are known, else single characters."""
+    known = _classes()
     place = 0
     while place < len(run):
-        size = next((size for size in (4, 3, 2) if run[place : place + size] in known and place + size <= len(run)), 1)
-        word = run[place : place + size]
-        found.append(Token(start + place, start + place + size, WORD, word, known.get(word, ())))
-        place += size
+        word = next((run[place : place + size] for size in (4, 3, 2) if run[place : place + size] in known), run[place])
+        found.append(Token(start + place, start + place + len(word), WORD, word, known.get(word, ())))
+        place += len(word)
 
 
 # Candidates
@@ -164,6 +161,9 @@ _STOPS = frozenset(
 )
 
 
+_LEADING_TO = frozenset("link try change word question pass".split())
+
+
 def candidates(text: str, found: list[Token], *, plain: bool) -> list[Candidate]:
     """Whatever could be a secret: values, words where a value would stand, groups, what is quoted, phrases."""
     spans: dict[tuple[int, int], str] = {}
@@ -180,14 +180,13 @@ def candidates(text: str, found: list[Token], *, plain: bool) -> list[Candidate]
                 _add_phrases(found, at, spans)
     for match in pattern(_GROUPS).finditer(text):
         spans[match.span()] = "group"
-    if not plain:
-        return [Candidate(start, end, sort) for (start, end), sort in spans.items()]
-    for match in pattern(_RUN_OF_WORDS).finditer(text):
-        spans.setdefault(match.span(), "phrase")
-    for match in pattern(_NUMBERED).finditer(text):
-        spans[match.start(), match.start() + len(match[0].rstrip(" ,;\n"))] = "phrase"
-    for match in pattern(_QUOTED).finditer(text):
-        spans.setdefault(match.span("inner"), "quoted")
+    if plain:
+        for match in pattern(_RUN_OF_WORDS).finditer(text):
+            spans.setdefault(match.span(), "phrase")
+        for match in pattern(_NUMBERED).finditer(text):
+            spans[match.start(), match.start() + len(match[0].rstrip(" ,;\n"))] = "phrase"
+        for match in pattern(_QUOTED).finditer(text):
+            spans.setdefault(match.span("inner"), "quoted")
     return [Candidate(start, end, sort) for (start, end), sort in spans.items()]
 
 
@@ -196,14 +195,7 @@ def _leads_to(found: list[Token], at: int) -> bool:
     if not at:
         return True
     before, token = found[at - 1], found[at]
-    if before.sort in {SIGN, END} or "link" in before.classes or "try" in before.classes or "change" in before.classes:
-        return True
-    if (
-        before.word in {"with", "been", "against"}
-        or "word" in before.classes
-        or "question" in before.classes
-        or "pass" in before.classes
-    ):
+    if before.sort in {SIGN, END} or before.word in {"with", "been", "against"} or _LEADING_TO & set(before.classes):
         return True
     gap = before.end < token.start
     return (token.word[0] > "\u2e80") == (gap or before.sort == VALUE)
@@ -211,34 +203,26 @@ def _leads_to(found: list[Token], at: int) -> bool:
 
 def _add_phrases(found: list[Token], at: int, spans: dict[tuple[int, int], str]) -> None:
     """The words from here to the end of the clause, and to the first word that a phrase seldom has."""
-    end = at
-    shorter = 0
-    while end < len(found) and end - at < WORDS:
-        token = found[end]
-        other = token.sort != WORD or token.word[0] > "\u2e80"
-        if other and not (token.sort == VALUE and end > at):
-            break
-        if not shorter and end - at > 1 and token.word in _STOPS:
-            shorter = end
-        end += 1
-    for stop in (shorter, end):
-        if stop - at > 1:
-            spans.setdefault((found[at].start, found[stop - 1].end), "phrase")
+    words = list(takewhile(_is_of_a_phrase, found[at : at + WORDS]))
+    shorter = next((count for count, token in enumerate(words) if count > 1 and token.word in _STOPS), 0)
+    for count in (shorter, len(words)):
+        if count > 1:
+            spans.setdefault((words[0].start, words[count - 1].end), "phrase")
+
+
+def _is_of_a_phrase(token: Token) -> bool:
+    return token.sort == VALUE or (token.sort == WORD and token.word[0] <= "\u2e80")
 
 
 def _add_chinese(text: str, found: list[Token], at: int, spans: dict[tuple[int, int], str]) -> None:
     """The characters from here to the end of the clause, with and without the words that close a sentence."""
     start = found[at].start
-    match = pattern(r"[\u3400-\u9fff]{2,18}").match(text, start)
-    if not match:
+    if not (whole := pattern(r"[\u3400-\u9fff]{2,18}").match(text, start)):
         return
-    whole = match[0]
-    short = pattern(_TAIL).sub("", whole)
-    for value in (whole, short):
+    for value in (whole[0], pattern(_TAIL).sub("", whole[0])):
         if 2 <= len(value) <= 16:
             spans.setdefault((start, start + len(value)), "chinese")
-    spaced = pattern(r"[\u3400-\u9fff]{1,4}(?: [\u3400-\u9fff]{1,4}){2,24}").match(text, start)
-    if spaced:
+    if spaced := pattern(r"[\u3400-\u9fff]{1,4}(?: [\u3400-\u9fff]{1,4}){2,24}").match(text, start):
         spans.setdefault(spaced.span(), "chinese")
 
 
@@ -273,6 +257,9 @@ _SHAPES = {
     "licence": r"^[A-Z0-9]{4,6}(?:-[A-Z0-9]{3,6}){1,}$",
     "recovery": r"^[a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){1,}$",
 }
+# Shapes of values that are seldom secrets, and of names in code.
+_ORDINARY = frozenset("version date time amount path url email address file colour uuid".split())
+_NAMES = frozenset("slug snake camel call constant".split())
 
 
 def _group_of(value: str, sort: str, shapes: list[str]) -> str:
@@ -285,35 +272,20 @@ def _group_of(value: str, sort: str, shapes: list[str]) -> str:
         return "n" if 4 <= len(value) <= 8 else "m"
     if sort == "group":
         return "g"
-    if not {
-        "version",
-        "date",
-        "time",
-        "amount",
-        "path",
-        "url",
-        "email",
-        "address",
-        "file",
-        "colour",
-        "uuid",
-    }.isdisjoint(shapes):
+    if not _ORDINARY.isdisjoint(shapes):
         return "o"
     if value.isascii() and value.isalpha():
         return "l"
-    if "slug" in shapes or "snake" in shapes or "camel" in shapes or "call" in shapes or "constant" in shapes:
+    if not _NAMES.isdisjoint(shapes):
         return "s"
-    if value == value.upper():
-        return "u"
-    return "v"
+    return "u" if value == value.upper() else "v"
 
 
 def _shape(value: str) -> str:
     """Runs of like characters: "Ab-12" is "Aa-0"."""
-    plain = pattern(r"[A-Z]+").sub("A", value)
-    plain = pattern(r"[a-z]+").sub("a", plain)
-    plain = pattern(r"[0-9]+").sub("0", plain)
-    return pattern(r"[\u3400-\u9fff]+").sub("字", plain)
+    for run, char in (("[A-Z]+", "A"), ("[a-z]+", "a"), ("[0-9]+", "0"), ("[\u3400-\u9fff]+", "字")):
+        value = pattern(run).sub(char, value)
+    return value
 
 
 def features(text: str, found: list[Token], starts: list[int], candidate: Candidate) -> Iterator[str]:
@@ -354,7 +326,7 @@ def features(text: str, found: list[Token], starts: list[int], candidate: Candid
         yield f"function words {min(rare, 4)}"
         yield f"few function words {rare * 5 < len(words)} {min(len(words), 6)}"
         yield f"capitals {min(sum(word[:1].isupper() for word in value.split()), 4)}"
-        yield f"first {words[0] if words else ''}"
+        yield f"first {words[0]}"
         if any(_classes().get(word) for word in words):
             yield "holds a word of a class"
     elif sort == "word":
@@ -379,138 +351,117 @@ def features(text: str, found: list[Token], starts: list[int], candidate: Candid
 
 def _context(text: str, found: list[Token], starts: list[int], candidate: Candidate) -> Iterator[str]:
     start, end, _ = candidate
-    before, after = text[start - 1 : start], text[end : end + 1]
-    yield f"char before {_plain(before)}"
-    yield f"char after {_plain(after)}"
+    yield f"char before {_plain(text[start - 1 : start])}"
+    yield f"char after {_plain(text[end : end + 1])}"
     first, last = bisect_left(starts, start), bisect_left(starts, end)
     line = text.rfind("\n", 0, start) + 1
-    stop = text.find("\n", end)
-    stop = len(text) if stop < 0 else stop
-    head, tail = text[line:start].strip(_OPENERS), text[end:stop].strip(" \t`\"'”」*.,;，。")
+    head, tail = text[line:start].strip(_OPENERS), text[end:].partition("\n")[0].strip(" \t`\"'”」*.,;，。")
     numbered = pattern(r"^\d{1,2}[.)、]?$|^$").match(head)
-    alone = bool(numbered and not tail)
-    if alone:
+    if numbered and not tail:
         yield "alone on its line" if "\n" in text else "alone in the message"
     elif numbered:
         yield "first on its line"
     elif not tail:
         yield "last on its line"
-    seen: set[str] = set()
-    link = ""  # how the value is led to
-    if first:
-        token = found[first - 1]
-        if token.sort == SIGN:
-            link = (
-                "sign"
-                if token.word in ":=->："
-                else "comma"
-                if token.word in ",，、"
-                else "bracket"
-                if token.word in "(（["
-                else "quote"
-                if token.word in "\"“「'‘`"
-                else "other"
-            )
-        elif token.sort == WORD:
-            link = next((name for name in ("link", "change", "try", "fix", "sent") if name in token.classes), "")
-            link = link or ("class" if token.classes else "word")
-        else:
-            link = token.sort
+    link = _link(found[first - 1]) if first else ""
     yield f"link {link}"
-    nearest = ""
-    place = first - 1
-    sentence = clause = 0  # ends and commas passed
-    distance = 0
-    while place >= 0 and distance < 16 and sentence < 3:
-        token = found[place]
-        place -= 1
+    yield from _words_beside(map(found.__getitem__, range(first - 1, -1, -1)), _BEFORE, link)
+    yield from _words_beside(map(found.__getitem__, range(last, len(found))), _BEHIND, link)
+    for name in sorted(_heading(found, bisect_left(starts, line))) if line else ():
+        yield f"heading {name}"
+
+
+_LINKS = {"sign": ":=->：", "comma": ",，、", "bracket": "(（[", "quote": "\"“「'‘`"}
+
+
+def _link(token: Token) -> str:
+    """How the token before a value leads to it."""
+    if token.sort == SIGN:
+        return next((name for name, signs in _LINKS.items() if token.word in signs), "other")
+    if token.sort == WORD:
+        classes = (name for name in ("link", "change", "try", "fix", "sent") if name in token.classes)
+        return next(classes, "class" if token.classes else "word")
+    return token.sort
+
+
+class Side(NamedTuple):
+    """How features name what stands on one side of a value, and how much of it they read."""
+
+    end: str  # that a sentence ends
+    sign: str  # a word
+    near: str  # a class of words in the sentence of the value
+    far: str  # a class of words in another sentence
+    words: int  # read in all
+    sentences: int  # read in all
+    placed: int  # words that are named with their distance
+    named: int  # words that are named
+
+
+_BEFORE = Side("after", "-", "before", "earlier", words=16, sentences=3, placed=3, named=6)
+_BEHIND = Side("until", "+", "behind", "later", words=12, sentences=2, placed=2, named=4)
+
+
+def _words_beside(found: Iterable[Token], side: Side, link: str) -> Iterator[str]:
+    """What the tokens on one side of a value say, the nearest first."""
+    seen: set[str] = set()
+    nearest = other_clause = False
+    sentence = distance = 0  # ends and words passed
+    for token in found:
+        if distance == side.words or sentence == side.sentences:
+            return
         if token.sort == END:
             sentence += 1
             if sentence == 1:
-                yield f"after {'line' if token.word == chr(10) else token.word}"
+                yield f"{side.end} {'line' if token.word == chr(10) else token.word}"
             continue
         distance += 1
-        if token.sort == SIGN and token.word in ",，；;":
-            clause += 1
-        near = (
-            "1" if distance == 1 else "2" if distance == 2 else "4" if distance <= 4 else "8" if distance <= 8 else "16"
-        )
-        if sentence == 0:
-            if distance <= 3:
-                yield f"-{distance} {token.word}"
-            if distance <= 6 and f"- {token.word}" not in seen:
-                seen.add(f"- {token.word}")
-                yield f"- {token.word}"
+        other_clause = other_clause or (token.sort == SIGN and token.word in ",，；;")
+        if not sentence and distance <= side.placed:
+            yield f"{side.sign}{distance} {token.word}"
+        if not sentence and distance <= side.named and f"{side.sign} {token.word}" not in seen:
+            seen.add(f"{side.sign} {token.word}")
+            yield f"{side.sign} {token.word}"
         for name in token.classes:
-            where = f"before {name}" if sentence == 0 else f"earlier {name}"
-            if where not in seen:
-                seen.add(where)
-                yield where
-                if sentence == 0:
-                    if name in _SUBJECTS:
-                        if not nearest:
-                            nearest = name
-                            yield f"nearest {name}"
-                            yield f"nearest {name} {link}"
-                        yield f"{link} {name}"
-                    yield f"before {name} {near}"
-                    if not clause:
-                        yield f"same clause {name}"
-                elif sentence == 1:
-                    yield f"sentence before {name}"
-    place, sentence, distance = last, 0, 0
-    while place < len(found) and distance < 12 and sentence < 2:
-        token = found[place]
-        place += 1
-        if token.sort == END:
-            sentence += 1
-            if sentence == 1:
-                yield f"until {'line' if token.word == chr(10) else token.word}"
-            continue
-        distance += 1
-        if sentence == 0:
-            if distance <= 2:
-                yield f"+{distance} {token.word}"
-            if distance <= 4 and f"+ {token.word}" not in seen:
-                seen.add(f"+ {token.word}")
-                yield f"+ {token.word}"
-        for name in token.classes:
-            where = f"behind {name}" if sentence == 0 else f"later {name}"
-            if where not in seen:
-                seen.add(where)
-                yield where
-                if sentence == 0 and distance <= 4:
+            where = f"{side.far if sentence else side.near} {name}"
+            if where in seen:
+                continue
+            seen.add(where)
+            yield where
+            if side is _BEHIND:
+                if not sentence and distance <= 4:
                     yield f"behind {name} near"
-    yield from _layout(found, first, line)
+            elif sentence == 1:
+                yield f"sentence before {name}"
+            elif not sentence:
+                if name in _SUBJECTS:
+                    if not nearest:
+                        nearest = True
+                        yield f"nearest {name}"
+                        yield f"nearest {name} {link}"
+                    yield f"{link} {name}"
+                yield f"before {name} {1 << (distance - 1).bit_length()}"  # 1, 2, 4, 8 or 16
+                if not other_clause:
+                    yield f"same clause {name}"
 
 
-def _layout(found: list[Token], first: int, line: int) -> Iterator[str]:
-    """What the line before the list or table says, and the message as a whole."""
-    if not line:
-        return
+def _heading(found: list[Token], end: int) -> set[str]:
+    """The classes of words in the line that announces the list or table in which a value stands; its line begins at token `end`."""
     names: set[str] = set()
-    lines = 0
-    place = first - 1
-    while place >= 0 and found[place].start >= line:
-        place -= 1
-    # Lines with values are items of the same list; what announces them stands in the first line without one.
-    holds_value = False
-    while place >= 0 and lines < 12:
+    lines, holds_value = 1, False
+    for place in range(end - 2, -1, -1):  # from the end of the line before
         token = found[place]
         if token.word == "\n":
-            if names and not holds_value and lines:
+            if names and not holds_value:
                 break
-            lines += 1
-            if holds_value:
-                names.clear()
-            holds_value = False
+            # An empty line, or one with a value, which is an item of the same list.
+            names, lines, holds_value = set(), lines + 1, False
+            if lines == 12:
+                break
         elif token.sort == VALUE:
             holds_value = True
         else:
             names.update(token.classes)
-        place -= 1
-    for name in sorted(names):
-        yield f"heading {name}"
+    return names
 
 
 def _plain(char: str) -> str:
@@ -529,7 +480,15 @@ def said(text: str) -> Findings:
     """The values that the text gives away, by what is said around them."""
     learned = weights()
     for offset, part in _parts(text):
-        for _, candidate, kind in chosen(part, learned, learned["threshold"]):
+        found = tokens(part)
+        starts = [token.start for token in found]
+        general = sum(learned.get(name, 0.0) for name in message_features(found))
+        scored = [
+            (general + sum(learned.get(name, 0.0) for name in features(part, found, starts, candidate)), candidate)
+            for candidate in weighed(part, found)
+        ]
+        for _, candidate in best(part, scored, learned["threshold"], SIBLING):
+            kind = _kind(part, found, starts, candidate)
             yield Finding(kind, offset + candidate.start, offset + candidate.end)
 
 
@@ -556,20 +515,6 @@ def weighed(text: str, found: list[Token]) -> Iterator[Candidate]:
         near = bisect_left(places, candidate.start - reach)
         if near < len(places) and places[near] <= candidate.end + reach and not _never(text, candidate):
             yield candidate
-
-
-def chosen(text: str, learned: dict[str, float], least: float) -> Iterator[tuple[float, Candidate, str]]:
-    """The best candidates that do not overlap, each with its score and kind."""
-    found = tokens(text)
-    starts = [token.start for token in found]
-    general = sum(learned.get(name, 0.0) for name in message_features(found))
-    get = learned.get
-    scored = [
-        (general + sum(get(name, 0.0) for name in features(text, found, starts, candidate)), candidate)
-        for candidate in weighed(text, found)
-    ]
-    for score, candidate in best(text, scored, least, SIBLING):
-        yield score, candidate, _kind(text, found, starts, candidate)
 
 
 def best(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -101,21 +102,26 @@ class Folded:
         return begin, last_stop
 
 
+def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> Folded:
+    """The text with other words at some places, each given by where it begins and ends and what stands there instead."""
+    pieces: list[tuple[int, int, str]] = []
+    place = 0
+    for start, end, plain in changes:
+        pieces += [(place, start, text[place:start]), (start, end, plain)]
+        place = end
+    pieces = [piece for piece in (*pieces, (place, len(text), text[place:])) if piece[2]]
+    begins = tuple(accumulate((len(plain) for _, _, plain in pieces), initial=0))
+    return Folded("".join(plain for _, _, plain in pieces), begins, tuple((begin, end) for begin, end, _ in pieces))
+
+
 def fold(text: str) -> Folded:
     """The same text for whoever reads it, and a plain one for whoever searches it."""
     if text.isascii() or not pattern(f"[{INVISIBLE}{SPACES}{WIDE}{STYLED}{FOREIGN}\u0300-\u036f]").search(text):
         return Folded(text)
     mixed = pattern(f"[A-Za-z][{FOREIGN}]|[{FOREIGN}][A-Za-z]").search(text)
-    pieces: list[tuple[str, int, int]] = []
-    place = 0
-    for match in pattern(f"{FOLDED}|{MIXED}" if mixed else FOLDED).finditer(text):
-        plain = _plain(match)
-        if plain != match.group():
-            pieces += [(text[place : match.start()], place, match.start()), (plain, *match.span())]
-            place = match.end()
-    pieces = [piece for piece in (*pieces, (text[place:], place, len(text))) if piece[0]]
-    begins = tuple(accumulate((len(plain) for plain, _, _ in pieces), initial=0))
-    return Folded("".join(plain for plain, _, _ in pieces), begins, tuple((begin, end) for _, begin, end in pieces))
+    matches = pattern(f"{FOLDED}|{MIXED}" if mixed else FOLDED).finditer(text)
+    changes = ((*match.span(), plain) for match in matches if (plain := _plain(match)) != match[0])
+    return replaced(text, changes)
 
 
 def _plain(match: re.Match[str]) -> str:

@@ -17,7 +17,7 @@ from nacre.guard import values
 from nacre.guard.assignments import assignments, commands, elements, following, pairs, tables
 from nacre.guard.prose import announced_values, answers, awaits, english, other_scripts
 from nacre.guard.said import said
-from nacre.guard.sanitise import clean, fold, one_line
+from nacre.guard.sanitise import Folded, clean, fold, one_line, replaced
 from nacre.guard.values import (
     LONG_RUN,
     Finding,
@@ -112,25 +112,20 @@ def _lines_with(hints: str, text: str) -> Iterator[int]:
 def redact(text: str) -> Redaction:
     """The text with every secret replaced by its kind; what was marked before stays as it is."""
     findings: list[Finding] = []
-    plain, kept = text, [(0, 0)]  # where each part that is not a mark begins in the plain text, and in the original
-
-    def original(at: int) -> int:
-        begin, place = kept[bisect_right(kept, at, key=itemgetter(0)) - 1]
-        return place + at - begin
-
+    marked = Folded(text)
     # A mark may bring two parts of a line together: look again until nothing new shows.
-    while new := [
-        Finding(finding.kind, original(finding.start), original(finding.end)) for finding in _findings_in(plain)
-    ]:
+    while new := [_original(marked, finding) for finding in _findings_in(marked.text)]:
         findings = _joined(findings + new)
-        parts: list[str] = []
-        kept = [(0, 0)]
-        for finding in findings:
-            length, place = kept[-1]
-            parts += (text[place : finding.start], _mark(finding.kind))
-            kept.append((length + len(parts[-2]) + len(parts[-1]), finding.end))
-        plain = "".join((*parts, text[kept[-1][1] :]))
-    return Redaction(plain, tuple(findings))
+        marked = _marked(text, findings)
+    return Redaction(marked.text, tuple(findings))
+
+
+def _original(folded: Folded, finding: Finding) -> Finding:
+    return Finding(finding.kind, *folded.original(finding.start, finding.end))
+
+
+def _marked(text: str, findings: Iterable[Finding]) -> Folded:
+    return replaced(text, ((finding.start, finding.end, _mark(finding.kind)) for finding in findings))
 
 
 def refuse_secrets(text: str) -> None:
@@ -159,17 +154,15 @@ def _mark(kind: str) -> str:
     return f"[redacted: {kind}]"
 
 
+# The label of a log line, which says nothing of what stands behind it and is no value of what was announced above it.
+LABEL = rf"(?m)^(\s{{0,8}}(?:- )?)\[(?:{'|'.join(LABELS)})\](?=\s)"
+
+
 def _findings_in(text: str) -> Findings:
     """Secrets in the text as the eye reads it, at their places in the text as it is."""
-    folded = fold(_labels().sub(lambda match: match[1] + " " * (len(match[0]) - len(match[1])), text))
+    folded = fold(pattern(LABEL).sub(lambda match: match[1] + " " * (len(match[0]) - len(match[1])), text))
     for finding in _merged(folded.text, list(scan(folded.text))):
-        yield Finding(finding.kind, *folded.original(finding.start, finding.end))
-
-
-@cache
-def _labels() -> re.Pattern[str]:
-    """The label of a log line, which says nothing of what stands behind it and is no value of what was announced above it."""
-    return re.compile(rf"(?m)^(\s{{0,8}}(?:- )?)\[(?:{'|'.join(LABELS)})\](?=\s)")
+        yield _original(folded, finding)
 
 
 # Findings brought together: apart from each other, outside earlier marks, and the same value wherever it stands.
@@ -188,16 +181,12 @@ def _merged(text: str, findings: list[Finding]) -> list[Finding]:
     marks = [match.span() for match in form("mark").finditer(text)]
     pieces: list[Finding] = []
     for finding in findings:
-        start = finding.start
-        for at in range(bisect_right(marks, start, key=itemgetter(1)), len(marks)):
-            begin, end = marks[at]
-            if begin >= finding.end:
-                break
-            if sum(map(str.isalnum, text[start:begin])) >= LEAST:
-                pieces.append(Finding(finding.kind, start, begin))
-            start = end
-        if start == finding.start or sum(map(str.isalnum, text[start : finding.end])) >= LEAST:
-            pieces.append(Finding(finding.kind, start, finding.end))
+        start, end = finding.start, finding.end
+        first, last = bisect_right(marks, start, key=itemgetter(1)), bisect_left(marks, end, key=itemgetter(0))
+        edges = (start, *chain.from_iterable(marks[first:last]), end)
+        for begin, stop in zip(edges[::2], edges[1::2], strict=True):
+            if first == last or sum(map(str.isalnum, text[begin:stop])) >= LEAST:
+                pieces.append(Finding(finding.kind, begin, stop))
     # The same value where nothing announces it: who writes a password twice names it once.
     kinds = {text[piece.start : piece.end]: piece.kind for piece in pieces if 4 <= piece.end - piece.start <= 200}
     for value in list(kinds)[: max(50, REPEAT_BUDGET // len(text))]:
@@ -265,9 +254,7 @@ def redact_messages(messages: Sequence[Message]) -> list[Message]:
             value = text[finding.start : finding.end].strip()
             if len(value) >= _SHORTEST and "\n" not in value:
                 values[value] = finding.kind
-        for finding in sorted(own if covered else late, key=lambda finding: -finding.start):
-            text = text[: finding.start] + _mark(finding.kind) + text[finding.end :]  # noqa: PLW2901
-        redacted.append(redact(text).text)
+        redacted.append(redact(_marked(text, own if covered else late).text).text)
     for value, kind in sorted(values.items(), key=lambda item: -len(item[0])):
         redacted = [text.replace(value, _mark(kind)) for text in redacted]
     return [replace(message, text=text) for message, text in zip(messages, redacted, strict=True)]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from math import log2
+from pathlib import Path
 
-from nacre.text.tables import texts, words
+from nacre.text.tables import expression, texts, words
 
 
 @dataclass(frozen=True)
@@ -34,40 +34,32 @@ class Redaction:
 Findings = Iterator[Finding]
 
 
-@cache
-def pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
-    """A compiled expression, made when it is first needed so that importing the guard costs nothing."""
-    return re.compile(expression, flags)
-
-
-@cache
-def form(name: str) -> re.Pattern[str]:
-    """An expression of forms.tsv."""
-    return pattern(texts("guard/forms.tsv")[name])
-
-
-@cache
-def listed(name: str) -> frozenset[str]:
-    """A word list of forms.tsv."""
-    return words("guard/forms.tsv", name)
-
+# Expressions are compiled when they are first needed, so that importing the guard costs nothing.
+pattern = cache(re.compile)
+form = partial(expression, "guard/forms.tsv")
+listed = partial(words, "guard/forms.tsv")
 
 LONG_RUN = r"(?<![A-Za-z0-9_])[A-Za-z0-9_-]{15,}"  # in which whatever a machine makes is found
 
 
 @cache
+def _rules() -> list[str]:
+    """The lines of rules.tsv."""
+    table = Path(__file__).with_name("rules.tsv").read_text(encoding="utf-8")
+    return table.replace("VALUE", texts("guard/forms.tsv")["argument"]).split("\n")
+
+
+@cache
 def rule_rows(section: str) -> list[tuple[str, str, str]]:
     """The rules of a section: kind, hint and expression of each."""
-    with open(os.path.join(os.path.dirname(__file__), "rules.tsv"), encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file if line.startswith(f"{section}\t")]
+    rows = (line.split("\t") for line in _rules() if line.startswith(f"{section}\t"))
     return [(kind, *pair) for _, kind, *rest in rows for pair in zip(rest[::2], rest[1::2], strict=True)]
 
 
 @cache
 def _hinted_rules(section: str) -> list[tuple[str, list[str], bool, re.Pattern[str]]]:
     """The rules of a section with their hints, each written as its expression reads the text: in small letters or as it is."""
-    rows = rule_rows(section)
-    return [(kind, hint.split("|"), "(?i" in expression, pattern(expression)) for kind, hint, expression in rows]
+    return [(kind, hint.split("|"), "(?i" in rule, pattern(rule)) for kind, hint, rule in rule_rows(section)]
 
 
 def apply_rules(
@@ -81,9 +73,9 @@ def apply_rules(
     """What the rules of a section find in a text, or in its lower-cased form of the same length; `ends` are cut off a value."""
     searched = text if lower is None else lower
     small = searched.lower() if lower is None else lower
-    for kind, hints, is_small, expression in _hinted_rules(section):
+    for kind, hints, is_small, rule in _hinted_rules(section):
         hinted = small if is_small else searched
-        for match in expression.finditer(searched) if any(map(hinted.__contains__, hints)) else ():
+        for match in rule.finditer(searched) if any(map(hinted.__contains__, hints)) else ():
             begin, end = match.span(match.lastindex or 0)
             value = text[begin:end].rstrip(ends)
             if accepts(value):
