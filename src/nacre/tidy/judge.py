@@ -203,14 +203,13 @@ def candidate_by_model(line: LogLine, change: Change, judge: Judge) -> Candidate
 
 def _add_parts(parts: list[_Part], line: LogLine, above: LogLine | None, *, by_agent: bool) -> None:
     """Add what a line offers. `above`: the line before it, which it may lean on where both are of one session."""
-    noted = line.session is None and not line.by_agent
     # What is said to stand elsewhere counts as the agent's word, unless the owner wrote it down as a memory.
     pieces_ = [
-        piece._replace(agents=piece.agents or line.by_agent or by_agent or (piece.reported and not noted))
+        piece._replace(agents=piece.agents or line.by_agent or by_agent or (piece.reported and not line.by_hand))
         for piece in pieces(line.words)
     ]
     language = language_of(line.words)
-    if noted and line.label != "TEMP":
+    if line.by_hand and line.label != "TEMP":
         if not BLACKED_OUT.search(line.words):
             words = shorten(line.words, language, LONGEST[language])
             parts.append(_Part(line, words, "", pieces_ or [Piece(line.words, language)], explicit=True))
