@@ -151,7 +151,7 @@ def _reply(printed: str, preset: Preset) -> Reply:
     """The answer in what was printed: a JSON object, or one for each event."""
     if not preset.answer:
         return Reply(printed)
-    found: list[str] = []
+    texts: list[str] = []
     spent: list[int] = []
     for value in _objects(printed):
         if at(value, "is_error") is True:
@@ -160,9 +160,9 @@ def _reply(printed: str, preset: Preset) -> Reply:
         answers = (at(value, place) for place in preset.answer)
         answer = next((answer for answer in answers if answer not in (None, "")), None)
         if answer is not None:
-            found.append(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
+            texts.append(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
         spent += [count for place in preset.tokens if is_count(count := at(value, place))]
-    return Reply("".join(found), sum(spent) or None)
+    return Reply("".join(texts), sum(spent) or None)
 
 
 def is_count(value: object) -> TypeGuard[int]:

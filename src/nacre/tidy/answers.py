@@ -88,12 +88,12 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
 
 
 def is_for_agents(question: Question) -> bool:
-    """Whether an agent may answer at all: what it adds takes the place of nothing, and what stands is the person's."""
+    """Whether an agent may answer: only where its answer adds an entry and replaces none."""
     return question.kind in (review.DOUBT, review.FULL)
 
 
 def _check_agents_answer(draft: Draft, question: Question, words: str) -> None:
-    """An agent's answer may add what is offered, and nothing else: what stands, what the person took back or forgot is the person's."""
+    """Refuse an agent's answer that concerns an existing entry, or brings back what the person undid or forgot."""
     forgotten = load_tombstones(draft.context.workspace).exactly([words])[0]
     if not is_for_agents(question) or draft.memory.find(entry_id(words)):
         reason = say("it concerns an existing line of memory", "它涉及记忆中已有的一行")
@@ -178,7 +178,7 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
 def _keep_entry(
     draft: Draft, file: LongTermFile, line: Line, words: str, answered: Mapping[str, object], *, pin: bool = False
 ) -> None:
-    """The person's word on an entry that stands: it stays, in these words, with its source and its pin."""
+    """Keep an entry as the person answered: in these words, with its source and its pin."""
     was = draft.states.get(line.id)
     more = {**file_field(file), **answered} | ({"pinned": True} if pin or (was and was.pinned) else {})
     verdict = was.verdict if was and was.in_memory else "adopted"
@@ -293,7 +293,6 @@ def _plan_file(draft: Draft, file: LongTermFile) -> AdoptPlan:
 
 def _least_needed(draft: Draft, file: LongTermFile) -> list[tuple[Line, str]]:
     """The entries that may go: what fails the tests first, the worst of them first, then the least sure."""
-    draft.memory.read(file.lines)
     ordered: list[tuple[float, Line, str]] = []
     for line in file.lines:
         if draft.is_pinned(line):

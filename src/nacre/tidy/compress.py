@@ -1,4 +1,4 @@
-"""Old days become weeks: what a daily log tells enters the digest of its week once, in six tenths of the bytes; notes enter whole."""
+"""Old days become weeks: what a daily log says enters the digest of its week once, in six tenths of the bytes; notes enter whole."""
 
 from __future__ import annotations
 
@@ -100,11 +100,9 @@ def categories(judge: Judge, texts: Sequence[str]) -> list[str]:
 
 def captured_lines(context: TidyContext) -> dict[str, list[LogLine]]:
     """By day: what was captured and is now to be condensed, where there is something to choose."""
-    days: dict[str, list[LogLine]] = {}
-    for week in _weeks_to_press(context, provenance.Trail(context.workspace))[0]:
-        for line in week.entering:
-            if not line.by_hand:
-                days.setdefault(line.day, []).append(line)
+    weeks, _ = _weeks_to_press(context, provenance.Trail(context.workspace))
+    captured = (line for week in weeks for line in week.entering if not line.by_hand)
+    days = {day: list(lines) for day, lines in groupby(captured, key=lambda line: line.day)}
     return {day: lines for day, lines in days.items() if _is_much(lines)}
 
 
@@ -152,7 +150,7 @@ def plan(
 
 
 def _weeks(context: TidyContext, sizes: Mapping[str, int], waiting: Container[str]) -> tuple[list[Week], list[Problem]]:
-    """The weeks with a day to look at; an archived day that is as long as when it was digested is not opened."""
+    """The weeks with a day to condense; an archived day that is as long as when it was digested is not opened."""
     workspace, today = context.workspace, context.clock.today()
     days, problems = list_days(workspace, today)
     by_date: dict[dt.date, list[Day]] = {}  # the living log and what was archived of it
@@ -175,7 +173,7 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int], waiting: Container[st
 
 
 def _choose(context: TidyContext, week: Week, trail: Trail) -> None:
-    """Which statements of the week's logs may be added, and which stand there already or repeat what does."""
+    """Gather the statements of the week's logs that may be added, without those that repeat what stands there."""
     fresh: dict[tuple[str, str, str | None], tuple[LogLine, str]] = {}
     places: dict[tuple[str, str], str] = {}
     for log in week.logs:
@@ -223,7 +221,7 @@ def _add_lines(
     captured: Mapping[LogLine, Sequence[digest.ScoredSentence]],
     by_model: Mapping[str, Sequence[DigestText]],
 ) -> None:
-    """The new lines of the week's digest, and a step for each of them and for what is left out."""
+    """Add the new lines to the week, and a step for each of them and for what is left out."""
     kept = context.config.tidy.daily_days
     repeats, week.steps = week.steps, []
     earlier = [(line.project, bare_words(line.text), line.day or "") for line in dict.fromkeys(week.existing.values())]

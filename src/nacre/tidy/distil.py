@@ -19,7 +19,7 @@ from nacre.model import ASK, KEEP, REFUSE, Problem, Step, Verdict
 from nacre.text.blocks import real_day
 from nacre.text.tokens import clauses
 from nacre.tidy import budget, compare, judge, memory_files
-from nacre.tidy.apply import Demoted, DistilPlan
+from nacre.tidy.apply import Demoted, DistilPlan, offered_by_day
 from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields_in, new_lines
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, candidate_by_model, make_candidates
@@ -59,7 +59,7 @@ PATIENCE = 30  # days after which a question that nobody answered is refused
 
 
 class Draft:
-    """The memory files, the ledger as it will be, and the plan in the making."""
+    """A plan in the making: the memory files and the ledger as they will be, and the steps that lead there."""
 
     def __init__(self, context: TidyContext, advice: Advice | None = None, *, careful: bool = False) -> None:
         self.context = context
@@ -84,19 +84,24 @@ class Draft:
         self.problems: list[Problem] = list(self.states.problems(context.workspace))
 
     def plan(self, new: Sequence[LogLine]) -> DistilPlan:
-        marks: dict[str, dict[str, None]] = {}
         # Questions that a killed run put to the user before it could note that it did.
         unnoted = [question for question in self.questions if not self.trail.was_asked(question.key)]
-        keys = [question.said for question in unnoted if question.said]
-        for day, mark in (*keys, *((line.day, line.mark) for line in new)):
-            if (day, mark) not in self.deferred:
-                marks.setdefault(day, {})[mark] = None
-        offered = [Offered(day, tuple(every)) for day, every in marks.items()]
+        asked = [question.said for question in unnoted if question.said]
+        keys = (*asked, *((line.day, line.mark) for line in new))
+        offered = offered_by_day(key for key in keys if key not in self.deferred)
         if put := tuple(question.key for question in (*unnoted, *self.asks)):
             offered.append(Offered(self.today.isoformat(), put))
-        edits, problems = list(self.memory.edits()), [*self.problems, *self.memory.problems]
-        records, asks, settled = self.records, self.asks, self.settled
-        return DistilPlan(self.steps, edits, records, asks, settled, self.demoted, self.notes, offered, problems)
+        return DistilPlan(
+            self.steps,
+            list(self.memory.edits()),
+            self.records,
+            self.asks,
+            self.settled,
+            self.demoted,
+            self.notes,
+            offered,
+            [*self.problems, *self.memory.problems],
+        )
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
         self.steps.append(Step(action, path, reason, detail))
@@ -118,8 +123,8 @@ class Draft:
 
     def record_of(self, candidate: Candidate, verdict: str, test: Verdict | None, **fields: Any) -> Record:
         brain = self.advice.brain if candidate.change else "local"
-        record = Record(candidate.id, self.at, verdict, candidate.text, brain=brain)
-        record = record._replace(source=self.memory.source(candidate), tests=dict(test.scores) if test else {})
+        source, tests = self.memory.source(candidate), dict(test.scores) if test else {}
+        record = Record(candidate.id, self.at, verdict, candidate.text, brain=brain, source=source, tests=tests)
         if verdict == "admitted":
             record = record._replace(without_it=test.without_it if test else None, valid_from=candidate.said.day)
         return record._replace(**fields)
@@ -133,12 +138,10 @@ class Draft:
         was = self.states.get(line.id)
         begun = real_day((was.valid_from or "")[:10]) if was else None
         age = (self.today - dt.date.fromisoformat(begun)).days if begun else 0
-        outdated = budget.outdated_reason(line.words, begun, self.today, self.recent) or ""
-        merged = [state for state in self.states.inside(line.id) if state.verdict == "merged"]
-        repeats = len(merged) + self.repeats[line.id]
-        confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * repeats)
-        if outdated:
+        if outdated := budget.outdated_reason(line.words, begun, self.today, self.recent):
             return 0.0, outdated
+        repeats = self.repeats[line.id] + sum(state.verdict == "merged" for state in self.states.inside(line.id))
+        confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * repeats)
         sure = f"{confidence:.2f}"
         reason = say(f"least important: confidence {sure}", f"最不重要：置信度 {sure}")
         return confidence - min(max(age, 0), 1000) / 4000, reason
@@ -195,7 +198,7 @@ class Draft:
     def unwanted(self) -> list[Statement]:
         """What the user took out of a MEMORY.md by hand: it does not come back in other words."""
         ids = dict.fromkeys((*self.states.by_hand(), *(record.id for record in self.records)))
-        gone = [state for known in ids if (state := self.states.get(known)) and state.verdict == "forgotten"]
+        gone = [state for id_ in ids if (state := self.states.get(id_)) and state.verdict == "forgotten"]
         by_hand = [state.text for state in gone if state.text and state.records[-1].more.get("by") == "hand"]
         return self.memory.statements(by_hand[-MAX_UNWANTED:])
 
@@ -371,12 +374,11 @@ def plan(
 
 
 def _adopt_hand_edits(draft: Draft) -> None:
-    """Lines that somebody wrote or took out enter the ledger; lines that would fail the tests are put to the user."""
-    known = {state.id: state for state in draft.states.in_memory()}
-    adopted, edited, removed = memory_files.hand_edits(draft.memory.files, known)
+    """Record in the ledger what somebody wrote, edited or removed; ask about lines that would fail the tests."""
+    in_ledger = {state.id: state for state in draft.states.in_memory()}
+    adopted, edited, removed = memory_files.hand_edits(draft.memory.files, in_ledger)
     at, today = draft.at, draft.today.isoformat()
     by_hand: dict[str, object] = {"by": "hand"}
-    draft.memory.read([line for _, line in adopted])
     for file, line in adopted:
         more = file_field(file)
         draft.record(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
@@ -438,8 +440,8 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: Tombstones) -
         said, statement, again = candidate.said, candidate.tested.judged.statement, False
         if UPDATES_FROM <= judge.with_support(candidate.lasting, candidate.support) < judge.KEEP_FROM:
             others = [old for line, old in earlier if line.session != said.session and line.day <= said.day]
-            known, _ = compare.compare_with(statement, others, candidate.lasting)
-            again = any(comparison.kind in ("same", "replaces") for comparison in known)
+            related, _ = compare.compare_with(statement, others, candidate.lasting)
+            again = any(comparison.kind in ("same", "replaces") for comparison in related)
         result.append(replace(candidate, support=candidate.support + AGAIN) if again else candidate)
         earlier.append((said, EntryParts(statement)))
     return result
@@ -471,6 +473,7 @@ def _earlier(draft: Draft, candidates: Sequence[Candidate]) -> list[tuple[LogLin
 
 
 def _offer(draft: Draft, candidate: Candidate) -> None:
+    """Fit a candidate into memory: set a field, merge, supersede, admit, ask about it, or refuse it."""
     # Only the owner gives names, in private.
     words = candidate.said.words if candidate.change else candidate.text  # a model gives no names
     names = [] if candidate.agents or candidate.said.group else fields_in(words)
@@ -495,13 +498,13 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     decided = _by_model(draft, candidate, change) if change and not is_gone else _by_local_brain(draft, candidate, home)
     if decided is None:
         return
-    verdict, found = decided
+    verdict, related = decided
     # Only the very words stop what the person said on purpose.
-    repeats = [pair for pair in found if pair[1].kind == "same" and not candidate.explicit]
-    excepts = any(comparison.kind == "exception" for _, comparison in found)
+    repeats = [pair for pair in related if pair[1].kind == "same" and not candidate.explicit]
+    excepts = any(comparison.kind == "exception" for _, comparison in related)
     # What one project says changes nothing elsewhere without a word of the person.
-    own = [pair for pair in found if pair[1].kind == "replaces" and _same_project(draft, candidate, home, *pair[0])]
-    unclear = [place for place, comparison in found if comparison.kind in ("replaces", "ask")]
+    own = [pair for pair in related if pair[1].kind == "replaces" and _same_project(draft, candidate, home, *pair[0])]
+    unclear = [place for place, comparison in related if comparison.kind in ("replaces", "ask")]
     gone = draft.unwanted if verdict.admitted and not candidate.explicit else []
     if is_repeated(gone, candidate.tested.judged.statement):
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("novel",)))  # taken out by the user
@@ -513,15 +516,13 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         draft.ask_about(candidate, verdict, review.DOUBT, say(*review.BY_AGENT), home)
     elif draft.trail.was_asked(undone_mark(candidate.id)) and verdict.decision != REFUSE:
         draft.ask_about(candidate, verdict, review.DOUBT, say(*review.REMOVED_BEFORE), home)
-    elif own and candidate.dangling and verdict.decision == ASK:  # it may be of another matter
-        why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
-        draft.ask_about_conflict(candidate, verdict, *own[0][0], why)
-    elif own:  # what changes an entry is not tested again: the stale line would mislead
-        every = own if candidate.change else own[:1]
-        _supersede(draft, candidate, verdict, own[0][0][0], every)
+    elif own and not (candidate.dangling and verdict.decision == ASK):  # what dangles may be of another matter
+        # What changes an entry is not tested again: the stale line would mislead.
+        _supersede(draft, candidate, verdict, own[0][0][0], own if candidate.change else own[:1])
     elif unclear and verdict.decision == ASK:
+        place = own[0][0] if own else unclear[0]
         why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
-        draft.ask_about_conflict(candidate, verdict, *unclear[0], why)
+        draft.ask_about_conflict(candidate, verdict, *place, why)
     elif verdict.decision == ASK:
         draft.ask_about(candidate, verdict, review.DOUBT, say(*review.WORTH_KEEPING), home)
     elif not verdict.admitted:
@@ -555,15 +556,15 @@ def _by_local_brain(draft: Draft, candidate: Candidate, home: LongTermFile) -> D
         return None
     compared, same = compare.compare_with(statement, parts, verdict.worth)
     if candidate.parts:  # two pieces together are like nothing that the models learnt: one must say so by itself
-        alone = [compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts]
-        places = {comparison.place for some in alone for comparison in some}
+        alone = (compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts)
+        places = {comparison.place for comparisons in alone for comparison in comparisons}
         compared = [comparison for comparison in compared if comparison.place in places]
     verdict = replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
     return verdict, [(entries[comparison.place][:2], comparison) for comparison in compared]
 
 
 def _by_model(draft: Draft, candidate: Candidate, change: Change) -> Decision:
-    """The same by the user's own model. What was added since it was asked, it has not seen: there the local brain sees repetitions."""
+    """The same as the user's own model decided. What was added since it was asked is compared by the local brain."""
     decision = KEEP if candidate.explicit else judge.decision_of(change)
     failed = "broad" if change.relation == "exception" else "prevents_error"
     verdict = Verdict(
@@ -578,11 +579,12 @@ def _by_model(draft: Draft, candidate: Candidate, change: Change) -> Decision:
         return verdict, []
     entries = draft.memory.entries(draft.memory.home(candidate))
     unseen = [entry for entry in entries if entry[1].id not in draft.advice.shown]
-    compared, _ = compare.compare_with(candidate.tested.judged.statement, [parts for _, _, parts in unseen])
-    same = [near for near in compared if near.kind == "same"]
     statement = candidate.tested.judged.statement
+    compared, _ = compare.compare_with(statement, [parts for _, _, parts in unseen])
     return verdict, [
-        (unseen[near.place][:2], near) for near in same if bears_out(unseen[near.place][2].whole, statement, "same")
+        (unseen[near.place][:2], near)
+        for near in compared
+        if near.kind == "same" and bears_out(unseen[near.place][2].whole, statement, "same")
     ]
 
 
@@ -622,7 +624,7 @@ def _is_decided(draft: Draft, candidate: Candidate) -> bool:
 
 
 def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
-    """Whether its file has a field for it."""
+    """Set a field of IDENTITY.md or USER.md; False where the file has no such field."""
     said = candidate.said
     own = draft.memory.set_field(new)
     if own is None:
@@ -659,7 +661,7 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
 
 
 def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> bool:
-    """Whether there was room for it."""
+    """Add the candidate to its file; False where there is no room, which is asked about, or where it holds a secret."""
     value, kind = confidence(candidate), candidate.tested.kind
     if not draft.make_room(home, candidate.text, kind, value):
         draft.ask_about_space(candidate, verdict, home)
@@ -688,7 +690,7 @@ def _supersede(
     home: LongTermFile,
     superseded: Sequence[tuple[Place, Comparison]],
 ) -> None:
-    """The new line takes the place of the first that it supersedes; of a line that says more, only the stale part goes."""
+    """Put the candidate in the place of the first line that it supersedes; of a line that says more, only the stale part goes."""
     (file, line), first = superseded[0]
     text = candidate.text
     if draft.careful or not budget.may_change(line, draft.states.get(line.id)):
@@ -739,7 +741,7 @@ def _supersede(
 
 
 def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: LongTermFile, line: Line) -> None:
-    """Said before, in these words or others; the surer wording stays. Seen in a second project it holds for all of them."""
+    """Note that a candidate repeats an entry; the surer wording stays. What a second project says too moves to the general file."""
     was = draft.states.get(line.id)
     may_change = not candidate.agents and line.id != candidate.id and budget.may_change(line, was)
     is_better = may_change and was and confidence(candidate) >= (was.confidence or 0.5) + BETTER
@@ -768,6 +770,7 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
 def _reword(
     draft: Draft, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, was: EntryState
 ) -> bool:
+    """Put the candidate's wording in the place of an entry's; False where it does not fit."""
     try:
         file.replace(line, candidate.text)
     except MemoryFull:

@@ -209,7 +209,8 @@ class Judge:
     def relation_odds(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, float, float] | None]:
         """The odds that the newer of two statements says the same, replaces the older one, or stands beside it; none where the models
         are missing or the languages differ."""
-        meant = {text: self.meant([text])[0] for pair in pairs for text in pair}
+        texts = [text for pair in pairs for text in pair]
+        meant = dict(zip(texts, self.meant(texts), strict=True))
         result: list[tuple[float, float, float] | None] = [None] * len(pairs)
         for language in LANGUAGES:
             places = [at for at, pair in enumerate(pairs) if all(meant[text].language == language for text in pair)]

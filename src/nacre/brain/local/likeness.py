@@ -233,7 +233,7 @@ def differ(old: Statement, new: Statement) -> bool:
 def _same_kinds(old: Statement, new: Statement) -> bool:
     """Whether an amount that only the new statement names is of a kind of which the old one names some."""
     before = quantities(old.text)
-    added = [amount for amount in quantities(new.text) if not any(amount.equals(other) for other in before)]
+    added = [amount for amount in quantities(new.text) if not any(map(amount.equals, before))]
     return bool({amount.kind for amount in added} & {amount.kind for amount in before})
 
 
