@@ -169,7 +169,8 @@ def is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _objects(printed: str) -> Iterator[Any]:
+def _objects(printed: str) -> list[Any]:
+    """The JSON that was printed: one object in all, else one a line."""
     whole = printed[printed.find("{") : printed.rfind("}") + 1]
     for texts in ([whole], printed.splitlines()):
         values = []
@@ -177,5 +178,5 @@ def _objects(printed: str) -> Iterator[Any]:
             with contextlib.suppress(ValueError, RecursionError):
                 values.append(json.loads(text))
         if values:
-            return iter(values)
-    return iter(())
+            return values
+    return []

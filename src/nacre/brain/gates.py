@@ -164,6 +164,7 @@ def check_text(order: Order, text: str) -> str:
 
 
 def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> str:
+    """Why a claim cannot stand, one of `REASONS`; empty where it can."""
     text = claim.text.strip()
     cited = [order.by_id[name] for name in claim.cites if name in order.by_id]
     if not any(map(str.isalnum, text)):
@@ -182,7 +183,7 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
     if compiled(_HIJACK).search(folded):
         return "instruction"
     is_owners = isinstance(claim, Change) or claim.speaker == "owner"
-    if not is_owners and not is_title and (reason := _agents_place(claim, folded)):
+    if not is_owners and not is_title and (reason := _agents_claim(claim, folded)):
         return reason
     every = "\n".join(item.own for item in cited)
     ground = every if is_title else _ground(order, claim, cited, is_owners=is_owners)
@@ -298,13 +299,11 @@ _OWNERS = (
 )
 
 
-def _agents_place(claim: Claim | Change, text: str) -> str:
-    """Why what the agent said cannot stand: it is a preference, a decision or an instruction."""
-    if isinstance(claim, NewEntry) and claim.type == "PREF":
-        return "speaker"
-    if isinstance(claim, DigestLine) and claim.category in ("preference", "decision"):
-        return "speaker"
-    if compiled(_OWNERS).search(text):
+def _agents_claim(claim: Claim | Change, text: str) -> str:
+    """Why a claim of the agent cannot stand: it is a preference, a decision or an instruction."""
+    is_preference = isinstance(claim, NewEntry) and claim.type == "PREF"
+    is_decided = isinstance(claim, DigestLine) and claim.category in ("preference", "decision")
+    if is_preference or is_decided or compiled(_OWNERS).search(text):
         return "speaker"
     return "instruction" if compiled(_ORDERS).search(text) else ""
 

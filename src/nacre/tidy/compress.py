@@ -142,7 +142,7 @@ def plan(
     for week in list(weeks):
         _add_lines(context, week, labels_of, captured, pressed or {})
         try:
-            _write_digest(week, sizes)
+            _make_digest(week, sizes)
         except BadInput as error:
             problems.append(Problem("week left as it is", str(error), week.shown))
             weeks.remove(week)
@@ -175,18 +175,15 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int], waiting: Container[st
 def _choose(context: TidyContext, week: Week, trail: Trail) -> None:
     """Gather the statements of the week's logs that may be added, without those that repeat what stands there."""
     fresh: dict[tuple[str, str, str | None], tuple[LogLine, str]] = {}
-    places: dict[tuple[str, str], str] = {}
     for log in week.logs:
         for line in log.lines:
             if line.mark not in trail.entered(line.day):
-                shown = f"{context.workspace.relative(log.day.path)}:{line.line}"
-                place = places.setdefault((line.day, line.mark), shown)
+                place = f"{context.workspace.relative(log.day.path)}:{line.line}"
                 fresh.setdefault((line.day, line.mark, _project(line)), (line, place))
     if not fresh:
         return
     week.doc = open_document(context.workspace, week.path)
     old_lines = weekly.digest_lines(week.doc) if week.doc else ()
-    there = {(line.day, bullet_id(line.text)) for line in old_lines}
     for old in old_lines:
         words = bare_words(old.text)
         for text in (words, *(piece.text for piece in pieces(words))):
@@ -197,12 +194,10 @@ def _choose(context: TidyContext, week: Week, trail: Trail) -> None:
     for line, place in sorted(fresh.values(), key=lambda row: projects.index(_project(row[0]))):
         words = redact(line.words).text  # what somebody put into a log by hand may hold a secret
         safe = line if words == line.words else replace(line, words=" ".join(words.split()))
-        if line.by_hand and (line.day, bullet_id(f"[Task] {safe.words} (src: {line.day})")) in there:
-            continue  # a killed run wrote it, and did not note so
         key = _project(line), plain_words(safe.words)
         same = week.existing.get(key)
-        # What was captured is chosen among all of its day, also after a kill: what stands there of that day does not count yet.
-        before = said.get(key) or (bare_words(same.text) if same and (line.by_hand or same.day != line.day) else None)
+        # After a kill the lines of a day are chosen once more among all of it: what stands there of that day does not count yet.
+        before = said.get(key) or (bare_words(same.text) if same and same.day != line.day else None)
         if before:
             reason = say(f"{place} says the same as “{before}”", f"{place} 与“{before}”意思相同")
             week.steps.append(Step("say once", week.shown, reason, safe.words))
@@ -296,7 +291,7 @@ def _project(line: LogLine) -> str | None:
     return None if line.group else line.project
 
 
-def _write_digest(week: Week, sizes: Mapping[str, int]) -> None:
+def _make_digest(week: Week, sizes: Mapping[str, int]) -> None:
     """Make the bytes of the digest with its new lines, and for provenance by day what was looked at, and how long the logs are."""
     if week.texts:
         doc = week.doc

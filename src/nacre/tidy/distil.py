@@ -121,13 +121,14 @@ class Draft:
         more = {**file_field(file), **more}
         self.record(Record(line.id, self.at, verdict, text, valid_to=to or self.today.isoformat(), more=more))
 
-    def record_of(self, candidate: Candidate, verdict: str, test: Verdict | None, **fields: Any) -> Record:
+    def record_candidate(self, candidate: Candidate, verdict: str, test: Verdict | None, **fields: Any) -> None:
+        """Note in the ledger what became of a candidate, with its origin and its tests."""
         brain = self.advice.brain if candidate.change else "local"
         source, tests = self.memory.source(candidate), dict(test.scores) if test else {}
         record = Record(candidate.id, self.at, verdict, candidate.text, brain=brain, source=source, tests=tests)
         if verdict == "admitted":
             record = record._replace(without_it=test.without_it if test else None, valid_from=candidate.said.day)
-        return record._replace(**fields)
+        self.record(record._replace(**fields))
 
     def is_pinned(self, line: Line) -> bool:
         was = self.states.get(line.id)
@@ -216,9 +217,14 @@ class Draft:
     def ask_about(
         self, candidate: Candidate, verdict: Verdict, kind: str, why: str, file: LongTermFile, against: str = ""
     ) -> None:
-        about: dict[str, object] = {"file": file.shown, **({"against": against} if against else {})}
-        about |= {"type": candidate.tested.kind, "source": self.memory.source(candidate)}
-        about |= {"odds": confidence(candidate), "tests": dict(verdict.scores)}
+        about = {
+            "file": file.shown,
+            **({"against": against} if against else {}),
+            "type": candidate.tested.kind,
+            "source": self.memory.source(candidate),
+            "odds": confidence(candidate),
+            "tests": dict(verdict.scores),
+        }
         self.ask(Question(candidate.id, kind, candidate.text, why, about))
 
     def ask_about_conflict(
@@ -250,35 +256,34 @@ class Draft:
         if candidate.agents or not (is_kept or any(question.id == candidate.id for question in self.asks)):
             return
         day, home = candidate.said.day, self.memory.home(candidate).shown
-        offered = [
-            other for other in (*self.questions, *self.asks) if not other.about_entry and other.id != candidate.id
-        ]
-        older = [other for other in offered if other.about.get("file") == home and other.said and other.said[0] <= day]
+        asked = (other for other in (*self.questions, *self.asks) if not other.about_entry and other.id != candidate.id)
+        older = [other for other in asked if other.about.get("file") == home and other.said and other.said[0] <= day]
         parts = [EntryParts(statement) for statement in self.memory.statements([other.text for other in older])]
         compared, _ = compare.compare_with(candidate.tested.judged.statement, parts, candidate.lasting)
-        for question, kind in [(older[near.place], near.kind) for near in compared]:
-            if kind != "replaces" and (kind != "ask" or not is_kept):
+        for near in compared:
+            question, by = older[near.place], candidate.text
+            if near.kind == "replaces":
+                more = {"by": candidate.id, "kind": question.kind}
+                self.record_question(question, "superseded", valid_to=day, more=more)
+                reason = say(f"superseded by “{by}”", f"被“{by}”取代")
+            elif near.kind == "ask" and is_kept:
+                self.record_question(question, "refused", failed="superseded")
+                reason = say(f"may be superseded by “{by}”", f"可能已被“{by}”取代")
+            else:
                 continue
             self.questions, self.asks = (
                 [other for other in questions if other.id != question.id] for questions in (self.questions, self.asks)
             )
             self.settled.append(question.id)
-            record, by = self.record_question(question, "refused", failed="superseded"), candidate.text
-            reason = say(f"may be superseded by “{by}”", f"可能已被“{by}”取代")
-            if kind == "replaces":
-                more = {"by": candidate.id, "kind": question.kind}
-                record = record._replace(verdict="superseded", failed=None, valid_to=day, more=more)
-                reason = say(f"superseded by “{by}”", f"被“{by}”取代")
-            self.record(record)
             self.step("expire", self.review_file, reason, question.text)
 
-    def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:
-        """What became of what is asked about, with the origin and the tests that the question names."""
+    def record_question(self, question: Question, verdict: str, **fields: Any) -> None:
+        """Note in the ledger what became of what is asked about, with the origin and the tests that the question names."""
         source, tests = (
             value if isinstance(value := question.about.get(name), dict) else {} for name in ("source", "tests")
         )
         record = Record(question.id, self.at, verdict, question.text, brain="local", source=source, tests=tests)
-        return record._replace(**fields)
+        self.record(record._replace(**fields))
 
     def asked_on(self, question: Question) -> dt.date | None:
         """The day on which a question was put."""
@@ -303,7 +308,7 @@ class Draft:
                     continue
                 why = say(f"not answered for {PATIENCE} days", f"{PATIENCE} 天没有答复")
                 if not question.about_entry:
-                    self.record(self.record_question(question, "refused", failed="unanswered"))
+                    self.record_question(question, "refused", failed="unanswered")
                 self.step("expire", self.review_file, why, question.text)
 
     def choose_questions(self) -> None:
@@ -323,11 +328,11 @@ class Draft:
             if day and question.said and (self.today - dt.date.fromisoformat(day)).days < PATIENCE:
                 self.deferred.setdefault(question.said, [])
             elif not question.about_entry:
-                self.record(self.record_question(question, "refused", failed="asked enough"))
+                self.record_question(question, "refused", failed="asked enough")
                 why = say(f"limit of {QUESTIONS} questions a day reached", f"已达到每天 {QUESTIONS} 个问题的上限")
                 self.step("refuse", self.review_file, why, question.text)
         for question in (*unnoted, *self.asks):
-            self.record(self.record_question(question, "asked", more={"kind": question.kind}))
+            self.record_question(question, "asked", more={"kind": question.kind})
 
 
 def confidence(candidate: Candidate) -> float:
@@ -632,15 +637,15 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
     id_ = entry_id(f"{own.file} {own.name}: {new.value}")
     if own.value == new.value:
         if draft.states.get(id_) is None and not draft.memory.find(candidate.id):
-            draft.record(draft.record_of(candidate, "merged", None, more={"into": id_}))
+            draft.record_candidate(candidate, "merged", None, more={"into": id_})
         return True
     more: dict[str, object] = {"file": own.file, "field": own.name}
     old = entry_id(f"{own.file} {own.name}: {own.value}") if own.value else None
     if old:
         text = f"{own.name}: {own.value}"
         draft.record(Record(old, draft.at, "superseded", text, section=own.name, valid_to=said.day, more=more))
-    record = draft.record_of(candidate, "admitted", None, section=own.name, supersedes=old, more=more)
-    draft.record(record._replace(id=id_, text=f"{own.name}: {new.value}"))
+    text = f"{own.name}: {new.value}"
+    draft.record_candidate(candidate, "admitted", None, id=id_, text=text, section=own.name, supersedes=old, more=more)
     # All values that the field had, as one story: "阿木 → 小明 → 小红".
     values = [own.before] if own.before else []
     values += draft.states.values_of(own.file, own.name)
@@ -669,17 +674,17 @@ def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermF
     try:
         section = home.add(candidate.text, kind)
     except SecretRefused:
-        draft.record(draft.record_of(candidate, "refused", verdict, failed="secret", text=None))
+        draft.record_candidate(candidate, "refused", verdict, failed="secret", text=None)
         return False
     more = file_field(home) | ({"explicit": True} if candidate.explicit else {})
-    draft.record(draft.record_of(candidate, "admitted", verdict, section=section, confidence=value, more=more))
+    draft.record_candidate(candidate, "admitted", verdict, section=section, confidence=value, more=more)
     reason = say("you asked to remember it", "你要求记住") if candidate.explicit else say("worth keeping", "值得保留")
     draft.step("add", home.shown, consequence(verdict.without_it) or reason, candidate.text)
     return True
 
 
 def _refuse(draft: Draft, candidate: Candidate, verdict: Verdict) -> None:
-    draft.record(draft.record_of(candidate, "refused", verdict, failed=verdict.failed[0]))
+    draft.record_candidate(candidate, "refused", verdict, failed=verdict.failed[0])
     draft.step("refuse", candidate.said.day, failure(verdict.failed[0]), candidate.text)
 
 
@@ -732,8 +737,15 @@ def _supersede(
                 record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
             draft.record(record._replace(supersedes=now.id))
     section = line.section if home.find(candidate.id) else home.add(text, candidate.tested.kind)
-    record = draft.record_of(candidate, "admitted", verdict, section=section, more=file_field(home))
-    draft.record(record._replace(confidence=confidence(candidate), supersedes=closed[0].id))
+    draft.record_candidate(
+        candidate,
+        "admitted",
+        verdict,
+        section=section,
+        confidence=confidence(candidate),
+        supersedes=closed[0].id,
+        more=file_field(home),
+    )
     reason = say(
         f"supersedes “{line.words}” (probability {first.odds:.2f})", f"取代“{line.words}”（概率 {first.odds:.2f}）"
     )
@@ -749,7 +761,7 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
         line = file.find(candidate.id) or line
     else:
         more = {"into": line.id, **file_field(file)}
-        draft.record(draft.record_of(candidate, "merged", verdict, more=more))
+        draft.record_candidate(candidate, "merged", verdict, more=more)
         reason = say(f"says the same as “{line.words}”", f"与“{line.words}”意思相同")
         draft.step("merge", file.shown, reason, candidate.text)
     if file.project in (None, candidate.said.project) or candidate.said.group:
@@ -776,8 +788,16 @@ def _reword(
     except MemoryFull:
         return False
     draft.close(file, line, "merged", line.words, {"into": candidate.id})
-    record = draft.record_of(candidate, "admitted", verdict, section=line.section, more=file_field(file))
-    draft.record(record._replace(confidence=confidence(candidate), supersedes=line.id, valid_from=was.valid_from))
+    draft.record_candidate(
+        candidate,
+        "admitted",
+        verdict,
+        section=line.section,
+        confidence=confidence(candidate),
+        supersedes=line.id,
+        valid_from=was.valid_from,
+        more=file_field(file),
+    )
     reason = say(f"a better wording of “{line.words}”", f"比“{line.words}”表述得更好")
     draft.step("merge", file.shown, reason, candidate.text)
     return True

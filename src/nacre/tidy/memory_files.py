@@ -209,7 +209,7 @@ class MemoryFiles:
         self.context = context
         self.trail = trail
         settings, workspace = context.config.memory, context.workspace
-        self.general = LongTermFile(workspace, workspace.longterm, settings, longterm.template(settings))
+        self.general = LongTermFile(workspace, workspace.longterm, settings)
         self.problems: list[Problem] = []  # files of projects that cannot be read are neither changed nor added to
         self._projects = {path.parent.name: self._open_project(path) for path in list_longterm(workspace)[1:]}
         self._tested: dict[str, Tested] = {}
@@ -310,8 +310,14 @@ class MemoryFiles:
         said = candidate.said
         sections = self._captured(said)
         message = next(iter(sections[-1].bullets[said.mark]), "") if sections else ""
-        source = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": message}
-        source |= {"above": candidate.above.mark if candidate.above else "", "checkpoint": said.checkpoint}
+        source = {
+            "day": said.day,
+            "session": said.session or "",
+            "bullet": said.mark,
+            "message": message,
+            "above": candidate.above.mark if candidate.above else "",
+            "checkpoint": said.checkpoint,
+        }
         return {name: value for name, value in source.items() if value}
 
     def set_field(self, new: Field) -> OwnField | None:

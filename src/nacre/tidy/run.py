@@ -67,7 +67,8 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False) -> TidyReport:
         # A model may think for minutes: it is asked before the lock is taken, and what it says is checked again under it.
         from nacre.tidy import by_model
 
-        pressed, waiting = by_model.press(context) if is_weekly else (pressed, waiting)
+        if is_weekly:
+            pressed, waiting = by_model.press(context)
         advice = by_model.advise(context)
     with nullcontext() if dry_run else operation(context, "tidy") as op:
         if op:
@@ -182,8 +183,7 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
             problems += distilled.problems
     if op and distilled:
         context.judge().save()
-    unique = tuple(dict.fromkeys(problems))
-    night = count_night(distilled.records)
+    unique, night = tuple(dict.fromkeys(problems)), count_night(distilled.records)
     return DecayReport(tuple(steps), unique, tuple(left), dry_run, 0, night, tuple(occasions), in_force)
 
 

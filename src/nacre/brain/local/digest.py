@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from nacre.brain.local.dialogue import Sentence, worth
 from nacre.brain.local.judge import Judge, Judged
-from nacre.brain.local.likeness import Statement
+from nacre.brain.local.likeness import Statement, telling_words
 from nacre.brain.local.relation import is_repeated
 from nacre.brain.local.wording import Piece, joined, pieces
 from nacre.model import Speaker
 from nacre.text.blocks import AGENT_MARK
-from nacre.text.tokens import STOP_HAN, STOP_WORDS, is_question, tokens
+from nacre.text.tokens import is_question
 
 _EMPTY = ("question", "social")
 _ANSWER = " – "  # between a question and what answers it: neither is kept without the other
@@ -134,7 +134,7 @@ def press(lines: Sequence[Line], room: int) -> dict[int, str]:
     What says most for its bytes goes first: by its worth and its words that are not said yet, of which many count for less each.
     """
     words = [
-        [[_words(clause, sentence.judged) for clause in sentence.clauses] for sentence in line.sentences]
+        [[telling_words(clause, own.judged.language) for clause in own.clauses] for own in line.sentences]
         for line in lines
     ]
     said: set[str] = set()
@@ -186,9 +186,3 @@ def _text(line: Line, ends: dict[int, int]) -> str:
     if own and agents and line.sentences[first].answers and first - 1 in ends:
         return f"{own} → {agents}"
     return joined([own, agents and AGENT_MARK[language] + agents], language)
-
-
-def _words(text: str, judged: Judged) -> frozenset[str]:
-    """The words that carry meaning; in Chinese a lone character is none."""
-    words = frozenset(tokens(text)) - STOP_WORDS - STOP_HAN
-    return frozenset(word for word in words if judged.language == "en" or len(word) > 1 or word.isascii())

@@ -173,8 +173,8 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
 def _answers(
     rows: Array, pairs: Sequence[tuple[Statement, Statement]], given_up: Sequence[bool], costs: Array
 ) -> list[Relation]:
-    """What costs least by the odds of each pair. Where something is given up that the older one names, they do not say the same; nor
-    where they differ in what a repetition never differs in."""
+    """The relation of each pair whose error costs least by the odds. Never "same" where the pair differs in what a repetition never
+    differs in, and rarely where the new statement gives up something that the older one names."""
     rows = rows.copy()
     rows[given_up, SAME] *= 1 - _SURE_OF_CHANGE
     rows /= rows.sum(axis=1, keepdims=True)
@@ -210,8 +210,8 @@ _SURE_OF_CLASH, _BESIDE = 0.8, 0.4
 
 
 def _is_far_fetched(old: Statement, new: Statement, odds_: float) -> bool:
-    """Whether it is not sure that one statement replaces another: they have no more than one word in common besides names, no amounts of
-    one kind, no word of change, and the other way round they seem to stand side by side."""
+    """Whether it is unsure that one statement replaces another: they have at most one word in common besides names, no amounts of one
+    kind and no word of change, and compared the other way round they seem to stand side by side."""
     if odds_ >= _SURE_OF_CLASH or have_in_common(old, new) > 1 or tells_of_a_change(old, new):
         return False
     rows = label_odds([(new, old)], new.language)
@@ -367,7 +367,7 @@ SAME_FROM, SAME_VALUE, NEW_VALUE = 0.45, 0.32, 0.7
 
 
 def says_the_same(old: Statement, new: Statement, near: Near) -> bool:
-    """Whether a statement tells nothing that the remembered one does not. A value of its own must be outweighed."""
+    """Whether a statement says nothing that the remembered one does not; with a value of its own only at higher odds."""
     if _swapped(old, new) or differ(old, new):
         return False
     needed = NEW_VALUE if adds_a_value(old, new) else SAME_VALUE if shares_a_value(old, new) else SAME_FROM
