@@ -106,13 +106,12 @@ class Draft:
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
         self.steps.append(Step(action, path, reason, detail))
 
-    def record(self, *records: Record) -> None:
+    def record(self, record: Record) -> None:
         """Add to the ledger, and go by it from now on."""
-        self.records += records
-        for record in records:
-            self.states.add(record)
-            if record.verdict == "merged" and record.more.get("into"):
-                self.repeats[str(record.more["into"])] += 1
+        self.records.append(record)
+        self.states.add(record)
+        if record.verdict == "merged" and record.more.get("into"):
+            self.repeats[str(record.more["into"])] += 1
 
     def close(
         self, file: LongTermFile, line: Line, verdict: str, text: str | None, more: Mapping[str, object], to: str = ""
@@ -134,15 +133,14 @@ class Draft:
         was = self.states.get(line.id)
         return line.pinned or bool(was and was.pinned)
 
-    def worth(self, line: Line) -> tuple[float, str]:
+    def worth(self, line: Line, was: EntryState) -> tuple[float, str]:
         """What speaks for an entry (how sure it is, said again, whether its time is over), and why it would have to go."""
-        was = self.states.get(line.id)
-        begun = real_day((was.valid_from or "")[:10]) if was else None
+        begun = real_day((was.valid_from or "")[:10])
         age = (self.today - dt.date.fromisoformat(begun)).days if begun else 0
         if outdated := budget.outdated_reason(line.words, begun, self.today, self.recent):
             return 0.0, outdated
         repeats = self.repeats[line.id] + sum(state.verdict == "merged" for state in self.states.inside(line.id))
-        confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * repeats)
+        confidence = min(0.99, (was.confidence or 0.5) + 0.05 * repeats)
         sure = f"{confidence:.2f}"
         reason = say(f"least important: confidence {sure}", f"最不重要：置信度 {sure}")
         return confidence - min(max(age, 0), 1000) / 4000, reason
@@ -159,7 +157,8 @@ class Draft:
         before = file.doc
         gone: list[tuple[Line, str]] = []
         while not file.has_room(text, kind):
-            loose = [(*self.worth(line), line) for line in file.lines if budget.may_go(line, self.states.get(line.id))]
+            states = ((line, self.states.get(line.id)) for line in file.lines)
+            loose = [(*self.worth(line, was), line) for line, was in states if was and budget.may_go(line, was)]
             least, reason, weakest = min(loose, key=lambda row: row[0], default=(value, "", None))
             if weakest is None or least >= value:
                 file.doc = before
@@ -710,8 +709,8 @@ def _supersede(
         return
     closed: list[Line] = []
     for number, ((where, old), comparison) in enumerate(superseded):
-        now = where.find(old.id)
-        if now is None or not budget.may_change(now, draft.states.get(now.id)):
+        now, was = where.find(old.id), draft.states.get(old.id)
+        if now is None or was is None or not budget.may_change(now, was):
             continue
         rest = draft.memory.without_part(now.words, comparison.part)
         try:
@@ -731,11 +730,9 @@ def _supersede(
         closed.append(now)
         draft.close(where, now, "superseded", None, {"by": candidate.id}, candidate.said.day)
         if rest:  # what is left stands on its own, with its origin
-            was, more = draft.states.get(now.id), file_field(where)
-            record = Record(entry_id(rest), draft.at, "admitted", rest, section=now.section, brain="local", more=more)
-            if was:
-                record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
-            draft.record(record._replace(supersedes=now.id))
+            record = Record(entry_id(rest), draft.at, "admitted", rest, section=now.section, brain="local")
+            record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
+            draft.record(record._replace(supersedes=now.id, more=file_field(where)))
     section = line.section if home.find(candidate.id) else home.add(text, candidate.tested.kind)
     draft.record_candidate(
         candidate,
@@ -767,14 +764,12 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
     if file.project in (None, candidate.said.project) or candidate.said.group:
         return
     general, was, kind = draft.memory.general, draft.states.get(line.id), draft.memory.tested(line.words).kind
-    if general.over or not budget.may_change(line, was) or not general.has_room(line.words, kind):
+    if was is None or not budget.may_change(line, was) or general.over or not general.has_room(line.words, kind):
         return
     section = general.add(line.words, kind)
     file.remove(line)
-    record = Record(line.id, draft.at, "admitted", line.words, section=section, brain="local")
-    if was:
-        record = record._replace(source=was.source, confidence=was.confidence)
-    draft.record(record._replace(more={"file": general.shown}))
+    record = Record(line.id, draft.at, "admitted", line.words, section=section, brain="local", source=was.source)
+    draft.record(record._replace(confidence=was.confidence, more={"file": general.shown}))
     reason = say(f"seen in several projects; was in {file.shown}", f"在多个项目中出现；原在 {file.shown}")
     draft.step("move", general.shown, reason, line.words)
 
