@@ -89,7 +89,9 @@ def test_a_clock_can_be_stopped_at_a_day_a_moment_or_a_text() -> None:
 @given(st.datetimes(min_value=dt.datetime(1970, 1, 2), max_value=dt.datetime(2100, 1, 1)), st.sampled_from(["Asia/Shanghai", "Europe/Berlin", "Asia/Kathmandu", "Pacific/Apia", "America/St_Johns"]))  # noqa: DTZ001  # fmt: skip
 def test_any_moment_written_down_is_read_back_as_the_same(moment: dt.datetime, name: str) -> None:
     clock = Clock(ZoneInfo(name), moment.replace(tzinfo=dt.UTC))
-    assert clock.parse(clock.now().isoformat()) == clock.now()
+    assert (
+        clock.parse(clock.now().isoformat()).timestamp() == clock.now().timestamp()
+    )  # an hour that comes twice equals no other zone's
 
 
 @given(st.dates(min_value=dt.date(1, 1, 8)))

@@ -1,9 +1,10 @@
 """HTTP of the daemon: the tokens, the gate that checks the head of every request, and the one listener, with an endpoint for MCP
-and one for the page. What comes by another name than ours, or from a page of another origin, is never let in."""
+and one for the page. A request under another host name, or from a page of another origin, is refused."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -20,8 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from nacre.disk import hold
-from nacre.errors import BadSetting, cannot_write
+from nacre.config.settings import user_folder
+from nacre.disk import hold, writing_to
+from nacre.errors import BadSetting
 
 if TYPE_CHECKING:
     import logging
@@ -46,9 +48,7 @@ Headers = dict[bytes, list[str]]
 
 
 def _token_folder(root: Path) -> Path:
-    from platformdirs import user_state_path
-
-    return user_state_path("nacre", appauthor=False) / "http" / _name(os.path.realpath(root))
+    return user_folder("state") / "http" / _name(os.path.realpath(root))
 
 
 def _name(text: str) -> str:
@@ -56,21 +56,17 @@ def _name(text: str) -> str:
 
 
 def token_file(root: Path, scope: str = "main") -> Path:
-    """Where the token of a workspace and scope lies: with the user's own state, not in the workspace, which may be
-    shared or cloned. A group's is another than the owner's: who was let into a group must not be let into more when the
-    server is started anew."""
+    """The file with the token of a workspace and scope. It lies in the user's own state folder, because a workspace may be
+    shared or cloned. Each scope has its own: a client that was admitted to a group must not become the owner when the server
+    is restarted."""
     return _token_folder(root) / f"{_name(scope)}.token"
 
 
 def forget_tokens(root: Path) -> None:
     """Remove the tokens of a workspace, for every scope. Its servers must have ended."""
     folder = _token_folder(root)
-    try:
+    with writing_to(folder), contextlib.suppress(FileNotFoundError):
         shutil.rmtree(folder)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise cannot_write(folder, error) from error
 
 
 def token(root: Path, scope: str = "main") -> str:
@@ -80,13 +76,11 @@ def token(root: Path, scope: str = "main") -> str:
         if word := read_token(path):
             return word
         word = secrets.token_urlsafe(32)
-        try:
+        with writing_to(path):
             path.unlink(missing_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
                 file.write(f"{word}\n")
-        except OSError as error:
-            raise cannot_write(path, error) from error
     return word
 
 
@@ -159,7 +153,7 @@ class Gate:
         if len(hosts) != 1 or not self._is_us(hosts[0]):
             return Reply(403, b"Host")  # a name that leads here by somebody else's DNS
         if len(origins) > 1 or not all(
-            origin.startswith("http://") and self._is_us(origin[len("http://") :]) for origin in origins
+            origin.startswith("http://") and self._is_us(origin.removeprefix("http://")) for origin in origins
         ):
             return Reply(403, b"Origin")
         lengths = headers.get(b"content-length", [])
@@ -270,11 +264,12 @@ class Listener:
         if scope["type"] != "http":
             return
         headers, path = headers_of(scope), scope["raw_path"]  # as it was sent: no other spelling of it
-        reply = self.gate.refusal(scope, headers)
         endpoint = next((endpoint for endpoint in self.endpoints if endpoint.takes(path)), None)
-        if reply is None:
-            reply = endpoint.refusal(scope, headers) if endpoint else Reply(404, b"Not Found")
-        body = b""
+        reply = self.gate.refusal(scope, headers)
+        if endpoint is None:
+            await send_reply(send, reply or Reply(404, b"Not Found"))
+            return
+        body, reply = b"", reply or endpoint.refusal(scope, headers)
         if reply is None:
             try:
                 body = await asyncio.wait_for(_read_body(receive), _BODY_WITHIN)
@@ -282,8 +277,8 @@ class Listener:
                 reply = Reply(408, b"Request Timeout")
         if len(body) > MOST_BODY:
             reply = Reply(413, b"Content Too Large")
-        if reply or endpoint is None:
-            await send_reply(send, reply or Reply(404, b"Not Found"))
+        if reply:
+            await send_reply(send, reply)
             return
         self.working += 1
         self.questions += 1

@@ -25,7 +25,6 @@ from nacre.vault.discover import is_marked, is_workspace, trust_workspace, trust
 from nacre.vault.storage import memory_files
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections import Counter
     from collections.abc import Callable, Mapping
 
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from nacre.index.embedding import MeaningSource
     from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex
+    from nacre.index.store import Store
     from nacre.layers.fading import Layers
     from nacre.layers.flush import Flush, FlushAnswer, Prompts
     from nacre.layers.organise import OrganiseReport
@@ -126,8 +126,10 @@ def find_workspace(path: str | Path | None, now: str | None, agent: str | None) 
         agents = discover.agent_workspaces(settings.load())
         if agent.lower() not in agents:
             names = ", ".join(agents) or "-"
-            english = f'No agent "{agent}" is configured; the configured agents are: {names}.'
-            raise NoWorkspace(english, f"没有配置智能体“{agent}”；已配置：{names}。")
+            raise NoWorkspace(
+                f'No agent "{agent}" is configured; the configured agents are: {names}.',
+                f"没有配置智能体“{agent}”；已配置：{names}。",
+            )
         path = agents[agent.lower()]
     place = discover.find_workspace(path, config=settings.load())
     return opened_at(place.workspace.root, now), tuple(place.problems)
@@ -141,8 +143,8 @@ def machine_folder(path: str | Path | None) -> Path:
 def origin_elsewhere(
     workspace: Workspace, named: str | None, config: Config, environment: Mapping[str, str], here: str
 ) -> str | None:
-    """What would lead a command to this workspace that is started with these variables in that folder: "flag", "parent", "several agents"
-    where theirs are meant together; None where it would open another, or have a word to say about others."""
+    """How a command that is started with these variables in that folder finds this workspace: "flag", "parent", "several agents" where
+    theirs are meant together; None where it would open another one, or report problems with others on the way."""
     home = Path(environment.get("HOME") or Path.home())
     try:
         place = discover.find_workspace(named, config=config, env=environment, home=home, cwd=Path(here))
@@ -151,8 +153,7 @@ def origin_elsewhere(
     if place.problems or os.path.realpath(place.workspace.root) != os.path.realpath(workspace.root):
         return None
     agents = discover.agent_workspaces(config, environment, home).values()
-    is_shared = place.origin in _UNNAMED and sum(map(Path.is_dir, agents)) > 1
-    return "several agents" if is_shared else place.origin
+    return "several agents" if place.origin in _UNNAMED and sum(map(Path.is_dir, agents)) > 1 else place.origin
 
 
 def several_agents() -> tuple[str, ...]:
@@ -332,8 +333,8 @@ class Working:
         """The file as it may be shown: without the secrets that somebody wrote into it, and without what the eye cannot see."""
         state = vault.working.read_state(self.workspace, self.opened.clock)
         lines = guard.secrets.safe_lines(list(enumerate(state.document.bare, start=1)))
-        text = "".join(f"{line}\n" for _, line in lines)
-        return state._replace(document=vault.entries.document(state.document.path, text.encode()))
+        data = "".join(f"{line}\n" for _, line in lines).encode()
+        return state._replace(document=vault.entries.document(state.document.path, data))
 
     def get(self, section: str = "") -> dict[str, Any]:
         """Everything that it says, or one section, without secrets: task, context, decisions, pending, blockers."""
@@ -403,17 +404,26 @@ class Refreshed(NamedTuple):
     @property
     def summary(self) -> str:
         steps, count = len(self.organised.steps), len(self.promoted.promoted)
-        english = f"Layers: {steps} change{'s' * (steps != 1)}. Candidates for promotion: {count} (promote_report.md)."
-        return say(english, f"分层：{steps} 处变动。晋升候选：{count} 个（promote_report.md）。")
+        return say(
+            f"Layers: {steps} change{'s' * (steps != 1)}. Candidates for promotion: {count} (promote_report.md).",
+            f"分层：{steps} 处变动。晋升候选：{count} 个（promote_report.md）。",
+        )
 
 
 class Memory:
     """One workspace, opened for one listener. Safe to use from many threads; many processes may have it open."""
 
-    def __init__(self, opened: Context, *, problems: Sequence[Problem] = (), embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        opened: Context,
+        *,
+        problems: Sequence[Problem] = (),
+        agent: str | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
         self.opened = opened
         self.problems = (*opened.config.problems, *problems)
-        self.agent: str | None = None
+        self.agent = agent
         self.indexes = Indexes(opened, embedder)
         self._brain: Judge | None = None
         self._loading = threading.Lock()
@@ -448,9 +458,7 @@ class Memory:
     ) -> Memory:
         """Open a workspace: the one named, or the one that discovery finds. Never makes one."""
         opened, problems = find_workspace(path, now, agent)
-        memory = cls(replace(opened, scope=Scope.parse(scope)), problems=problems, embedder=embedder)
-        memory.agent = agent
-        return memory
+        return cls(replace(opened, scope=Scope.parse(scope)), problems=problems, agent=agent, embedder=embedder)
 
     def __enter__(self) -> Self:
         return self
@@ -494,7 +502,7 @@ class Memory:
 
     @property
     def brain(self) -> Judge:
-        """Who says what a sentence is: our classifiers with the local models, or without where these are not installed."""
+        """The classifiers of sentences, with the local models where these are installed."""
         with self._loading:
             if self._brain is None:
                 embedder = embed.local.LocalEmbedder()
@@ -522,17 +530,16 @@ class Memory:
         return report._replace(text=text)
 
     def _relate(self) -> None:
-        """Find out how the entries that are new in the index stand to older ones, for searches to know."""
+        """Compare the entries that are new in the index with older ones, and keep the result for searches."""
         keeper, meaning = self.indexes.memory
 
         def compare(pairs: Sequence[tuple[str, str]]) -> list[search.relations.Odds | None]:
-            found = self.brain.relation_odds(pairs)
-            return [odds and search.relations.Odds(*odds) for odds in found]
+            return [odds and search.relations.Odds(*odds) for odds in self.brain.relation_odds(pairs)]
 
         keeper.store.safely(lambda: search.relations.relate(keeper.store, meaning.scanner, compare))
 
     def _indexed(self, report: _Report, *, changed: object) -> _Report:
-        """The report of something that, where it changed memory, the index has to follow."""
+        """The report of an operation, after the index was brought up to date where the operation changed memory."""
         if changed:
             self.index()
         return report
@@ -588,10 +595,8 @@ class Memory:
 
     def longterm_facts(self) -> dict[str, int]:
         """The lines and bytes of the general MEMORY.md, and the most that it may have."""
-        size, limits = (
-            vault.writing.size_of(vault.storage.read_memory(self.workspace, self.workspace.longterm)),
-            self.config.memory,
-        )
+        size = vault.writing.size_of(vault.storage.read_memory(self.workspace, self.workspace.longterm))
+        limits = self.config.memory
         return {"lines": size.lines, "maxLines": limits.max_lines, "bytes": size.bytes, "maxBytes": limits.max_bytes}
 
     def all_problems(self, *, every_file: bool = False) -> list[Problem]:
@@ -611,8 +616,7 @@ class Memory:
     ) -> list[Hit]:
         """What answers, best first. Where nothing clearly does, the nearest, each marked `weak`."""
         filters = self.filters(**narrowing)
-        report = self.ask(query, limit, min_score=min_score, now=now, mode=mode, corpus=corpus, filters=filters)
-        return list(report.hits)
+        return [*self.ask(query, limit, min_score=min_score, now=now, mode=mode, corpus=corpus, filters=filters).hits]
 
     def filters(self, **narrowing: Unpack[Narrowing]) -> Filters:
         """Filters as users give them, checked."""
@@ -621,8 +625,7 @@ class Memory:
             if not text:
                 return None
             is_span = text[0].isdigit() and text[-1].isalpha()
-            moment = self.clock.now() - duration(text) if is_span else self.clock.parse(text)
-            return moment.date().isoformat()
+            return (self.clock.now() - duration(text) if is_span else self.clock.parse(text)).date().isoformat()
 
         given: dict[str, Any] = {**narrowing, "layers": tuple(narrowing.get("layers") or ())}
         given |= {"since": day(given.get("since")), "until": day(given.get("until"))}
@@ -641,8 +644,10 @@ class Memory:
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
         if mode not in MODES:
-            english = f'"{mode}" is not a search mode; use hybrid, text or vector.'
-            raise BadInput(english, f"没有“{mode}”这种搜索模式；请用 hybrid、text 或 vector。")
+            raise BadInput(
+                f'"{mode}" is not a search mode; use hybrid, text or vector.',
+                f"没有“{mode}”这种搜索模式；请用 hybrid、text 或 vector。",
+            )
         most = self.config.search.max_results if limit is None else limit
         if most < 1:
             raise BadInput("The number of results must be at least 1.", "结果数至少为 1。")
@@ -657,24 +662,19 @@ class Memory:
         """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,
         `memory/x.md#L3-L9`, `#id`. Outside groups a reading counts as a recall, unless `via` is None; `via` tells which way it went."""
         bare, start, count = search.read.parse_place(path)
-        scope = self.scope
         if bare.startswith("#"):
-            keeper = self.keeper
-            keeper.store.safely(keeper.current)
-            place = keeper.store.safely(lambda: search.read.place_of_id(keeper.store, scope, bare))
+            place = self._read_index(lambda store: search.read.place_of_id(store, self.scope, bare))
             if place:
                 bare, first, last = place
                 count = count or (None if start or start_line else last - first + 1)
                 start = start or first
         start, count = start_line or start or 1, count or lines
         if bare.startswith("sessions/") and (sessions := self.sessions):
-            place_in_session = sessions, bare, start, count, self.clock.fixed
-            if excerpt := sessions.store.safely(lambda: search.read.read_session(*place_in_session)):
+            read_session = partial(search.read.read_session, sessions, bare, start, count, self.clock.fixed)
+            if excerpt := sessions.store.safely(read_session):
                 return excerpt
-        if scope.group is not None:
-            store = self.keeper.store
-            store.safely(self.keeper.current)
-            return store.safely(lambda: search.read.read_lines(self.opened, bare, start, count, store))
+        if self.scope.group is not None:
+            return self._read_index(lambda store: search.read.read_lines(self.opened, bare, start, count, store))
         excerpt = search.read.read_lines(self.opened, bare, start, count, None)
         if via:
             extent = excerpt.start_line, excerpt.end_line
@@ -683,26 +683,26 @@ class Memory:
                 self.problems = (*self.problems, uncounted)
         return excerpt
 
-    def _read_index(self, read: Callable[[sqlite3.Connection], _Report]) -> _Report:
-        """What the index tells once it is up to date."""
+    def _read_index(self, read: Callable[[Store], _Report]) -> _Report:
+        """What `read` returns of the index, after this was brought up to date."""
         store = self.keeper.store
         store.safely(self.keeper.current)
-        return store.safely(lambda: read(store.db))
+        return store.safely(lambda: read(store))
 
     def names(self) -> list[KnownName]:
         """The projects and names that long-term memory and the latest entries speak of, with how many entries."""
         _ = self.owned
-        return self._read_index(search.about.known_names)
+        return self._read_index(lambda store: search.about.known_names(store.db))
 
     def about(self, name: str) -> Profile:
         """What is said of a name or a project, where, since when, and beside whom; `NotFound` where nothing is."""
-        return self._read_index(lambda db: search.about.profile(self.owned, db, name))
+        return self._read_index(lambda store: search.about.profile(self.owned, store.db, name))
 
     def growth(self, days: int) -> dict[str, Any]:
         """What each of the last days added, the kinds of entries, the size of each layer, and when memory was recalled."""
         today = self.clock.today()
         first = today - dt.timedelta(days=days - 1)
-        grown = self._read_index(lambda db: index.growth.growth(db, first, today))
+        grown = self._read_index(lambda store: index.growth.growth(store.db, first, today))
         return {**grown, "recalls": vault.refcount.recalls_by_hour(self.owned.workspace, self.clock, first)}
 
     def recall(self, query: str, *, limit: int = 3, dry_run: bool = False) -> RecallReport:
@@ -719,8 +719,11 @@ class Memory:
         try:
             report = search.layered.report_moved(report, layers.organise.rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
-            english = f"The checkpoint could not be moved to a newer layer: {error}"
-            unmoved = problem("not moved", english, f"该检查点未能移到较新的层：{error}")
+            unmoved = problem(
+                "not moved",
+                f"The checkpoint could not be moved to a newer layer: {error}",
+                f"该检查点未能移到较新的层：{error}",
+            )
             report = replace(report, problems=(*report.problems, unmoved))
         uncounted = search.read.count_recalled(own, report.found, query)
         return replace(report, problems=(*report.problems, uncounted)) if uncounted else report
@@ -750,7 +753,7 @@ class Memory:
         return context.pack.pack([piece], budget, lead="").text.lstrip("\n") if piece else ""
 
     def has_rules(self, *, within: int) -> bool:
-        """Whether our rules stand in so many first bytes of AGENTS.md."""
+        """Whether the first `within` bytes of AGENTS.md hold our rules."""
         data = vault.storage.read(self.workspace, self.workspace.root / "AGENTS.md") or b""
         return vault.rules.has_block(data[:within].decode("utf-8", "replace"))
 
@@ -903,9 +906,10 @@ class Memory:
         by_agent: dict[str, list[Path]] = {}
         for source in sources.registry.sources():
             if sources.registry.settings_of(self.config, source.agent).enabled:
-                paths = [file.path for file in source.find(self.places) if file.changed >= begin.timestamp()]
-                by_agent.setdefault(source.agent, []).extend(paths)
-        return {agent: paths for agent, paths in by_agent.items() if paths}
+                for file in source.find(self.places):
+                    if file.changed >= begin.timestamp():
+                        by_agent.setdefault(source.agent, []).append(file.path)
+        return by_agent
 
     def session_files(self, ended: Collection[str] = (), *, only_queued: bool = False) -> list[SessionFile]:
         """The transcripts that `sync` looks at, or those of them that hooks queued; `ended` names those whose agent says that they are over."""
@@ -1092,7 +1096,7 @@ class Memory:
 
     def nominees(self) -> list[str]:
         """The paths of the checkpoints that `promote` would nominate."""
-        nominees = layers.promote.nominees(self.opened)[0]
+        nominees, _ = layers.promote.nominees(self.opened)
         return [self.workspace.relative(nominee.family.lead.path) for nominee in nominees]
 
     def count_problems(self) -> list[Problem]:
@@ -1138,8 +1142,7 @@ class Memory:
         about stands in memory; refused, it does not. What an agent answers adds, and replaces nothing."""
         kind = tidy.answers.Answer
         values = [answer if isinstance(answer, kind) else kind(*answer) for answer in answers]
-        steps = tidy.answers.give_answers(self._tidying(), values, dry_run=dry_run)
-        return self._indexed(steps, changed=not dry_run)
+        return self._indexed(tidy.answers.give_answers(self._tidying(), values, dry_run=dry_run), changed=not dry_run)
 
     def adopting(self) -> list[AdoptPlan]:
         """For each MEMORY.md that is over its limits: what would move where. Writes nothing."""
@@ -1164,8 +1167,9 @@ class Memory:
 
     def _forgetting(self) -> ForgetContext:
         own = self.owned
-        parts = own.workspace, own.config, own.clock
-        return forget.target.ForgetContext(*parts, keeper=lambda: self.keeper, search=self.search)
+        return forget.target.ForgetContext(
+            own.workspace, own.config, own.clock, keeper=lambda: self.keeper, search=self.search
+        )
 
     def replace_file(self, path: Path, data: bytes | None, *, read: bytes | None, command: str) -> None:
         """Write a file of the workspace that is still as it was read, or (None) remove it, as an operation that `undo` takes back."""
@@ -1210,11 +1214,8 @@ class Memory:
     def conversation(self, id: str, message: str) -> Conversation:  # noqa: A002 - the word users know
         """A message that a memory rests on, in its transcript, with what was said around it."""
         lines, target = forget.apply.one_target(room := self._forgetting(), id)
-
-        def off_record(messages: Sequence[Message]) -> set[str]:
-            return brain.local.dialogue.off_record_messages(messages, self.brain)
-
-        return forget.entry.conversation(room, target, lines, message, off_record)
+        off_record = brain.local.dialogue.off_record_messages
+        return forget.entry.conversation(room, target, lines, message, lambda said: off_record(said, self.brain))
 
     def flush(
         self,

@@ -1,4 +1,4 @@
-"""The values that the whole program speaks in: what a command reports, an entry of memory, a session, a workspace. None touches a clock."""
+"""The values that all packages share: what a command reports, an entry of memory, a session, a workspace. None reads a clock."""
 
 from __future__ import annotations
 
@@ -81,19 +81,18 @@ class Step:
     @property
     def word(self) -> str:
         """What the step does, in the user's language."""
-        english, chinese = _WORDS.get(self.action, (self.action, self.action))
-        return say(english, chinese)
+        return say(_ENGLISH.get(self.action, self.action), _CHINESE.get(self.action, self.action))
 
 
-_ACTIONS = """add 新增|adopt 采纳|append 追加|ask 询问|bring back 重建|capture 采集|change 修改|close 关闭|compress 压缩|create 新建|cut 截断|delete 删除|demote 移出|drop 略过
+_ENGLISH = {"bring back": "recreate", "cut": "truncate", "rise": "move up"}  # of all others the action itself
+_CHINESE = dict(
+    re.findall(
+        r"([a-z ]+) ([^|\s]+)",
+        """add 新增|adopt 采纳|append 追加|ask 询问|bring back 重建|capture 采集|change 修改|close 关闭|compress 压缩|create 新建|cut 截断|delete 删除|demote 移出|drop 略过
 edit 修改|expire 到期|forget 遗忘|keep 保留|log 记入日志|merge 合并|move 移动|move back 移回|pin 固定|propose 建议|refuse 拒绝|remove 移除|replace 取代|restore 恢复
-rise 回升|say once 不重复|set 设置|skip 跳过|summarise 摘要|supersede 取代"""
-_WORDS = {
-    english: (english, chinese)
-    for pair in re.split(r"[|\n]", _ACTIONS)
-    for english, _, chinese in [pair.rpartition(" ")]
-}
-_WORDS |= {"bring back": ("recreate", "重建"), "cut": ("truncate", "截断"), "rise": ("move up", "回升")}
+rise 回升|say once 不重复|set 设置|skip 跳过|summarise 摘要|supersede 取代""",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,6 @@ class Entry:
     path: str
     line: int
     type: str | None = None
-    id: str = ""
     already: bool = False
     project: str = ""  # that its section is stamped with
 
@@ -160,7 +158,6 @@ class Bullet:
 
 
 KEEP, ASK, REFUSE = "keep", "ask", "refuse"
-TESTS = ("prevents_error", "broad", "self_contained", "novel")
 
 
 @dataclass(frozen=True)
@@ -176,14 +173,6 @@ class Verdict:
     @property
     def admitted(self) -> bool:
         return self.decision == KEEP
-
-    @property
-    def odds(self) -> float:
-        """How likely it is that all tests are passed."""
-        product = 1.0
-        for name in TESTS:
-            product *= self.scores.get(name, 1.0)
-        return product
 
 
 class Relation(NamedTuple):
@@ -244,8 +233,8 @@ class Hit:
     def as_plain(self) -> dict[str, Any]:
         """By the names that agents know; how the score was come by is left out."""
         names = "id path start_line end_line heading score vector_score text_score snippet source layer date citation weak superseded"
-        row = fields(self, names, also=list(self.also), provenance=dict(self.provenance))
-        return row | ({"project": self.project} if self.project else {})
+        project = {"project": self.project} if self.project else {}
+        return fields(self, names, also=list(self.also), provenance=dict(self.provenance), **project)
 
 
 @dataclass(frozen=True)
@@ -263,9 +252,13 @@ class SearchReport:
 
     def as_plain(self) -> dict[str, Any]:
         """By the names that agents know."""
-        names = "results mode model provider fallback abstained disabled stale"
-        results, took = [hit.as_plain() for hit in self.hits], round(self.took_ms, 2)
-        return fields(self, names, results=results, disabled=False, tookMs=took)
+        return fields(
+            self,
+            "results mode model provider fallback abstained disabled stale",
+            results=[hit.as_plain() for hit in self.hits],
+            disabled=False,
+            tookMs=round(self.took_ms, 2),
+        )
 
 
 # A session between a person and an agent, as a transcript tells it: whose words, when, in which order.

@@ -104,7 +104,7 @@ def test_a_remark_after_the_last_capture_is_captured_when_the_end_of_the_talk_is
 
 
 def test_the_end_of_one_talk_in_a_database_is_not_that_of_another(desk: Desk) -> None:
-    queued = spool.Queued("", (0, 0), "openclaw", "s-1", "/x/agent.sqlite", 1, 1.0, now=True)
+    queued = spool.Queued("", (0, 0), "openclaw", "s-1", "/x/agent.sqlite", 1.0, now=True)
     over = Queue([queued])
     path = Path("/x/agent.sqlite")
     mine, other = (Transcript("openclaw", path, f"{path}#{name}", (), 0.0) for name in ("s-1", "s-2"))

@@ -140,7 +140,7 @@ class Machine:
         known = journal.read_journal(runner.context.workspace)
         coming = []
         for job in runner.jobs:
-            at = next_time(job, self.now, known, runner.retries)
+            at = next_time(job, self.now, known, runner.context.config.jobs.retries)
             if job.name in self.times:
                 assert at
                 assert self.now < at <= self.now + self.longest_gap(job.name)

@@ -137,4 +137,7 @@ def filler(count: int, size: int = 24) -> list[str]:
     letters = "bcdfghjklmnpqrstvwxz"
     names = [f"{one}a{two}o{three}u" for one in letters for two in letters for three in letters]
     each = max(1, size // 7)
-    return [" ".join(names[place * each + word] for word in range(each)).capitalize() for place in range(count)]
+    lines = (" ".join(names[place * each + word] for word in range(each)) for place in range(count))
+    return [
+        line.capitalize().replace(" ", ",", 1) for line in lines
+    ]  # twelve words in a row would look like a recovery phrase

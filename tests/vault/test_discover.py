@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nacre.clock import Clock
-from nacre.config.settings import Config
+from nacre.config.settings import Config, user_config_folder
 from nacre.errors import NoWorkspace
 from nacre.vault.create import init
 from nacre.vault.discover import (
@@ -34,13 +34,13 @@ def made(path: Path) -> Path:
 def look(
     home: Path, cwd: Path | None = None, named: str | None = None, config: Config | None = None, **env: str
 ) -> Discovered:
-    return find_workspace(named, config=config, env=env, home=home, cwd=cwd or home, trust_folder=home / "settings")
+    return find_workspace(named, config=config, env=env, home=home, cwd=cwd or home)
 
 
 def test_the_order_in_which_places_are_tried(home: Path, tmp_path: Path) -> None:
     a, b, c, d, e = (made(tmp_path / name) for name in "abcde")
     openclaw, own = home / ".openclaw" / "workspace", made(home / ".nacre" / "workspace")
-    trust_workspace(d, home / "settings")
+    trust_workspace(d)
     config = Config(workspace=str(e))
     env = {"NACRE_WORKSPACE": str(b), "OPENCLAW_WORKSPACE": str(c)}
     assert look(home, d, str(a), config, **env).workspace.root == a
@@ -103,7 +103,7 @@ def test_an_untrusted_workspace_above_is_passed_over_with_a_note(home: Path, tmp
     assert found.workspace.root == own
     assert [problem.path for problem in found.problems] == [str(clone), str(outer)]
     assert found.problems[0].remedy == f"nacre trust {clone}"
-    trust_workspace(outer, home / "settings")
+    trust_workspace(outer)
     found = look(home, deep)
     assert (found.workspace.root, found.origin) == (outer, "parent")
     assert [problem.path for problem in found.problems] == [str(clone)]
@@ -113,7 +113,7 @@ def test_the_folder_of_the_default_workspace_makes_no_workspace_of_the_home(home
     own = made(home / ".nacre" / "workspace")
     below = home / "code"
     below.mkdir()
-    trust_workspace(home, home / "settings")
+    trust_workspace(home)
     found = look(home, below)
     assert found.workspace.root == own
     assert not found.problems
@@ -123,7 +123,7 @@ def test_the_folder_of_the_default_workspace_makes_no_workspace_of_the_home(home
 
 def test_a_home_folder_that_was_made_a_workspace_is_one(home: Path) -> None:
     made(home / ".nacre" / "workspace")
-    init(home, Clock(), trust_folder=home / "settings")
+    init(home, Clock())
     assert look(home).workspace.root == home
 
 
@@ -146,21 +146,22 @@ def test_an_agents_folder_is_a_workspace_once_named(home: Path) -> None:
 
 
 def test_trust_is_remembered_by_real_path_and_can_be_taken_back(tmp_path: Path) -> None:
-    folder, place, link = tmp_path / "settings", made(tmp_path / "ws"), tmp_path / "link"
+    place, link = made(tmp_path / "ws"), tmp_path / "link"
     link.symlink_to(place)
-    trust_workspace(link, folder)
-    trust_workspace(place, folder)
-    assert trusted_workspaces(folder) == (os.path.realpath(place),)
-    assert is_trusted(place, folder)
-    assert not is_trusted(place / "inside", folder)
-    assert stat.S_IMODE((folder / "trusted.json").stat().st_mode) == 0o600
-    trust_workspace(place, folder, trust=False)
-    assert not is_trusted(link, folder)
+    trust_workspace(link)
+    trust_workspace(place)
+    assert trusted_workspaces() == (os.path.realpath(place),)
+    assert is_trusted(place)
+    assert not is_trusted(place / "inside")
+    assert stat.S_IMODE((user_config_folder() / "trusted.json").stat().st_mode) == 0o600
+    trust_workspace(place, trust=False)
+    assert not is_trusted(link)
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"trusted": 3}', '{"trusted": [3, null]}'])
 def test_a_broken_list_trusts_nobody_and_is_mended(tmp_path: Path, text: str) -> None:
-    (tmp_path / "trusted.json").write_text(text)
-    assert not is_trusted(tmp_path, tmp_path)
-    trust_workspace(tmp_path, tmp_path)
-    assert is_trusted(tmp_path, tmp_path)
+    user_config_folder().mkdir(parents=True)
+    (user_config_folder() / "trusted.json").write_text(text)
+    assert not is_trusted(tmp_path)
+    trust_workspace(tmp_path)
+    assert is_trusted(tmp_path)

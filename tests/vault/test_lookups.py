@@ -77,14 +77,14 @@ def test_the_trail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, 
             file.writelines(provenance.provenance_line(some_line(chance)) for _ in range(20))
         trail, whole = Trail(workspace), provenance.read_provenance(workspace)
         assert trail.sizes() == {row.day: row.size for row in whole.pressed}
-        assert {day: trail.entered(day) for day in whole.entered()} == whole.entered()
+        entered = {(row.day, mark) for row in whole.pressed for mark in row.bullets}
+        assert {(day, mark) for day in DAYS for mark in trail.entered(day)} == entered
         assert trail.captured(MARKS[:1]) == tuple(row for row in whole.captured if MARKS[0] in row.bullets)
         offered = {(row.day, mark) for row in whole.offered for mark in row.bullets}
         assert all(trail.is_offered(day, mark) is ((day, mark) in offered) for day in DAYS for mark in MARKS)
         assert all(
             trail.was_asked(f"doubt:{known}") is (f"doubt:{known}" in {mark for _, mark in offered}) for known in IDS
         )
-        entered = {(day, mark) for day, marks in whole.entered().items() for mark in marks}
         assert set(trail.unoffered()) == entered - offered
         places = [row.place for row in whole.captured if row.place.endswith("app")]
         assert trail.place("my-app") == (places[-1] if places else None)

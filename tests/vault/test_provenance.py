@@ -60,9 +60,9 @@ def test_days_know_what_of_them_is_in_a_week_and_how_long_they_were(workspace: W
     later = Digested(WEEK.day, WEEK.week, ("2b2b2b2b",), 900)
     write(workspace, clock, WEEK)
     write(workspace, clock, later)
-    found = provenance.read_provenance(workspace)
-    assert found.entered() == {WEEK.day: {"0f0f0f0f", "2b2b2b2b"}}
-    assert provenance.Trail(workspace).sizes() == {WEEK.day: 900}
+    trail = provenance.Trail(workspace)
+    assert trail.entered(WEEK.day) == {"0f0f0f0f", "2b2b2b2b"}
+    assert trail.sizes() == {WEEK.day: 900}
 
 
 def test_a_torn_line_is_passed_over_and_the_next_one_stands_on_its_own(workspace: Workspace, clock: Clock) -> None:

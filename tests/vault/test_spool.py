@@ -29,11 +29,10 @@ def talk(tmp_path: Path) -> Path:
 def test_a_talk_is_queued_read_and_taken_off(root: Path, talk: Path) -> None:
     assert spool.queue(str(root), "codex", "s/../1", str(talk), at=100.5, now=True)
     (one,) = spool.waiting(str(root))
-    assert (one.agent, one.session, one.transcript, one.size, one.at, one.now) == (
+    assert (one.agent, one.session, one.transcript, one.at, one.now) == (
         "codex",
         "s/../1",
         str(talk),
-        3,
         100,
         True,
     )

@@ -22,7 +22,7 @@ from nacre.i18n import say
 from nacre.jobs.installer import NO_ANSWER, Machine, Setup, brief_command, file_diff, machine_lock, run_command
 from nacre.jobs.schedulers import ServicePlan, plan_remove
 from nacre.memory import Memory, is_workspace, trusted_workspaces
-from nacre.model import Problem, Workspace
+from nacre.model import Problem, Workspace, problem
 
 RECORD_NAME = "connections.json"
 
@@ -216,7 +216,7 @@ def _without_us(data: bytes, written: WrittenFile, folder: Path) -> tuple[bytes 
 
 
 def _must_be_writable(path: Path, agent: str) -> None:
-    """Refuse what is meant not to be written, also where we could: the administrator may write anything."""
+    """Refuse to write a file that is marked read-only, also as an administrator, who could."""
     target = disk.real(path)
     place = next(above for above in (target, *target.parents) if above.exists())
     for checked in (place,) if place.is_dir() else (place, place.parent):
@@ -358,7 +358,7 @@ def apply_rules(plan: FileChange, memory: Memory) -> None:
     memory.replace_file(plan.path, plan.after, read=plan.before, command="connect")
 
 
-# How connections stand.
+# The state of each connection.
 
 
 @dataclass(frozen=True)
@@ -419,17 +419,18 @@ def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Pat
         connection, title = state.connection, state.agent.title
         if connection is None or os.path.realpath(connection.workspace) != os.path.realpath(workspace):
             continue
-        remedy = f"nacre connect {state.agent.name}"
+        made = partial(problem, "connection", remedy=f"nacre connect {state.agent.name}")
         if not state.starts:
             program = connection.program[0]
             english = f"{title} is set up to run {program}, which no longer exists."
-            message = say(english, f"{title} 的设置会运行 {program}，但该文件已不存在。")
-            problems.append(Problem("connection", message, severity="error", remedy=remedy))
-        english = f"The settings of {title} no longer connect it to this memory."
-        disconnected = say(english, f"{title} 的设置中已没有指向这份记忆的连接。")
-        unknown = say(f"The settings of {title} cannot be read.", f"无法读取 {title} 的设置。")
-        for message, paths in ((disconnected, state.missing), (unknown, state.unreadable)):
-            problems += [Problem("connection", message, path, remedy=remedy) for path in paths]
+            problems.append(made(english, f"{title} 的设置会运行 {program}，但该文件已不存在。", severity="error"))
+        english, chinese = (
+            f"The settings of {title} no longer connect it to this memory.",
+            f"{title} 的设置中已没有指向这份记忆的连接。",
+        )
+        problems += [made(english, chinese, path) for path in state.missing]
+        english, chinese = f"The settings of {title} cannot be read.", f"无法读取 {title} 的设置。"
+        problems += [made(english, chinese, path) for path in state.unreadable]
     return problems
 
 

@@ -59,7 +59,7 @@ class Done:
 
 
 class CannotEdit(ValueError):
-    """The file says something in the place of ours that is none of the kind; the sentence names it."""
+    """The file holds something else where our entry belongs; the message names it."""
 
 
 def load(text: str, form: str) -> Any:

@@ -102,8 +102,7 @@ class Agent:
 
 def settings_folder(machine: Machine, variable: str, usual: str) -> Path:
     """Where an agent keeps its settings: where a variable says, else in the home folder."""
-    named = machine.env.get(variable) or usual
-    return machine.home / named.removeprefix("~/")
+    return machine.home / (machine.env.get(variable) or usual).removeprefix("~/")
 
 
 def settings_values(path: Path, form: str = JSON) -> Mapping[str, Any]:
@@ -128,12 +127,14 @@ def stays_and_can_be_imported(title: str, name: str, imported: str, chinese: str
 
 def hook_edits(call: Call, agent: str, events: Mapping[str, tuple[str, int]]) -> tuple[Edit, ...]:
     """The hooks as Claude Code and Codex want them told: for each event a group with its matcher and a limit in seconds."""
-    edits: list[Edit] = []
-    for event, (matcher, seconds) in events.items():
-        hook = {"type": "command", "command": call.hook(event, agent), "timeout": seconds}
-        group = {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
-        edits.append(Add(("hooks", event), group, hook_mark(event, agent)))
-    return tuple(edits)
+
+    def group(event: str, matcher: str, seconds: int) -> dict[str, Any]:
+        hooks = [{"type": "command", "command": call.hook(event, agent), "timeout": seconds}]
+        return {"matcher": matcher, "hooks": hooks} if matcher else {"hooks": hooks}
+
+    return tuple(
+        Add(("hooks", event), group(event, *limits), hook_mark(event, agent)) for event, limits in events.items()
+    )
 
 
 def hook_mark(event: str, agent: str) -> tuple[str, ...]:
@@ -187,19 +188,22 @@ def _claude(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
 def _codex(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
     home = settings_folder(machine, "CODEX_HOME", ".codex")
     config = home / "config.toml"
-    english = "Codex runs new hooks only after you have reviewed them: type /hooks in Codex once."
-    notes = [say(english, "Codex 只运行你审核过的钩子：请在 Codex 中输入一次 /hooks。")]
+    notes = [
+        say(
+            "Codex runs new hooks only after you have reviewed them: type /hooks in Codex once.",
+            "Codex 只运行你审核过的钩子：请在 Codex 中输入一次 /hooks。",
+        )
+    ]
     features = settings_values(config, TOML).get("features")
     if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
         english = f"{config} turns hooks off (features.hooks), so Codex runs none until you change that."
         notes.append(say(english, f"{config} 关闭了钩子（features.hooks），重新开启后 Codex 才会运行钩子。"))
-    targets = (
-        Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
-        Target(home / "hooks.json", JSON, hook_edits(call, "codex", _CODEX_EVENTS)),
-        *rules_targets(home / "AGENTS.md", options),
-    )
     return Requirements(
-        targets,
+        (
+            Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
+            Target(home / "hooks.json", JSON, hook_edits(call, "codex", _CODEX_EVENTS)),
+            *rules_targets(home / "AGENTS.md", options),
+        ),
         stays_and_can_be_imported("Codex", "codex", "~/.codex/AGENTS.md", "~/.codex/AGENTS.md"),
         notes=tuple(notes),
     )
@@ -211,8 +215,9 @@ def _cursor(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
         Add(("hooks", event), {"command": call.hook(event, "cursor"), "timeout": seconds}, hook_mark(event, "cursor"))
         for event, seconds in _CURSOR_EVENTS.items()
     ]
-    english = "Cursor will ask once whether to allow the new MCP server."
-    notes = [say(english, "Cursor 会询问一次是否允许新的 MCP 服务器。")]
+    notes = [
+        say("Cursor will ask once whether to allow the new MCP server.", "Cursor 会询问一次是否允许新的 MCP 服务器。")
+    ]
     if options.rules:
         english = "Cursor keeps its global rules in its settings, not in a file; paste Nacre's rules there: nacre connect cursor --print."
         chinese = "Cursor 的全局规则保存在它的设置里，而不是文件里；请将规则粘贴到那里：nacre connect cursor --print。"
@@ -287,8 +292,8 @@ def _openclaw(machine: Machine, call: Call, _options: ConnectOptions) -> Require
     # Out of the memory slot memory-core only dreams, which rewrites MEMORY.md at night. It is switched off whole, because settings for a
     # plugin that is not in use make "openclaw plugins doctor" complain; where the user has settings for it, only the dreaming is.
     has_settings = value_at(values, (*_CORE, "config"))
-    off = (*_CORE, "config", "dreaming", "enabled") if has_settings else (*_CORE, "enabled")
-    edits.append(Put(off, value=False))
+    switch = ("config", "dreaming", "enabled") if has_settings else ("enabled",)
+    edits.append(Put((*_CORE, *switch), value=False))
     stays = say(
         "OpenClaw still loads MEMORY.md and its other files into each session, and still lets the agent save notes before compaction; its dreaming feature, which rewrites MEMORY.md at night, is turned off.",
         "OpenClaw 仍会在会话开始时加载 MEMORY.md 等文件，并在压缩前让智能体保存内容；它夜间改写 MEMORY.md 的 dreaming 功能会关闭。",
@@ -319,8 +324,7 @@ def _as_server(settings: Path, call: Call) -> Requirements:
         "这里没有“openclaw”命令，因此只配置了 MCP 服务器。在能运行“openclaw”的环境中执行“nacre connect openclaw”，会改为安装记忆插件，它还能提供上下文、在压缩前保存、采集会话。",
     )
     stays = say("OpenClaw's own memory is not changed.", "OpenClaw 自己的记忆不会改动。")
-    server = Target(settings, JSON, (Put(("mcp", "servers", "nacre"), call.server()),))
-    return Requirements((server,), stays, (note,))
+    return Requirements((Target(settings, JSON, (Put(("mcp", "servers", "nacre"), call.server()),)),), stays, (note,))
 
 
 ALL_AGENTS = (

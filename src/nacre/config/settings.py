@@ -37,9 +37,7 @@ else:
 def _init(self: Any, **values: Any) -> None:
     for name, about in self.__dataclass_fields__.items():
         default = about.default if about.default_factory is MISSING else about.default_factory()
-        self.__dict__[name] = values.pop(name, default)
-    if values:
-        raise TypeError(f"{type(self).__name__} has no setting {next(iter(values))!r}")
+        self.__dict__[name] = values.get(name, default)
 
 
 def _refuse(_self: object, name: str, _value: object) -> None:
@@ -381,10 +379,14 @@ def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None)
                 english, chinese = f'"{key}" is not a Nacre setting.', f"“{key}”不是 Nacre 的设置。"
                 problems.append(problem("unknown setting", english, chinese, str(path), remedy="nacre config"))
             elif origin == "workspace" and not settings[key].shared:
-                english = f'"{key}" is ignored in the workspace\'s settings; set it in your user settings.'
-                chinese = f"工作区设置中的“{key}”已被忽略；请改在用户设置中设定。"
-                remedy = f"nacre config set --user {key} …"
-                problems.append(problem("setting not allowed here", english, chinese, str(path), remedy=remedy))
+                ignored = problem(
+                    "setting not allowed here",
+                    f'"{key}" is ignored in the workspace\'s settings; set it in your user settings.',
+                    f"工作区设置中的“{key}”已被忽略；请改在用户设置中设定。",
+                    str(path),
+                    remedy=f"nacre config set --user {key} …",
+                )
+                problems.append(ignored)
             else:
                 values[key], origins[key] = checked(settings[key], value, origin), origin
     for key, setting in settings.items():
@@ -495,22 +497,20 @@ def _fits(setting: Setting, kinds: tuple[Any, ...], value: Any) -> bool:
         texts = list(inner.values()) if isinstance(inner, dict) else [inner] if isinstance(inner, str) else []
         if any(not isinstance(text, str) or "\0" in text for text in texts):
             return False
-        is_number = isinstance(inner, int | float) and not isinstance(inner, bool)
-        if is_number and not setting.least <= inner <= (setting.most or sys.maxsize):
+        if isinstance(inner, int | float) and not setting.least <= inner <= (setting.most or sys.maxsize):
             return False
     return True
 
 
 def _kind_in_words(kind: Any, default: Any) -> str:
     example = json.dumps(default or ["~/notes"])
-    words = {
+    return {
         int: say("a whole number", "整数"),
         float: say("a number", "数字"),
         str: say("text", "文本"),
         bool: "true | false",
         list: say(f"a list, such as {example}", f"列表，例如 {example}"),
-    }
-    return words.get(kind, str(kind.__name__))
+    }.get(kind, str(kind.__name__))
 
 
 # One key of a settings file is set, and every other byte left as it was, comments too.

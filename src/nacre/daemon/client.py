@@ -1,4 +1,4 @@
-"""A conversation with the daemon of a workspace: JSON objects, each behind four bytes of its length."""
+"""The client of a workspace's daemon: JSON objects, each after four bytes with its length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ hung: dict[str, float] = {}  # when one was last seen to hang, by workspace
 
 
 class NoDaemon(Exception):
-    """Nobody answers, or nobody whose answer would be ours: the caller does the work itself."""
+    """No daemon answers, or its answer could differ from ours: the caller does the work itself."""
 
 
 class BadMessage(Exception):
@@ -39,7 +39,7 @@ def unpack(body: bytes) -> dict[str, Any]:
 
 
 class Connection:
-    """A conversation for one scope. `any_version` also speaks to a daemon that could not answer for us: to ask how it is, or to stop it."""
+    """A connection for one scope. `any_version` accepts a daemon of another version or other settings: to ask its status or stop it."""
 
     def __init__(
         self, root: str, scope: str = "main", *, within: float = _ANSWER_WITHIN, any_version: bool = False
@@ -52,9 +52,9 @@ class Connection:
         except (OSError, AttributeError) as error:  # no such sockets on this system
             raise NoDaemon(str(error)) from error
         hello = {"kind": "hello", "protocol": PROTOCOL_VERSION, "version": __version__, "scope": scope}
+        hello["environment"] = fast.environment()
         try:
-            hello_within = within if any_version else min(within, _HELLO_WITHIN)
-            self.daemon = self._exchange({**hello, "environment": fast.environment()}, hello_within)
+            self.daemon = self._exchange(hello, within if any_version else min(within, _HELLO_WITHIN))
             if refused := self.daemon.get("error") or (None if any_version else self.daemon.get("skew")):
                 raise NoDaemon(refused)  # the caller meets the same error by itself
         except BaseException:

@@ -1,4 +1,4 @@
-"""Answers an agent's hook in this process, where no daemon does; in its time, and without a word where it cannot."""
+"""Answers an agent's hook in this process, where no daemon does; within its time limit, and silently when it fails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_hook(options: dict[str, str], name: str, data: bytes) -> None:
         if printing.acquire(timeout=seconds):
             _log(root, f"{agent[:20]} {name} gave up after {seconds * 1000:.0f} ms")
             if memory is not None:
-                _start_daemon(memory)  # who has no time needs one most
+                _start_daemon(memory)  # the next hook is then answered in time
         os._exit(0)
 
     try:
@@ -62,8 +62,7 @@ def run_hook(options: dict[str, str], name: str, data: bytes) -> None:
 
 def _start_daemon(memory: Memory) -> None:
     config = memory.config
-    is_wanted = config.hooks.start_daemon or config.serve.auto
-    if not is_wanted or is_switched_off() or memory.clock.fixed is not None:
+    if not (config.hooks.start_daemon or config.serve.auto) or is_switched_off() or memory.clock.fixed is not None:
         return
     from nacre.daemon.process import start_on_demand
 

@@ -47,10 +47,13 @@ class JobThread(threading.Thread):
         return self._child is not None
 
     def status(self) -> dict[str, Any]:
-        child = self._child
-        following = self._next.isoformat(timespec="seconds") if self._next else None
-        running = child.pid if child else None
-        return {"running": running, "runs": self.runs, "nextLook": following, "timed": self.timed}
+        child, following = self._child, self._next
+        return {
+            "running": child.pid if child else None,
+            "runs": self.runs,
+            "nextLook": following.isoformat(timespec="seconds") if following else None,
+            "timed": self.timed,
+        }
 
     def session_ended(self, transcript: str) -> None:
         """Capture a session whose agent says that it ended: at once, or seconds after the one before."""
@@ -99,8 +102,8 @@ class JobThread(threading.Thread):
         memory = self._memory
         wanted, wake = look(memory, ended=sessions, timed=self.timed)
         if wanted and not self._stopping:
-            how = [] if self.timed else [ONLY_QUEUED]
-            code = self._run_process(*how, str(memory.workspace.root), *sorted(sessions))
+            options = [] if self.timed else [ONLY_QUEUED]
+            code = self._run_process(*options, str(memory.workspace.root), *sorted(sessions))
             wanted, wake = look(memory, ended=sessions if code else (), timed=self.timed)
             if code:
                 with self._changed:
@@ -114,14 +117,12 @@ class JobThread(threading.Thread):
     def _run_process(self, *arguments: str) -> int:
         """Run due jobs in a process; its exit code. What a job has to say stands in the journal."""
         began = time.monotonic()
-        environment = {**os.environ, "NACRE_NO_DAEMON": "1", "NACRE_HOOK": "1"}  # no agent it starts is answered
-        nowhere = subprocess.DEVNULL
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-m", "nacre.jobs.run", *arguments],
-            env=environment,
-            stdin=nowhere,
-            stdout=nowhere,
-            stderr=nowhere,
+            env={**os.environ, "NACRE_NO_DAEMON": "1", "NACRE_HOOK": "1"},  # no agent it starts is answered
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         try:
             code = self._child.wait()

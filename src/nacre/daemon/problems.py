@@ -18,39 +18,60 @@ from nacre.model import Problem, Workspace, problem
 def daemon_problems(memory: Memory) -> Iterator[Problem]:
     """A socket that nobody listens on, and what is wrong with a daemon: silent, of another version, not watching, open."""
     if daemon_process(memory.workspace) is None:
-        english = "A daemon exited without removing its socket; the next daemon will replace it."
         for path in _sockets(memory.workspace):
             yield problem(
-                "stale socket", english, "守护进程退出时没有移除套接字；下次启动时会替换它。", path, remedy=MEND
+                "stale socket",
+                "A daemon exited without removing its socket; the next daemon will replace it.",
+                "守护进程退出时没有移除套接字；下次启动时会替换它。",
+                path,
+                remedy=MEND,
             )
         return
     status = ask_status(memory, within=5.0) or {"answers": True}  # of another moment nothing is said
     if not status["answers"]:
-        error = status["trouble"]
-        english, chinese = f"The daemon is not responding: {error}.", f"守护进程没有响应：{error}。"
-        yield problem("daemon silent", english, chinese, remedy="nacre serve --stop")
+        yield problem(
+            "daemon silent",
+            f"The daemon is not responding: {status['trouble']}.",
+            f"守护进程没有响应：{status['trouble']}。",
+            remedy="nacre serve --stop",
+        )
     if status.get("skew"):
         skew = skew_words(status["skew"])
-        english = f"This command cannot use the daemon: {skew}. Everything works without it."
-        chinese = f"本命令无法使用守护进程：{skew}。没有守护进程也能正常使用。"
-        yield problem("daemon skew", english, chinese, remedy="nacre serve --stop && nacre serve --background")
+        yield problem(
+            "daemon skew",
+            f"This command cannot use the daemon: {skew}. Everything works without it.",
+            f"本命令无法使用守护进程：{skew}。没有守护进程也能正常使用。",
+            remedy="nacre serve --stop && nacre serve --background",
+        )
     if status.get("watching") == "scanning":
-        reason = status.get("watchingReason")
-        english = f"The daemon scans files periodically instead of watching them: {reason}."
-        chinese = f"守护进程无法监视文件变化，改为定时扫描：{reason}。"
-        yield problem("watch limit", english, chinese, remedy="sudo sysctl fs.inotify.max_user_watches=524288")
-    if broken := status.get("settings"):
-        english = f"The daemon is still using its previous settings: {broken}"
-        chinese = f"守护进程仍在使用之前的设置：{broken}"
-        yield problem("daemon settings", english, chinese, remedy=correct_it())
+        yield problem(
+            "watch limit",
+            f"The daemon scans files periodically instead of watching them: {status.get('watchingReason')}.",
+            f"守护进程无法监视文件变化，改为定时扫描：{status.get('watchingReason')}。",
+            remedy="sudo sysctl fs.inotify.max_user_watches=524288",
+        )
+    if error := status.get("settings"):
+        yield problem(
+            "daemon settings",
+            f"The daemon is still using its previous settings: {error}",
+            f"守护进程仍在使用之前的设置：{error}",
+            remedy=correct_it(),
+        )
     http = status.get("http") or {}
-    if failed := http.get("trouble"):
-        english, chinese = f"MCP is not served over HTTP: {failed}", f"未能通过 HTTP 提供 MCP：{failed}"
-        yield problem("no http", english, chinese, remedy="nacre config set --user serve.port 6227")
+    if error := http.get("trouble"):
+        yield problem(
+            "no http",
+            f"MCP is not served over HTTP: {error}",
+            f"未能通过 HTTP 提供 MCP：{error}",
+            remedy="nacre config set --user serve.port 6227",
+        )
     if not http.get("local", True):
-        english = f"Other machines on the network can reach {http['url']}, and the traffic is not encrypted."
-        chinese = f"网络上的其他设备可以访问 {http['url']}，且传输内容未加密。"
-        yield problem("open http", english, chinese, remedy="nacre config set --user serve.host 127.0.0.1")
+        yield problem(
+            "open http",
+            f"Other machines on the network can reach {http['url']}, and the traffic is not encrypted.",
+            f"网络上的其他设备可以访问 {http['url']}，且传输内容未加密。",
+            remedy="nacre config set --user serve.host 127.0.0.1",
+        )
 
 
 def skew_words(skew: str) -> str:

@@ -46,7 +46,7 @@ class Endpoint:
         self._files = {path: file_identity(path) for path in (str(_lock_file(workspace)), self.socket)}
 
     def is_held(self) -> bool:
-        """Whether we can still be found: neither the lock nor the socket has been removed or replaced."""
+        """Whether clients still reach us: neither the lock nor the socket has been removed or replaced."""
         return all(file_identity(path) == identity for path, identity in self._files.items())
 
     def leave(self) -> None:
@@ -57,7 +57,7 @@ class Endpoint:
 
 
 def file_identity(path: str) -> tuple[int, int] | None:
-    """What tells a file or folder from another that took its place; None where there is none."""
+    """The device and inode of a file or folder, which another in its place does not share; None where there is none."""
     try:
         about = os.lstat(path)
     except OSError:
@@ -122,7 +122,7 @@ def daemon_process(workspace: Workspace) -> int | None:
 
 
 def ask_status(memory: Memory, within: float = 2.0) -> dict[str, Any] | None:
-    """What the daemon says of itself; none when there is none, or when the moment is not the machine's."""
+    """The status of the daemon; None without one, and when the command has a fixed time."""
     process = daemon_process(memory.workspace) if memory.clock.fixed is None else None
     if process is None:
         return None
@@ -178,9 +178,9 @@ def ensure_running(memory: Memory, *options: str) -> dict[str, Any]:
 
 
 def _spawn(memory: Memory, options: list[str], *, for_agents: bool) -> int:
-    """Start a daemon in a session of its own, which the end of ours or of the terminal does not concern; its process.
-    It gets our environment, without what only this command was told. One `for_agents` answers every session, so the
-    settings in the environment of one of them are not its own: it has those of the user's files."""
+    """Start a daemon in a session of its own, which outlives this process and the terminal; its process id.
+    It gets our environment without the variables for this command alone. One `for_agents` serves every session, so it takes
+    its settings from the user's files and not from the environment of one session."""
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -261,10 +261,9 @@ class RequestHandler:
             return {"answer": answer(memory, str(message.get("of")), _table(message.get("event")))}
         request = _table(message.get("asked"))
         try:
-            printed = _ANSWERS[kind](memory, **request)
+            return {"parts": _ANSWERS[kind](memory, **request).parts}
         except TypeError as error:
             raise BadInput(*_NOT_UNDERSTOOD) from error
-        return {"parts": printed.parts}
 
     def carry_out(self, command: Command) -> tuple[str, str]:
         """The notes and the result that a search or a hook prints, where it means this workspace."""
@@ -320,7 +319,7 @@ class RequestHandler:
                 if self._groups is None:
                     embedder, reason = memory.embedder()
                     # One set of models for all, unless there is something to tell about them, which each has to tell itself.
-                    shared = embedder if reason is None else None
+                    shared = None if reason else embedder
                     self._groups = Memory(opened, problems=memory.problems, embedder=shared)
                 memory = self._groups
         memory = copy.copy(memory)
@@ -353,7 +352,7 @@ def call_tool_by_daemon(
     return dict(answer["result"]) if answer else None
 
 
-def _ask(memory: Memory, kind: str, **fields: Any) -> dict[str, Any] | None:
+def _ask(memory: Memory, kind: str, **message: Any) -> dict[str, Any] | None:
     """Who names a moment wants the same answer every time, whatever runs beside: with a fixed clock no daemon is asked or started."""
     if fast.is_switched_off() or memory.clock.fixed is not None:
         return None
@@ -361,7 +360,7 @@ def _ask(memory: Memory, kind: str, **fields: Any) -> dict[str, Any] | None:
 
     try:
         with client.Connection(str(memory.workspace.root), memory.scope.name) as daemon:
-            return daemon.ask(kind, agent=memory.agent, **fields)
+            return daemon.ask(kind, agent=memory.agent, **message)
     except client.NoDaemon:
         if memory.config.serve.auto:
             from nacre.daemon.process import start_on_demand

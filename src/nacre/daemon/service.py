@@ -1,6 +1,6 @@
-"""A daemon from its start to its end: it takes its lock and socket, warms up, answers, watches, runs jobs, and leaves without a trace.
+"""The daemon: takes its lock and socket, loads the models, answers requests, watches files, runs jobs, and removes its socket at the end.
 
-A thread for each connection, a few that answer, and nobody's mistake ends it.
+Each connection has a thread, a small pool answers; an error in one answer is logged and ends nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 
 _USUAL_PORT = 6227  # of the page, where nobody chose one
 STOPPED, RESTART = "stopped", "renew"
-_LARGE_AGAIN = 600.0  # seconds of life before memory is a reason to start anew, so that a low limit is no mill
+_LARGE_AGAIN = (
+    600.0  # seconds that it runs before memory is a reason to restart, so that a low limit causes no endless restarts
+)
 _REQUESTS = ("search", "context", "get", "tool", "hook")
 _IRRELEVANT = frozenset(
     f"NACRE_{name}" for name in ("WORKSPACE", "AGENT", "SCOPE", "NO_DAEMON", "NOW", "HOOK", "HOOK_DEBUG")
@@ -71,7 +73,7 @@ _TICK = 1.0
 
 @dataclass
 class Caller:
-    """Who asks. The scope is fixed by the first message of a connection and by nothing after it."""
+    """The client of a connection. Its scope is fixed by the first message."""
 
     scope: str = ""
     skew: str | None = None  # why our answers would not be the caller's own
@@ -178,9 +180,8 @@ class Server:
 
 
 class Daemon:
-    """One workspace served. `on_demand` ends it when nobody has asked for a while; such a one runs the jobs only where
-    the user wants that, because nobody asked for it by name. `http` is the port of the command line, 0 for any; without
-    it that of the settings, where 0 means none."""
+    """Serves one workspace. With `on_demand` it ends after a while without requests, and runs the jobs only if the settings say so.
+    `http` is the port of the command line, 0 for any; without it that of the settings, where 0 means none."""
 
     def __init__(
         self,
@@ -242,15 +243,14 @@ class Daemon:
             from nacre.web.app import PageEndpoint
 
             token(root, "page")
-            secret = partial(read_token, token_file(root, "page"))
-            memories = partial(self._requests.memory_of, "main")
+            memories, secret = partial(self._requests.memory_of, "main"), partial(read_token, token_file(root, "page"))
             self._page = PageEndpoint(memories, secret, current_token, self._revision, self._log)
             endpoints.append(self._page)
         listener.endpoints = endpoints
         return listener
 
     def _revision(self) -> object:
-        """Another one after every change of memory or of its history."""
+        """A value that differs after every change of memory or of its history."""
         try:
             history = os.stat(operations_file(self._memory.workspace)).st_size
         except OSError:
@@ -276,7 +276,7 @@ class Daemon:
 
     @property
     def http(self) -> dict[str, Any] | None:
-        """Where we can be reached over HTTP, or why not; None where nobody wants that."""
+        """The addresses over HTTP, or why there are none; None where HTTP is not wanted."""
         if self._http is None:
             return {"trouble": self._http_error} if self._http_error else None
         return {
@@ -324,7 +324,7 @@ class Daemon:
         self._is_warm = True
 
     def _greet(self, caller: Caller, hello: dict[str, Any]) -> dict[str, Any]:
-        """Fix who asks, and whether our answers would be those that the caller would make."""
+        """Fix the scope of a connection, and find out whether the client would get the same answers without us."""
         scope, environment = hello.get("scope"), hello.get("environment")
         if not isinstance(scope, str) or not scope:
             raise BadMessage("no scope")
@@ -431,7 +431,7 @@ class Daemon:
             self._check_settings()
 
     def _check_settings(self) -> bool:
-        """Whether we still are what the settings ask for; if not, we start anew. What cannot be understood asks for nothing yet."""
+        """Whether settings, models and code are those that we started with; if not, we restart. Invalid settings are not applied."""
         if self._read_settings() == self._settings or self._settings_error():
             return True
         self._restart("settings, models or code have changed")
@@ -475,12 +475,12 @@ def meaning_of(environment: dict[str, str], *, keys: bool) -> dict[str, str]:
 
 
 def restart_process(arguments: Sequence[str]) -> None:
-    """Become a new process with nothing in memory, and with the settings and the code as they are now."""
+    """Replace this process by a new one, which reads the settings and the code as they are now."""
     os.execv(sys.executable, [sys.executable, "-P", "-m", "nacre", *arguments])  # noqa: S606 - ourselves
 
 
 def _resident_memory() -> int:
-    """How much memory we hold, in bytes; 0 where the system does not say it cheaply."""
+    """The resident memory of this process, in bytes; 0 where the system has no /proc."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,6 +1,6 @@
-"""Keeps the index near the files: a change is read soon after it was made, and its vectors are made before anybody asks.
+"""Keeps the index up to date: a changed file is read soon after the change, and its vectors are made before the next search.
 
-A search does not depend on it: whatever changed before it was asked, it reads itself.
+A search does not depend on it: it reads by itself whatever changed before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OWN_SUFFIXES = (".jsonl", ".json", ".lock", ".tmp")  # what Nacre writes beside
 
 
 class Watcher(threading.Thread):
-    """Watches the folders of memory by the system's events, or else looks at them every now and then until there are events again."""
+    """Watches the folders of memory by the system's events; where there are none, scans them periodically until there are."""
 
     def __init__(self, memory: Memory, log: logging.Logger, *, scan_every: float = SCAN_EVERY) -> None:
         super().__init__(name="watch", daemon=True)

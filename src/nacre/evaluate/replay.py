@@ -79,9 +79,9 @@ def config_in(home: Path, timezone: str, brain: BrainSettings | None = None, lan
 
 
 def workspace_in(folder: Path, config: Config, first_day: str | None, language: str) -> Context:
-    """An empty workspace in a folder, trusted there only: what the user trusts is not added to."""
+    """An empty workspace in a folder, which is not added to what the user trusts."""
     root, clock = folder / "workspace", Clock(zone(config.timezone)).at(first_day)
-    create.init(root, clock, language=language, config=config, trust_folder=folder / "trust")
+    create.init(root, clock, language=language, config=config, trust=False)
     return Context(Workspace(root), config, clock)
 
 

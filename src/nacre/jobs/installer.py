@@ -228,7 +228,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Planned:
-    """What installing or removing one kind of service takes, and what the record is to say of it; nothing when it is removed."""
+    """The steps that install or remove one kind of service, and its entry in the record; None when it is removed."""
 
     steps: Sequence[Step] = ()
     entry: Entry | None = None
@@ -251,8 +251,10 @@ def edit_step(
 
     def do() -> None:
         if read() != before:
-            english = f"{name} was changed by another program in the meantime, so Nacre left it untouched. Run the command again."
-            raise ChangedOutside(english, f"{name} 在此期间被其他程序修改，Nacre 没有改动它。请重新运行命令。")
+            raise ChangedOutside(
+                f"{name} was changed by another program in the meantime, so Nacre left it untouched. Run the command again.",
+                f"{name} 在此期间被其他程序修改，Nacre 没有改动它。请重新运行命令。",
+            )
         put(after)
 
     return Step(do, name, before, after)

@@ -46,9 +46,9 @@ class JobRun:
     def is_at_work(self) -> bool:
         """Whether it has no end and its process still lives; of another machine nobody knows."""
         pid, host, boot = self.process
-        if self.result is not None or host != disk.host_name():
-            return self.result is None
-        return boot == disk.boot_id() and disk.is_alive(pid)
+        if self.result is not None:
+            return False
+        return host != disk.host_name() or (boot == disk.boot_id() and disk.is_alive(pid))
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,8 @@ def end_run(
 
 def _line(run: JobRun) -> str:
     """A run as it stands in the file, without what is not known yet."""
-    row = {"run": run.number, **asdict(run)}
-    row.pop("number")
-    values = {name: value for name, value in row.items() if value not in (None, "")}
+    fields = {"run": run.number, **asdict(run)}.items()
+    values = {name: value for name, value in fields if name != "number" and value not in (None, "")}
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=dt.datetime.isoformat) + "\n"
 
 

@@ -165,15 +165,18 @@ def plan_heartbeat(setup: Setup, entry: Entry, *, install: bool) -> Planned:
         words = wordings("jobs/openclaw", setup.language)[-1].format(command=setup.shell_line())
         new = f"{lead}{BEGIN}\n{words}\n{END}\n"
         after = head + new.replace("\n", "\r\n" if "\r\n" in text else "\n") + rest
-        english = "OpenClaw now runs an agent turn at every heartbeat, which costs tokens."
-        notes = [say(english, "OpenClaw 现在每次心跳都会让智能体运行一轮，会消耗 token。")]
+        notes = [
+            say(
+                "OpenClaw now runs an agent turn at every heartbeat, which costs tokens.",
+                "OpenClaw 现在每次心跳都会让智能体运行一轮，会消耗 token。",
+            )
+        ]
     if after == text:
         return Planned(entry=record)
-    read = partial(disk.read_bytes, path)
 
     def put(changed: bytes | None) -> None:
-        setup.memory.replace_file(path, changed, read=read(), command="jobs")
+        setup.memory.replace_file(path, changed, read=data, command="jobs")
 
-    is_gone = not after and entry.get("made") is True
-    step = installer.edit_step("HEARTBEAT.md", read, put, data, None if is_gone else after.encode())
+    wanted = None if not after and entry.get("made") is True else after.encode()
+    step = installer.edit_step("HEARTBEAT.md", partial(disk.read_bytes, path), put, data, wanted)
     return Planned([step], record, notes)

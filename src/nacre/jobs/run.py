@@ -44,8 +44,9 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     count, unread, asked = len(report.sections), len(report.unreadable), report.passed_over.get("asked", 0)
     if report.paused:
         return Outcome("nothing", say("Capture is paused.", "采集已暂停。"), (report,))
-    written = f"Sections written: {count}.", f"已写入 {count} 节。"
-    message = say(*written) if count else say("No new sessions.", "没有新的会话。")
+    message = say("No new sessions.", "没有新的会话。")
+    if count:
+        message = say(f"Sections written: {count}.", f"已写入 {count} 节。")
     if unread:
         message += say(f" Unreadable transcripts: {unread}.", f"有 {unread} 个会话记录无法读取。")
     if asked:
@@ -106,10 +107,6 @@ class Runner:
     works: Mapping[str, Work]
 
     @property
-    def retries(self) -> int:
-        return self.context.config.jobs.retries
-
-    @property
     def jobs(self) -> tuple[schedule.Job, ...]:
         return schedule.jobs(self.context.config, self.context.clock)
 
@@ -155,24 +152,23 @@ def run_due(runner: Runner, name: str | None = None) -> tuple[JobReport, ...]:
 
 
 def _tell(context: Context, reports: Sequence[JobReport]) -> None:
-    """What tidying did while nobody watched; OpenClaw tells it by itself."""
-    nights = [part.night for report in reports for part in report.outcome.reports if isinstance(part, TidyReport)]
+    """Show a desktop notification of what tidying did in the background; where OpenClaw runs the jobs, it reports this itself."""
+    parts = [part for report in reports for part in report.outcome.reports if isinstance(part, TidyReport)]
     is_wanted = context.config.jobs.notify and "openclaw" not in installed_kinds(context.workspace)
-    for night in nights if is_wanted else ():
-        if any(night):
+    for counts in (part.night for part in parts if is_wanted):
+        if any(counts):
             now = context.clock.now()
-            notify(this_machine(), night.sentence(now.isoformat(), now))
+            notify(this_machine(), counts.sentence(now.isoformat(), now))
 
 
 # The words are handed over as arguments, never as a part of the script.
-_SCRIPT = ("on run words", "display notification (item 1 of words) with title (item 2 of words)", "end run")
+_LINES = ("on run words", "display notification (item 1 of words) with title (item 2 of words)", "end run")
 
 
 def notify(machine: Machine, text: str) -> bool:
     """Whether it was shown. A machine without a desktop, or a session without a display, is told nothing."""
     if machine.platform == "darwin":
-        script = [word for line in _SCRIPT for word in ("-e", line)]
-        command = ("osascript", *script, text, "Nacre")
+        command = ("osascript", *(word for line in _LINES for word in ("-e", line)), text, "Nacre")
     elif any(machine.env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")):
         command = ("notify-send", "--app-name=Nacre", "--", "Nacre", text)
     else:
@@ -184,7 +180,7 @@ def due_now(runner: Runner, name: str | None = None, past: Journal | None = None
     """What is due. A job by its name is what a scheduler asks for, whose own delay is enough: it is due when its time has come."""
     past, now = past or journal.read_journal(runner.context.workspace), runner.context.clock.now()
     if name is None:
-        return due(now, past, runner.jobs, runner.retries)
+        return due(now, past, runner.jobs, runner.context.config.jobs.retries)
     planned = requested_run(runner.job(name), now, past)
     return [planned] if planned.window else []
 
@@ -202,14 +198,16 @@ def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]])
     try:
         with hold(path, timeout=0):
             # We hold the lock, so that nobody is at work on what has no end.
+            message = say("It stopped before finishing.", "中途停止，未能完成。")
             for run in journal.read_journal(workspace).unfinished():
-                message = say("It stopped before finishing.", "中途停止，未能完成。")
                 journal.end_run(workspace, run, run.started, "failed", said=message)
             return tuple(_run_job(runner, planned) for planned in plan(journal.read_journal(workspace)))
     except Locked as error:
         pid = (disk.read_bytes(path) or b"?").decode("ascii", "replace").strip()
-        english = f"Jobs of {root} are already running (process {pid}); nothing was started."
-        raise Locked(english, f"{root} 的任务正在运行（进程 {pid}）；没有重复启动。") from error
+        raise Locked(
+            f"Jobs of {root} are already running (process {pid}); nothing was started.",
+            f"{root} 的任务正在运行（进程 {pid}）；没有重复启动。",
+        ) from error
 
 
 def _run_job(runner: Runner, planned: PlannedRun) -> JobReport:
@@ -267,15 +265,15 @@ class JobState:
 
 def job_states(memory: Memory) -> list[JobState]:
     """Every job as it stands; `BadSetting` when the settings of one cannot be understood."""
-    past, clock = journal.read_journal(memory.workspace), memory.clock
-    runner, now = Runner(memory.opened, {}), clock.now()
-    waiting = {planned.job for planned in due(now, past, runner.jobs, runner.retries)}
+    past, clock, retries = journal.read_journal(memory.workspace), memory.clock, memory.config.jobs.retries
+    now, jobs = clock.now(), schedule.jobs(memory.config, clock)
+    waiting = {planned.job for planned in due(now, past, jobs, retries)}
     states: list[JobState] = []
-    for job in runner.jobs:
+    for job in jobs:
         last = next(reversed(past.of(job.name)), None)
         running = last is not None and last.is_at_work
         failed = past.failures(job.name) + ([last] if last and last.result is None and not running else [])
-        coming = next_time(job, now, past, runner.retries)
+        coming = next_time(job, now, past, retries)
         states.append(
             JobState(
                 job.name,
@@ -333,7 +331,8 @@ def look(memory: Memory, *, ended: Collection[str] = (), timed: bool = True) -> 
     sessions = _sessions(memory, ended, timed=timed)
     runner, past, now = runner_for(memory), journal.read_journal(memory.workspace), memory.clock.now()
     waiting = (due_now(runner, past=past) if timed else []) or _capture_run(memory, sessions, past, timed=timed)
-    times = [at for job in runner.jobs if timed and (at := next_time(job, now, past, runner.retries))]
+    retries = memory.config.jobs.retries
+    times = [at for job in runner.jobs if timed and (at := next_time(job, now, past, retries))]
     if memory.config.jobs.adaptive:
         silence, looked = duration(memory.config.jobs.silence), last_capture(memory, past)
         times.append(schedule.next_look(now, sessions, silence=silence, looked=looked))

@@ -77,9 +77,9 @@ def _file_scheduler(
         steps, off = change(setup, wanted)
         if not steps and entry.get("complete"):
             return Planned(entry={})
-        on = load([folder(setup.machine) / name for name in wanted])
-        on_steps = [command_step(setup.machine, command) for command in on]
-        return Planned([*off, *steps, *on_steps], {}, [say(*note)] if note else [])
+        paths = [folder(setup.machine) / name for name in wanted]
+        on = [command_step(setup.machine, command) for command in load(paths)]
+        return Planned([*off, *steps, *on], {}, [say(*note)] if note else [])
 
     def remove(setup: Setup, _entry: Entry) -> Planned:
         """Also when the scheduler does not answer any more."""
@@ -106,10 +106,11 @@ def systemd_units(setup: Setup) -> dict[str, bytes]:
     head, shown = _systemd_head(setup), setup.root.rstrip("\\").replace("%", "%%")
     environment = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in setup.carried().items())
     values = {"root": shown, "command": exec_line(setup.command()), "environment": environment, "minutes": _MINUTES}
-    units = {
-        kind: Path(__file__).with_name(f"systemd.{kind}").read_text(encoding="utf-8") for kind in ("service", "timer")
+    files = {kind: Path(__file__).with_name(f"systemd.{kind}") for kind in ("service", "timer")}
+    return {
+        f"nacre@{setup.mark}.{kind}": (head + file.read_text(encoding="utf-8").format(**values)).encode()
+        for kind, file in files.items()
     }
-    return {f"nacre@{setup.mark}.{kind}": (head + text.format(**values)).encode() for kind, text in units.items()}
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What one session keeps for itself: a small file outside the workspace that lives no longer than the machine runs."""
+"""The cache of one session: a small file outside the workspace, which is empty after a restart of the machine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def open_cache(session: str, settings: CacheSettings, clock: Clock) -> Cache:
 
 
 def cache_folder(setting: str | None) -> Path:
-    """A folder of our own in the place that is set, or in the user's: others may keep files there, and are not disturbed."""
+    """A folder of our own in the place that is set, or in the user's runtime folder, where other programs keep files too."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if not setting and runtime and os.path.isabs(runtime) and os.path.isdir(runtime):
         return Path(runtime) / "nacre"

@@ -117,10 +117,10 @@ def layers_folder(workspace: Workspace, config: Config) -> str:
 
 
 def checkpoints_named(workspace: Workspace, config: Config, name: str) -> list[Checkpoint]:
-    """What goes by a checkpoint's name, in any layer: looked up, not searched for."""
+    """The files of a checkpoint's name in every layer, looked up by their paths without a walk."""
     storage, root = storage_of(workspace), layers_folder(workspace, config)
-    kinds = ((layer, summary) for layer in TIERS for summary in (False, True))
-    places = dict.fromkeys(place_of(layer, stem_of(name), summary=summary) for layer, summary in kinds)
+    stem = stem_of(name)
+    places = dict.fromkeys(place_of(layer, stem, summary=summary) for layer in TIERS for summary in (False, True))
     files = (stored for place in places if (stored := storage.about(f"{root}/{place}")))
     return [checkpoint for stored in files if (checkpoint := _checkpoint(workspace, root, stored))]
 

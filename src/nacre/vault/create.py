@@ -31,9 +31,10 @@ class InitPlan:
 
 
 def init(
-    root: Path, clock: Clock, *, language: str = "en", config: Config | None = None, trust_folder: Path | None = None
+    root: Path, clock: Clock, *, language: str = "en", config: Config | None = None, trust: bool = True
 ) -> Workspace:
-    return apply_init(plan_init(root, language=language, config=config), clock, config, trust_folder)
+    """Make the folder a workspace; unless `trust` is false, the user's settings remember it as trusted."""
+    return apply_init(plan_init(root, language=language, config=config), clock, config, trust=trust)
 
 
 def plan_init(root: Path, *, language: str = "en", config: Config | None = None) -> InitPlan:
@@ -63,9 +64,7 @@ def plan_init(root: Path, *, language: str = "en", config: Config | None = None)
     return InitPlan(workspace, folders, tuple(writes), Plan(tuple(steps)))
 
 
-def apply_init(
-    init_plan: InitPlan, clock: Clock, config: Config | None = None, trust_folder: Path | None = None
-) -> Workspace:
+def apply_init(init_plan: InitPlan, clock: Clock, config: Config | None = None, *, trust: bool = True) -> Workspace:
     workspace = init_plan.workspace
     with disk.writing_to(workspace.root):
         for folder in init_plan.folders:
@@ -74,7 +73,8 @@ def apply_init(
         with operation(Context(workspace, config or Config(), clock), "init") as op:
             for path, before, after in init_plan.writes:
                 rewrite(op, path, after, read=disk.hash_of(before))
-    trust_workspace(workspace.root, trust_folder)
+    if trust:
+        trust_workspace(workspace.root)
     return workspace
 
 

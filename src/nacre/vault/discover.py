@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nacre.config.settings import Config
+from nacre import disk
+from nacre.config.settings import Config, user_config_folder
 from nacre.errors import NacreError, NoWorkspace, PathEscape
 from nacre.model import Problem, Workspace, problem
 from nacre.vault.storage import list_longterm, read
@@ -35,42 +36,35 @@ def check_own_files(workspace: Workspace) -> None:
 # Which workspaces the user has trusted: a folder that came with a clone must not speak through our hooks.
 
 
-def is_trusted(path: Path, folder: Path | None = None) -> bool:
+def is_trusted(path: Path) -> bool:
     """Whether this very folder was trusted once; one inside a trusted folder is not."""
-    return os.path.realpath(path) in trusted_workspaces(folder)
+    return os.path.realpath(path) in trusted_workspaces()
 
 
-def trusted_workspaces(folder: Path | None = None) -> tuple[str, ...]:
+def trusted_workspaces() -> tuple[str, ...]:
     """Every trusted folder, by its real path; none when the list cannot be read."""
     try:
-        content = json.loads(_trust_file(folder).read_bytes().decode("utf-8", "surrogateescape"))
+        content = json.loads(_trust_file().read_bytes().decode("utf-8", "surrogateescape"))
         return tuple(path for path in content["trusted"] if isinstance(path, str))
     except (OSError, ValueError, TypeError, KeyError):
         return ()
 
 
-def trust_workspace(path: Path, folder: Path | None = None, *, trust: bool = True) -> None:
+def trust_workspace(path: Path, *, trust: bool = True) -> None:
     """Remember the folder in the user's settings, or forget it."""
     real = os.path.realpath(path)
-    if (real in trusted_workspaces(folder)) == trust:
+    if (real in trusted_workspaces()) == trust:
         return
-    from nacre import disk
-    from nacre.disk import hold
-
-    file = _trust_file(folder)
-    with hold(file.with_name("trusted.lock")):
+    file = _trust_file()
+    with disk.hold(file.with_name("trusted.lock")):
         # What is gone need not be trusted.
-        trusted = {other for other in trusted_workspaces(folder) if other != real and os.path.isdir(other)}
+        trusted = {other for other in trusted_workspaces() if other != real and os.path.isdir(other)}
         data = json.dumps({"trusted": sorted(trusted | ({real} if trust else set()))}, ensure_ascii=False, indent=2)
         disk.write(file, f"{data}\n".encode("utf-8", "surrogateescape"))
 
 
-def _trust_file(folder: Path | None) -> Path:
-    if folder is None:
-        from nacre.config.settings import user_config_folder
-
-        folder = user_config_folder()
-    return folder / "trusted.json"
+def _trust_file() -> Path:
+    return user_config_folder() / "trusted.json"
 
 
 # Finding the workspace: named, or the nearest trusted one above the current folder, or the user's own.
@@ -92,17 +86,16 @@ def find_workspace(
     env: Mapping[str, str] | None = None,
     home: Path | None = None,
     cwd: Path | None = None,
-    trust_folder: Path | None = None,
 ) -> Discovered:
     """The workspace to work on; `NoWorkspace` when the chosen place is none."""
     env = os.environ if env is None else env
     home = home or Path.home()
-    variables = ("NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
-    for origin, place in (("flag", named), *((name, env.get(name)) for name in variables)):
+    given = {"flag": named} | {name: env.get(name) for name in ("NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")}
+    for origin, place in given.items():
         if place:
             return _existing(expand(str(place), home, cwd), origin, ())
     problems: list[Problem] = []
-    if above := _trusted_parent(cwd, home, trust_folder, problems):
+    if above := _trusted_parent(cwd, home, problems):
         return Discovered(Workspace(above), "parent", tuple(problems))
     if config and config.workspace:
         return _existing(expand(config.workspace, home, cwd), "settings", tuple(problems))
@@ -147,7 +140,8 @@ def _existing(root: Path, origin: str, problems: tuple[Problem, ...]) -> Discove
     )
 
 
-def _trusted_parent(cwd: Path | None, home: Path, trust_folder: Path | None, problems: list[Problem]) -> Path | None:
+def _trusted_parent(cwd: Path | None, home: Path, problems: list[Problem]) -> Path | None:
+    """The nearest workspace above the current folder that was trusted; a problem for each nearer one that was not."""
     try:
         here = Path(os.path.abspath(cwd or Path.cwd()))
     except FileNotFoundError:  # the current folder is gone
@@ -155,7 +149,7 @@ def _trusted_parent(cwd: Path | None, home: Path, trust_folder: Path | None, pro
     for folder in (here, *here.parents):
         if not is_marked(folder):
             continue
-        if is_trusted(folder, trust_folder):
+        if is_trusted(folder):
             return folder
         if os.path.realpath(folder) != os.path.realpath(home):
             english = f"{folder} contains a workspace that you have not trusted; it was neither read nor written."
@@ -243,8 +237,8 @@ def project_places(workspace: Workspace) -> dict[str, str]:
     places: dict[str, str] = {}
     for path in list_longterm(workspace)[1:]:
         with contextlib.suppress(NacreError):  # doctor says that it cannot be read
-            head = (read(workspace, path) or b"")[:1000].decode("utf-8", errors="replace")
-            if match := re.search(_PLACE, head):
+            head = (read(workspace, path) or b"")[:1000]
+            if match := re.search(_PLACE, head.decode("utf-8", "replace")):
                 places[path.parent.name] = os.path.expanduser(match[1])
     return places
 

@@ -40,8 +40,7 @@ def bare_words(bullet: str) -> str:
 
 def normal_words(text: str) -> str:
     """The bare words whatever their case, width of letters and closing punctuation."""
-    words = unicodedata.normalize("NFKC", bare_words(words_of(text))).casefold()
-    return " ".join(words.split()).strip(_ENDS)
+    return " ".join(unicodedata.normalize("NFKC", bare_words(words_of(text))).casefold().split()).strip(_ENDS)
 
 
 def comparable_words(line: str) -> str:
@@ -260,8 +259,7 @@ def _splice(doc: Document, start: int, end: int, new: Sequence[str]) -> bytes:
     if new and replaced:
         body += "\r\n" if replaced[-1].endswith("\r\n") else "\n" if replaced[-1].endswith("\n") else ""
     elif new:
-        is_unended = before and not before[-1].endswith("\n")
-        body = doc.newline + body if is_unended else body + doc.newline
+        body = doc.newline + body if before and not before[-1].endswith("\n") else body + doc.newline
     return ("".join(before) + mark + body + (after if end else after.removeprefix(mark))).encode()
 
 
@@ -331,12 +329,8 @@ def set_field(doc: Document, name: str, value: str) -> bytes | None:
         number for block in doc.blocks if block.kind in (ITEM, "text") for number in range(block.start, block.end + 1)
     }
     for number, line in enumerate(doc.bare, start=1):
-        match = field.fullmatch(line) if number in prose else None
-        if not match:
-            continue
-        end = number
-        below = doc.bare[number] if number < len(doc.bare) else ""
-        if not match[2].strip() and number + 1 in prose and re.fullmatch(r"\s*[_*]\(.*\)[_*]\s*", below):
-            end = number + 1
-        return replace_lines(doc, number, end, [f"{match[1]} {value}"])
+        if number in prose and (match := field.fullmatch(line)):
+            is_empty = not match[2].strip() and number + 1 in prose
+            has_hint = is_empty and re.fullmatch(r"\s*[_*]\(.*\)[_*]\s*", doc.bare[number])
+            return replace_lines(doc, number, number + bool(has_hint), [f"{match[1]} {value}"])
     return None

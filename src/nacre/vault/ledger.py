@@ -62,8 +62,7 @@ def write_records(op: Operation, *records: Record, on_secret: OnSecret = "refuse
     if records:
         from nacre.vault.writing import append
 
-        text = "".join(dump_row(as_json(record)) for record in records)
-        append(op, op.workspace.ledger, text, on_secret=on_secret)
+        append(op, op.workspace.ledger, "".join(dump_row(as_json(record)) for record in records), on_secret=on_secret)
 
 
 def as_json(record: Record) -> dict[str, Any]:
@@ -81,13 +80,13 @@ def read_ledger(workspace: Workspace) -> Ledger:
 
 
 def admitted(data: bytes) -> set[str]:
-    """The ids of the entries that were put into a MEMORY.md, as far as these bytes of a ledger know; not those found there."""
+    """The ids of the entries that Nacre added to a MEMORY.md, by these bytes of a ledger; not of lines that stood there before."""
     records = (record for row in parse_rows(data, "").rows if (record := _record(row.value)))
     return {key for key, state in entry_states(records).items() if state.in_memory and state.verdict != "adopted"}
 
 
 def record_from(value: object) -> Record | None:
-    """A record as `as_json` told it; none when it is not one of ours."""
+    """The record that `as_json` made this object of; None for anything else."""
     record = _record(value) if isinstance(value, dict) else None
     return record if record and record.verdict in VERDICTS else None
 
@@ -238,8 +237,8 @@ class LedgerStates:
 
     def values_of(self, file: str, field: str) -> list[str]:
         """The values that a field of a file was given, in order."""
-        records = [record for record in self._with(f"{_FIELD}{file} {field}") if record.verdict == "admitted"]
-        return [record.text.partition(": ")[2] for record in records if record.text]
+        records = self._with(f"{_FIELD}{file} {field}")
+        return [record.text.partition(": ")[2] for record in records if record.verdict == "admitted" and record.text]
 
     def by_hand(self) -> list[str]:
         """The ids of entries that somebody took out or reworded."""
@@ -253,7 +252,7 @@ class LedgerStates:
         return read_ledger(workspace).problems if BROKEN in self._lines else ()
 
     def add(self, record: Record) -> None:
-        """Go by a record that is to be written from now on."""
+        """Take a record into account that is to be written."""
         was = self.get(record.id)
         self._states |= entry_states([*(was.records if was else ()), record])
 
@@ -309,7 +308,7 @@ class ClosedEntries:
         self.today, self._states = today, states
 
     def of(self, line: str, said: str | None = None) -> Closed | None:
-        """What the ledger says against a line that was said on a day; nothing where it was said again later, or something of it holds."""
+        """When a line that was said on a day ceased to hold, by the ledger; None where it was said again later, or still holds in part."""
         words = bare_words(_TIME.sub("", bare_words(line)))
         entries = self._states.marked(entry_id(words)[:_MARK]) if self._states and words else []
         ends = [closed for state in entries if self._states and (closed := _end(state, self._states))]
@@ -391,7 +390,7 @@ def _end(state: EntryState, states: LedgerStates) -> Closed | None:
 
 
 def successor(workspace: Workspace, closed: Closed) -> str | None:
-    """The words that hold instead, from the ledger itself: they are kept nowhere else."""
+    """The words of the entry that holds instead, by the ledger; None where there is none in memory."""
     state = LedgerStates(workspace).get(closed.by) if closed.by else None
     return state.text if state and state.in_memory else None
 

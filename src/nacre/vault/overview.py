@@ -58,9 +58,7 @@ def read_overview(context: Context) -> list[FileOverview]:
     """The general MEMORY.md, then each project's."""
     workspace = context.workspace
     states, recalls = LedgerStates(workspace), read_recalls(workspace).recalls
-    paths = dict.fromkeys([workspace.longterm, *list_longterm(workspace)])
-    files = [_read_file(context, path, states, recalls) for path in paths]
-    return [file for file in files if file]
+    return [file for path in list_longterm(workspace) if (file := _read_file(context, path, states, recalls))]
 
 
 def _read_file(context: Context, path: Path, states: LedgerStates, recalls: tuple[Recall, ...]) -> FileOverview | None:

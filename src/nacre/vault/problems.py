@@ -1,4 +1,4 @@
-"""Problems in the files of a workspace, as rows for `doctor`: never raises for what users' files may hold."""
+"""Problems in the files of a workspace, as rows for `doctor`; no content of a user's file makes it raise an error."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SEEN = "looked.json"  # beside the index: the signatures of files with which no
 
 
 def file_problems(workspace: Workspace, config: Config | None = None, *, every_file: bool = False) -> list[Problem]:
-    """Everything in the workspace that wants the user's eye, by path and line; what was in order and has not changed since is not
-    read again, unless every file is asked for."""
+    """Every problem in the workspace, by path and line. Files that had none and have not changed since are not read again, unless
+    `every_file` is set."""
     config = config or Config()
     problems = list(_changed_files(workspace, config, every_file=every_file))
     problems += [*count_problems(workspace, config), *_setting_problems(workspace, config)]
@@ -86,8 +86,12 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
     if path.suffix.lower() != ".md":
         return
     if not stored.is_plain:
-        english, chinese = f"{shown} is not a regular file and is skipped.", f"{shown} 不是普通文件，已跳过。"
-        yield problem("no ordinary file", english, chinese, shown)
+        yield problem(
+            "no ordinary file",
+            f"{shown} is not a regular file and is skipped.",
+            f"{shown} 不是普通文件，已跳过。",
+            shown,
+        )
         return
     if stored.size > LARGEST:
         size = stored.size // 1_000_000
@@ -103,9 +107,14 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
         data = storage.read(shown)
     except NacreError as error:
         reason = getattr(error.__cause__, "strerror", "") or str(error)
-        english, chinese = f"{shown} could not be read: {reason}.", f"无法读取 {shown}：{reason}。"
-        remedy = ("check its permissions", "请检查其权限")
-        yield problem("unreadable", english, chinese, shown, remedy=remedy, severity="error")
+        yield problem(
+            "unreadable",
+            f"{shown} could not be read: {reason}.",
+            f"无法读取 {shown}：{reason}。",
+            shown,
+            remedy=("check its permissions", "请检查其权限"),
+            severity="error",
+        )
         return
     if data is None:
         return  # moved or deleted since the folder was listed
@@ -114,9 +123,14 @@ def _in_file(workspace: Workspace, stored: Stored, config: Config) -> Iterator[P
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
         line = data.count(b"\n", 0, error.start) + 1
-        english, chinese = f"{shown} is not valid UTF-8 (line {line}).", f"{shown} 第 {line} 行不是有效的 UTF-8。"
-        remedy = ("save the file as UTF-8", "请将文件另存为 UTF-8")
-        yield problem("not UTF-8", english, chinese, shown, line, remedy=remedy)
+        yield problem(
+            "not UTF-8",
+            f"{shown} is not valid UTF-8 (line {line}).",
+            f"{shown} 第 {line} 行不是有效的 UTF-8。",
+            shown,
+            line,
+            remedy=("save the file as UTF-8", "请将文件另存为 UTF-8"),
+        )
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     yield from _frontmatter(shown, lines)
     is_longterm = writing.is_longterm(workspace, path)
@@ -203,7 +217,7 @@ def _fullness(shown: str, data: bytes, config: Config) -> Iterator[Problem]:
         )
 
 
-# What stops a part of Nacre without a word.
+# What silently stops a part of Nacre.
 
 
 def count_problems(workspace: Workspace, config: Config) -> list[Problem]:
@@ -233,10 +247,18 @@ def _setting_problems(workspace: Workspace, config: Config) -> Iterator[Problem]
         )
     for name in (extra.get("path") for extra in config.index.extra_paths):
         if name and not (workspace.root / Path(name).expanduser()).exists():
-            english = f"{name} in index.extra_paths does not exist."
-            chinese = f"index.extra_paths 中的 {name} 不存在。"
-            yield problem("extra path missing", english, chinese, name, remedy="nacre config set index.extra_paths")
+            yield problem(
+                "extra path missing",
+                f"{name} in index.extra_paths does not exist.",
+                f"index.extra_paths 中的 {name} 不存在。",
+                name,
+                remedy="nacre config set index.extra_paths",
+            )
     if not config.history.enabled:
-        english, chinese = "History is turned off: changes cannot be undone.", "历史记录已关闭：更改无法撤销。"
-        shown = workspace.relative(workspace.history)
-        yield problem("history off", english, chinese, shown, remedy="nacre config set history.enabled true")
+        yield problem(
+            "history off",
+            "History is turned off: changes cannot be undone.",
+            "历史记录已关闭：更改无法撤销。",
+            workspace.relative(workspace.history),
+            remedy="nacre config set history.enabled true",
+        )

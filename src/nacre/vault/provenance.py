@@ -53,13 +53,6 @@ class Provenance(NamedTuple):
     pressed: tuple[Digested, ...] = ()
     offered: tuple[Offered, ...] = ()
 
-    def entered(self) -> dict[str, set[str]]:
-        """By day: the ids of the bullets that are in a week's digest."""
-        bullets: dict[str, set[str]] = {}
-        for line in self.pressed:
-            bullets.setdefault(line.day, set()).update(line.bullets)
-        return bullets
-
 
 def write_provenance(op: Operation, lines: Iterable[Captured | Digested | Offered]) -> None:
     """Append to the trail; part of the operation, so that undoing it takes the lines back as well."""
@@ -73,9 +66,8 @@ def write_provenance_once(op: Operation, line: Captured) -> None:
 
 
 def message_mark(session: str, message: str) -> str:
-    """What a checkpoint knows a message by: a hash of its id and its session's, both as kept, in letters that look like no secret."""
-    digest = hashlib.sha256(f"{session}\n{message}".encode("utf-8", "replace")).hexdigest()[:8]
-    return digest.translate(_LETTERS)
+    """The mark of a message in a checkpoint: a hash of its id and its session's, in letters that are not taken for a secret."""
+    return hashlib.sha256(f"{session}\n{message}".encode("utf-8", "replace")).hexdigest()[:8].translate(_LETTERS)
 
 
 def messages_behind(captured: Iterable[Captured], bullets: Container[str]) -> frozenset[str]:
@@ -138,12 +130,11 @@ class Trail:
 
     def entered(self, day: str) -> set[str]:
         """The bullets of a day that are in a week's digest."""
-        return self.of(day).entered().get(day, set())
+        return {bullet for line in self.of(day).pressed for bullet in line.bullets}
 
     def sizes(self) -> dict[str, int]:
         """By day: how long its log was when it was last pressed."""
-        pairs = (key.rpartition(" ") for key in self._lines.keys(_SIZE))
-        return {day: int(size) for day, _, size in pairs}
+        return {day: int(size) for day, _, size in (key.rpartition(" ") for key in self._lines.keys(_SIZE))}
 
     def captured(self, marks: Iterable[str]) -> tuple[Captured, ...]:
         """The sections that one of the bullets stands in."""
@@ -167,8 +158,8 @@ class Trail:
 
     def unoffered(self) -> list[tuple[str, str]]:
         """The bullets that are in a week's digest and were never offered, by their day and mark."""
-        pairs = (line.partition(" ") for line in self._lines.without(_ENTERED, _DECIDED))
-        return [(day, mark) for day, _, mark in pairs]
+        keys = self._lines.without(_ENTERED, _DECIDED)
+        return [(day, mark) for day, _, mark in (key.partition(" ") for key in keys)]
 
 
 def _keys(value: dict[str, Any]) -> list[str] | None:

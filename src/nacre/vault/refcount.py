@@ -51,8 +51,8 @@ def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool 
     if not recalls:
         return
     names = ("at", "path", "id", "lines", "query_hash", "via")
-    rows = [{name: getattr(recall, name) for name in names} for recall in recalls]
-    text = "".join(dump_row({k: held for k, held in row.items() if held is not None}) for row in rows)
+    rows = ({name: value for name in names if (value := getattr(recall, name)) is not None} for recall in recalls)
+    text = "".join(map(dump_row, rows))
     storage, name = storage_of(workspace), workspace.relative(workspace.recalls)
     torn = storage.end(name, 1) not in (b"", b"\n")
     storage.append(name, b"\n" * torn + redact(clean(text)).text.encode("utf-8", "replace"), durable=durable)
@@ -95,8 +95,8 @@ def _recall(value: Mapping[str, Any]) -> Recall | None:
     match (at, path, entry, lines):
         case (str(), str(), str(), [int(first), int(last)]):
             query = value.get("query_hash")
-            hashed = query if isinstance(query, str) else None
-            return Recall(at, path, entry, (first, last), str(value.get("via", "")), hashed)
+            via = str(value.get("via", ""))
+            return Recall(at, path, entry, (first, last), via, query if isinstance(query, str) else None)
     return None
 
 
@@ -211,7 +211,7 @@ def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) 
     """The entry with every recall that it did not know (`seconds`: how many in each second), and which these were."""
     listed = entry.get("timestamps", [])
     if not isinstance(listed, list):
-        return dict(entry), []  # somebody else's idea of a list: kept
+        return dict(entry), []  # no list, so not ours: kept as it is
     added = sorted((seconds - Counter(int(time) for time in moments(entry, clock))).elements())
     before = entry.get("total", len(listed))
     total = {"total": before + len(added)} if added and is_number(before) else {}
@@ -219,7 +219,7 @@ def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) 
 
 
 def merged_count(entries: Iterable[Mapping[str, Any]]) -> Count:
-    """Entries that turn out to be about one checkpoint as one: each counted recalls of its own."""
+    """Several entries of one checkpoint as one: their recalls are added."""
     merged: Count = {}
     for entry in entries:
         both = {**entry, **merged}

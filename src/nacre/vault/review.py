@@ -1,4 +1,4 @@
-"""`memory/review.md`: what wants a person's eye. Readable as it is, answered by `nacre review`, edited by hand at will."""
+"""`memory/review.md`: the open questions for the person. Answered with `nacre review`; may be edited by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import legible
 from nacre.i18n import say
-from nacre.model import Workspace, fields
+from nacre.model import Workspace
 from nacre.vault.entries import Item, document, without_comments, words_of
 from nacre.vault.history import Operation
 from nacre.vault.storage import parse_row, read
@@ -65,9 +65,16 @@ class Question(NamedTuple):
     def shown(self) -> dict[str, Any]:
         """As a person is asked: in words, with what keeping and refusing do."""
         keeps, refuses = answer_meanings(self)
-        words = {"title": kind_title(self.kind), "text": legible(self.text), "why": legible(self.why)}
-        file = str(self.about.get("file") or "MEMORY.md")
-        return fields(self, "id kind", **words, file=file, keeps=keeps, refuses=refuses)
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "title": kind_title(self.kind),
+            "text": legible(self.text),
+            "why": legible(self.why),
+            "file": str(self.about.get("file") or "MEMORY.md"),
+            "keeps": keeps,
+            "refuses": refuses,
+        }
 
 
 def no_room(file: str) -> tuple[str, str]:

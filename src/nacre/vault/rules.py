@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from nacre.errors import BadInput
 from nacre.text.tables import wordings
 
 if TYPE_CHECKING:
@@ -51,10 +50,6 @@ BEGIN, END = "<!-- nacre:begin -->", "<!-- nacre:end -->"
 
 def rules_block(language: str = "en") -> str:
     """The rules between their markers, ending in a newline."""
-    if language not in TITLE:
-        raise BadInput(
-            f'The rules are available in "en" and "zh", not in "{language}".', f"规则只有“en”和“zh”，没有“{language}”。"
-        )
     return f"{BEGIN}\n{rules_section(language, COMMANDS[language])}{END}\n"
 
 

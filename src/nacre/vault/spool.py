@@ -65,8 +65,7 @@ def read_json(path: str) -> dict[str, Any]:
 def add_line(folder: str, name: str, line: str, most: int) -> None:
     """Append a line to a log, which begins anew when it has become larger than so many bytes."""
     own_folder(folder)
-    path = os.path.join(folder, name)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
+    descriptor = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o600)
     try:
         if os.fstat(descriptor).st_size > most:
             os.ftruncate(descriptor, 0)
@@ -96,8 +95,7 @@ def sweep(folder: str, *, older_than: float, most: int, now: float) -> int:
         with os.scandir(folder) as entries:
             for entry in entries:
                 changed = entry.stat(follow_symlinks=False).st_mtime
-                limit = _A_DAY if entry.name.endswith(".tmp") else older_than
-                if now - changed > limit:
+                if now - changed > (_A_DAY if entry.name.endswith(".tmp") else older_than):
                     removed += _remove(entry.path)
                 elif entry.name.endswith(".json"):
                     remaining.append((changed, entry.path))
@@ -118,18 +116,17 @@ def _remove(path: str) -> bool:
 
 _VERSION = 1
 OLDEST_QUEUED = 30 * 86_400.0  # seconds, after which nobody waits for a session any more
-MOST_QUEUED = 1000  # sessions; hooks of that many without one capture are a fault somewhere
+MOST_QUEUED = 1000  # sessions; that many are only there if capturing fails
 
 
 class Queued(NamedTuple):
-    """A session that waits: whose, which, where, how long its transcript was then, and whether it is to be captured at once."""
+    """A session that waits: whose, which, where, since when, and whether it is to be captured at once."""
 
     path: str  # of the file in the inbox
     stamp: tuple[int, int]  # of that file, as it was read
     agent: str
     session: str
     transcript: str
-    size: int
     at: float
     now: bool
 
@@ -139,8 +136,8 @@ def inbox_folder(root: str) -> str:
 
 
 def queue(root: str, agent: str, session: str, transcript: str, *, at: float, now: bool = False) -> bool:
-    """Note that a session went on, in its one file. `now` asks for it to be captured soon: it ended, or its agent is about
-    to forget the beginning. False where there is no transcript to read."""
+    """Write the file that queues a session for capture. `now` asks for it to be captured soon: it ended, or its agent is about
+    to compact it. False where there is no transcript to read."""
     if not agent or not transcript:
         return False
     transcript = os.path.abspath(os.path.expanduser(transcript))
@@ -192,15 +189,15 @@ def _read_queued(path: str) -> Queued | None:
     """What a file tells; None for one that is not understood, whose transcript is gone, or that another user could have written."""
     fields: dict[str, Any] = read_json(path)
     try:
-        texts = isinstance(fields["agent"], str) and isinstance(fields["session"], str)
-        numbers = isinstance(fields["size"], int) and isinstance(fields["at"], int)
-        if fields["version"] != _VERSION or not texts or not numbers or not os.path.isabs(fields["transcript"]):
+        is_known = fields["version"] == _VERSION and isinstance(fields["at"], int)
+        is_named = isinstance(fields["agent"], str) and isinstance(fields["session"], str)
+        if not is_known or not is_named or not os.path.isabs(fields["transcript"]):
             return None
         about = os.lstat(path)
         ours = _is_of_user(about) and _is_of_user(os.stat(fields["transcript"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    values = {name: fields[name] for name in ("agent", "session", "transcript", "size", "at")}
+    values = {name: fields[name] for name in ("agent", "session", "transcript", "at")}
     return Queued(path, (about.st_ino, about.st_mtime_ns), **values, now=fields.get("now") is True) if ours else None
 
 
@@ -238,8 +235,7 @@ class Delivered(NamedTuple):
 
     def with_lines(self, text: str, at: float | None = None) -> Delivered:
         """This and the lines of a text."""
-        digests = filter(None, map(line_digest, text.splitlines()))
-        lines = tuple(dict.fromkeys((*self.lines, *digests)))[-MOST_LINES:]
+        lines = tuple(dict.fromkeys((*self.lines, *filter(None, map(line_digest, text.splitlines())))))[-MOST_LINES:]
         return self._replace(at=self.at if at is None else at, lines=lines)
 
     def with_given(self, session: str, at: float, tokens: int) -> Delivered:
@@ -274,7 +270,7 @@ def latest_delivered(workspace: Workspace, most: int) -> list[Delivered]:
 
 
 def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now: float) -> None:
-    """Keep it; files of long ago go. Where nothing can be written it is told again: giving counts."""
+    """Write down what a session was given, and remove old files. Where nothing can be written, the session is given it again."""
     if not session:
         return
     folder, name = _session_file(workspace, session)
@@ -292,7 +288,7 @@ def lines_given_to(workspace: Workspace, session: str, texts: Callable[[], Itera
 
 
 def forget_delivered(workspace: Workspace) -> None:
-    """Take out what sessions know, by whose digests a line could still be recognised; that something was given to them stays known."""
+    """Remove the digests of lines, by which a line could still be recognised; when something was given to a session is kept."""
     given = latest_delivered(workspace, MOST_SESSIONS)
     sweep(str(workspace.machine / "hooks"), older_than=0, most=0, now=math.inf)
     for delivered in given:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,10 +81,8 @@ class Timeline(NamedTuple):
 
 
 def read_timeline(context: Context, since: str | None, until: str | None) -> Timeline:
-    """A range of days. Without one the last days that say something, and the night behind them."""
+    """A range of days. Without one the last days that have entries, and the day after them, when they were tidied."""
     workspace = context.workspace
-    # Before it is read: what comes meanwhile is not missed.
-    ledger = _file(workspace, workspace.relative(workspace.ledger))
     states, trail = LedgerStates(workspace), Trail(workspace)
     logs, today = _logs(workspace), context.clock.today()
     newest = dt.date.fromisoformat(max(logs)) if logs else today
@@ -93,24 +92,13 @@ def read_timeline(context: Context, since: str | None, until: str | None) -> Tim
     digests, days, rows = digest_files(workspace), [], 0
     for back in range(min((last - first).days + 1, _LOOKED_AT)):
         day = (date := _before(last, back)).isoformat()
-        sections, changes = (
-            _sections(workspace, logs.get(day), day, trail, states),
-            _changes(workspace, states, day, ledger),
-        )
+        sections = _sections(workspace, logs.get(day), day, trail, states)
+        changes = changes_on(states, day)
         if sections or changes:
             digest = digests.get(week := monday(date))
-            shown = workspace.relative(digest) if digest else None
-            days.append(
-                Day(
-                    day,
-                    week.isoformat(),
-                    logs.get(day),
-                    shown,
-                    sections,
-                    changes[:_MOST_ROWS],
-                    max(0, len(changes) - _MOST_ROWS),
-                )
-            )
+            shown, most = workspace.relative(digest) if digest else None, tuple(changes[:_MOST_ROWS])
+            left = len(changes) - len(most)
+            days.append(Day(day, week.isoformat(), logs.get(day), shown, sections, most, left))
             rows += len(changes) + sum(len(section.entries) for section in sections)
         if len(days) == _MOST_DAYS or rows >= _MOST_ROWS:
             first = date
@@ -129,14 +117,10 @@ def _before(day: dt.date, days: int) -> dt.date:
 
 def _logs(workspace: Workspace) -> dict[str, str]:
     """Every daily log by its day; a living one before one of the archive."""
-    names = sorted(stored.name for stored in storage_of(workspace).walk("memory", (".md", ".md.gz")) if stored.is_plain)
-    matches = (match for name in names if (match := _LOG.fullmatch(name)))
-    # Those of the archive come later in the alphabet than years.
-    logs: dict[str, str] = {}
-    for match in matches:
-        if real_day(match[1]):
-            logs.setdefault(match[1], match[0])
-    return logs
+    files = storage_of(workspace).walk("memory", (".md", ".md.gz"))
+    matches = (match for stored in files if stored.is_plain and (match := _LOG.fullmatch(stored.name)))
+    # Those of the archive come later in the alphabet than years: they are replaced.
+    return {match[1]: match[0] for match in sorted(matches, key=itemgetter(0), reverse=True) if real_day(match[1])}
 
 
 def _read(workspace: Workspace, name: str) -> bytes:
@@ -147,19 +131,6 @@ def _file(workspace: Workspace, name: str) -> tuple[str, int, int]:
     """What tells whether a file is still as it was read."""
     stored = storage_of(workspace).about(name)
     return (name, stored.size, stored.modified) if stored else (name, 0, 0)
-
-
-# What each day changed, by how the ledger was then.
-_KNOWN: dict[tuple[Workspace, str], tuple[object, tuple[Change, ...]]] = {}
-
-
-def _changes(workspace: Workspace, states: LedgerStates, day: str, ledger: object) -> tuple[Change, ...]:
-    cached = _KNOWN.get((workspace, day))
-    if not cached or cached[0] != ledger:
-        if len(_KNOWN) > _LOOKED_AT:
-            _KNOWN.clear()
-        cached = _KNOWN[workspace, day] = ledger, tuple(changes_on(states, day))
-    return cached[1]
 
 
 @lru_cache(maxsize=1000)
@@ -231,8 +202,8 @@ def read_sessions(context: Context, until: str | None) -> Sessions:
         for section in reversed(_sections(workspace, logs[day], day, trail, states)):
             if section.session:
                 by_session.setdefault(section.session, []).append(section)
-    names = [*map(workspace.relative, (workspace.longterm, *list_longterm(workspace))), *map(logs.get, days[:read])]
-    texts = (line for name in names if name for line in _read(workspace, name).decode().splitlines())
+    names = [*map(workspace.relative, list_longterm(workspace)), *(logs[day] for day in days[:read])]
+    texts = (line for name in names for line in _read(workspace, name).decode().splitlines())
     lines = {digest: line for line in texts if (digest := line_digest(line))}
     latest = [] if until else spool.latest_delivered(workspace, _MOST_SESSIONS)
     waiting, rows = {delivered.session: delivered for delivered in latest}, []
@@ -250,11 +221,11 @@ def read_sessions(context: Context, until: str | None) -> Sessions:
 def _given(context: Context, delivered: spool.Delivered, lines: Mapping[str, str]) -> Given | None:
     if not delivered.given:
         return None
-    moments = [context.clock.local(dt.datetime.fromtimestamp(at, dt.UTC)) for at, _ in delivered.given]
-    tokens = [count for _, count in delivered.given]
-    times = tuple((at.isoformat(timespec="minutes"), count) for at, count in zip(moments, tokens, strict=True))
+    given = ((context.clock.local(dt.datetime.fromtimestamp(at, dt.UTC)), tokens) for at, tokens in delivered.given)
+    times = tuple((moment.isoformat(timespec="minutes"), tokens) for moment, tokens in given)
     texts = [bare_words(lines[digest]) for digest in delivered.lines if digest in lines][:_MOST_LINES]
-    return Given(times, sum(tokens), len(delivered.lines), tuple(map(legible, texts)))
+    tokens = sum(tokens for _, tokens in times)
+    return Given(times, tokens, len(delivered.lines), tuple(map(legible, texts)))
 
 
 # A fact through its changes: where it was said, when it entered long-term memory, who corrected it, what replaced it.
@@ -335,7 +306,7 @@ def follow(workspace: Workspace, ids: Iterable[str]) -> list[Change]:
 
 
 def _once(changes: Iterable[Change]) -> list[Change]:
-    """Of what was forgotten in several wordings no word is left: it is told once."""
+    """The changes without repetitions: what was forgotten in several wordings, of which no text is left, is one change."""
     return list({change if change.text else (change.kind, change.at): change for change in changes}.values())
 
 

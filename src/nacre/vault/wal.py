@@ -119,10 +119,8 @@ class _Change:
         doc = working.without(doc, [entry for entry in section_entries(doc, DECISIONS) if same(entry.words, words)])
         doc = working.with_entry(doc, DECISIONS, line)
         doc, oldest = working.without_oldest(doc, DECISIONS, self.settings.max_entries)
-        log = []
-        for entry in oldest:
-            is_old = entry.day not in ("", today.isoformat())
-            log.append(_labelled(f"{entry.words} ({entry.day})" if is_old else entry.words, "[Decision] ", "[决策] "))
+        days = [f" ({entry.day})" if entry.day not in ("", today.isoformat()) else "" for entry in oldest]
+        log = [_labelled(entry.words + day, "[Decision] ", "[决策] ") for entry, day in zip(oldest, days, strict=True)]
         return self.edit(doc, DECISIONS, line, "add", say("new decision", "新的决策"), log)
 
     def keep_value(self, key: str, value: str) -> Edit:

@@ -14,7 +14,7 @@ from nacre.errors import BadInput, PathEscape
 from nacre.guard.values import pattern
 from nacre.i18n import language
 from nacre.model import Workspace
-from nacre.text.blocks import unclosed_fences
+from nacre.text.blocks import real_day, unclosed_fences
 from nacre.vault.entries import (
     Document,
     Item,
@@ -189,25 +189,22 @@ def current_task(doc: Document) -> str:
 def day_mark(doc: Document) -> tuple[int, dt.date] | None:
     """The line that says of which day the times without a date are, and that day."""
     for number, line in enumerate(doc.bare, start=1):
-        if match := DAY_MARK.fullmatch(line):
-            try:
-                return number, dt.date.fromisoformat(match[1])
-            except ValueError:
-                continue
+        if (match := DAY_MARK.fullmatch(line)) and real_day(match[1]):
+            return number, dt.date.fromisoformat(match[1])
     return None
 
 
 def as_plain(state: State) -> dict[str, Any]:
     doc = state.document
     mark = day_mark(doc)
-    today, decisions = mark[1].isoformat() if mark else "", []
-    for entry in section_entries(doc, DECISIONS):
-        at = f"{entry.day or today} {entry.time}".strip() if entry.time else None
-        decisions.append({"at": at, "text": entry.words})
+    day = mark[1].isoformat() if mark else ""
     return {
         TASK: current_task(doc) or None,
         CONTEXT: [{"key": entry.key, "value": entry.words} for entry in section_entries(doc, CONTEXT)],
-        DECISIONS: decisions,
+        DECISIONS: [
+            {"at": f"{entry.day or day} {entry.time}".strip() if entry.time else None, "text": entry.words}
+            for entry in section_entries(doc, DECISIONS)
+        ],
         PENDING: [entry.words for entry in section_entries(doc, PENDING) if not entry.done],
         BLOCKERS: [entry.words for entry in section_entries(doc, BLOCKERS)],
     }
@@ -233,7 +230,7 @@ def as_text(words: str, *, first: bool = True) -> str:
 
 
 def plain(written: str, *, first: bool = True) -> str:
-    """The words that were written so."""
+    """The words that `as_text` wrote so."""
     is_escaped = first and written.startswith("\\") and _is_sign(written)
     return written[is_escaped:].replace("&lt;!--", "<!--")
 

@@ -19,8 +19,7 @@ from nacre.text.tokens import is_question
 
 _EMPTY = ("question", "social")
 _ANSWER = " – "  # between a question and what answers it: neither is kept without the other
-# Worth of any statement, and what the odds add that a minute-taker would note it, and that it lasts.
-_LEAST, _NOTED, _LASTING = 0.25, 2.0, 0.5
+_LEAST = 0.5  # worth of any statement
 # Where a sentence may be cut; never before what turns or narrows it: "…, but not on Fridays"; nor before a figure or an address.
 _BREAK = re.compile(r"[,;](?=\s)|[，；]|(?<!\s)\s+(?=(?:because|since|so|and|which)\b)", re.IGNORECASE)
 _TURN = re.compile(
@@ -98,8 +97,7 @@ def _scored(parts: Sequence[tuple[Piece, Judged, float]]) -> list[ScoredSentence
         is_empty = judged.best("act") in _EMPTY[bool(has_answer) :] or is_question(answer, piece.language)
         clauses = () if is_empty else (piece.text,) if has_answer else _clauses(piece.text)
         answers = piece.agents and bool(result) and not result[-1].agents
-        weight = _LEAST + _NOTED * chance + _LASTING * judged.lasting
-        result.append(ScoredSentence(clauses, weight, piece.agents, answers, judged))
+        result.append(ScoredSentence(clauses, _LEAST + chance + judged.lasting, piece.agents, answers, judged))
     return result
 
 
