@@ -207,8 +207,20 @@ def log_lines(day: str, data: bytes) -> tuple[LogLine, ...]:
             if label not in (*TYPES, *CATEGORIES):
                 label = None  # "[HTTP] …" belongs to the words
             words = bare_words(words) if label else words
-            place = (stamp.project, stamp.group, stamp.session, headings[-1][1] if headings else "", number)
-            lines.append(LogLine(day, words, label, *place, bullet_id(text), by_agent=stamp.by_agent))
+            lines.append(
+                LogLine(
+                    day,
+                    words,
+                    label,
+                    stamp.project,
+                    stamp.group,
+                    stamp.session,
+                    heading=headings[-1][1] if headings else "",
+                    line=number,
+                    mark=bullet_id(text),
+                    by_agent=stamp.by_agent,
+                )
+            )
     return tuple(lines)
 
 

@@ -127,9 +127,18 @@ def decisions(workspace: Workspace, records: Iterable[Record]) -> tuple[list[Dec
         counts[action] += 1
         if counts[action] > _MOST:
             continue
-        before, file = legible(old.text) if old and old.text else None, str(record.more.get("file") or "MEMORY.md")
-        about = action, record.id, legible(text), before, file, record.section
-        made.append(Decision(*about, _reason(record), record.source))
+        made.append(
+            Decision(
+                action,
+                record.id,
+                legible(text),
+                before=legible(old.text) if old and old.text else None,
+                file=str(record.more.get("file") or "MEMORY.md"),
+                section=record.section,
+                reason=_reason(record),
+                source=record.source,
+            )
+        )
     return made, counts - Counter(dict.fromkeys(counts, _MOST))
 
 

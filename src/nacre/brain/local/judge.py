@@ -57,8 +57,6 @@ class VectorCache:
         """The vectors of the texts; only those that are not known are made."""
         import numpy as np
 
-        if not texts:
-            return np.empty((0, model.dims), np.float32)
         keys = [_key(text) for text in texts]
         used = self._used.setdefault(model.hash, {})
         stored = self._stored.get(model.hash, {})
