@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 
 _PAUSES = (1.0, 4.0)
 _MOST_TOKENS = 4_000  # of an answer
-_DEFAULTS = {
-    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "anthropic": ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-}
-
-_HEADERS: Mapping[str, Callable[[str], dict[str, str]]] = {
-    "openai": bearer,
-    "anthropic": lambda key: {"x-api-key": key, "anthropic-version": "2023-06-01"},
-}
 
 
 def ask_api(
@@ -43,7 +34,7 @@ def ask_api(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Reply:
     """What the service answers. The key comes from the environment alone, and the vendor's own goes nowhere but to the vendor."""
-    usual, variable = _DEFAULTS[settings.kind]
+    usual, variable, headers, ask = _SERVICES[settings.kind]
     base_url = settings.base_url or usual
     if not settings.model or not is_address(base_url):
         raise BrainFailed(
@@ -60,11 +51,9 @@ def ask_api(
             f"{host} requires https and a key in the environment variable {named}.",
             f"{host} 需要使用 https，并在环境变量 {named} 中提供密钥。",
         )
-    client = Client(base_url, _HEADERS[settings.kind], key or None, sleep)
+    client = Client(base_url, headers, key or None, sleep)
     try:
-        if settings.kind == "anthropic":
-            return _anthropic(client, settings.model, order, timeout)
-        return _openai(client, settings.model, order, timeout)
+        return ask(client, settings.model, order, timeout)
     except Unreachable as error:
         raise BrainFailed(f"{client.host} could not be reached: {error}", f"无法连接 {client.host}：{error}") from None
     finally:
@@ -91,8 +80,13 @@ def _openai(client: Client, model: str, order: Order, timeout: float) -> Reply:
 def _anthropic(client: Client, model: str, order: Order, timeout: float) -> Reply:
     """The answer comes as the input of a tool, which is how this service takes a schema."""
     tool = {"name": "answer", "description": "Takes the answer.", "input_schema": order.schema}
-    body = {"model": model, "max_tokens": _MOST_TOKENS, "messages": [{"role": "user", "content": order.text}]}
-    body |= {"tools": [tool], "tool_choice": {"type": "tool", "name": "answer"}}
+    body = {
+        "model": model,
+        "max_tokens": _MOST_TOKENS,
+        "messages": [{"role": "user", "content": order.text}],
+        "tools": [tool],
+        "tool_choice": {"type": "tool", "name": "answer"},
+    }
     value = _json(client, client.post("/messages", body, timeout=timeout, pauses=_PAUSES, largest=LARGEST_ANSWER))
     spent = (at(value, f"usage.{name}") for name in ("input_tokens", "output_tokens"))
     blocks = at(value, "content")
@@ -115,3 +109,17 @@ def _reply(client: Client, text: object, tokens: object) -> Reply:
     if not isinstance(text, str):
         raise BrainFailed(f"{client.host} returned an empty answer.", f"{client.host} 返回的回答为空。")
     return Reply(text, tokens if is_count(tokens) else None)
+
+
+# Of each kind of service: its address, the variable that holds its key, the headers made of that, and how it is asked.
+_SERVICES: Mapping[
+    str, tuple[str, str, Callable[[str], dict[str, str]], Callable[[Client, str, Order, float], Reply]]
+] = {
+    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY", bearer, _openai),
+    "anthropic": (
+        "https://api.anthropic.com/v1",
+        "ANTHROPIC_API_KEY",
+        lambda key: {"x-api-key": key, "anthropic-version": "2023-06-01"},
+        _anthropic,
+    ),
+}

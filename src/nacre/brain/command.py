@@ -151,7 +151,7 @@ def _reply(printed: str, preset: Preset) -> Reply:
     """The answer in what was printed: a JSON object, or one for each event."""
     if not preset.answer:
         return Reply(printed)
-    found: list[str] = []
+    texts: list[str] = []
     spent: list[int] = []
     for value in _objects(printed):
         if at(value, "is_error") is True:
@@ -160,16 +160,17 @@ def _reply(printed: str, preset: Preset) -> Reply:
         answers = (at(value, place) for place in preset.answer)
         answer = next((answer for answer in answers if answer not in (None, "")), None)
         if answer is not None:
-            found.append(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
+            texts.append(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
         spent += [count for place in preset.tokens if is_count(count := at(value, place))]
-    return Reply("".join(found), sum(spent) or None)
+    return Reply("".join(texts), sum(spent) or None)
 
 
 def is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _objects(printed: str) -> Iterator[Any]:
+def _objects(printed: str) -> list[Any]:
+    """The JSON that was printed: one object in all, else one a line."""
     whole = printed[printed.find("{") : printed.rfind("}") + 1]
     for texts in ([whole], printed.splitlines()):
         values = []
@@ -177,5 +178,5 @@ def _objects(printed: str) -> Iterator[Any]:
             with contextlib.suppress(ValueError, RecursionError):
                 values.append(json.loads(text))
         if values:
-            return iter(values)
-    return iter(())
+            return values
+    return []

@@ -1,4 +1,4 @@
-"""What new entries do to long-term memory by the user's own model: one order for a night, or for a pair of statements."""
+"""What new entries do to long-term memory by the user's own model: one order for a tidy run, or for a pair of statements."""
 
 from __future__ import annotations
 

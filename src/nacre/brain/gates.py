@@ -164,6 +164,7 @@ def check_text(order: Order, text: str) -> str:
 
 
 def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> str:
+    """Why a claim cannot stand, one of `REASONS`; empty where it can."""
     text = claim.text.strip()
     cited = [order.by_id[name] for name in claim.cites if name in order.by_id]
     if not any(map(str.isalnum, text)):
@@ -182,7 +183,7 @@ def _why_not(order: Order, claim: Claim | Change, *, is_title: bool = False) -> 
     if compiled(_HIJACK).search(folded):
         return "instruction"
     is_owners = isinstance(claim, Change) or claim.speaker == "owner"
-    if not is_owners and not is_title and (reason := _agents_place(claim, folded)):
+    if not is_owners and not is_title and (reason := _agents_claim(claim, folded)):
         return reason
     every = "\n".join(item.own for item in cited)
     ground = every if is_title else _ground(order, claim, cited, is_owners=is_owners)
@@ -298,13 +299,11 @@ _OWNERS = (
 )
 
 
-def _agents_place(claim: Claim | Change, text: str) -> str:
-    """Why what the agent said cannot stand: it is a preference, a decision or an instruction."""
-    if isinstance(claim, NewEntry) and claim.type == "PREF":
-        return "speaker"
-    if isinstance(claim, DigestLine) and claim.category in ("preference", "decision"):
-        return "speaker"
-    if compiled(_OWNERS).search(text):
+def _agents_claim(claim: Claim | Change, text: str) -> str:
+    """Why a claim of the agent cannot stand: it is a preference, a decision or an instruction."""
+    is_preference = isinstance(claim, NewEntry) and claim.type == "PREF"
+    is_decided = isinstance(claim, DigestLine) and claim.category in ("preference", "decision")
+    if is_preference or is_decided or compiled(_OWNERS).search(text):
         return "speaker"
     return "instruction" if compiled(_ORDERS).search(text) else ""
 
@@ -348,11 +347,12 @@ _CODE = (
 _UNIT = r"\d+(?:st|nd|rd|th|am|pm|ms|s|m|h|d|w|k|kb|mb|gb|tb|km|kg|g|cm|mm|min|mins|hrs?|x)"  # read as quantities
 _QUOTED = r"“([^”]+)”|「([^」]+)」|『([^』]+)』|《([^》]+)》|\"([^\"]+)\""
 _NUMBER = r"\d+(?:[.:/-]\d+|,\d{3}(?!\d))*"
-_DENIES = {
-    "en": r"(?i)\b(?:no|not|never|without|none|nothing|cannot|stop|avoid|instead|rather|only|except|unless|until|till|ban\w*|forbid\w*|drop\w*|remov\w+|refus\w+|reject\w+|against|skip\w*|leave out|quit)\b|n['’]t\b|\bdont\b",
-    "zh": r"不|没|别|无|勿|禁|停|免|只|仅|除|非|拒|取消|去掉|删|改|换|未|否|甭",
-}
-_CHANGED = r"(?i)\b(?:now|before|formerly|used to|moved|switched|\w+n['’]?t)\b|原来|以前|之前|现在|旧"
+# Words by which a source may deny something, or tell that it was otherwise.
+_DENIES = (
+    r"(?i)\b(?:no|not|never|without|none|nothing|cannot|stop|avoid|instead|rather|only|except|unless|until|till|ban\w*|forbid\w*|drop\w*|remov\w+|refus\w+|reject\w+|against|skip\w*|leave out|quit)\b|n['’]t\b|\bdont\b",
+    r"不|没|别|无|勿|禁|停|免|只|仅|除|非|拒|取消|去掉|删|改|换|未|否|甭",
+    r"(?i)\b(?:now|before|formerly|used to|moved|switched|\w+n['’]?t)\b|原来|以前|之前|现在|旧",
+)
 _NEGATES = {
     "en": r"(?i)\b(?:no(?! problem| worries|\s*[.,!;])|not(?! only)|never|without|cannot|neither|nor|nothing|none|avoid|stop|refuse)\b|n['’]t\b(?! forget)|\bdont\b",
     "zh": r"不(?!仅|但|过|错|要忘|管|[，。！,!])|没(?!问题|错|关系)|别(?!忘|的|人|处)|无|勿|禁止|严禁|拒",
@@ -381,8 +381,7 @@ def _not_in(text: str, ground: str, particulars: str = "", named: str = "", *, i
     for match in compiled(_QUOTED).finditer(rest):
         if " ".join(next(filter(None, match.groups())).casefold().split()) not in low:
             return "quotation"
-    names = f"{particulars}\n{named}"
-    if not _names_stand_in(rest, names, _words_of(names)[1], set(tokens(names)), language):
+    if not _names_stand_in(rest, f"{particulars}\n{named}", language):
         return "name"
     if is_title:
         return ""
@@ -437,7 +436,9 @@ def _plain_number(number: str) -> str:
     return number.replace(",", "") if compiled(r"\d{1,3}(?:,\d{3})+").fullmatch(number) else number
 
 
-def _names_stand_in(text: str, ground: str, words: set[str], stems: set[str], language: str) -> bool:
+def _names_stand_in(text: str, ground: str, language: str) -> bool:
+    words, stems = _words_of(ground)[1], set(tokens(ground))
+
     def is_known(word: str) -> bool:
         bare = compiled(r"['’]s?\Z").sub("", word).casefold()
         forms = {bare, bare.removesuffix("s"), f"{bare}s"}
@@ -456,7 +457,7 @@ def _turns_round(text: str, ground: str, language: str) -> bool:
     """Whether a claim says plainly what a clause of its source denies and none says, or denies what a clause says and none denies."""
     text = compiled(r"\A[^:：,，;；]{3,60}[:：]\s*").sub("", text)  # "How releases work: …"
     said = [_sides(clause, language) for clause in _clauses(ground)]
-    denies = any(compiled(pattern).search(ground) for pattern in (*_DENIES.values(), _CHANGED))
+    denies = any(compiled(pattern).search(ground) for pattern in _DENIES)
     for plain, denied in (_sides(clause, language) for clause in _clauses(text)):
         if denied:
             if not denies and any(_holds(other, denied) for other, _ in said):

@@ -157,7 +157,7 @@ def note(workspace: Workspace, order: Order | Record, state: str, at: dt.datetim
 
 
 def hold_file(workspace: Workspace) -> contextlib.AbstractContextManager[None]:
-    """Of the file alone: `orders.lock` is held for as long as a model thinks, and forgetting does not wait for that."""
+    """Lock the journal for a read and a write: `orders.lock` is held while a model thinks, and forgetting does not wait for that."""
     if not workspace.machine.is_dir():
         return contextlib.nullcontext()
     return hold(workspace.machine / "orders.file.lock")

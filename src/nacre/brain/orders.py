@@ -131,7 +131,7 @@ class Item:
         return "\n".join(part.text for part in parts(self.text, typed=typed) if not part.quoted).strip()
 
     def shown(self, longest: int) -> str:
-        """As the order gives it: what is pasted is named and not told, a long text loses its middle."""
+        """As the order gives it: of what is pasted only its length, of a long text its beginning and its end."""
         if self.is_entry:
             return self.text
         typed = self.speaker is Speaker.OWNER

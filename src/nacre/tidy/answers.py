@@ -88,12 +88,12 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
 
 
 def is_for_agents(question: Question) -> bool:
-    """Whether an agent may answer at all: what it adds takes the place of nothing, and what stands is the person's."""
+    """Whether an agent may answer: only where its answer adds an entry and replaces none."""
     return question.kind in (review.DOUBT, review.FULL)
 
 
 def _check_agents_answer(draft: Draft, question: Question, words: str) -> None:
-    """An agent's answer may add what is offered, and nothing else: what stands, what the person took back or forgot is the person's."""
+    """Refuse an agent's answer that concerns an existing entry, or brings back what the person undid or forgot."""
     forgotten = load_tombstones(draft.context.workspace).exactly([words])[0]
     if not is_for_agents(question) or draft.memory.find(entry_id(words)):
         reason = say("it concerns an existing line of memory", "它涉及记忆中已有的一行")
@@ -113,10 +113,9 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
     # Only what the person answered is left alone from then on: an agent's word may be overtaken like any other.
     answered: dict[str, object] = {} if answer.by_agent else {"answer": question.kind}
     shown = str(about.get("file") or "MEMORY.md")
-    record = draft.record_question(question, "refused", failed=by, brain=by, more=answered)
     if answer.verb == REFUSE:
         if not draft.memory.find(question.id):  # else somebody wrote it there meanwhile
-            draft.record(record)
+            draft.record_question(question, "refused", failed=by, brain=by, more=answered)
         draft.step("refuse", shown, reason, question.text)
         return
     file = draft.memory.file(shown)
@@ -148,11 +147,17 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
     else:
         file.add(words, kind)
     more = {**file_field(file), **answered} | ({"pinned": True} if answer.verb == PIN else {})
-    sure = None if answer.by_agent else 0.99
-    record = record._replace(
-        id=entry_id(words), verdict="admitted", text=words, failed=None, confidence=sure, more=more
+    draft.record_question(
+        question,
+        "admitted",
+        id=entry_id(words),
+        text=words,
+        brain=by,
+        confidence=None if answer.by_agent else 0.99,
+        supersedes=old.id if old else None,
+        valid_from=draft.today.isoformat(),
+        more=more,
     )
-    draft.record(record._replace(supersedes=old.id if old else None, valid_from=draft.today.isoformat()))
     instead = say(f"your answer; replaces “{old.words}”", f"你的答复；取代“{old.words}”") if old else reason
     draft.step("replace" if old else "add", file.shown, instead, words)
 
@@ -178,7 +183,7 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
 def _keep_entry(
     draft: Draft, file: LongTermFile, line: Line, words: str, answered: Mapping[str, object], *, pin: bool = False
 ) -> None:
-    """The person's word on an entry that stands: it stays, in these words, with its source and its pin."""
+    """Keep an entry as the person answered: in these words, with its source and its pin."""
     was = draft.states.get(line.id)
     more = {**file_field(file), **answered} | ({"pinned": True} if pin or (was and was.pinned) else {})
     verdict = was.verdict if was and was.in_memory else "adopted"
@@ -274,16 +279,17 @@ def _plan_file(draft: Draft, file: LongTermFile) -> AdoptPlan:
             f"{file.shown} cannot be brought under its limits without removing pinned lines; shorten it by hand.",
             f"不移除已固定的行，就无法使 {file.shown} 回到上限以内；请手动精简。",
         )
-    records: list[Record] = []
-    in_ledger = {line.id for line in file.lines if (state := draft.states.get(line.id)) and state.in_memory}
-    for line, _ in entries:
-        record = Record(line.id, at, "demoted", line.words, section=line.section, valid_to=today)
-        records.append(record._replace(more={"answer": "over", **more}))
-        in_ledger.add(line.id)
-    for line in file.lines:
-        if line.id not in in_ledger:
-            record = Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today)
-            records.append(record._replace(more=more))
+    over = {"answer": "over", **more}
+    records = [
+        Record(line.id, at, "demoted", line.words, section=line.section, valid_to=today, more=over)
+        for line, _ in entries
+    ]
+    moved = {line.id for line, _ in entries}
+    records += [
+        Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more)
+        for line in file.lines
+        if line.id not in moved and not ((state := draft.states.get(line.id)) and state.in_memory)
+    ]
     slug = f"{file.project}-" if file.project else ""
     note = draft.context.workspace.memory / f"{today}-{slug}from-memory.md"
     moving = (*(moved for _, moved in entries), *prose)
@@ -293,7 +299,6 @@ def _plan_file(draft: Draft, file: LongTermFile) -> AdoptPlan:
 
 def _least_needed(draft: Draft, file: LongTermFile) -> list[tuple[Line, str]]:
     """The entries that may go: what fails the tests first, the worst of them first, then the least sure."""
-    draft.memory.read(file.lines)
     ordered: list[tuple[float, Line, str]] = []
     for line in file.lines:
         if draft.is_pinned(line):

@@ -56,13 +56,22 @@ class DistilPlan:
         return bool(self.edits or self.records or self.asks or self.settled or self.offered)
 
 
+def offered_by_day(lines: Iterable[tuple[str, str]]) -> list[Offered]:
+    """Lines, given by day and mark, as provenance notes that they were looked at."""
+    days: dict[str, dict[str, None]] = {}
+    for day, mark in lines:
+        days.setdefault(day, {})[mark] = None
+    return [Offered(day, tuple(marks)) for day, marks in days.items()]
+
+
 MAX_LOST = 0.25  # share of its entries that a file may lose in one distillation
 MAX_REPLACED, _MANY = 0.5, 5  # share of its entries that may be worded anew, and from how many on that is counted
 _FEW = 2  # a file of a few lines may lose one
 
 
 def apply_plan(context: TidyContext, op: Operation, planned: DistilPlan, *, asked: bool = False) -> list[Problem]:
-    """Write it; a file that was changed meanwhile raises before anything is written. `asked`: it may take out any number of lines."""
+    """Write a plan; a file that was changed meanwhile raises before anything is written. `asked`: the user wants it, and it may take
+    out any number of lines."""
     if not planned:
         return []
     if not asked and (problem := too_much_lost(context, planned)):
@@ -87,8 +96,8 @@ def _write_edit(context: TidyContext, op: Operation, edit: Edit) -> None:
 
 
 def _record(context: TidyContext, op: Operation, planned: DistilPlan, noted: Container[tuple[str, str]] = ()) -> None:
-    """The ledger gets why, provenance what was looked at, the day's log what became of a name, review which questions are answered.
-    `noted` is what provenance holds already, by day and mark, of a run that was killed."""
+    """Write the reasons into the ledger, what was looked at into provenance, changed fields into today's log, and take answered
+    questions out of review. `noted` is what provenance holds already, by day and mark, of a run that was killed."""
     clock = context.clock
     ledger.write_records(op, *planned.records, on_secret=REDACT)
     provenance.write_provenance(op, _without(noted, planned.offered))
@@ -107,12 +116,13 @@ def _without(noted: Container[tuple[str, str]], every: Iterable[Offered]) -> Ite
 
 
 def too_much_lost(context: TidyContext, planned: DistilPlan) -> Problem | None:
-    """A plan that would take more than a quarter of a file's entries is wrong, whatever its reasons. What moves to another file stays."""
+    """The problem with a plan that would take more than a quarter of a file's entries, or reword half of them; none where it would
+    not. Entries that move to another file are not lost."""
     edits = [edit for edit in planned.edits if writing.is_longterm(context.workspace, edit.path)]
     after = {edit.path: [entry.words for entry in document(edit.path, edit.data).entries] for edit in edits}
     for edit in edits:
-        data = read(context.workspace, edit.path)
-        entries = [entry.words for entry in document(edit.path, data).entries] if data else []
+        data = read(context.workspace, edit.path) or b""
+        entries = [entry.words for entry in document(edit.path, data).entries]
         elsewhere = {words for path, kept in after.items() if path != edit.path for words in kept}
         moved = sum(words in elsewhere for words in set(entries).difference(after[edit.path]))
         before, lost = len(entries), len(entries) - len(after[edit.path]) - moved
@@ -128,7 +138,7 @@ def too_much_lost(context: TidyContext, planned: DistilPlan) -> Problem | None:
 
 
 def _into_digest(context: TidyContext, op: Operation, demoted: Demoted) -> Problem | None:
-    """The line goes to the digest of the week it came from, unless its words stand there."""
+    """Add the line to the digest of the week it came from, unless its words stand there."""
     workspace = context.workspace
     day = dt.date.fromisoformat(real_day(demoted.day[:10]) or context.clock.today().isoformat())
     path = weekly.digest_files(workspace).get(monday(day)) or weekly.digest_path(workspace, day)
@@ -174,7 +184,7 @@ def _write_journal(context: TidyContext, planned: DistilPlan) -> None:
 
 
 def recover(context: TidyContext, op: Operation) -> int:
-    """Complete what a killed run had begun to write: how many lines of the ledger. What it had not begun, the next plan finds."""
+    """Complete what a killed run had begun to write; returns how many lines the ledger gained. What it had not begun is planned anew."""
     data = disk.read_bytes(_journal(context))
     if data is None:
         return 0
@@ -193,8 +203,11 @@ def recover(context: TidyContext, op: Operation) -> int:
                 states[edit.path] = _CHANGED  # it cannot be written: the next plan sees what stands there
     lost = {context.workspace.relative(path) for path, state in states.items() if state == _CHANGED}
     recorded = {(record.id, record.at, record.verdict) for record in ledger.read_ledger(context.workspace).records}
-    missing = [record for record in planned.records if (record.id, record.at, record.verdict) not in recorded]
-    missing = [record for record in missing if record.more.get("file", "MEMORY.md") not in lost]
+    missing = [
+        record
+        for record in planned.records
+        if (record.id, record.at, record.verdict) not in recorded and record.more.get("file", "MEMORY.md") not in lost
+    ]
     offered = provenance.read_provenance(context.workspace).offered
     noted = {(line.day, mark) for line in offered for mark in line.bullets}
     _record(context, op, replace(planned, records=missing), noted)
@@ -202,7 +215,7 @@ def recover(context: TidyContext, op: Operation) -> int:
 
 
 def _read_journal(context: TidyContext, data: bytes) -> DistilPlan:
-    """What was about to be written; nothing when the journal cannot be read."""
+    """The plan in a journal; an empty one where it cannot be read."""
     try:
         journal = json.loads(data)
         files = ((_longterm_path(context, row["path"]), row) for row in journal["files"])
@@ -218,7 +231,7 @@ def _read_journal(context: TidyContext, data: bytes) -> DistilPlan:
 
 
 def _longterm_path(context: TidyContext, shown: str) -> Path:
-    """A file that distilling writes: a journal that came with a clone must not name any other."""
+    """The path of a file that distilling writes; a journal that came with a clone must not name any other."""
     path = context.workspace.inside(shown)
     if writing.is_longterm(context.workspace, path) or shown in (IDENTITY, USER):
         return path
@@ -226,7 +239,7 @@ def _longterm_path(context: TidyContext, shown: str) -> Path:
 
 
 def _state(context: TidyContext, edit: Edit) -> str:
-    """Whether a file is as it was read, or was written. One that somebody edited since was, if all that we put in stands there."""
+    """Whether a file is as it was read, was written, or is neither. One that somebody edited since was written if it has all our lines."""
     data = read(context.workspace, edit.path)
     if disk.hash_of(data) == edit.read:
         return _UNTOUCHED

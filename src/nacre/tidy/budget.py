@@ -46,10 +46,10 @@ def expired_on(text: str, since: str | None, today: dt.date) -> dt.date | None:
     if not _UNTIL.search(text) or _EVERY.search(text):
         return None
     begun = (_date(*since[:10].split("-")) if since else None) or today
-    days = [_date(*match) for match in _ISO.findall(text)]
-    named = [(year, _MONTHS.index(month.lower()) + 1, day) for day, month, year in _DAY_MONTH.findall(text)]
+    days: list[dt.date | None] = []
+    named = [*_ISO.findall(text), *_HAN_DATE.findall(text)]
+    named += [(year, _MONTHS.index(month.lower()) + 1, day) for day, month, year in _DAY_MONTH.findall(text)]
     named += [(year, _MONTHS.index(month.lower()) + 1, day) for month, day, year in _MONTH_DAY.findall(text)]
-    named += [(year, month, day) for year, month, day in _HAN_DATE.findall(text)]
     for year, month, day in named:
         date = _date(year or begun.year, month, day)
         if not year and date and (begun - date).days > 60:

@@ -1,4 +1,4 @@
-"""What the user's own model says of a night, asked before the lock is taken: what becomes of new lines, and the digests of old days."""
+"""What the user's own model says in a tidy run, asked before the lock is taken: what becomes of new lines, and digests of old days."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _may_leave(context: TidyContext, trail: Trail, line: LogLine) -> bool:
 
 
 def _is_public(context: TidyContext, trail: Trail, day: str, mark: str, project: str | None) -> bool:
-    """Whether the session behind a line is none that no model may see. While anything is private, what nobody knows the origin of is."""
+    """Whether no setting keeps the session behind a line from models. While anything is private, a line of unknown origin is, too."""
     private = context.config.brain.private
     if not private:
         return True
@@ -154,7 +154,7 @@ def press(context: TidyContext) -> tuple[dict[str, tuple[DigestText, ...]], froz
 
 
 def _ask_digest(model: Model, trail: Trail, lines: Sequence[LogLine]) -> tuple[DigestText, ...]:
-    """The lines of a digest; what only claims that were dropped tell is left to the local brain. A claim is of one project."""
+    """The lines of a digest; what only dropped claims covered is left to the local brain. A claim is of one project."""
     language = language_of("\n".join(line.words for line in lines))
     by_agent = {mark for section in trail.of(lines[0].day).captured for mark in section.agents}
     speakers = (Speaker.AGENT if line.mark in by_agent else Speaker.OWNER for line in lines)

@@ -73,14 +73,14 @@ _QUESTION = re.compile(r"[?？]\s*\Z|吗\s*[?？]?\Z")
 
 def fields_in(text: str) -> list[Field]:
     """The fields that a statement of the owner sets; of several values for one the last ("not A any more, call me B")."""
-    found: dict[tuple[str, tuple[str, ...]], Field] = {}
+    fields: dict[tuple[str, tuple[str, ...]], Field] = {}
     for file, names, pattern in () if _QUESTION.search(text) else _rules():
         for match in reversed(list(pattern.finditer(text))):
             value = match["value"].strip(" '’.-")
             if value and not _NOT_SO.search(text[: match.start()]) and not _NO_NAME.fullmatch(value):
-                found.setdefault((file, names), Field(file, names, value))
+                fields.setdefault((file, names), Field(file, names, value))
                 break
-    return list(found.values())
+    return list(fields.values())
 
 
 # Every daily log, living or archived, and what each of them says.
@@ -120,6 +120,11 @@ class LogLine:
     mark: str
     checkpoint: str = ""  # the file of the layers that it stands in, where it was promoted from one
     by_agent: bool = False  # an agent noted it
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person wrote it down: it is no part of a session, and no agent noted it."""
+        return self.session is None and not self.by_agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +207,20 @@ def log_lines(day: str, data: bytes) -> tuple[LogLine, ...]:
             if label not in (*TYPES, *CATEGORIES):
                 label = None  # "[HTTP] …" belongs to the words
             words = bare_words(words) if label else words
-            place = (stamp.project, stamp.group, stamp.session, headings[-1][1] if headings else "", number)
-            lines.append(LogLine(day, words, label, *place, bullet_id(text), by_agent=stamp.by_agent))
+            lines.append(
+                LogLine(
+                    day,
+                    words,
+                    label,
+                    stamp.project,
+                    stamp.group,
+                    stamp.session,
+                    heading=headings[-1][1] if headings else "",
+                    line=number,
+                    mark=bullet_id(text),
+                    by_agent=stamp.by_agent,
+                )
+            )
     return tuple(lines)
 
 
@@ -233,10 +250,9 @@ def judged_part(words: str) -> str:
     return words[: space if space > 0 else LONGEST_JUDGED - 1] + "…"
 
 
-# Which lines of the logs are candidates tonight: those on which nothing was decided yet.
+# Which lines of the logs are candidates: those on which nothing was decided yet.
 
 FIELD_NOTE = re.compile(rf"(?:{re.escape(IDENTITY)}|{re.escape(USER)}) [^:]+: ")  # our own note on a field that was set
-LineKeys = set[tuple[str, str]]  # lines by their day and mark
 
 
 class DecidedLines:
@@ -244,7 +260,7 @@ class DecidedLines:
 
     def __init__(self, trail: Trail, states: LedgerStates, questions: Iterable[Question]) -> None:
         self.trail, self._states = trail, states
-        self.more: LineKeys = {question.said for question in questions if question.said}
+        self.more = {question.said for question in questions if question.said}
 
     def __contains__(self, line: object) -> bool:
         if line in self.more:

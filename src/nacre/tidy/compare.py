@@ -64,5 +64,5 @@ def compare_with(new: Statement, entries: Sequence[EntryParts], lasting: float =
             parts = [other for other in comparisons if other.kind == best.kind and other.part is not None]
             best = max(parts, key=lambda comparison: comparison.odds, default=best)
         surest.append(best)
-    same = max((found.odds for found in surest if found.kind == "same"), default=0.0)
+    same = max((comparison.odds for comparison in surest if comparison.kind == "same"), default=0.0)
     return sorted(surest, key=lambda comparison: -comparison.odds), same

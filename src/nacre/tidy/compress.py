@@ -1,4 +1,4 @@
-"""Old days become weeks: what a daily log tells enters the digest of its week once, in six tenths of the bytes; notes enter whole."""
+"""Old days become weeks: what a daily log says enters the digest of its week once, in six tenths of the bytes; notes enter whole."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Week:
     logs: list[Log] = field(default_factory=list)
     doc: Document | None = None
     data: bytes | None = None  # None where nothing is added
-    entering: list[tuple[LogLine, str]] = field(default_factory=list)  # what may enter, each with its place in the log
-    # By project and plain words, of the line and of each statement in it.
-    standing: dict[tuple[str | None, str], weekly.DigestLine] = field(default_factory=dict)
+    entering: dict[LogLine, str] = field(default_factory=dict)  # lines of logs that may enter, with their places there
+    # The lines of the digest so far, by project and by the plain words of the line and of each statement in it.
+    existing: dict[tuple[str | None, str], weekly.DigestLine] = field(default_factory=dict)
     texts: list[tuple[tuple[LogLine, ...], str]] = field(default_factory=list)  # the new lines, and of what
     steps: list[Step] = field(default_factory=list)
     marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
@@ -99,12 +99,10 @@ def categories(judge: Judge, texts: Sequence[str]) -> list[str]:
 
 
 def captured_lines(context: TidyContext) -> dict[str, list[LogLine]]:
-    """By day: what was captured and is now to be pressed, where there is something to choose."""
-    days: dict[str, list[LogLine]] = {}
-    for week in _weeks_to_press(context, provenance.Trail(context.workspace))[0]:
-        for line, _ in week.entering:
-            if not _by_hand(line):
-                days.setdefault(line.day, []).append(line)
+    """By day: what was captured and is now to be condensed, where there is something to choose."""
+    weeks, _ = _weeks_to_press(context, provenance.Trail(context.workspace))
+    captured = (line for week in weeks for line in week.entering if not line.by_hand)
+    days = {day: list(lines) for day, lines in groupby(captured, key=lambda line: line.day)}
     return {day: lines for day, lines in days.items() if _is_much(lines)}
 
 
@@ -129,22 +127,22 @@ def plan(
     trail = provenance.Trail(context.workspace)
     sizes = trail.sizes()
     weeks, problems = _weeks_to_press(context, trail, waiting)
-    lines = [line for week in weeks for line, _ in week.entering]
+    lines = [line for week in weeks for line in week.entering]
     texts = list(dict.fromkeys(line.words for line in lines if line.label not in CATEGORIES))
     judged = categories(context.judge(), [judged_part(text) for text in texts]) if texts else []
     labels = {text: LABELS[kind][language_of(text) == "zh"] for text, kind in zip(texts, judged, strict=True)}
     labels_of = {line: line.label if line.label in CATEGORIES else labels[line.words] for line in lines}
     sections: dict[tuple[str, str], list[LogLine]] = {}
     for line in lines:
-        if not _by_hand(line):
+        if not line.by_hand:
             sections.setdefault((line.day, line.heading), []).append(line)
     said = [[(judged_part(line.words), line.by_agent) for line in section] for section in sections.values()]
-    told = digest.weigh(context.judge(), said) if said else []
-    captured = dict(zip((line for section in sections.values() for line in section), told, strict=True))
+    weighed = digest.weigh(context.judge(), said) if said else []
+    captured = dict(zip((line for section in sections.values() for line in section), weighed, strict=True))
     for week in list(weeks):
-        _tell(context, week, labels_of, captured, pressed or {})
+        _add_lines(context, week, labels_of, captured, pressed or {})
         try:
-            _press(week, sizes)
+            _make_digest(week, sizes)
         except BadInput as error:
             problems.append(Problem("week left as it is", str(error), week.shown))
             weeks.remove(week)
@@ -152,7 +150,7 @@ def plan(
 
 
 def _weeks(context: TidyContext, sizes: Mapping[str, int], waiting: Container[str]) -> tuple[list[Week], list[Problem]]:
-    """The weeks with a day to look at; an archived day that is as long as when it was digested is not opened."""
+    """The weeks with a day to condense; an archived day that is as long as when it was digested is not opened."""
     workspace, today = context.workspace, context.clock.today()
     days, problems = list_days(workspace, today)
     by_date: dict[dt.date, list[Day]] = {}  # the living log and what was archived of it
@@ -175,62 +173,58 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int], waiting: Container[st
 
 
 def _choose(context: TidyContext, week: Week, trail: Trail) -> None:
-    """Which statements of the week's logs may be added, and which stand there already or repeat what does."""
+    """Gather the statements of the week's logs that may be added, without those that repeat what stands there."""
     fresh: dict[tuple[str, str, str | None], tuple[LogLine, str]] = {}
-    places: dict[tuple[str, str], str] = {}
     for log in week.logs:
         for line in log.lines:
             if line.mark not in trail.entered(line.day):
-                shown = f"{context.workspace.relative(log.day.path)}:{line.line}"
-                place = places.setdefault((line.day, line.mark), shown)
+                place = f"{context.workspace.relative(log.day.path)}:{line.line}"
                 fresh.setdefault((line.day, line.mark, _project(line)), (line, place))
     if not fresh:
         return
     week.doc = open_document(context.workspace, week.path)
-    existing = weekly.digest_lines(week.doc) if week.doc else ()
-    there = {(line.day, bullet_id(line.text)) for line in existing}
-    for old in existing:
+    old_lines = weekly.digest_lines(week.doc) if week.doc else ()
+    for old in old_lines:
         words = bare_words(old.text)
         for text in (words, *(piece.text for piece in pieces(words))):
-            week.standing.setdefault((old.project, plain_words(text)), old)
+            week.existing.setdefault((old.project, plain_words(text)), old)
     said: dict[tuple[str | None, str], str] = {}  # by project and plain words
+    entering: list[tuple[LogLine, str]] = []
     projects = list(dict.fromkeys(map(_project, (line for line, _ in fresh.values()))))
     for line, place in sorted(fresh.values(), key=lambda row: projects.index(_project(row[0]))):
         words = redact(line.words).text  # what somebody put into a log by hand may hold a secret
         safe = line if words == line.words else replace(line, words=" ".join(words.split()))
-        if _by_hand(line) and (line.day, bullet_id(f"[Task] {safe.words} (src: {line.day})")) in there:
-            continue  # a killed run wrote it, and did not note so
         key = _project(line), plain_words(safe.words)
-        same = week.standing.get(key)
-        # What was captured is chosen among all of its day, also after a kill: what stands there of that day does not count yet.
-        before = said.get(key) or (bare_words(same.text) if same and (_by_hand(line) or same.day != line.day) else None)
+        same = week.existing.get(key)
+        # After a kill the lines of a day are chosen once more among all of it: what stands there of that day does not count yet.
+        before = said.get(key) or (bare_words(same.text) if same and same.day != line.day else None)
         if before:
             reason = say(f"{place} says the same as “{before}”", f"{place} 与“{before}”意思相同")
             week.steps.append(Step("say once", week.shown, reason, safe.words))
             continue
         said[key] = safe.words
-        week.entering.append((safe, place))
-    week.entering.sort(key=lambda row: row[0].day)
+        entering.append((safe, place))
+    week.entering = dict(sorted(entering, key=lambda row: row[0].day))
     for day, mark, _ in fresh:
         week.marks.setdefault(day, []).append(mark)
 
 
-def _tell(
+def _add_lines(
     context: TidyContext,
     week: Week,
     labels: Mapping[LogLine, str],
-    captured: Mapping[LogLine, Sequence[digest.Telling]],
+    captured: Mapping[LogLine, Sequence[digest.ScoredSentence]],
     by_model: Mapping[str, Sequence[DigestText]],
 ) -> None:
-    """The new lines of the week's digest, and a step for each of them and for what is left out."""
+    """Add the new lines to the week, and a step for each of them and for what is left out."""
     kept = context.config.tidy.daily_days
     repeats, week.steps = week.steps, []
-    earlier = [(line.project, bare_words(line.text), line.day or "") for line in dict.fromkeys(week.standing.values())]
-    for day, rows in groupby(week.entering, key=lambda row: row[0].day):
+    earlier = [(line.project, bare_words(line.text), line.day or "") for line in dict.fromkeys(week.existing.values())]
+    for day, rows in groupby(week.entering.items(), key=lambda row: row[0].day):
         places = dict(rows)
         before = [(project, text) for project, text, date in earlier if date < day]
-        lines = [line for line in places if not _by_hand(line)]
-        texts = [DigestText(line.words, "", (line,)) for line in places if _by_hand(line)]
+        lines = [line for line in places if not line.by_hand]
+        texts = [DigestText(line.words, "", (line,)) for line in places if line.by_hand]
         marks = {line.mark: line for line in lines}
         own = by_model.get(day, ())
         if own and {line.mark for text in own for line in text.of} <= marks.keys():
@@ -241,7 +235,7 @@ def _tell(
         for words, category, of in texts:
             line, place = of[0], places[of[0]]
             earlier.append((_project(line), words, day))
-            if (_project(line), plain_words(words)) in week.standing:
+            if (_project(line), plain_words(words)) in week.existing:
                 continue  # a killed run wrote it, and did not note so
             reason = say(f"{place} is older than {kept} day{'' if kept == 1 else 's'}", f"{place} 已超过 {kept} 天")
             label = LABELS[category][language_of(words) == "zh"] if category else labels[line]
@@ -274,7 +268,7 @@ def _pressed(
     context: TidyContext,
     lines: Sequence[LogLine],
     labels: Mapping[LogLine, str],
-    captured: Mapping[LogLine, Sequence[digest.Telling]],
+    captured: Mapping[LogLine, Sequence[digest.ScoredSentence]],
     before: Sequence[tuple[str | None, str]],
 ) -> list[DigestText]:
     """What was captured on a day in so many bytes as it may have, without what the week said before in any words."""
@@ -284,17 +278,12 @@ def _pressed(
     for project, text in before:
         said.setdefault(project, []).extend(piece.text for piece in pieces(text))
     meant = {project: context.judge().meant(texts) for project, texts in said.items()}
-    told = [digest.without_repeats(captured[line], meant.get(_project(line), ())) for line in lines]
+    sentences = [digest.without_repeats(captured[line], meant.get(_project(line), ())) for line in lines]
     headings = {f"### {lines[0].day}\n"} | {f"#### project:{_project(line)}\n" for line in lines if _project(line)}
     room = int(SHARE * log_size(lines)) - sum(len(heading.encode()) for heading in headings)
     frames = [len(f"[{labels[line]}]  (src: {line.day})\n".encode()) for line in lines]
-    options = [digest.Line(sentences, frame) for sentences, frame in zip(told, frames, strict=True)]
+    options = list(map(digest.Line, sentences, frames))
     return [DigestText(words, "", (lines[place],)) for place, words in digest.press(options, room).items()]
-
-
-def _by_hand(line: LogLine) -> bool:
-    """Whether a person wrote it down: it is no part of a session, and no agent noted it."""
-    return line.session is None and not line.by_agent
 
 
 def _project(line: LogLine) -> str | None:
@@ -302,8 +291,8 @@ def _project(line: LogLine) -> str | None:
     return None if line.group else line.project
 
 
-def _press(week: Week, sizes: Mapping[str, int]) -> None:
-    """The bytes of the digest with its new lines, and for provenance by day what was looked at, and how long the logs are."""
+def _make_digest(week: Week, sizes: Mapping[str, int]) -> None:
+    """Make the bytes of the digest with its new lines, and for provenance by day what was looked at, and how long the logs are."""
     if week.texts:
         doc = week.doc
         if doc is None or not doc.data.strip():
@@ -338,7 +327,7 @@ def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Pr
     """Write each digest, then provenance; what somebody changed meanwhile is a problem and left for the next run."""
     left: list[Problem] = []
     for week in planned.digests:
-        days = {line.day for line, _ in week.entering} if week.data is not None else set()
+        days = {line.day for line in week.entering} if week.data is not None else set()
         try:
             for log in week.logs:
                 if log.day.date.isoformat() in days:
@@ -346,7 +335,7 @@ def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Pr
             if week.data is not None:  # something is added
                 rewrite(op, week.path, week.data, read=week.doc.hash if week.doc else None)
         except (ChangedOutside, PathEscape, SecretRefused) as error:
-            left.append(Problem("left for the next run", str(error), context.workspace.relative(week.path)))
+            left.append(Problem("left for the next run", str(error), week.shown))
             continue
         provenance.write_provenance(op, week.digested)
     return left

@@ -19,7 +19,7 @@ from nacre.model import ASK, KEEP, REFUSE, Problem, Step, Verdict
 from nacre.text.blocks import real_day
 from nacre.text.tokens import clauses
 from nacre.tidy import budget, compare, judge, memory_files
-from nacre.tidy.apply import Demoted, DistilPlan
+from nacre.tidy.apply import Demoted, DistilPlan, offered_by_day
 from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields_in, new_lines
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, candidate_by_model, make_candidates
@@ -59,7 +59,7 @@ PATIENCE = 30  # days after which a question that nobody answered is refused
 
 
 class Draft:
-    """The memory files, the ledger as it will be, and the plan in the making."""
+    """A plan in the making: the memory files and the ledger as they will be, and the steps that lead there."""
 
     def __init__(self, context: TidyContext, advice: Advice | None = None, *, careful: bool = False) -> None:
         self.context = context
@@ -84,30 +84,34 @@ class Draft:
         self.problems: list[Problem] = list(self.states.problems(context.workspace))
 
     def plan(self, new: Sequence[LogLine]) -> DistilPlan:
-        marks: dict[str, dict[str, None]] = {}
         # Questions that a killed run put to the user before it could note that it did.
         unnoted = [question for question in self.questions if not self.trail.was_asked(question.key)]
-        keys = [question.said for question in unnoted if question.said]
-        for day, mark in (*keys, *((line.day, line.mark) for line in new)):
-            if (day, mark) not in self.deferred:
-                marks.setdefault(day, {})[mark] = None
-        offered = [Offered(day, tuple(every)) for day, every in marks.items()]
+        asked = [question.said for question in unnoted if question.said]
+        keys = (*asked, *((line.day, line.mark) for line in new))
+        offered = offered_by_day(key for key in keys if key not in self.deferred)
         if put := tuple(question.key for question in (*unnoted, *self.asks)):
             offered.append(Offered(self.today.isoformat(), put))
-        edits, problems = list(self.memory.edits()), [*self.problems, *self.memory.problems]
-        records, asks, settled = self.records, self.asks, self.settled
-        return DistilPlan(self.steps, edits, records, asks, settled, self.demoted, self.notes, offered, problems)
+        return DistilPlan(
+            self.steps,
+            list(self.memory.edits()),
+            self.records,
+            self.asks,
+            self.settled,
+            self.demoted,
+            self.notes,
+            offered,
+            [*self.problems, *self.memory.problems],
+        )
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
         self.steps.append(Step(action, path, reason, detail))
 
-    def record(self, *records: Record) -> None:
+    def record(self, record: Record) -> None:
         """Add to the ledger, and go by it from now on."""
-        self.records += records
-        for record in records:
-            self.states.add(record)
-            if record.verdict == "merged" and record.more.get("into"):
-                self.repeats[str(record.more["into"])] += 1
+        self.records.append(record)
+        self.states.add(record)
+        if record.verdict == "merged" and record.more.get("into"):
+            self.repeats[str(record.more["into"])] += 1
 
     def close(
         self, file: LongTermFile, line: Line, verdict: str, text: str | None, more: Mapping[str, object], to: str = ""
@@ -116,29 +120,27 @@ class Draft:
         more = {**file_field(file), **more}
         self.record(Record(line.id, self.at, verdict, text, valid_to=to or self.today.isoformat(), more=more))
 
-    def record_of(self, candidate: Candidate, verdict: str, test: Verdict | None, **fields: Any) -> Record:
+    def record_candidate(self, candidate: Candidate, verdict: str, test: Verdict | None, **fields: Any) -> None:
+        """Note in the ledger what became of a candidate, with its origin and its tests."""
         brain = self.advice.brain if candidate.change else "local"
-        record = Record(candidate.id, self.at, verdict, candidate.text, brain=brain)
-        record = record._replace(source=self.memory.source(candidate), tests=dict(test.scores) if test else {})
+        source, tests = self.memory.source(candidate), dict(test.scores) if test else {}
+        record = Record(candidate.id, self.at, verdict, candidate.text, brain=brain, source=source, tests=tests)
         if verdict == "admitted":
             record = record._replace(without_it=test.without_it if test else None, valid_from=candidate.said.day)
-        return record._replace(**fields)
+        self.record(record._replace(**fields))
 
     def is_pinned(self, line: Line) -> bool:
         was = self.states.get(line.id)
         return line.pinned or bool(was and was.pinned)
 
-    def worth(self, line: Line) -> tuple[float, str]:
+    def worth(self, line: Line, was: EntryState) -> tuple[float, str]:
         """What speaks for an entry (how sure it is, said again, whether its time is over), and why it would have to go."""
-        was = self.states.get(line.id)
-        begun = real_day((was.valid_from or "")[:10]) if was else None
+        begun = real_day((was.valid_from or "")[:10])
         age = (self.today - dt.date.fromisoformat(begun)).days if begun else 0
-        outdated = budget.outdated_reason(line.words, begun, self.today, self.recent) or ""
-        merged = [state for state in self.states.inside(line.id) if state.verdict == "merged"]
-        repeats = len(merged) + self.repeats[line.id]
-        confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * repeats)
-        if outdated:
+        if outdated := budget.outdated_reason(line.words, begun, self.today, self.recent):
             return 0.0, outdated
+        repeats = self.repeats[line.id] + sum(state.verdict == "merged" for state in self.states.inside(line.id))
+        confidence = min(0.99, (was.confidence or 0.5) + 0.05 * repeats)
         sure = f"{confidence:.2f}"
         reason = say(f"least important: confidence {sure}", f"最不重要：置信度 {sure}")
         return confidence - min(max(age, 0), 1000) / 4000, reason
@@ -155,7 +157,8 @@ class Draft:
         before = file.doc
         gone: list[tuple[Line, str]] = []
         while not file.has_room(text, kind):
-            loose = [(*self.worth(line), line) for line in file.lines if budget.may_go(line, self.states.get(line.id))]
+            states = ((line, self.states.get(line.id)) for line in file.lines)
+            loose = [(*self.worth(line, was), line) for line, was in states if was and budget.may_go(line, was)]
             least, reason, weakest = min(loose, key=lambda row: row[0], default=(value, "", None))
             if weakest is None or least >= value:
                 file.doc = before
@@ -195,7 +198,7 @@ class Draft:
     def unwanted(self) -> list[Statement]:
         """What the user took out of a MEMORY.md by hand: it does not come back in other words."""
         ids = dict.fromkeys((*self.states.by_hand(), *(record.id for record in self.records)))
-        gone = [state for known in ids if (state := self.states.get(known)) and state.verdict == "forgotten"]
+        gone = [state for id_ in ids if (state := self.states.get(id_)) and state.verdict == "forgotten"]
         by_hand = [state.text for state in gone if state.text and state.records[-1].more.get("by") == "hand"]
         return self.memory.statements(by_hand[-MAX_UNWANTED:])
 
@@ -213,9 +216,14 @@ class Draft:
     def ask_about(
         self, candidate: Candidate, verdict: Verdict, kind: str, why: str, file: LongTermFile, against: str = ""
     ) -> None:
-        about: dict[str, object] = {"file": file.shown, **({"against": against} if against else {})}
-        about |= {"type": candidate.tested.kind, "source": self.memory.source(candidate)}
-        about |= {"odds": confidence(candidate), "tests": dict(verdict.scores)}
+        about = {
+            "file": file.shown,
+            **({"against": against} if against else {}),
+            "type": candidate.tested.kind,
+            "source": self.memory.source(candidate),
+            "odds": confidence(candidate),
+            "tests": dict(verdict.scores),
+        }
         self.ask(Question(candidate.id, kind, candidate.text, why, about))
 
     def ask_about_conflict(
@@ -247,35 +255,34 @@ class Draft:
         if candidate.agents or not (is_kept or any(question.id == candidate.id for question in self.asks)):
             return
         day, home = candidate.said.day, self.memory.home(candidate).shown
-        offered = [
-            other for other in (*self.questions, *self.asks) if not other.about_entry and other.id != candidate.id
-        ]
-        older = [other for other in offered if other.about.get("file") == home and other.said and other.said[0] <= day]
+        asked = (other for other in (*self.questions, *self.asks) if not other.about_entry and other.id != candidate.id)
+        older = [other for other in asked if other.about.get("file") == home and other.said and other.said[0] <= day]
         parts = [EntryParts(statement) for statement in self.memory.statements([other.text for other in older])]
         compared, _ = compare.compare_with(candidate.tested.judged.statement, parts, candidate.lasting)
-        for question, kind in [(older[near.place], near.kind) for near in compared]:
-            if kind != "replaces" and (kind != "ask" or not is_kept):
+        for near in compared:
+            question, by = older[near.place], candidate.text
+            if near.kind == "replaces":
+                more = {"by": candidate.id, "kind": question.kind}
+                self.record_question(question, "superseded", valid_to=day, more=more)
+                reason = say(f"superseded by “{by}”", f"被“{by}”取代")
+            elif near.kind == "ask" and is_kept:
+                self.record_question(question, "refused", failed="superseded")
+                reason = say(f"may be superseded by “{by}”", f"可能已被“{by}”取代")
+            else:
                 continue
             self.questions, self.asks = (
                 [other for other in questions if other.id != question.id] for questions in (self.questions, self.asks)
             )
             self.settled.append(question.id)
-            record, by = self.record_question(question, "refused", failed="superseded"), candidate.text
-            reason = say(f"may be superseded by “{by}”", f"可能已被“{by}”取代")
-            if kind == "replaces":
-                more = {"by": candidate.id, "kind": question.kind}
-                record = record._replace(verdict="superseded", failed=None, valid_to=day, more=more)
-                reason = say(f"superseded by “{by}”", f"被“{by}”取代")
-            self.record(record)
             self.step("withdraw", self.review_file, reason, question.text)
 
-    def record_question(self, question: Question, verdict: str, **fields: Any) -> Record:
-        """What became of what is asked about, with the origin and the tests that the question names."""
+    def record_question(self, question: Question, verdict: str, **fields: Any) -> None:
+        """Note in the ledger what became of what is asked about, with the origin and the tests that the question names."""
         source, tests = (
             value if isinstance(value := question.about.get(name), dict) else {} for name in ("source", "tests")
         )
         record = Record(question.id, self.at, verdict, question.text, brain="local", source=source, tests=tests)
-        return record._replace(**fields)
+        self.record(record._replace(**fields))
 
     def asked_on(self, question: Question) -> dt.date | None:
         """The day on which a question was put."""
@@ -300,7 +307,7 @@ class Draft:
                     continue
                 why = say(f"not answered for {PATIENCE} days", f"{PATIENCE} 天没有答复")
                 if not question.about_entry:
-                    self.record(self.record_question(question, "refused", failed="unanswered"))
+                    self.record_question(question, "refused", failed="unanswered")
                 self.step("expire", self.review_file, why, question.text)
 
     def choose_questions(self) -> None:
@@ -320,11 +327,11 @@ class Draft:
             if day and question.said and (self.today - dt.date.fromisoformat(day)).days < PATIENCE:
                 self.deferred.setdefault(question.said, [])
             elif not question.about_entry:
-                self.record(self.record_question(question, "refused", failed="asked enough"))
+                self.record_question(question, "refused", failed="asked enough")
                 why = say(f"limit of {QUESTIONS} questions a day reached", f"已达到每天 {QUESTIONS} 个问题的上限")
                 self.step("refuse", self.review_file, why, question.text)
         for question in (*unnoted, *self.asks):
-            self.record(self.record_question(question, "asked", more={"kind": question.kind}))
+            self.record_question(question, "asked", more={"kind": question.kind})
 
 
 def confidence(candidate: Candidate) -> float:
@@ -371,12 +378,11 @@ def plan(
 
 
 def _adopt_hand_edits(draft: Draft) -> None:
-    """Lines that somebody wrote or took out enter the ledger; lines that would fail the tests are put to the user."""
-    known = {state.id: state for state in draft.states.in_memory()}
-    adopted, edited, removed = memory_files.hand_edits(draft.memory.files, known)
+    """Record in the ledger what somebody wrote, edited or removed; ask about lines that would fail the tests."""
+    in_ledger = {state.id: state for state in draft.states.in_memory()}
+    adopted, edited, removed = memory_files.hand_edits(draft.memory.files, in_ledger)
     at, today = draft.at, draft.today.isoformat()
     by_hand: dict[str, object] = {"by": "hand"}
-    draft.memory.read([line for _, line in adopted])
     for file, line in adopted:
         more = file_field(file)
         draft.record(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
@@ -438,8 +444,8 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: Tombstones) -
         said, statement, again = candidate.said, candidate.tested.judged.statement, False
         if UPDATES_FROM <= judge.with_support(candidate.lasting, candidate.support) < judge.KEEP_FROM:
             others = [old for line, old in earlier if line.session != said.session and line.day <= said.day]
-            known, _ = compare.compare_with(statement, others, candidate.lasting)
-            again = any(comparison.kind in ("same", "replaces") for comparison in known)
+            related, _ = compare.compare_with(statement, others, candidate.lasting)
+            again = any(comparison.kind in ("same", "replaces") for comparison in related)
         result.append(replace(candidate, support=candidate.support + AGAIN) if again else candidate)
         earlier.append((said, EntryParts(statement)))
     return result
@@ -471,6 +477,7 @@ def _earlier(draft: Draft, candidates: Sequence[Candidate]) -> list[tuple[LogLin
 
 
 def _offer(draft: Draft, candidate: Candidate) -> None:
+    """Fit a candidate into memory: set a field, merge, supersede, admit, ask about it, or refuse it."""
     # Only the owner gives names, in private.
     words = candidate.said.words if candidate.change else candidate.text  # a model gives no names
     names = [] if candidate.agents or candidate.said.group else fields_in(words)
@@ -495,13 +502,13 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     decided = _by_model(draft, candidate, change) if change and not is_gone else _by_local_brain(draft, candidate, home)
     if decided is None:
         return
-    verdict, found = decided
+    verdict, related = decided
     # Only the very words stop what the person said on purpose.
-    repeats = [pair for pair in found if pair[1].kind == "same" and not candidate.explicit]
-    excepts = any(comparison.kind == "exception" for _, comparison in found)
+    repeats = [pair for pair in related if pair[1].kind == "same" and not candidate.explicit]
+    excepts = any(comparison.kind == "exception" for _, comparison in related)
     # What one project says changes nothing elsewhere without a word of the person.
-    own = [pair for pair in found if pair[1].kind == "replaces" and _same_project(draft, candidate, home, *pair[0])]
-    unclear = [place for place, comparison in found if comparison.kind in ("replaces", "ask")]
+    own = [pair for pair in related if pair[1].kind == "replaces" and _same_project(draft, candidate, home, *pair[0])]
+    unclear = [place for place, comparison in related if comparison.kind in ("replaces", "ask")]
     gone = draft.unwanted if verdict.admitted and not candidate.explicit else []
     if is_repeated(gone, candidate.tested.judged.statement):
         _refuse(draft, candidate, replace(verdict, decision=REFUSE, failed=("novel",)))  # taken out by the user
@@ -513,15 +520,13 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         draft.ask_about(candidate, verdict, review.DOUBT, say(*review.BY_AGENT), home)
     elif draft.trail.was_asked(undone_mark(candidate.id)) and verdict.decision != REFUSE:
         draft.ask_about(candidate, verdict, review.DOUBT, say(*review.REMOVED_BEFORE), home)
-    elif own and candidate.dangling and verdict.decision == ASK:  # it may be of another matter
-        why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
-        draft.ask_about_conflict(candidate, verdict, *own[0][0], why)
-    elif own:  # what changes an entry is not tested again: the stale line would mislead
-        every = own if candidate.change else own[:1]
-        _supersede(draft, candidate, verdict, own[0][0][0], every)
+    elif own and not (candidate.dangling and verdict.decision == ASK):  # what dangles may be of another matter
+        # What changes an entry is not tested again: the stale line would mislead.
+        _supersede(draft, candidate, verdict, own[0][0][0], own if candidate.change else own[:1])
     elif unclear and verdict.decision == ASK:
+        place = own[0][0] if own else unclear[0]
         why = say("Which of the two is right?", "两条不能同时成立，以哪一条为准？")
-        draft.ask_about_conflict(candidate, verdict, *unclear[0], why)
+        draft.ask_about_conflict(candidate, verdict, *place, why)
     elif verdict.decision == ASK:
         draft.ask_about(candidate, verdict, review.DOUBT, say(*review.WORTH_KEEPING), home)
     elif not verdict.admitted:
@@ -555,15 +560,15 @@ def _by_local_brain(draft: Draft, candidate: Candidate, home: LongTermFile) -> D
         return None
     compared, same = compare.compare_with(statement, parts, verdict.worth)
     if candidate.parts:  # two pieces together are like nothing that the models learnt: one must say so by itself
-        alone = [compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts]
-        places = {comparison.place for some in alone for comparison in some}
+        alone = (compare.compare_with(part, parts, verdict.worth)[0] for part in candidate.parts)
+        places = {comparison.place for comparisons in alone for comparison in comparisons}
         compared = [comparison for comparison in compared if comparison.place in places]
     verdict = replace(verdict, scores={**verdict.scores, "novel": round(1 - same, 3)})
     return verdict, [(entries[comparison.place][:2], comparison) for comparison in compared]
 
 
 def _by_model(draft: Draft, candidate: Candidate, change: Change) -> Decision:
-    """The same by the user's own model. What was added since it was asked, it has not seen: there the local brain sees repetitions."""
+    """The same as the user's own model decided. What was added since it was asked is compared by the local brain."""
     decision = KEEP if candidate.explicit else judge.decision_of(change)
     failed = "broad" if change.relation == "exception" else "prevents_error"
     verdict = Verdict(
@@ -578,11 +583,12 @@ def _by_model(draft: Draft, candidate: Candidate, change: Change) -> Decision:
         return verdict, []
     entries = draft.memory.entries(draft.memory.home(candidate))
     unseen = [entry for entry in entries if entry[1].id not in draft.advice.shown]
-    compared, _ = compare.compare_with(candidate.tested.judged.statement, [parts for _, _, parts in unseen])
-    same = [near for near in compared if near.kind == "same"]
     statement = candidate.tested.judged.statement
+    compared, _ = compare.compare_with(statement, [parts for _, _, parts in unseen])
     return verdict, [
-        (unseen[near.place][:2], near) for near in same if bears_out(unseen[near.place][2].whole, statement, "same")
+        (unseen[near.place][:2], near)
+        for near in compared
+        if near.kind == "same" and bears_out(unseen[near.place][2].whole, statement, "same")
     ]
 
 
@@ -622,7 +628,7 @@ def _is_decided(draft: Draft, candidate: Candidate) -> bool:
 
 
 def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
-    """Whether its file has a field for it."""
+    """Set a field of IDENTITY.md or USER.md; False where the file has no such field."""
     said = candidate.said
     own = draft.memory.set_field(new)
     if own is None:
@@ -630,15 +636,15 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
     id_ = entry_id(f"{own.file} {own.name}: {new.value}")
     if own.value == new.value:
         if draft.states.get(id_) is None and not draft.memory.find(candidate.id):
-            draft.record(draft.record_of(candidate, "merged", None, more={"into": id_}))
+            draft.record_candidate(candidate, "merged", None, more={"into": id_})
         return True
     more: dict[str, object] = {"file": own.file, "field": own.name}
     old = entry_id(f"{own.file} {own.name}: {own.value}") if own.value else None
     if old:
         text = f"{own.name}: {own.value}"
         draft.record(Record(old, draft.at, "superseded", text, section=own.name, valid_to=said.day, more=more))
-    record = draft.record_of(candidate, "admitted", None, section=own.name, supersedes=old, more=more)
-    draft.record(record._replace(id=id_, text=f"{own.name}: {new.value}"))
+    text = f"{own.name}: {new.value}"
+    draft.record_candidate(candidate, "admitted", None, id=id_, text=text, section=own.name, supersedes=old, more=more)
     # All values that the field had, as one story: "阿木 → 小明 → 小红".
     values = [own.before] if own.before else []
     values += draft.states.values_of(own.file, own.name)
@@ -659,7 +665,7 @@ def _set_field(draft: Draft, candidate: Candidate, new: Field) -> bool:
 
 
 def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> bool:
-    """Whether there was room for it."""
+    """Add the candidate to its file; False where there is no room, which is asked about, or where it holds a secret."""
     value, kind = confidence(candidate), candidate.tested.kind
     if not draft.make_room(home, candidate.text, kind, value):
         draft.ask_about_space(candidate, verdict, home)
@@ -667,17 +673,17 @@ def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermF
     try:
         section = home.add(candidate.text, kind)
     except SecretRefused:
-        draft.record(draft.record_of(candidate, "refused", verdict, failed="secret", text=None))
+        draft.record_candidate(candidate, "refused", verdict, failed="secret", text=None)
         return False
     more = file_field(home) | ({"explicit": True} if candidate.explicit else {})
-    draft.record(draft.record_of(candidate, "admitted", verdict, section=section, confidence=value, more=more))
+    draft.record_candidate(candidate, "admitted", verdict, section=section, confidence=value, more=more)
     reason = say("you asked to remember it", "你要求记住") if candidate.explicit else say("worth keeping", "值得保留")
     draft.step("add", home.shown, consequence(verdict.without_it) or reason, candidate.text)
     return True
 
 
 def _refuse(draft: Draft, candidate: Candidate, verdict: Verdict) -> None:
-    draft.record(draft.record_of(candidate, "refused", verdict, failed=verdict.failed[0]))
+    draft.record_candidate(candidate, "refused", verdict, failed=verdict.failed[0])
     draft.step("refuse", candidate.said.day, failure(verdict.failed[0]), candidate.text)
 
 
@@ -688,7 +694,7 @@ def _supersede(
     home: LongTermFile,
     superseded: Sequence[tuple[Place, Comparison]],
 ) -> None:
-    """The new line takes the place of the first that it supersedes; of a line that says more, only the stale part goes."""
+    """Put the candidate in the place of the first line that it supersedes; of a line that says more, only the stale part goes."""
     (file, line), first = superseded[0]
     text = candidate.text
     if draft.careful or not budget.may_change(line, draft.states.get(line.id)):
@@ -703,8 +709,8 @@ def _supersede(
         return
     closed: list[Line] = []
     for number, ((where, old), comparison) in enumerate(superseded):
-        now = where.find(old.id)
-        if now is None or not budget.may_change(now, draft.states.get(now.id)):
+        now, was = where.find(old.id), draft.states.get(old.id)
+        if now is None or was is None or not budget.may_change(now, was):
             continue
         rest = draft.memory.without_part(now.words, comparison.part)
         try:
@@ -724,14 +730,19 @@ def _supersede(
         closed.append(now)
         draft.close(where, now, "superseded", None, {"by": candidate.id}, candidate.said.day)
         if rest:  # what is left stands on its own, with its origin
-            was, more = draft.states.get(now.id), file_field(where)
-            record = Record(entry_id(rest), draft.at, "admitted", rest, section=now.section, brain="local", more=more)
-            if was:
-                record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
-            draft.record(record._replace(supersedes=now.id))
+            record = Record(entry_id(rest), draft.at, "admitted", rest, section=now.section, brain="local")
+            record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
+            draft.record(record._replace(supersedes=now.id, more=file_field(where)))
     section = line.section if home.find(candidate.id) else home.add(text, candidate.tested.kind)
-    record = draft.record_of(candidate, "admitted", verdict, section=section, more=file_field(home))
-    draft.record(record._replace(confidence=confidence(candidate), supersedes=closed[0].id))
+    draft.record_candidate(
+        candidate,
+        "admitted",
+        verdict,
+        section=section,
+        confidence=confidence(candidate),
+        supersedes=closed[0].id,
+        more=file_field(home),
+    )
     reason = say(
         f"supersedes “{line.words}” (probability {first.odds:.2f})", f"取代“{line.words}”（概率 {first.odds:.2f}）"
     )
@@ -739,7 +750,7 @@ def _supersede(
 
 
 def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: LongTermFile, line: Line) -> None:
-    """Said before, in these words or others; the surer wording stays. Seen in a second project it holds for all of them."""
+    """Note that a candidate repeats an entry; the surer wording stays. What a second project says too moves to the general file."""
     was = draft.states.get(line.id)
     may_change = not candidate.agents and line.id != candidate.id and budget.may_change(line, was)
     is_better = may_change and was and confidence(candidate) >= (was.confidence or 0.5) + BETTER
@@ -747,20 +758,18 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
         line = file.find(candidate.id) or line
     else:
         more = {"into": line.id, **file_field(file)}
-        draft.record(draft.record_of(candidate, "merged", verdict, more=more))
+        draft.record_candidate(candidate, "merged", verdict, more=more)
         reason = say(f"says the same as “{line.words}”", f"与“{line.words}”意思相同")
         draft.step("merge", file.shown, reason, candidate.text)
     if file.project in (None, candidate.said.project) or candidate.said.group:
         return
     general, was, kind = draft.memory.general, draft.states.get(line.id), draft.memory.tested(line.words).kind
-    if general.over or not budget.may_change(line, was) or not general.has_room(line.words, kind):
+    if was is None or not budget.may_change(line, was) or general.over or not general.has_room(line.words, kind):
         return
     section = general.add(line.words, kind)
     file.remove(line)
-    record = Record(line.id, draft.at, "admitted", line.words, section=section, brain="local")
-    if was:
-        record = record._replace(source=was.source, confidence=was.confidence)
-    draft.record(record._replace(more={"file": general.shown}))
+    record = Record(line.id, draft.at, "admitted", line.words, section=section, brain="local", source=was.source)
+    draft.record(record._replace(confidence=was.confidence, more={"file": general.shown}))
     reason = say(f"seen in several projects; was in {file.shown}", f"在多个项目中出现；原在 {file.shown}")
     draft.step("move", general.shown, reason, line.words)
 
@@ -768,13 +777,22 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
 def _reword(
     draft: Draft, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, was: EntryState
 ) -> bool:
+    """Put the candidate's wording in the place of an entry's; False where it does not fit."""
     try:
         file.replace(line, candidate.text)
     except MemoryFull:
         return False
     draft.close(file, line, "merged", line.words, {"into": candidate.id})
-    record = draft.record_of(candidate, "admitted", verdict, section=line.section, more=file_field(file))
-    draft.record(record._replace(confidence=confidence(candidate), supersedes=line.id, valid_from=was.valid_from))
+    draft.record_candidate(
+        candidate,
+        "admitted",
+        verdict,
+        section=line.section,
+        confidence=confidence(candidate),
+        supersedes=line.id,
+        valid_from=was.valid_from,
+        more=file_field(file),
+    )
     reason = say(f"a better wording of “{line.words}”", f"比“{line.words}”表述得更好")
     draft.step("merge", file.shown, reason, candidate.text)
     return True

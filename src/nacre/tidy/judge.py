@@ -36,7 +36,7 @@ KEEP_FROM, ASK_FROM = 0.6, 0.4
 PLAIN_FROM = 0.4  # the first without the tuned models; nobody is asked then: too many questions would be idle
 # How much rarer what is worth keeping is among the sentences of a session than among those that the tuned models learnt from: a
 # quarter against two fifths, on the scale on which evidence adds up.
-IN_TALK = 0.7
+IN_SESSION = 0.7
 ALONE = 2.2  # the other way round: what somebody puts forward by itself is mostly worth keeping
 _CLEAR = 0.3  # odds under which the type is a guess, and what kind of event it was says more
 _HEADS = {"a": "prevents_error", "b": "broad", "c": "self_contained"}
@@ -150,7 +150,7 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
         before = parts[place - 1] if part.follows else None
         dangles = judged.needs_context > _DANGLES or starts_with_pronoun(judged.text, judged.language)
         leans = dangles or judged.needs_context > _JOINED
-        alone = candidates[-1].lasting if before and candidates else 0.0
+        alone = candidates[-1].lasting if before else 0.0
         least = KEEP_FROM if alone >= KEEP_FROM else ASK_FROM
         worth = judged.lasting >= least or part.explicit or not judged.tuned
         if before and before.said is not line:  # joined to what is worth keeping by itself, and lasts like it
@@ -169,21 +169,27 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
             line_above = before.above if before.said is line else before.said
             dangles = tested[place - 1].judged.best("act") == "question"  # with its answer it is no statement yet
             parts[place] = part._replace(text=text, before=before.before, above=line_above)
-            if candidates and not before.explicit:
+            if not before.explicit:
                 candidates.pop()
         # The type that somebody gave a line counts, unless the classifiers are sure of another.
         label = line.label if line.label in TYPES and line.label != "TEMP" else None
         if label and (line.session is None or test.judged.chance("type", label) >= _LIKELY_TYPE):
             test = replace(test, kind=label)
         by_agent = line.by_agent or all(piece.agents for piece in part.pieces)
-        lasting = 0.0 if not part.explicit and _is_idle(part, test.judged) else test.judged.lasting
-        support, explicit, dangling = (
-            _support(part, test.judged),
-            part.explicit and not by_agent,
-            dangles and not part.explicit,
+        candidates.append(
+            Candidate(
+                entry_id(test.judged.text),
+                test,
+                line,
+                lasting=0.0 if not part.explicit and _is_idle(part, test.judged) else test.judged.lasting,
+                support=_support(part, test.judged),
+                agents=by_agent,
+                explicit=part.explicit and not by_agent,
+                dangling=dangles and not part.explicit,
+                parts=joined_of,
+                above=line_above,
+            )
         )
-        about = (line, lasting, support, by_agent, explicit, dangling, joined_of, line_above)
-        candidates.append(Candidate(entry_id(test.judged.text), test, *about))
     return candidates
 
 
@@ -203,14 +209,13 @@ def candidate_by_model(line: LogLine, change: Change, judge: Judge) -> Candidate
 
 def _add_parts(parts: list[_Part], line: LogLine, above: LogLine | None, *, by_agent: bool) -> None:
     """Add what a line offers. `above`: the line before it, which it may lean on where both are of one session."""
-    noted = line.session is None and not line.by_agent
     # What is said to stand elsewhere counts as the agent's word, unless the owner wrote it down as a memory.
     pieces_ = [
-        piece._replace(agents=piece.agents or line.by_agent or by_agent or (piece.reported and not noted))
+        piece._replace(agents=piece.agents or line.by_agent or by_agent or (piece.reported and not line.by_hand))
         for piece in pieces(line.words)
     ]
     language = language_of(line.words)
-    if noted and line.label != "TEMP":
+    if line.by_hand and line.label != "TEMP":
         if not BLACKED_OUT.search(line.words):
             words = shorten(line.words, language, LONGEST[language])
             parts.append(_Part(line, words, "", pieces_ or [Piece(line.words, language)], explicit=True))
@@ -251,7 +256,7 @@ def _support(part: _Part, judged: Judged) -> float:
     text, language = judged.text, judged.language
     support = 0.8 if any(piece.announced for piece in part.pieces) else 0.0
     if judged.tuned and part.said.session and not part.said.by_agent:
-        support -= IN_TALK
+        support -= IN_SESSION
     if says(UNSURE, text, language):
         support -= 1.0
     if says(FOR_ONCE, text, language):

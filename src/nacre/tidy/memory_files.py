@@ -93,11 +93,14 @@ class LongTermFile:
 
     def add(self, text: str, kind: str) -> str:
         """Add an entry and return its section. Raises `MemoryFull` when there is no room."""
-        data, section = longterm.with_entry(
-            self.workspace, self.path, self.doc, text, type=kind, settings=self.settings, start=self.start
-        )
+        data, section = self._with(text, kind)
         self.doc = document(self.path, data)
         return section
+
+    def _with(self, text: str, kind: str) -> tuple[bytes, str]:
+        return longterm.with_entry(
+            self.workspace, self.path, self.doc, text, type=kind, settings=self.settings, start=self.start
+        )
 
     def replace(self, line: Line, words: str) -> None:
         """Other words in the place of an entry; its marker and its marks stay. Raises `MemoryFull` and `SecretRefused`."""
@@ -115,18 +118,13 @@ class LongTermFile:
 
     def has_room(self, text: str, kind: str) -> bool:
         """Whether an entry would fit. What may not be written at all is not a matter of room: adding it says why."""
-        if self.closed:
-            return False
-        doc = self.doc
         try:
-            self.add(text, kind)
+            self._with(text, kind)
         except MemoryFull:
             return False
         except SecretRefused:
-            return True
-        finally:
-            self.doc = doc
-        return True
+            pass
+        return not self.closed
 
 
 @lru_cache(maxsize=64)
@@ -211,11 +209,9 @@ class MemoryFiles:
         self.context = context
         self.trail = trail
         settings, workspace = context.config.memory, context.workspace
-        self.general = LongTermFile(workspace, workspace.longterm, settings, longterm.template(settings))
+        self.general = LongTermFile(workspace, workspace.longterm, settings)
         self.problems: list[Problem] = []  # files of projects that cannot be read are neither changed nor added to
-        self._projects: dict[str, LongTermFile] = {}
-        for path in list_longterm(workspace)[1:]:
-            self._projects[path.parent.name] = self._open_project(path)
+        self._projects = {path.parent.name: self._open_project(path) for path in list_longterm(workspace)[1:]}
         self._tested: dict[str, Tested] = {}
         self._parts: dict[str, EntryParts] = {}
         self._statements: dict[str, Statement] = {}
@@ -271,13 +267,9 @@ class MemoryFiles:
         """Every entry that a statement for this file is compared with: all, its own file's and the general ones first."""
         files = dict.fromkeys((home, self.general, *self.files))
         rows = [(file, line) for file in files for line in file.lines if line.whole]
-        self.read([line for _, line in rows])
-        return [(file, line, self._parts[line.words]) for file, line in rows]
-
-    def read(self, lines: Sequence[Line]) -> None:
-        """Take entries apart that were not looked at before, all at once."""
-        new = list(dict.fromkeys(line.words for line in lines if line.words not in self._parts))
+        new = list(dict.fromkeys(line.words for _, line in rows if line.words not in self._parts))
         self._parts |= zip(new, entry_parts(new, self.statements), strict=True)
+        return [(file, line, self._parts[line.words]) for file, line in rows]
 
     def statements(self, texts: Sequence[str]) -> list[Statement]:
         """The texts with their meaning; entries are compared with what is new, not judged again."""
@@ -318,8 +310,14 @@ class MemoryFiles:
         said = candidate.said
         sections = self._captured(said)
         message = next(iter(sections[-1].bullets[said.mark]), "") if sections else ""
-        source = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": message}
-        source |= {"above": candidate.above.mark if candidate.above else "", "checkpoint": said.checkpoint}
+        source = {
+            "day": said.day,
+            "session": said.session or "",
+            "bullet": said.mark,
+            "message": message,
+            "above": candidate.above.mark if candidate.above else "",
+            "checkpoint": said.checkpoint,
+        }
         return {name: value for name, value in source.items() if value}
 
     def set_field(self, new: Field) -> OwnField | None:

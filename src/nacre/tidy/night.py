@@ -1,4 +1,4 @@
-"""What a night of tidying did to long-term memory, in one line: of a run, or of the last one that history knows."""
+"""What a tidy run did to long-term memory: in one line, and line by line; of a run, or of the last one that history knows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from nacre.vault.ledger import Record
 from nacre.vault.storage import parse_rows, storage_of
 
 _EVENING, _MORNING = 3, 6  # hours before and after midnight between which it is night
-_LATEST = 500  # operations among which the last night is looked for
+_LATEST = 500  # operations among which the last run is looked for
 
 
 class Night(NamedTuple):
-    """How many entries were added, how many were replaced by newer ones, and how many questions were put."""
+    """What one run did: how many entries were added or replaced by newer ones, and how many questions were put."""
 
     added: int = 0
     replaced: int = 0
@@ -65,11 +65,11 @@ def title(at: str, now: dt.datetime) -> str:
 
 
 def count_night(records: Iterable[Record]) -> Night:
-    """What the records of one run tell; what somebody edited by hand is no doing of the night."""
+    """What the records of one run add up to; edits by hand do not count."""
     records = list(records)
     added = sum(record.verdict == "admitted" and record.supersedes is None for record in records)
-    by_night = (record.more for record in records if record.verdict == "superseded" and record.more.get("by") != "hand")
-    replaced = sum("kind" not in more for more in by_night)  # that of a question says that it was withdrawn
+    by_run = (record.more for record in records if record.verdict == "superseded" and record.more.get("by") != "hand")
+    replaced = sum("kind" not in more for more in by_run)  # the record of a withdrawn question has a kind
     return Night(added, replaced, sum(record.verdict == "asked" for record in records))
 
 
@@ -98,7 +98,7 @@ def last_night(workspace: Workspace, since: str = "") -> tuple[str, Night] | Non
 
 
 class Decision(NamedTuple):
-    """What a night decided on one line, as it may be shown: what took whose place, and why."""
+    """What a run decided on one line, as it may be shown: what took whose place, and why."""
 
     action: str  # "kept", "replaced", "moved out", "refused" or "asked"
     id: str
@@ -110,7 +110,7 @@ class Decision(NamedTuple):
     source: Mapping[str, str]
 
 
-_MOST = 60  # decisions of one action: a first night looks at months
+_MOST = 60  # decisions of one action: a first run looks at months
 _ACTIONS = {"admitted": "kept", "refused": "refused", "asked": "asked", "demoted": "moved out"}
 
 
@@ -127,9 +127,18 @@ def decisions(workspace: Workspace, records: Iterable[Record]) -> tuple[list[Dec
         counts[action] += 1
         if counts[action] > _MOST:
             continue
-        before, file = legible(old.text) if old and old.text else None, str(record.more.get("file") or "MEMORY.md")
-        about = action, record.id, legible(text), before, file, record.section
-        made.append(Decision(*about, _reason(record), record.source))
+        made.append(
+            Decision(
+                action,
+                record.id,
+                legible(text),
+                before=legible(old.text) if old and old.text else None,
+                file=str(record.more.get("file") or "MEMORY.md"),
+                section=record.section,
+                reason=_reason(record),
+                source=record.source,
+            )
+        )
     return made, counts - Counter(dict.fromkeys(counts, _MOST))
 
 

@@ -21,7 +21,7 @@ from nacre.tidy.night import Night, count_night
 from nacre.vault import review, writing
 from nacre.vault.history import operation
 from nacre.vault.ledger import LedgerStates
-from nacre.vault.provenance import Offered, Trail
+from nacre.vault.provenance import Trail
 from nacre.vault.storage import list_longterm, read
 
 COMPRESS, DISTIL, ARCHIVE, PROMOTE, REVIEW = "compress", "distil", "archive", "promote", "review"
@@ -67,7 +67,8 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False) -> TidyReport:
         # A model may think for minutes: it is asked before the lock is taken, and what it says is checked again under it.
         from nacre.tidy import by_model
 
-        pressed, waiting = by_model.press(context) if is_weekly else (pressed, waiting)
+        if is_weekly:
+            pressed, waiting = by_model.press(context)
         advice = by_model.advise(context)
     with nullcontext() if dry_run else operation(context, "tidy") as op:
         if op:
@@ -107,8 +108,8 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False) -> TidyReport:
         (ARCHIVE, (*(move.step for move in moves), *(step for step, _ in thinned))),
     )
     steps = tuple((phase, step) for phase, planned in phases for step in planned)
-    night = count_night(distilled.records)
-    return TidyReport(steps, tuple(dict.fromkeys(problems)), tuple(left), dry_run, recovered, night)
+    unique = tuple(dict.fromkeys(problems))
+    return TidyReport(steps, unique, tuple(left), dry_run, recovered, count_night(distilled.records))
 
 
 def plan_distil(
@@ -182,8 +183,7 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
             problems += distilled.problems
     if op and distilled:
         context.judge().save()
-    unique = tuple(dict.fromkeys(problems))
-    night = count_night(distilled.records)
+    unique, night = tuple(dict.fromkeys(problems)), count_night(distilled.records)
     return DecayReport(tuple(steps), unique, tuple(left), dry_run, 0, night, tuple(occasions), in_force)
 
 
@@ -220,14 +220,11 @@ def _promoted(
     dates = {log.day.date.isoformat() for log in logs}
     planned, refused = plan_distil(context, lambda line: line.day in dates and line.label != "TEMP")
     steps = [(PROMOTE, step) for step in planned.steps]
-    passing: dict[str, dict[str, None]] = {}
-    for log in logs:
-        for line in log.lines:
-            if line.label == "TEMP" and (line.day, line.mark) not in decided:
-                passing.setdefault(line.day, {})[line.mark] = None
-                reason = say("[TEMP]: only temporary", "[TEMP]：只是临时内容")
-                steps.append((PROMOTE, Step("drop", context.workspace.relative(log.day.path), reason, line.words)))
-    dropped = (Offered(day, tuple(marks)) for day, marks in passing.items())
+    passing = [(log, line) for log in logs for line in log.lines if line.label == "TEMP"]
+    passing = [(log, line) for log, line in passing if (line.day, line.mark) not in decided]
+    shown, reason = context.workspace.relative, say("[TEMP]: only temporary", "[TEMP]：只是临时内容")
+    steps += [(PROMOTE, Step("drop", shown(log.day.path), reason, line.words)) for log, line in passing]
+    dropped = apply.offered_by_day((line.day, line.mark) for _, line in passing)
     return replace(planned, offered=[*planned.offered, *dropped]), refused, steps
 
 

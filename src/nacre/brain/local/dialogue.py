@@ -149,7 +149,8 @@ def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int
     hidden: set[int] = set()
     private: set[int] = set()
     owner_turns = sorted({sentence.turn for sentence in session if sentence.speaker is Speaker.OWNER})
-    promised = {sentence.turn - 1 for sentence in session if _promises(sentence)}
+    first_words = (sentence for sentence in session if sentence.speaker is Speaker.AGENT and sentence.place < 2)
+    promised = {sentence.turn - 1 for sentence in first_words if promises_silence(sentence.text)}
     for place, (sentence, labels) in enumerate(zip(session, judged, strict=True)):
         least = SURE if sentence.turn in promised else CERTAIN
         felt = labels.chance("act", "offrecord") > least and not forbids_things(sentence.text)
@@ -164,10 +165,6 @@ def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int
     telling = {token for of_place in owners for token in of_place if _weight(token) and elsewhere[token] <= 3}
     repeats = {place for place, of_place in enumerate(words) if sum(map(_weight, telling & of_place)) >= ENOUGH}
     return hidden | repeats | private
-
-
-def _promises(sentence: Sentence) -> bool:
-    return sentence.speaker is Speaker.AGENT and sentence.place < 2 and promises_silence(sentence.text)
 
 
 def off_record_messages(messages: Sequence[Message], judge: Judge) -> set[str]:

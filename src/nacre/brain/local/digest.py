@@ -1,4 +1,4 @@
-"""A day in few bytes: of its lines the sentences, or their beginnings, that tell most for their length."""
+"""A day in few bytes: of its lines the sentences, or their beginnings, that say most for their length."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from nacre.brain.local.dialogue import Sentence, worth
 from nacre.brain.local.judge import Judge, Judged
-from nacre.brain.local.likeness import Statement
+from nacre.brain.local.likeness import Statement, telling_words
 from nacre.brain.local.relation import is_repeated
 from nacre.brain.local.wording import Piece, joined, pieces
 from nacre.model import Speaker
 from nacre.text.blocks import AGENT_MARK
-from nacre.text.tokens import STOP_HAN, STOP_WORDS, is_question, tokens
+from nacre.text.tokens import is_question
 
 _EMPTY = ("question", "social")
-_ANSWER = " – "  # between a question and what answers it: neither is told without the other
+_ANSWER = " – "  # between a question and what answers it: neither is kept without the other
 _LEAST = 0.5  # worth of any statement
 # Where a sentence may be cut; never before what turns or narrows it: "…, but not on Fridays"; nor before a figure or an address.
 _BREAK = re.compile(r"[,;](?=\s)|[，；]|(?<!\s)\s+(?=(?:because|since|so|and|which)\b)", re.IGNORECASE)
@@ -31,8 +31,8 @@ _FIGURE = re.compile(r"[\d@`_/]")
 _PAIRS = ("()", "[]", "{}", "（）", "【】", "“”", "「」", "《》")
 
 
-class Telling(NamedTuple):
-    """A sentence: its clauses, none where it tells nothing; its worth; whether it is the agent's, and answers the one before it."""
+class ScoredSentence(NamedTuple):
+    """A sentence: its clauses, none where it says nothing; its worth; whether it is the agent's, and answers the one before it."""
 
     clauses: tuple[str, ...]
     worth: float
@@ -42,25 +42,24 @@ class Telling(NamedTuple):
 
 
 class Line(NamedTuple):
-    """All that a line of a digest can tell, the owner's words before the agent's, and the bytes that stand around it there."""
+    """All that a line of a digest can say, the owner's words before the agent's, and the bytes that stand around it there."""
 
-    told: Sequence[Telling]
+    sentences: Sequence[ScoredSentence]
     frame: int
 
 
-def weigh(judge: Judge, sessions: Sequence[Sequence[tuple[str, bool]]]) -> list[list[Telling]]:
-    """What each line of each session tells, in order. A line is given with whether an agent noted it."""
+def weigh(judge: Judge, sessions: Sequence[Sequence[tuple[str, bool]]]) -> list[list[ScoredSentence]]:
+    """The sentences of each line of each session, in order. A line is given with whether an agent noted it."""
     split = [[_parts(words, by_agent=by_agent) for words, by_agent in session] for session in sessions]
     texts = [[piece.text for piece in parts] for session in split for parts in session]
     before = [before for line in texts for before in ("", *line[:-1])[: len(line)]]
     judged = iter(judge.read([text for line in texts for text in line], before))
-    result: list[list[Telling]] = []
-    speaker = {False: Speaker.OWNER, True: Speaker.AGENT}
+    result: list[list[ScoredSentence]] = []
     for session in split:
         said = [
             Sentence(
                 piece.text,
-                speaker[piece.agents],
+                Speaker.AGENT if piece.agents else Speaker.OWNER,
                 2 * number + piece.agents,
                 place,
                 len(parts),
@@ -72,7 +71,7 @@ def weigh(judge: Judge, sessions: Sequence[Sequence[tuple[str, bool]]]) -> list[
         ]
         read = [next(judged) for _ in said]
         chances = zip(read, worth(said, read), strict=True)
-        result += [_telling([(piece, *next(chances)) for piece in parts]) for parts in session]
+        result += [_scored([(piece, *next(chances)) for piece in parts]) for parts in session]
     return result
 
 
@@ -80,25 +79,26 @@ def _parts(words: str, *, by_agent: bool) -> list[Piece]:
     """The statements of a line, a question in one with its answer."""
     parts: list[Piece] = []
     for piece in (piece._replace(agents=piece.agents or by_agent) for piece in pieces(words)):
-        asked = parts[-1] if parts and is_question(parts[-1].text, parts[-1].language) else None
-        is_answered = asked is None or asked.agents != piece.agents or _ANSWER in asked.text
-        if asked and not is_answered and not is_question(piece.text, piece.language):
-            parts[-1] = asked._replace(text=f"{asked.text}{_ANSWER}{piece.text}")
+        before = parts[-1] if parts else None
+        is_open = before and before.agents == piece.agents and _ANSWER not in before.text
+        is_asked = before and is_open and is_question(before.text, before.language)
+        if before and is_asked and not is_question(piece.text, piece.language):
+            parts[-1] = before._replace(text=f"{before.text}{_ANSWER}{piece.text}")
         else:
             parts.append(piece)
     return parts
 
 
-def _telling(parts: Sequence[tuple[Piece, Judged, float]]) -> list[Telling]:
-    """Nothing is told by small talk, and by a question without its answer."""
-    told: list[Telling] = []
+def _scored(parts: Sequence[tuple[Piece, Judged, float]]) -> list[ScoredSentence]:
+    """The statements with their worth. Small talk and a question without its answer say nothing."""
+    result: list[ScoredSentence] = []
     for piece, judged, chance in parts:
         _, has_answer, answer = piece.text.rpartition(_ANSWER)
         is_empty = judged.best("act") in _EMPTY[bool(has_answer) :] or is_question(answer, piece.language)
         clauses = () if is_empty else (piece.text,) if has_answer else _clauses(piece.text)
-        answers = piece.agents and bool(told) and not told[-1].agents
-        told.append(Telling(clauses, _LEAST + chance + judged.lasting, piece.agents, answers, judged))
-    return told
+        answers = piece.agents and bool(result) and not result[-1].agents
+        result.append(ScoredSentence(clauses, _LEAST + chance + judged.lasting, piece.agents, answers, judged))
+    return result
 
 
 def _clauses(text: str) -> tuple[str, ...]:
@@ -114,45 +114,53 @@ def _is_closed(text: str) -> bool:
     )
 
 
-def without_repeats(told: Sequence[Telling], before: Sequence[Statement]) -> list[Telling]:
-    """The sentences, those empty that tell nothing new, in any words; known only where meaning has a say."""
+def without_repeats(sentences: Sequence[ScoredSentence], before: Sequence[Statement]) -> list[ScoredSentence]:
+    """The sentences, without clauses where they say nothing new in any words; only seen where there are embeddings."""
 
     def says_again(new: Statement) -> bool:
         own = [statement for statement in before if statement.language == new.language]
         return new.vector is not None and is_repeated(own, new)
 
-    return [sentence._replace(clauses=()) if says_again(sentence.judged.statement) else sentence for sentence in told]
+    return [
+        sentence._replace(clauses=()) if says_again(sentence.judged.statement) else sentence for sentence in sentences
+    ]
 
 
 def press(lines: Sequence[Line], room: int) -> dict[int, str]:
-    """By their places the lines that fit into so many bytes, and what is told of each.
+    """By their places the lines that fit into so many bytes, and what is kept of each.
 
-    What tells most for its bytes goes first: by its worth and its words that are not told yet, of which many count for less each.
+    What says most for its bytes goes first: by its worth and its words that are not said yet, of which many count for less each.
     """
-    words = [[[_words(clause, told.judged) for clause in told.clauses] for told in line.told] for line in lines]
+    words = [
+        [[telling_words(clause, own.judged.language) for clause in own.clauses] for own in line.sentences]
+        for line in lines
+    ]
     said: set[str] = set()
-    ends: dict[int, dict[int, int]] = {}  # by line and sentence: how many of its clauses are told
+    ends: dict[int, dict[int, int]] = {}  # by line and sentence: how many of its clauses are kept
 
     def offer(place: int, number: int, end: int) -> tuple[float, int, frozenset[str]]:
         line, opened, own = lines[place], ends.get(place, {}), words[place][number]
         before = len(_text(line, opened).encode()) if opened else -line.frame
         cost = max(len(_text(line, {**opened, number: end}).encode()) - before, 1)
         new = frozenset().union(*own[opened.get(number, 0) : end]) - said
-        return line.told[number].worth * len(new) / max(sum(map(len, own)), 1) ** 0.5 / cost, cost, new
+        return line.sentences[number].worth * len(new) / max(sum(map(len, own)), 1) ** 0.5 / cost, cost, new
 
     def offers(place: int) -> list[tuple[float, int, int, int]]:
-        opened, told = ends.get(place, {}), enumerate(lines[place].told)
-        places = ((n, end) for n, own in told for end in range(opened.get(n, 0) + 1, len(own.clauses) + 1))
-        return [(-offer(place, number, end)[0], place, number, end) for number, end in places]
+        opened = ends.get(place, {})
+        return [
+            (-offer(place, number, end)[0], place, number, end)
+            for number, sentence in enumerate(lines[place].sentences)
+            for end in range(opened.get(number, 0) + 1, len(sentence.clauses) + 1)
+        ]
 
     heap = [row for place in range(len(lines)) for row in offers(place)]
     heapq.heapify(heap)
     while heap:
-        known, place, number, end = heapq.heappop(heap)
+        offered, place, number, end = heapq.heappop(heap)
         if end <= ends.get(place, {}).get(number, 0):
             continue
         value, cost, new = offer(place, number, end)
-        if heap and value < -known and -value > heap[0][0]:  # something of it was told meanwhile
+        if heap and value < -offered and -value > heap[0][0]:  # something of it was said meanwhile
             heapq.heappush(heap, (-value, place, number, end))
         elif new and cost <= 2 * room:  # what fits by more than half: days are over and under it alike
             room -= cost
@@ -164,21 +172,15 @@ def press(lines: Sequence[Line], room: int) -> dict[int, str]:
 
 
 def _text(line: Line, ends: dict[int, int]) -> str:
-    """What is told of a line: the owner's words, then the agent's, behind an arrow where they answer what is told before them."""
+    """What is kept of a line: the owner's words, then the agent's, behind an arrow where they answer what stands before them."""
     texts: dict[bool, list[str]] = {False: [], True: []}
-    first = min((number for number in ends if line.told[number].agents), default=0)
+    first = min((number for number in ends if line.sentences[number].agents), default=0)
     for number, end in sorted(ends.items()):
-        told = line.told[number]
-        text = "".join(told.clauses[:end]).strip()
-        texts[told.agents].append(text if end == len(told.clauses) else text + "…")
-    language = line.told[0].judged.language
+        sentence = line.sentences[number]
+        text = "".join(sentence.clauses[:end]).strip()
+        texts[sentence.agents].append(text if end == len(sentence.clauses) else text + "…")
+    language = line.sentences[0].judged.language
     own, agents = (joined(texts[is_agents], language) for is_agents in (False, True))
-    if own and agents and line.told[first].answers and first - 1 in ends:
+    if own and agents and line.sentences[first].answers and first - 1 in ends:
         return f"{own} → {agents}"
     return joined([own, agents and AGENT_MARK[language] + agents], language)
-
-
-def _words(text: str, judged: Judged) -> frozenset[str]:
-    """The words that carry meaning; in Chinese a lone character is none."""
-    words = frozenset(tokens(text)) - STOP_WORDS - STOP_HAN
-    return frozenset(word for word in words if judged.language == "en" or len(word) > 1 or word.isascii())

@@ -139,7 +139,7 @@ def _of_owner(session: Sequence[_Item]) -> list[_Line]:
 
 
 def _counts(item: _Item, session: Sequence[_Item]) -> bool:
-    """Whether a sentence of the owner is told: by its own worth, or with a neighbour in its message that surely is."""
+    """Whether a sentence of the owner enters the log: by its own worth, or beside one in its message that surely does."""
     if item.worth >= FAIR:
         return True
     # Who plainly says how something is, for long, says it in order to be known: "Karim signs off releases".
@@ -236,7 +236,7 @@ def _of_agent(session: Sequence[_Item]) -> list[_Line]:
 
 
 def _line_of(item: _Item) -> _Line | None:
-    """A sentence as a line; an answer of the agent that leans on its question with it, or not at all."""
+    """The line that a sentence makes; an answer of the agent that leans on its question takes that along, or makes none."""
     question = item.question
     if item.of_owner or question is None or not item.leans:
         return _Line((item,), (), item.worth)
@@ -279,7 +279,7 @@ def _distinct(lines: Sequence[_Line]) -> list[_Line]:
 
 
 def _filled_up(lines: list[_Line], session: Sequence[_Item], least: int) -> list[_Line]:
-    """Enough lines, where the session has them: outcomes on lines of their own, then the next best sentences."""
+    """At least so many lines, where the session has them: outcomes get lines of their own, then come the next best sentences."""
     while len(lines) < least:
         # Neither a question can stand alone, nor an answer that needs it.
         for line in lines:
@@ -304,7 +304,7 @@ def _filled_up(lines: list[_Line], session: Sequence[_Item], least: int) -> list
 
 
 def _with_next_best(lines: list[_Line], session: Sequence[_Item], least: int, worth: float) -> list[_Line]:
-    """So many lines at least, where there are sentences of this worth that none of them tells."""
+    """At least so many lines, filled up with the best sentences of at least this worth that no line has yet."""
     used = {item for line in lines for item in (*line.items, *line.outcome)}
     for item in sorted(session, key=lambda item: -item.worth):
         if len(lines) >= least or item.worth < worth:
@@ -316,7 +316,7 @@ def _with_next_best(lines: list[_Line], session: Sequence[_Item], least: int, wo
 
 
 def _fills(item: _Item, session: Sequence[_Item]) -> bool:
-    """Whether a sentence tells something, if little: no question, no yes, no echo of the owner."""
+    """Whether a sentence may fill up the lines: it is no question, no mere yes and no echo of the owner."""
     if item.asks or item.act in ("social", "offrecord", "speculate") or _says_nothing(item):
         return False
     if item.of_owner:

@@ -98,7 +98,7 @@ def summary(text: str, judge: Judge | None) -> Gist:
 
 
 def _of_substance(said: Sequence[Utterance]) -> list[Utterance]:
-    """Without thanks, and without the few words that settle nothing."""
+    """The sentences without thanks and without short ones that settle nothing; all of them where nothing would be left."""
     settled = decisions(said)
     least = {remark: 2 * _FEW_WORDS if THANKS.search(remark.text) else _FEW_WORDS for remark in said}
     telling = [remark for remark in said if remark in settled or _size(remark.text) >= least[remark]]

@@ -57,8 +57,6 @@ class VectorCache:
         """The vectors of the texts; only those that are not known are made."""
         import numpy as np
 
-        if not texts:
-            return np.empty((0, model.dims), np.float32)
         keys = [_key(text) for text in texts]
         used = self._used.setdefault(model.hash, {})
         stored = self._stored.get(model.hash, {})
@@ -209,7 +207,8 @@ class Judge:
     def relation_odds(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, float, float] | None]:
         """The odds that the newer of two statements says the same, replaces the older one, or stands beside it; none where the models
         are missing or the languages differ."""
-        meant = {text: one for pair in pairs for text in pair for one in self.meant([text])}
+        texts = [text for pair in pairs for text in pair]
+        meant = dict(zip(texts, self.meant(texts), strict=True))
         result: list[tuple[float, float, float] | None] = [None] * len(pairs)
         for language in LANGUAGES:
             places = [at for at, pair in enumerate(pairs) if all(meant[text].language == language for text in pair)]

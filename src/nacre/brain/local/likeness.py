@@ -195,9 +195,13 @@ def _before(new: Statement, kind: dict[str, str]) -> list[str]:
 
 
 def _shared(old: Statement, new: Statement, near: list[str]) -> frozenset[str]:
-    """Words of both in these places; in Chinese a lone character is none."""
-    words = {word for part in near for word in tokens(part)} - STOP_WORDS - STOP_HAN
-    return frozenset(word for word in words & old.word_set if new.language == "en" or len(word) > 1 or word.isascii())
+    """Words of both in these places."""
+    return old.word_set & {word for part in near for word in telling_words(part, new.language)}
+
+
+def telling_words(text: str, language: str) -> frozenset[str]:
+    """The words that carry meaning; in Chinese a lone character is none."""
+    return frozenset(word for word in _words(text) if language == "en" or len(word) > 1 or word.isascii())
 
 
 def adds_a_value(old: Statement, new: Statement) -> bool:
@@ -233,7 +237,7 @@ def differ(old: Statement, new: Statement) -> bool:
 def _same_kinds(old: Statement, new: Statement) -> bool:
     """Whether an amount that only the new statement names is of a kind of which the old one names some."""
     before = quantities(old.text)
-    added = [amount for amount in quantities(new.text) if not any(amount.equals(other) for other in before)]
+    added = [amount for amount in quantities(new.text) if not any(map(amount.equals, before))]
     return bool({amount.kind for amount in added} & {amount.kind for amount in before})
 
 
@@ -369,6 +373,6 @@ def _words(text: str) -> list[str]:
 
 
 def _way(side: Statement) -> tuple[str, ...]:
-    """Whence and whither the first way leads that a statement names."""
+    """Where the first "from X to Y" of a statement begins, and where it leads."""
     match = _WAY[side.language].search(side.text)
     return tuple(part.strip(".,;:，。").lower() for part in match.groups()) if match else ()

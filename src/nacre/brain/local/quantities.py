@@ -91,28 +91,28 @@ _MEASURE = re.compile(rf"(?<![A-Za-z0-9_.])({_NUMBER})(?:\san?\s|\s|-)?({_UNIT})
 @lru_cache(maxsize=8192)
 def quantities(text: str) -> frozenset[Quantity]:
     """Every amount, date and time that a text names."""
-    found: set[Quantity] = set()
-    for match in _DAY.finditer(text):
-        found.add(Quantity("day", _WEEKDAYS[match[1].lower()] if match[1] else _HAN_DAYS[match[2]]))
+    result = {
+        Quantity("day", _WEEKDAYS[match[1].lower()] if match[1] else _HAN_DAYS[match[2]])
+        for match in _DAY.finditer(text)
+    }
     text = _HAN_NUMBER.sub(_from_han, _ENGLISH.sub(_from_english, _DAY.sub(" ", text)))
     for patterns, read in ((_DATES, _dates), (_CLOCKS, _clocks)):
         for pattern in patterns:
             for match in pattern.finditer(text):
-                found |= set(read(match))
+                result |= set(read(match))
             text = pattern.sub(" ", text)
     text = _HALF_MORE.sub(lambda match: f"{float(match[1]) + 0.5}{match[2]}", text)
-    found |= {quantity for match in _MEASURE.finditer(text) for quantity in _measures(match, text)}
-    return frozenset(found)
+    result |= {quantity for match in _MEASURE.finditer(text) for quantity in _measures(match, text)}
+    return frozenset(result)
 
 
 def same_and_other(old: str, new: str) -> tuple[bool, bool, bool]:
     """Whether two texts name an equal amount; one of the same kind that differs; the new one something of which the old one has none."""
     before, after = quantities(old), quantities(new)
-    equal = {(a, b) for a in before for b in after if a.equals(b)}
-    left = [a for a in before if not any(a == pair[0] for pair in equal)]
-    added = [b for b in after if not any(b == pair[1] for pair in equal)]
+    left = [a for a in before if not any(map(a.equals, after))]
+    added = [b for b in after if not any(map(b.equals, before))]
     other = any(a.kind == b.kind for a in left for b in added)
-    return bool(equal), other, bool(added)
+    return len(left) < len(before), other, bool(added)
 
 
 def _from_english(match: re.Match[str]) -> str:
@@ -171,7 +171,7 @@ def _measures(match: re.Match[str], text: str) -> Iterable[Quantity]:
     if degrees:
         yield Quantity("temperature", (value - 32) / 1.8 if "f" in degrees.lower() else value)
     elif unit:
-        kind, factor = next(found for pattern, found in _WHOLE if pattern.fullmatch(unit))
+        kind, factor = next(unit_ for pattern, unit_ in _WHOLE if pattern.fullmatch(unit))
         value = (value + int(tenth) / 10 if tenth else value) * factor
         if unit == "折" and value > 1:
             value /= 10

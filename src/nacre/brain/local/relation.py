@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float32]
 
 LABELS = ("same", "replaces", "adds", "exception", "ask")
+SAME, REPLACES, ADDS, EXCEPTION, ASK = range(len(LABELS))
 RELATIONS = ("same", "clash", "beside")
 VECTOR_SCALE = 3.0
 APART = {"en": 0.45, "zh": 0.6}  # likeness of meaning under which two statements are of different matters
@@ -103,7 +104,7 @@ def design(pairs: Sequence[tuple[Statement, Statement]], weights: Weights) -> Ar
 _LOST, _UNSEEN, _ASKED = 5.0, 1.5, 1.0
 # When memory is tidied, what is taken for a repetition stays in the log, and the newest wording of the same is as good as the older one.
 _NOT_ADDED, _REWORDED = 3.0, 0.2
-_SIDE_BY_SIDE = 0.4  # how much less likely both of two statements hold that somebody puts side by side than any two that a night compares
+_SIDE_BY_SIDE = 0.4  # how much less likely both of two statements hold that somebody puts side by side than any two that a tidy run compares
 
 
 def _costs(reworded: float = 1.0, not_added: float = _LOST) -> Array:
@@ -132,11 +133,11 @@ def compare_pairs(pairs: Sequence[tuple[Statement, Statement]]) -> list[Relation
         places = [p for p, pair in enumerate(pairs) if all(side.language == language for side in pair)]
         some = [pairs[place] for place in places]
         if (rows := label_odds(some, language)) is not None:
-            rows[:, LABELS.index("adds")] *= _SIDE_BY_SIDE
+            rows[:, ADDS] *= _SIDE_BY_SIDE
             given_up = [_gives_up(*pair) for pair in some]
             for place, relation in zip(places, _answers(rows, some, given_up, _costs()), strict=True):
                 result[place] = relation
-    return [found or _by_words(*pair) for pair, found in zip(pairs, result, strict=True)]
+    return [relation or _by_words(*pair) for pair, relation in zip(pairs, result, strict=True)]
 
 
 def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasting: float) -> list[Relation]:
@@ -153,20 +154,18 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
         weights = nearest_weights(new.language)
         least = weights.mean[[CLOSEST, RIVAL]] if len(set(entries)) < FEW else None
         rows = weights.weigh(nearest_features(rows, [likeness(*pair) for pair in pairs], entries, least))
-        rows[:, LABELS.index("exception")] *= 2 * (1 - lasting)
+        rows[:, EXCEPTION] *= 2 * (1 - lasting)
         given_up = [_gives_up(*pair) for pair in pairs]
-        costs = _costs(_REWORDED, _NOT_ADDED)
-        rows[given_up, LABELS.index("adds")] *= _SIDE_BY_SIDE
-        replaces = LABELS.index("replaces")
-        answers = _answers(rows, pairs, given_up, costs)
+        rows[given_up, ADDS] *= _SIDE_BY_SIDE
+        answers = _answers(rows, pairs, given_up, _costs(_REWORDED, _NOT_ADDED))
         for at, (relation, pair) in enumerate(zip(answers, pairs, strict=True)):
-            beside = float(rows[at, LABELS.index("adds")])
-            repeats = rows[at, LABELS.index("same")] > rows[at, replaces] and not given_up[at] and not differ(*pair)
+            beside = float(rows[at, ADDS])
+            repeats = rows[at, SAME] > rows[at, REPLACES] and not given_up[at] and not differ(*pair)
             result[own[at]] = relation
             if relation.label == "ask" and repeats:
                 # What rather says the same is not worth a question, nor to lose the older one by its answer.
                 result[own[at]] = Relation("adds", beside)
-            elif relation.label == "replaces" and _is_far_fetched(*pair, float(alone[at, replaces])):
+            elif relation.label == "replaces" and _is_far_fetched(*pair, float(alone[at, REPLACES])):
                 result[own[at]] = Relation("ask", 1 - beside)
     return [result.get(place) or _by_words(old, new) for place, (_, old) in enumerate(near)]
 
@@ -174,23 +173,21 @@ def compare_nearest(new: Statement, near: Sequence[tuple[int, Statement]], lasti
 def _answers(
     rows: Array, pairs: Sequence[tuple[Statement, Statement]], given_up: Sequence[bool], costs: Array
 ) -> list[Relation]:
-    """What costs least by the odds of each pair. Where something is given up that the older one names, they do not say the same; nor
-    where they differ in what a repetition never differs in."""
-    same, adds = LABELS.index("same"), LABELS.index("adds")
+    """The relation of each pair whose error costs least by the odds. Never "same" where the pair differs in what a repetition never
+    differs in, and rarely where the new statement gives up something that the older one names."""
     rows = rows.copy()
-    rows[given_up, same] *= 1 - _SURE_OF_CHANGE
+    rows[given_up, SAME] *= 1 - _SURE_OF_CHANGE
     rows /= rows.sum(axis=1, keepdims=True)
     answers: list[Relation] = []
-    for odds_, pair, changes in zip(rows, pairs, given_up, strict=True):
-        row, answer, never_both = odds_, int((odds_ @ costs).argmin()), changes
-        if answer == same and (_tells_who(*pair) or differ(*pair)):
-            row = row.copy()
-            row[same] = 0
+    for place, pair in enumerate(pairs):
+        row, never_both = rows[place], given_up[place]
+        answer = int((row @ costs).argmin())
+        if answer == SAME and ((tells_who := _tells_who(*pair)) or differ(*pair)):
+            row[SAME] = 0
             row /= row.sum()
-            answer, never_both = int((row @ costs).argmin()), not _tells_who(*pair)
-        label = "ask" if never_both and answer == adds else LABELS[answer]  # never both without a word
-        doubt = 1 - float(row[adds])
-        answers.append(Relation(label, doubt if label == "ask" else float(row[answer])))
+            answer, never_both = int((row @ costs).argmin()), not tells_who
+        label = "ask" if never_both and answer == ADDS else LABELS[answer]  # never both without a word
+        answers.append(Relation(label, 1 - float(row[ADDS]) if label == "ask" else float(row[answer])))
     return answers
 
 
@@ -213,12 +210,12 @@ _SURE_OF_CLASH, _BESIDE = 0.8, 0.4
 
 
 def _is_far_fetched(old: Statement, new: Statement, odds_: float) -> bool:
-    """Whether it is not sure that one statement replaces another: they have no more than one word in common besides names, no amounts of
-    one kind, no word of change, and the other way round they seem to stand side by side."""
+    """Whether it is unsure that one statement replaces another: they have at most one word in common besides names, no amounts of one
+    kind and no word of change, and compared the other way round they seem to stand side by side."""
     if odds_ >= _SURE_OF_CLASH or have_in_common(old, new) > 1 or tells_of_a_change(old, new):
         return False
     rows = label_odds([(new, old)], new.language)
-    return rows is not None and float(rows[0][LABELS.index("adds")]) >= _BESIDE
+    return rows is not None and float(rows[0][ADDS]) >= _BESIDE
 
 
 @dataclass(frozen=True)
@@ -260,14 +257,14 @@ def nearest_features(rows: Array, cosines: Sequence[float], entries: Sequence[in
     import numpy as np
 
     logs = np.log(np.clip(rows, 1e-3, 1))
-    meant = np.log(np.clip(1 - rows[:, LABELS.index("adds")], 1e-3, 1))
+    meant = np.log(np.clip(1 - rows[:, ADDS], 1e-3, 1))
     features = []
     for place, entry in enumerate(entries):
         others = [other for other, number in enumerate(entries) if number != entry]
         closest = max([cosines[other] for other in others] + ([] if least is None else [least[0]]))
         rival = max([meant[other] for other in others] + ([] if least is None else [least[1]]))
         near, row = cosines[place], logs[place]
-        features.append([near, closest, rival, near >= closest, *row, row[LABELS.index("replaces")] * near])
+        features.append([near, closest, rival, near >= closest, *row, row[REPLACES] * near])
     return np.array(features, np.float32)
 
 
@@ -284,13 +281,15 @@ def _gives_up(old: Statement, new: Statement) -> bool:
 
 
 def likeness(old: Statement, new: Statement) -> float:
-    return 1.0 if old.vector is None or new.vector is None else float(old.vector @ new.vector)
+    """How near two statements of one language are by meaning; 0 where there are no embeddings, or in two languages."""
+    if old.language != new.language or old.vector is None or new.vector is None:
+        return 0.0
+    return float(old.vector @ new.vector)
 
 
 def is_close(old: Statement, new: Statement) -> bool:
     """Whether a new statement may change an old one however little it is worth by itself: "I do eat fish again"."""
-    meant = old.language == new.language and old.vector is not None and new.vector is not None
-    return meant and likeness(old, new) >= CLOSE[new.language]
+    return likeness(old, new) >= CLOSE[new.language]
 
 
 def _by_words(old: Statement, new: Statement) -> Relation:
@@ -314,15 +313,14 @@ _BOTH_HOLD = 0.9  # odds from which the tuned model is sure that two statements 
 def bears_out(old: Statement, new: Statement, label: str) -> bool:
     """Whether the words of two statements bear out what another brain says of them. Both must be of one matter; for one to go, the local
     models must not be sure that both hold; to say the same, they must not differ in a value or be each other's reverse."""
-    alone = old.language != new.language or old.vector is None or new.vector is None
-    is_near = not alone and likeness(old, new) >= APART[new.language]
     equal, other, added = same_and_other(old.text, new.text)
-    if not (is_near or equal or old.word_set & new.word_set):
+    if not (likeness(old, new) >= APART[new.language] or equal or old.word_set & new.word_set):
         return False
-    if alone and label != "adds":  # without the models as careful as the local brain
+    by_words = old.language != new.language or old.vector is None or new.vector is None
+    if by_words and label != "adds":  # without the models as careful as the local brain
         return _by_words(old, new).label == label
     rows = None if label == "adds" else label_odds([(old, new)], new.language)
-    if rows is not None and rows[0][LABELS.index("adds")] > _BOTH_HOLD:
+    if rows is not None and rows[0][ADDS] > _BOTH_HOLD:
         return False
     return label != "same" or not (other or added or adds_a_code_word(old, new) or is_reversed(old, new))
 
@@ -339,7 +337,8 @@ def features(old: Statement, new: Statement) -> list[float]:
     return [*compare(old, new, weights.rarity, weights.rarest), *cues(old, new), *map(float, amounts)]
 
 
-_KNOWN: dict[tuple[str, str, str], Array] = {}  # a night compares the entries of a full file again for every candidate
+# A tidy run compares the entries of a full file again for every candidate.
+_KNOWN: dict[tuple[str, str, str], Array] = {}
 _MOST_KNOWN = 20_000
 
 
@@ -364,14 +363,14 @@ def label_odds(pairs: Sequence[tuple[Statement, Statement]], language: str) -> A
 
 
 # Odds above which it says the same: usually, with a value in common, with a new one.
-SAME, SAME_VALUE, NEW_VALUE = 0.45, 0.32, 0.7
+SAME_FROM, SAME_VALUE, NEW_VALUE = 0.45, 0.32, 0.7
 
 
 def says_the_same(old: Statement, new: Statement, near: Near) -> bool:
-    """Whether a statement tells nothing that the remembered one does not. A value of its own must be outweighed."""
+    """Whether a statement says nothing that the remembered one does not; with a value of its own only at higher odds."""
     if _swapped(old, new) or differ(old, new):
         return False
-    needed = NEW_VALUE if adds_a_value(old, new) else SAME_VALUE if shares_a_value(old, new) else SAME
+    needed = NEW_VALUE if adds_a_value(old, new) else SAME_VALUE if shares_a_value(old, new) else SAME_FROM
     return near.same >= needed and near.same >= near.clash
 
 
@@ -413,6 +412,5 @@ def _nearest(remembered: Sequence[Statement], new: Statement, *, own: bool) -> l
     for place, old in enumerate(remembered):
         shared = len(words & old.word_set)
         if (old.language == new.language) is own and (own or shared > 1):
-            meant = own and old.vector is not None and new.vector is not None
-            nearness[place] = (likeness(old, new) if meant else 0.0) + shared / max(len(words | old.word_set), 1)
+            nearness[place] = likeness(old, new) + shared / max(len(words | old.word_set), 1)
     return sorted(nearness, key=lambda place: nearness[place], reverse=True)[:NEAREST]

@@ -43,7 +43,7 @@ def without_speakers(body: str) -> str:
 
 
 def _marking(body: str) -> re.Pattern[str]:
-    """How the text says who speaks. In a session that Nacre wrote down nobody can put words into another's mouth."""
+    """The pattern by which the text says who speaks. In a session that Nacre wrote nobody can put words into another's mouth."""
     return _NAMED if not DATED.search(body) and len(_NAMED.findall(body)) > 1 else DATED
 
 

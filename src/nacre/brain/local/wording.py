@@ -295,8 +295,8 @@ def without_it(judged: Judged, kind: str) -> str | None:
 
 def _unknown_person(text: str, language: str) -> str | None:
     name = _NAMED[language].match(text)
-    known = "智能体不会知道{}是谁" if language == "zh" else "the agent would not know who {} is"
-    return known.format(name["name"]) if name else None
+    sentence = "智能体不会知道{}是谁" if language == "zh" else "the agent would not know who {} is"
+    return sentence.format(name["name"]) if name else None
 
 
 def _subject(match: re.Match[str]) -> str:
@@ -308,9 +308,8 @@ def _subject(match: re.Match[str]) -> str:
 def _avoided(subject: str, modal: str, what: str) -> str:
     if subject.lower() in _ADDRESSED:
         if modal in ("avoid", "stop"):
-            return f"the agent might {'keep' if modal == 'stop' else 'end up'} {what}" * bool(
-                re.match(r"\w{3,}ing\b", what)
-            )
+            keeps = "keep" if modal == "stop" else "end up"
+            return f"the agent might {keeps} {what}" if re.match(r"\w{3,}ing\b", what) else ""
         return f"the agent might {act}" if (act := _verbal(re.sub(r"\s(?:yet|anymore|any more)\Z", "", what))) else ""
     return _of_thing(subject, f"might {what}" if what.startswith("be ") else "")
 
