@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from nacre.sources.transcript import Places
     from nacre.tidy.answers import AdoptPlan, Answer
     from nacre.tidy.collect import TidyContext
-    from nacre.tidy.night import Decision
     from nacre.tidy.run import DecayReport, TidyReport
+    from nacre.tidy.summary import Decision
     from nacre.vault.create import InitPlan
     from nacre.vault.history import History, Recorded
     from nacre.vault.overview import FileOverview
@@ -1036,10 +1036,10 @@ class Memory:
         """Put the person's words in the place of an entry of a MEMORY.md that still has the hash `read`."""
         return self._indexed(tidy.answers.edit_entry(self._tidying(), path, id, text, read=read), changed=True)
 
-    def last_night(self) -> tuple[Recorded, list[Decision], Counter[str]] | None:
+    def last_tidy(self) -> tuple[Recorded, list[Decision], Counter[str]] | None:
         """The last run of tidying that decided something, its decisions, and how many more of each action; none where there was none."""
-        run = tidy.night.last_run(self.owned.workspace)
-        return (run[0], *tidy.night.decisions(self.workspace, run[1])) if run else None
+        run = tidy.summary.last_run(self.owned.workspace)
+        return (run[0], *tidy.summary.decisions(self.workspace, run[1])) if run else None
 
     def timeline(self, since: str | None = None, until: str | None = None) -> Timeline:
         """The days of a range, by their logs and what the ledger tells of them; of the last two weeks that say something."""

@@ -10,7 +10,7 @@ from nacre.memory import Memory
 from nacre.tidy import apply
 from nacre.tidy.answers import ACCEPT, REFUSE, Answer
 from nacre.tidy.distil import Draft
-from nacre.tidy.night import Night, last_night
+from nacre.tidy.summary import MemoryChanges, last_changes
 from nacre.vault import review
 from nacre.vault.entries import entry_id
 from nacre.vault.history import operation
@@ -210,28 +210,28 @@ def test_an_agents_word_takes_nothing_out_of_a_full_file(nights: Nights) -> None
 
 def test_the_last_night_is_told_from_history_until_it_is_undone(nights: Nights) -> None:
     workspace = nights.memory().workspace
-    assert last_night(workspace) is None
+    assert last_changes(workspace) is None
     nights.log("2026-03-19", RULE)
     report = nights.tidy()
-    assert report.night == Night(added=1)
+    assert report.changes == MemoryChanges(added=1)
     put(nights, *FOUR[:2])
-    at, night = last_night(workspace) or ("", Night())
-    assert (at[:10], night, night.line) == ("2026-03-20", Night(questions=2), "2 questions")
+    at, night = last_changes(workspace) or ("", MemoryChanges())
+    assert (at[:10], night, night.line) == ("2026-03-20", MemoryChanges(questions=2), "2 questions")
     nights.answer("refuse", FOUR[0].text)
-    assert (last_night(workspace) or ("", Night()))[1] == Night(questions=2)
+    assert (last_changes(workspace) or ("", MemoryChanges()))[1] == MemoryChanges(questions=2)
 
 
 def test_the_line_of_the_morning_says_what_was_added_replaced_and_asked(nights: Nights) -> None:
     with Memory.open(nights.root):
-        assert Night(3, 1, 2).line == "+3, 1 replaced, 2 questions"
-        assert Night(0, 0, 1).line == "1 question"
-        assert Night().line == "nothing new"
+        assert MemoryChanges(3, 1, 2).line == "+3, 1 replaced, 2 questions"
+        assert MemoryChanges(0, 0, 1).line == "1 question"
+        assert MemoryChanges().line == "nothing new"
 
 
 def test_what_a_later_statement_supersedes_is_no_longer_asked_about(nights: Nights) -> None:
     put(nights, offered(JEST, 0.5), offered(SAFETY, 0.5))
     nights.log("2026-03-20", VITEST)
-    assert nights.tidy("2026-03-21").night == Night(added=1)
+    assert nights.tidy("2026-03-21").changes == MemoryChanges(added=1)
     assert nights.kept() == [VITEST]
     assert [*nights.questions()] == [SAFETY]
     *_, last = nights.ledger(JEST)

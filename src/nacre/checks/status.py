@@ -23,7 +23,7 @@ from nacre.jobs.run import job_states
 from nacre.memory import Memory
 from nacre.model import Problem
 from nacre.sources.registry import paused_at, pauses
-from nacre.tidy.night import last_night
+from nacre.tidy.summary import last_changes
 from nacre.vault import spool
 from nacre.vault.history import last_id
 from nacre.vault.storage import storage_of
@@ -36,7 +36,7 @@ def status_facts(memory: Memory, daemon: dict[str, Any] | None = None, *, deep: 
     """`daemon` is what the daemon says of itself, where there is one."""
     files, longterm = memory.files(), memory.longterm_facts()
     changed, unembedded = memory.waiting(files)
-    sessions, run = memory.sessions, last_night(memory.workspace)
+    sessions, run = memory.sessions, last_changes(memory.workspace)
     counts = sessions.store.safely(sessions.counts) if sessions else None
     return {
         "workspace": str(memory.workspace.root),

@@ -289,7 +289,7 @@ def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     """Show where a memory comes from (MEMORY.md, weekly digest, daily log, session, message) and its ledger records."""
-    from nacre.tidy.night import consequence, failure, outcome
+    from nacre.tidy.summary import consequence, failure, outcome
 
     origin = ui.open_memory(options).why(" ".join(what))
     about = [origin.id, *([say("pinned", "已固定")] if origin.pinned else [])]

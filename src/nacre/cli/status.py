@@ -25,7 +25,7 @@ from nacre.jobs.installer import this_machine
 from nacre.memory import Memory
 from nacre.model import Problem, Report
 from nacre.text.layout import nested_quotes
-from nacre.tidy.night import Night
+from nacre.tidy.summary import MemoryChanges
 
 Row = tuple[str, str]
 PRESSING = 2  # problems that are shown first
@@ -74,7 +74,7 @@ def _rows(memory: Memory, facts: dict[str, Any], grade: Grade) -> list[Row]:
     health = say(f"{grade.letter}, {grade.points} of 100 points", f"{grade.letter}（{grade.points}/100 分）")
     tidied = say('not yet; run "nacre tidy"', "尚未整理；请运行“nacre tidy”")
     if run:
-        line = Night(run["added"], run["replaced"], run["questions"]).line
+        line = MemoryChanges(run["added"], run["replaced"], run["questions"]).line
         tidied = ui.age_of(run["at"], now) + say(": ", "：") + line
     unconnected = ui.Coloured(say('none connected; run "nacre connect"', "未连接；请运行“nacre connect”"), "yellow")
     asks = say(f'{questions} waiting; run "nacre review"', f"{questions} 项；请运行“nacre review”")

@@ -80,9 +80,9 @@ def tidy_summary(report: TidyReport | DecayReport, job: str = "memory-tidy") -> 
         return say(f"{job} done, nothing changed.", f"{job} 完成，无变更。")
     done = say("dry run", "试运行") if report.dry_run else say("done", "完成")
     summary = f"{job} {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
-    if report.dry_run or not any(report.night):
+    if report.dry_run or not any(report.changes):
         return summary
-    return f"{summary}\n" + say(f"long-term memory: {report.night.line}", f"长期记忆：{report.night.line}")
+    return f"{summary}\n" + say(f"long-term memory: {report.changes.line}", f"长期记忆：{report.changes.line}")
 
 
 def decay_summary(report: DecayReport) -> str:

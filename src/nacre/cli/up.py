@@ -178,7 +178,7 @@ def _capture(memory: Memory, left_out: Sequence[str]) -> None:
         english = f"nothing new (sessions with fewer than {least} messages from you are skipped)"
         chinese = f"没有新内容（你的消息少于 {least} 条的会话会跳过）"
     _note_line("Sessions", english, chinese)
-    if count or memory.last_night() is None:
+    if count or memory.last_tidy() is None:
         with ui.progress_bar("Selecting what to keep", "挑选值得长期保留的内容"):
             memory.tidy()
 

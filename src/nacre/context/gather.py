@@ -17,7 +17,7 @@ from nacre.errors import BadInput, CannotWrite, IndexUnusable, ModelUnusable
 from nacre.guard.secrets import visible
 from nacre.i18n import say
 from nacre.model import Context, slug_of
-from nacre.tidy.night import last_night
+from nacre.tidy.summary import last_changes
 from nacre.vault.discover import project_at, project_of
 from nacre.vault.ledger import NONE_CLOSED, Closed, ClosedEntries, load_closed
 from nacre.vault.review import read_review
@@ -231,7 +231,7 @@ def gather_private(context: Context, place: SessionProject, closed: ClosedEntrie
     sessions = reader.checkpoints(layers / "hot", layers if tiers else workspace.root)
     first, then = tuple(filter(None, files)), tuple(filter(None, logs))
     news = ""
-    if (last := last_night(workspace, since=today.isoformat())) and (last[1].added or last[1].replaced):
+    if (last := last_changes(workspace, since=today.isoformat())) and (last[1].added or last[1].replaced):
         news = f"> {last[1]._replace(questions=0).sentence(last[0], context.clock.now())}\n"
     if waiting := len(read_review(workspace)):
         english = f"{waiting} memories are" if waiting > 1 else "1 memory is"

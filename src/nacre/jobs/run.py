@@ -155,7 +155,7 @@ def _tell(context: Context, reports: Sequence[JobReport]) -> None:
     """Show a desktop notification of what tidying did in the background; where OpenClaw runs the jobs, it reports this itself."""
     parts = [part for report in reports for part in report.outcome.reports if isinstance(part, TidyReport)]
     is_wanted = context.config.jobs.notify and "openclaw" not in installed_kinds(context.workspace)
-    for counts in (part.night for part in parts if is_wanted):
+    for counts in (part.changes for part in parts if is_wanted):
         if any(counts):
             now = context.clock.now()
             notify(this_machine(), counts.sentence(now.isoformat(), now))

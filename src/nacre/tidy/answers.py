@@ -18,7 +18,7 @@ from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile, file_field
-from nacre.tidy.night import failure
+from nacre.tidy.summary import failure
 from nacre.vault import review
 from nacre.vault.entries import entry_id
 from nacre.vault.history import Operation, operation

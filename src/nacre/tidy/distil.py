@@ -24,7 +24,7 @@ from nacre.tidy.collect import DecidedLines, Field, LogLine, TidyContext, fields
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.judge import Candidate, candidate_by_model, make_candidates
 from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field, names_project
-from nacre.tidy.night import consequence, failure
+from nacre.tidy.summary import consequence, failure
 from nacre.vault import ledger, review
 from nacre.vault.entries import entry_id
 from nacre.vault.ledger import EntryState, LedgerStates, Record, Tombstones, load_tombstones

@@ -17,7 +17,7 @@ from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import Day, DecidedLines, Log, LogLine, TidyContext
 from nacre.tidy.compress import CompressPlan
 from nacre.tidy.distil import Advice, Only
-from nacre.tidy.night import Night, count_night
+from nacre.tidy.summary import MemoryChanges, count_changes
 from nacre.vault import review, writing
 from nacre.vault.history import operation
 from nacre.vault.ledger import LedgerStates
@@ -36,7 +36,7 @@ class TidyReport:
     left: tuple[Problem, ...] = ()
     dry_run: bool = False
     recovered: int = 0
-    night: Night = Night()
+    changes: MemoryChanges = MemoryChanges()
 
     @property
     def counts(self) -> Counter[str]:
@@ -109,7 +109,7 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False) -> TidyReport:
     )
     steps = tuple((phase, step) for phase, planned in phases for step in planned)
     unique = tuple(dict.fromkeys(problems))
-    return TidyReport(steps, unique, tuple(left), dry_run, recovered, count_night(distilled.records))
+    return TidyReport(steps, unique, tuple(left), dry_run, recovered, count_changes(distilled.records))
 
 
 def plan_distil(
@@ -183,8 +183,8 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
             problems += distilled.problems
     if op and distilled:
         context.judge().save()
-    unique, night = tuple(dict.fromkeys(problems)), count_night(distilled.records)
-    return DecayReport(tuple(steps), unique, tuple(left), dry_run, 0, night, tuple(occasions), in_force)
+    unique, changes = tuple(dict.fromkeys(problems)), count_changes(distilled.records)
+    return DecayReport(tuple(steps), unique, tuple(left), dry_run, 0, changes, tuple(occasions), in_force)
 
 
 def outdated_logs(living: Sequence[Day], today: dt.date, settings: DecaySettings) -> list[tuple[Day, str]]:

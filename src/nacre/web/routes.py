@@ -15,7 +15,7 @@ from nacre.errors import BadInput
 from nacre.jobs.journal import read_journal
 from nacre.memory import MODES, Memory, legible
 from nacre.model import LAYERS, fields
-from nacre.tidy.night import consequence, failure, outcome
+from nacre.tidy.summary import consequence, failure, outcome
 
 Values = dict[str, Any]
 PERIODS = ("30", "90", "365")  # days
@@ -92,7 +92,7 @@ class Action:
 
 
 def morning(memory: Memory, _values: Values) -> dict[str, Any]:
-    operation, decisions, left = memory.last_night() or (None, [], {})
+    operation, decisions, left = memory.last_tidy() or (None, [], {})
     rows = [decision._asdict() | {"source": dict(decision.source)} for decision in decisions]
     return {
         "at": operation.at if operation else None,

@@ -23,7 +23,7 @@ _EVENING, _MORNING = 3, 6  # hours before and after midnight between which it is
 _LATEST = 500  # operations among which the last run is looked for
 
 
-class Night(NamedTuple):
+class MemoryChanges(NamedTuple):
     """What one run did: how many entries were added or replaced by newer ones, and how many questions were put."""
 
     added: int = 0
@@ -64,13 +64,13 @@ def title(at: str, now: dt.datetime) -> str:
     return say(f"Last tidy, {age(moment, now)}", f"上次整理（{age(moment, now)}）")
 
 
-def count_night(records: Iterable[Record]) -> Night:
+def count_changes(records: Iterable[Record]) -> MemoryChanges:
     """What the records of one run add up to; edits by hand do not count."""
     records = list(records)
     added = sum(record.verdict == "admitted" and record.supersedes is None for record in records)
     by_run = (record.more for record in records if record.verdict == "superseded" and record.more.get("by") != "hand")
     replaced = sum("kind" not in more for more in by_run)  # the record of a withdrawn question has a kind
-    return Night(added, replaced, sum(record.verdict == "asked" for record in records))
+    return MemoryChanges(added, replaced, sum(record.verdict == "asked" for record in records))
 
 
 def last_run(workspace: Workspace, since: str = "") -> tuple[Recorded, list[Record]] | None:
@@ -91,10 +91,10 @@ def last_run(workspace: Workspace, since: str = "") -> tuple[Recorded, list[Reco
     return None
 
 
-def last_night(workspace: Workspace, since: str = "") -> tuple[str, Night] | None:
+def last_changes(workspace: Workspace, since: str = "") -> tuple[str, MemoryChanges] | None:
     """When tidying last changed long-term memory or asked something, and what it did."""
     run = last_run(workspace, since)
-    return (run[0].at, count_night(run[1])) if run else None
+    return (run[0].at, count_changes(run[1])) if run else None
 
 
 class Decision(NamedTuple):
