@@ -90,7 +90,7 @@ _CHINESE = dict(
         r"([a-z ]+) ([^|\s]+)",
         """add 新增|adopt 采纳|append 追加|ask 询问|bring back 重建|capture 采集|change 修改|close 关闭|compress 压缩|create 新建|cut 截断|delete 删除|demote 移出|drop 略过
 edit 修改|expire 到期|forget 遗忘|keep 保留|log 记入日志|merge 合并|move 移动|move back 移回|pin 固定|propose 建议|refuse 拒绝|remove 移除|replace 取代|restore 恢复
-rise 回升|say once 不重复|set 设置|skip 跳过|summarise 摘要|supersede 取代""",
+rise 回升|say once 不重复|set 设置|skip 跳过|summarise 摘要|supersede 取代|withdraw 撤回""",
     )
 )
 
