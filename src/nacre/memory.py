@@ -208,6 +208,11 @@ def install_models(
 # How words of memory and of its gates are shown.
 
 
+def printable(text: str) -> str:
+    """The text without control characters, which would steer a terminal."""
+    return guard.sanitise.clean(text)
+
+
 def legible(text: str) -> str:
     """Words of memory as they may be shown: without secrets, nor what the eye cannot see."""
     return guard.secrets.legible(text)

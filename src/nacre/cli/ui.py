@@ -342,9 +342,9 @@ def seen(text: str, stream: TextIO | None = None) -> str:
     """The text as a terminal may be given it: what people wrote by hand may hold sequences that steer it. Exact elsewhere."""
     if not (stream or sys.stdout).isatty():
         return text
-    from nacre.guard.sanitise import clean
+    from nacre.memory import printable
 
-    return clean(text)
+    return printable(text)
 
 
 def folded(line: str, stream: TextIO | None = None) -> str:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from nacre.daemon import fast
 from nacre.errors import BadInput
-from nacre.guard.sanitise import clean
 from nacre.i18n import as_sentence, say, use_language_here
-from nacre.memory import Memory, origin_elsewhere
+from nacre.memory import Memory, origin_elsewhere, printable
 from nacre.model import Hit, Scope, SearchReport, fields
 from nacre.text.tokens import query_tokens, tokens
 
@@ -52,8 +51,10 @@ class Printed:
 
 def _for_terminal(hit: Hit) -> Hit:
     """A hit without the control characters that people's notes may hold."""
-    project = hit.project and clean(hit.project)
-    return replace(hit, path=clean(hit.path), heading=clean(hit.heading), snippet=clean(hit.snippet), project=project)
+    project = hit.project and printable(hit.project)
+    return replace(
+        hit, path=printable(hit.path), heading=printable(hit.heading), snippet=printable(hit.snippet), project=project
+    )
 
 
 def answer_search(
@@ -199,7 +200,7 @@ def answer_get(
         printed.json(fields(excerpt, "path start_line end_line text more"), terminal=terminal)
         return printed
     printed.out(
-        clean(excerpt.text) if terminal else excerpt.text
+        printable(excerpt.text) if terminal else excerpt.text
     )  # exact only where no terminal could be steered by it
     if excerpt.more:
         following = f"{excerpt.path}:{excerpt.end_line + 1}"
