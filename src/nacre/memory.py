@@ -209,18 +209,13 @@ def install_models(
 
 
 def printable(text: str) -> str:
-    """The text without control characters, which would steer a terminal."""
+    """A text without what the eye cannot see, control characters that would steer a terminal among it."""
     return guard.sanitise.clean(text)
 
 
 def legible(text: str) -> str:
     """Words of memory as they may be shown: without secrets, nor what the eye cannot see."""
     return guard.secrets.legible(text)
-
-
-def without_unseen(text: str) -> str:
-    """A text without what the eye cannot see."""
-    return guard.sanitise.clean(text)
 
 
 def gate_reason(reason: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from nacre.i18n import say
-from nacre.memory import without_unseen
+from nacre.memory import printable
 
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`，。；、）】」]+[^\s<>\"'`.,;:!?)\]，。；、）】」]")
 _WORD = re.compile(r"\s+|[\w.\-/@]+|[^\w\s]", re.ASCII)
@@ -26,7 +26,7 @@ _BAR = Markup(
 
 def plain(value: Any) -> Any:
     """A value as a template prints it: text without what the eye cannot see. What is markup already was made of such text."""
-    return without_unseen(value) if type(value) is str else value
+    return printable(value) if type(value) is str else value
 
 
 def homely(path: str) -> str:
@@ -96,7 +96,7 @@ def day_bars(counts: Mapping[str, int], since: str, until: str) -> Markup:
 
 def linked(text: str | None) -> Markup:
     """The text with links to the web and to mail addresses, and to nothing else."""
-    parts, at, text = [], 0, without_unseen(text or "")
+    parts, at, text = [], 0, printable(text or "")
     for match in _LINK.finditer(text):
         link = Markup('<a href="{0}" rel="noopener noreferrer" target="_blank">{0}</a>').format(match[0])
         parts += [escape(text[at : match.start()]), link]
@@ -106,7 +106,7 @@ def linked(text: str | None) -> Markup:
 
 def diff(after: str, before: str) -> Markup:
     """The new wording, with removed and added words marked."""
-    old, new = _WORD.findall(without_unseen(before)), _WORD.findall(without_unseen(after))
+    old, new = _WORD.findall(printable(before)), _WORD.findall(printable(after))
     matcher, parts = difflib.SequenceMatcher(None, old, new, autojunk=False), []
     # Where hardly a word stayed, two sentences are easier to read than their pieces.
     if min(len(old), len(new)) > _FEW and matcher.ratio() < _ALIKE:
