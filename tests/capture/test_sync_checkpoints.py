@@ -11,6 +11,7 @@ from tests.capture.test_sync_groups import group  # noqa: F401 - a fixture
 
 from nacre.capture.checkpoint import LIMIT, checkpoint_of_session
 from nacre.config.settings import Config, TierSettings
+from nacre.memory import Memory
 from nacre.model import Message
 from nacre.text.blocks import without_message_marks
 from nacre.vault.checkpoints import write_checkpoint
@@ -215,6 +216,20 @@ def test_what_is_pasted_or_reported_is_not_in_it(desk: Desk) -> None:
     assert "Friday" not in text
     assert "always skip" not in text
     assert "I would not follow it." in text
+
+
+def test_what_is_forgotten_while_sync_runs_is_not_put_away(desk: Desk) -> None:
+    desk.claude(*SAID)
+    words = SAID[2][2]
+
+    def forget_meanwhile(*_: object) -> None:
+        with Memory(desk.setting("2026-03-02 09:59").context) as memory:
+            memory.remember(words)
+            memory.forget(words, purge=True)
+
+    desk.sync("2026-03-02 10:00", by_model=forget_meanwhile)
+    assert "move the shop to v2" in only(desk)
+    assert "frozen" not in only(desk)
 
 
 def test_switched_off_or_dry_nothing_is_put_away(desk: Desk) -> None:

@@ -81,8 +81,10 @@ def test_a_terminal_is_given_no_control_characters_of_a_note(nacre: Nacre, tmp_p
     path = tmp_path / "ws" / "memory" / "2026-02-09.md"
     path.parent.mkdir(exist_ok=True)
     path.write_text(note, "utf8")
-    for command in ("get memory/2026-02-09.md", "why memory/2026-02-09.md:2"):
-        printed = at_terminal(*shlex.split(command), home=tmp_path)
+    for command in ("get memory/2026-02-09.md", "why memory/2026-02-09.md:2", "search pnpm --mode text"):
+        printed = re.sub(
+            r"\x1b\[[\d;]*[mK]|\r", "", at_terminal(*shlex.split(command), home=tmp_path)
+        )  # our own colours
         assert "]0;owned" in printed
         assert not re.search(r"[\x00-\x08\x0b-\x1f]", printed)
     assert nacre("get", "memory/2026-02-09.md").stdout == note
