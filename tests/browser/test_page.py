@@ -111,8 +111,10 @@ def test_a_drag_over_the_strip_chooses_the_days_and_a_click_one_of_them(browser:
 
 def test_language_and_theme_are_kept(browser: Browser) -> None:
     browser.go("/memory")
-    paper = browser.run("return getComputedStyle(document.documentElement).backgroundColor")
+    shade = "return getComputedStyle(document.documentElement).backgroundColor"
+    paper = browser.run(shade)
     browser.click("footer button[value=dark]")
+    browser.wait(lambda: browser.run(shade) != paper)
     browser.click("footer button[value=zh]")
     browser.wait(lambda: "记忆" in browser.text("h1"))
     script = "return [document.documentElement.lang, getComputedStyle(document.documentElement).backgroundColor]"
