@@ -228,7 +228,7 @@ def test_the_morning_line_stands_below_the_summary_and_in_status(nacre: Nacre, r
     assert nacre("tidy").stdout.splitlines()[-1] == "long-term memory: +1"
     status = nacre("status", "--all").stdout
     assert [line.split() for line in status.splitlines() if line.startswith("tidied")] == [
-        ["tidied", "just", "now:", "+1"]
+        ["tidied", "last", "change", "just", "now:", "+1"]
     ]
     assert json.loads(nacre("status", "--all", "--json").stdout)["night"]["added"] == 1
     assert "整理" in nacre("status", "--all", NACRE_LANGUAGE="zh").stdout

@@ -75,7 +75,8 @@ def _rows(memory: Memory, facts: dict[str, Any], grade: Grade) -> list[Row]:
     tidied = say('not yet; run "nacre tidy"', "尚未整理；请运行“nacre tidy”")
     if run:
         line = MemoryChanges(run["added"], run["replaced"], run["questions"]).line
-        tidied = ui.age_of(run["at"], now) + say(": ", "：") + line
+        ago = ui.age_of(run["at"], now)
+        tidied = say(f"last change {ago}: {line}", f"上次变动 {ago}：{line}")
     unconnected = ui.Coloured(say('none connected; run "nacre connect"', "未连接；请运行“nacre connect”"), "yellow")
     asks = say(f'{questions} waiting; run "nacre review"', f"{questions} 项；请运行“nacre review”")
     synced = facts["capture"]["synced"]
