@@ -23,3 +23,9 @@ def test_what_stands_behind_a_label_is_weighed_as_without_it(label: str) -> None
     assert redact(f"- [{label}] the login password is Brindle*4402").text.startswith(
         f"- [{label}] the login password is [redacted"
     )
+
+
+def test_user_asked_announces_no_login() -> None:
+    line = "- User asked: look at the importer → it uses strptime with `%m/%y`"
+    assert redact(line).text == line
+    assert "panda.66" not in redact("- User asked: open the shop, the login password is panda.66").text

@@ -225,7 +225,7 @@ def mcp(options: ui.Options) -> None:
 
     def warm() -> None:
         """Load models and index before the first search, unless a daemon has them loaded."""
-        with suppress(NacreError, OSError):  # whoever searches first is told
+        with suppress(NacreError, OSError):  # the first search reports it
             if call_tool_by_daemon(memory, "memory_status", {}, None) is None:
                 copy.copy(memory).ask("warm", 1)
 

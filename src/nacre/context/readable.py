@@ -148,7 +148,7 @@ class Reader:
         return Piece(shown, shown, tuple(lines)) if has_content(lines) else None
 
     def _holding(self, path: Path, lines: Sequence[PieceLine], day: str | None) -> list[PieceLine]:
-        """The lines without what no longer holds, nor what the agent told of it: below it, in some of its words."""
+        """The lines without superseded ones, and without the agent's lines right below these that share words with them."""
         kept: list[PieceLine] = []
         stale, its_words = None, frozenset[str]()  # the line above that was left out
         for line in lines:

@@ -154,8 +154,8 @@ def _mark(kind: str) -> str:
     return f"[redacted: {kind}]"
 
 
-# The label of a log line, which says nothing of what stands behind it and is no value of what was announced above it.
-LABEL = rf"(?m)^(\s{{0,8}}(?:- )?)\[(?:{'|'.join(LABELS)})\](?=\s)"
+# The label of a log line, and "User asked": they announce nothing of what stands behind them, and are no value of what was announced above.
+LABEL = rf"(?m)^(\s{{0,8}}(?:- )?)(?=\S)(?:\[(?:{'|'.join(LABELS)})\](?=\s))?\s?(?:User asked(?: to\b|:)|用户要求：)?"
 
 
 def _findings_in(text: str) -> Findings:

@@ -406,7 +406,7 @@ DATABASE = Source(AGENT, _find_sessions, _read_session)
 
 _QUEUE = "[Queued messages while agent was busy]"
 _OTHERS = "[Forwarded from "  # what follows is somebody else's
-_ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")  # begin a first prompt where nobody talks
+_ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")  # beginnings of a first prompt that no person typed
 _SILENT = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
 MARK = "⟦openclaw:ctx⟧"  # ends the first line of each block since 2026.6
 _EVERYTHING_BELOW = f"Context: {MARK}"

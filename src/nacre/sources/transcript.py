@@ -176,7 +176,7 @@ class Notes:
     def session(
         self, name: str, agent: str, kind: Kind = Kind.MAIN, *, isolated: object = False, **group: str
     ) -> Session:
-        """The session of these messages; where it worked is among the facts. Nobody talks in one that is isolated, or in an order."""
+        """The session of these messages; the folder it worked in is among the facts. An isolated session, or one that answers an order, has no person in it."""
         if not self.resumed and self.messages and ORDER_MARK in self.messages[0].text[:_HEAD]:
             self.facts["order"] = True
         kind = Kind.ISOLATED if isolated or self.facts.get("order") else kind

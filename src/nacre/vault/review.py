@@ -18,7 +18,7 @@ from nacre.vault.storage import parse_row, read
 from nacre.vault.writing import REDACT, guarded, rewrite
 
 CLASH, DOUBT, FULL, ADOPTED, FADED = KINDS = ("clash", "doubt", "full", "adopted", "faded")
-# Why a line is offered, where no other line is named: told in the language of whoever reads it, whoever asked.
+# Why a line is offered, where no other line is named: shown in the reader's language, whichever language the run had.
 WORTH_KEEPING = ("may be worth keeping. Keep it?", "可能值得保留。要保留吗？")
 BY_AGENT = ("noted by an agent. Is it true?", "这是智能体记下的，属实吗？")
 REMOVED_BEFORE = ("you removed this before. Add it again?", "你曾移除过这一条，要重新加入吗？")

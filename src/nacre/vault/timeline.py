@@ -274,8 +274,8 @@ def change_of(record: Record, states: LedgerStates) -> Change | None:
 def changes_on(states: LedgerStates, day: str) -> list[Change]:
     """What entered or left long-term memory on a day, or changed in it."""
     silent = ("repeated", "asked", "refused", "pinned", "unpinned")
-    told = (record for record in states.on(day) if record.supersedes or record.verdict not in _SILENT)
-    records = [record for record in told if "kind" not in record.more]  # else it tells of a question alone
+    shown = (record for record in states.on(day) if record.supersedes or record.verdict not in _SILENT)
+    records = [record for record in shown if "kind" not in record.more]  # else it concerns a question alone
     changes = [change for record in records if (change := change_of(record, states)) and change.kind not in silent]
     return _once(change for change in changes if change.text or change.kind == "forgotten")
 
